@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+namespace idem {
+
+/// The places at which a test build can be killed or stopped: each lies between two lines that touch
+/// the store or the wire.
+enum class CrashPoint : std::uint8_t {
+  parsed,
+  fingerprinted,
+  reserve_before_commit,
+  reserve_after_commit,
+  dispatch_before_first_byte,
+  dispatch_mid_request,
+  dispatch_sent,
+  response_head,
+  response_mid_body,
+  settle_before_commit,
+  settle_after_commit,
+  answer_before_first_byte,
+  answer_mid,
+};
+
+/// Does nothing in a shipped binary, which links src/faults/none. In a test binary (src/faults/armed)
+/// the environment chooses what happens here: `IDEM_CRASH_AT=NAME[:N]` raises SIGKILL at the Nth
+/// passage, `IDEM_STOP_AT=NAME[:N]` raises SIGSTOP. Safe from any thread.
+void crash_point(CrashPoint point) noexcept;
+
+/// True when this point is armed in this process, so that a caller can split one write into two and
+/// put the point between them. Always false in a shipped binary.
+bool crash_point_armed(CrashPoint point) noexcept;
+
+}  // namespace idem

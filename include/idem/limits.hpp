@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+/// Every bound of the product with its reason. A default may be changed by configuration only within
+/// the hard cap beside it.
+namespace idem::limits {
+
+using namespace std::chrono_literals;
+
+// Request and response heads. RFC 9112 §3 asks for at least 8,000 bytes of request line; 16 KiB of
+// head holds every real client seen and bounds what one idle connection can pin.
+inline constexpr std::size_t request_line_bytes_max = 8'192;
+inline constexpr std::size_t head_bytes_max = 16 * 1024;
+inline constexpr std::size_t head_fields_max = 100;
+inline constexpr auto head_time_max = 10s;
+
+// A keyed body is held whole in memory, because the whole of it is fingerprinted before the reserve.
+inline constexpr std::size_t request_body_bytes_default = 1024 * 1024;
+inline constexpr std::size_t request_body_bytes_cap = 64 * 1024 * 1024;
+// A body slower than this is an attack or a dead link; neither may pin a connection.
+inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
+
+inline constexpr std::size_t response_body_bytes_default = 1024 * 1024;
+
+// One chunk-size line with its extensions; more is only ever an attack.
+inline constexpr std::size_t chunk_line_bytes_max = 256;
+inline constexpr std::size_t trailer_bytes_max = 8 * 1024;
+// Interim answers before a final one; a storm of them must end.
+inline constexpr int interim_responses_max = 16;
+
+inline constexpr std::size_t key_bytes_max = 255;
+inline constexpr std::size_t scope_bytes_max = 255;
+inline constexpr std::size_t json_depth_max = 64;
+
+inline constexpr auto keep_alive_idle = 75s;
+inline constexpr auto drain_time_max = 30s;
+// Reading on after our last answer, so that a reset does not erase it (RFC 9112 §9.6).
+inline constexpr auto linger_time_max = 2s;
+inline constexpr std::size_t linger_bytes_max = 256 * 1024;
+
+inline constexpr auto upstream_timeout_default = 30s;
+inline constexpr auto connect_timeout_default = 2s;
+// A pooled connection older than this is not trusted with a keyed request.
+inline constexpr auto upstream_keep_alive_idle = 1s;
+inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
+
+inline constexpr auto lease_default = 60s;
+// What the lease must exceed the dispatch timeout by: covers the settling write and clock grain.
+inline constexpr auto lease_margin = 5s;
+inline constexpr auto retention_default = 24h;
+inline constexpr auto tombstone_default = 720h;
+
+// Open client connections of one process; more are refused at accept.
+inline constexpr std::size_t connections_max = 16'384;
+// Calls that may wait in front of a store; above it new work is refused, owners' verbs never.
+inline constexpr std::size_t store_queue_max = 65'536;
+// Calls in one commit: larger groups add latency and no throughput.
+inline constexpr std::size_t commit_group_max = 512;
+// Attempts whose settling write has not succeeded yet; each holds an answer in memory.
+inline constexpr std::size_t unsettled_attempts_max = 1'024;
+// Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
+inline constexpr int reserve_rounds_max = 5;
+
+inline constexpr std::size_t sweep_batch = 256;
+inline constexpr auto sweep_interval = 1s;
+
+}  // namespace idem::limits

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The record of protocol.md §2 and its parts: plain values, no behaviour that touches the world.
+namespace idem {
+
+using Millis = std::chrono::milliseconds;
+
+/// A moment by the *store's* clock, in milliseconds since the Unix epoch. Never compare it with a
+/// clock of this machine; what an owner may still do is decided by a monotonic clock of its own.
+using StoreTime = std::chrono::time_point<std::chrono::system_clock, Millis>;
+
+/// A moment by this machine's monotonic clock, which counts suspended time too (CLOCK_BOOTTIME).
+struct MonotonicClock {
+  using duration = Millis;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<MonotonicClock, Millis>;
+  static constexpr bool is_steady = true;
+  static time_point now() noexcept;
+};
+using MonotonicTime = MonotonicClock::time_point;
+
+/// Name of a record: HMAC-SHA-256, cut to 128 bits, over the length-framed (scope, operation, key)
+/// under the store's secret. It is also the opaque handle that upstreams see (`Idem-Operation`).
+struct RecordId {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const RecordId&) const = default;
+};
+
+/// Random, chosen by the asker before it asks: the only proof that a reservation is its own (§4).
+struct Token {
+  std::array<std::uint8_t, 16> bytes{};
+  auto operator<=>(const Token&) const = default;
+};
+
+/// Grows, and is never repeated for a key, also after its record is gone (§1). 0 is never granted.
+using Fence = std::uint64_t;
+
+/// One grant of the right to execute. In an owner's verb, fence 0 stands for "the reply that told it
+/// was lost": then the token alone decides.
+struct Attempt {
+  Fence fence = 0;
+  Token token;
+  bool operator==(const Attempt&) const = default;
+};
+
+/// Digest of what was asked, with the version of the rules that made it (§10).
+struct Fingerprint {
+  std::uint32_t version = 0;
+  std::array<std::uint8_t, 32> digest{};
+};
+
+/// Equal version and digest; the digests are compared in constant time.
+bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept;
+
+enum class State : std::uint8_t {
+  pending = 1,
+  in_progress = 2,
+  completed = 3,
+  failed_retryable = 4,
+  unknown = 5,
+  expired = 6,
+};
+
+/// What becomes of an expired lease whose request was dispatched (§3).
+enum class LeasePolicy : std::uint8_t { unknown = 1, resume = 2, rerun = 3 };
+
+/// Why a record became failed_retryable: non-execution was proven (§11), or the route declares that
+/// such an answer means it (§12).
+enum class ReleaseBasis : std::uint8_t { proven = 1, declared = 2 };
+
+/// The field's name, as used in SQL, logs, metrics and the API: "in_progress".
+std::string_view name_of(State state) noexcept;
+std::string_view name_of(ReleaseBasis basis) noexcept;
+
+/// One header field; the name keeps its spelling, the value has no surrounding white space.
+struct Field {
+  std::string name;
+  std::string value;
+  bool operator==(const Field&) const = default;
+};
+
+/// An answer as it is stored: end-to-end fields only (§14).
+struct StoredResponse {
+  int status = 0;
+  std::vector<Field> headers;
+  std::string body;
+  /// False when the body crossed the limit: the record proves that the work ran, and holds no body.
+  bool body_stored = true;
+  bool operator==(const StoredResponse&) const = default;
+};
+
+/// A whole record. Which members mean something depends on the state; transitions keep that true.
+struct Record {
+  RecordId id;
+  std::string scope;
+  std::string operation;
+  Fingerprint fingerprint;
+  State state = State::in_progress;
+  Attempt attempt;
+  std::string owner;
+  StoreTime locked_until{};
+  bool dispatched = false;
+  LeasePolicy lease_policy = LeasePolicy::unknown;
+  /// Kept in the record, so that every sweeper and every later settle agrees on them.
+  Millis retention{};
+  Millis tombstone{};
+  std::string recovery_point;
+  /// Set while an asynchronous request's bytes are stored with the record.
+  std::optional<std::string> stored_request;
+  std::optional<StoredResponse> response;
+  std::optional<ReleaseBasis> release_basis;
+  std::string last_error_code;
+  std::optional<StoreTime> reconcile_after;
+  std::uint32_t reconcile_attempts = 0;
+  std::string upstream_reference;
+  StoreTime created_at{};
+  /// Last change of state: for `unknown` the "since", for failed_retryable the moment of release.
+  StoreTime changed_at{};
+  std::optional<StoreTime> completed_at;
+  std::optional<StoreTime> expires_at;
+  std::optional<StoreTime> tombstone_until;
+};
+
+/// Lower-case hex of any byte array: handles, tokens, digests.
+template <std::size_t N>
+std::string to_hex(const std::array<std::uint8_t, N>& bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text(N * 2, '0');
+  for (std::size_t i = 0; i < N; ++i) {
+    text[2 * i] = digits[bytes[i] >> 4];
+    text[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace idem

@@ -1,0 +1,288 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What a
+/// store *is* stands in tests/store_conformance, which every store passes by URL.
+namespace idem {
+
+/// What the caller should do, not what broke; `detail` says that for people.
+struct StoreError {
+  enum class Code : std::uint8_t {
+    unavailable,  ///< Nothing was changed. Ask again later.
+    in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
+    refused,      ///< Never valid as asked (generation changed, corrupt row, unsafe set-up).
+  };
+  Code code = Code::unavailable;
+  std::string detail;
+};
+
+// ---- what a reserve is answered with (§5) ----
+
+struct Execute {
+  RecordId id;  ///< May differ from the asked one: found under an older secret or name.
+  Attempt attempt;
+  std::string recovery_point;
+};
+struct Replay {
+  StoredResponse response;
+  StoreTime completed_at;
+  StoreTime expires_at;
+};
+struct InProgress {
+  Millis lease_remaining;  ///< > 0
+};
+struct KeyMisuse {
+  State state;
+};
+struct Unknown {
+  StoreTime since;
+  std::optional<Millis> reconcile_in;  ///< From now; absent when nothing is scheduled.
+};
+struct Expired {
+  StoreTime completed_at;
+};
+struct Pending {};
+struct QuotaExceeded {
+  Millis retry_after;
+};
+using ReserveOutcome = std::variant<Execute, Replay, InProgress, KeyMisuse, Unknown, Expired, Pending,
+                                    QuotaExceeded>;
+
+/// How an owner's verb ended.
+enum class Verdict : std::uint8_t {
+  done,     ///< Applied, or had been applied by this very call before (repeats are safe).
+  settled,  ///< This attempt had already ended; the first ending stands. Read the record.
+  stale,    ///< Another attempt, or nobody, has the record. Nothing changed. Read the record.
+};
+struct OwnerReply {
+  Verdict verdict = Verdict::stale;
+  std::optional<State> state;            ///< The state it is in now; none if there is no record.
+  std::optional<StoreTime> expires_at;   ///< As it is now, when the state has one.
+  bool operator==(const OwnerReply&) const = default;
+};
+
+// ---- the verbs ----
+
+/// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
+/// same token gives the same attempt while that still runs. An expired lease is swept on the way.
+struct Reserve {
+  using Reply = ReserveOutcome;
+  RecordId id;
+  std::vector<RecordId> also;  ///< Where an older secret or a former name would have put it.
+  std::string scope;
+  std::string operation;
+  std::vector<Fingerprint> fingerprints;  ///< One per live version; the first is what is stored.
+  Token token;
+  std::string owner;
+  Millis lease{};
+  LeasePolicy lease_policy = LeasePolicy::unknown;
+  bool dispatched = true;  ///< §11: marked with the reserve; false when a separate mark follows.
+  Millis retention{};
+  Millis tombstone{};          ///< 0: the key may run again after its expiry.
+  std::uint64_t generation = 0;  ///< Must be the store's; otherwise refused, nothing changed.
+};
+
+/// Store an asynchronous request as pending (§3, §7). Answered with Pending when this call or an
+/// earlier one stored it, otherwise with what the record says.
+struct Accept {
+  using Reply = ReserveOutcome;
+  Reserve as;            ///< `token`, `owner`, `lease`, `dispatched` are not used.
+  std::string request;
+};
+
+struct Claimed {
+  RecordId id;
+  std::string scope;
+  std::string operation;
+  Attempt attempt;
+  std::string request;
+  std::string recovery_point;
+};
+/// Take the oldest pending request that is due, under a new attempt. None: nothing is due.
+struct Claim {
+  using Reply = std::optional<Claimed>;
+  Token token;
+  std::string owner;
+  Millis lease{};
+  bool dispatched = true;
+};
+
+/// Note that the first byte is about to leave (§11). Done only while the lease holds.
+struct Dispatched {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+};
+/// Extend the lease to `lease` from now. Stale once it has run out.
+struct Renew {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+  Millis lease{};
+};
+/// Note that a phase committed (§16).
+struct Advance {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+  std::string recovery_point;
+};
+/// End the attempt with an answer. Also from failed_retryable, pending and unknown, for the attempt
+/// that the record came from: the owner's own late answer is the best evidence (§3).
+struct Complete {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+  StoredResponse response;
+  std::string upstream_reference;
+};
+/// End the attempt as not executed. With a stored request the record becomes pending again, not
+/// before `retry_in`.
+struct Release {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+  ReleaseBasis basis = ReleaseBasis::proven;
+  std::string error_code;
+  Millis retry_in{};
+};
+/// End the attempt without knowing.
+struct MarkUnknown {
+  using Reply = OwnerReply;
+  RecordId id;
+  Attempt attempt;
+  std::string error_code;
+  std::optional<Millis> reconcile_in;
+  std::string upstream_reference;
+};
+
+/// Settle an unknown record by evidence, or end a pending / failed_retryable one by positive evidence
+/// (§3, §19). The evidence is appended to the log in every case, also when it is refused.
+struct Resolve {
+  enum class As : std::uint8_t { completed, failed_retryable };
+  enum class Verdict : std::uint8_t { done, not_found, wrong_state, wrong_fence, missing_response };
+  struct Reply {
+    Verdict verdict = Verdict::not_found;
+    std::optional<State> state;
+    bool operator==(const Reply&) const = default;
+  };
+  RecordId id;
+  As as = As::completed;
+  Fence fence = 0;  ///< The attempt that the evidence speaks of.
+  std::optional<StoredResponse> response;  ///< Needed for `completed`.
+  std::string source;
+  std::string evidence;
+  std::string reason;
+  StoreTime observed_at{};
+};
+/// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable.
+struct CacheBust {
+  using Reply = Resolve::Reply;
+  RecordId id;
+  std::string reason;
+};
+
+/// The record with its stored answer, as it reads now: a completed record past its `expires_at` reads
+/// as expired and without its body, a failed_retryable one past it reads as none.
+struct Find {
+  using Reply = std::optional<Record>;
+  RecordId id;
+};
+/// Records without bodies, ordered by id, `limit` at most, after `after`.
+struct List {
+  using Reply = std::vector<Record>;
+  std::optional<State> state;
+  std::optional<std::string> scope;
+  std::optional<std::string> operation;
+  std::optional<StoreTime> created_before;
+  std::optional<RecordId> after;
+  std::size_t limit = 100;
+};
+
+/// One thing that the sweeper or the reaper did; `to` is none where the record is gone.
+struct LifecycleStep {
+  RecordId id;
+  State from;
+  std::optional<State> to;
+  bool operator==(const LifecycleStep&) const = default;
+};
+/// Ends up to `limit` expired leases and pending requests past their expiry (§3).
+struct Sweep {
+  using Reply = std::vector<LifecycleStep>;
+  std::size_t limit = 0;
+};
+/// Drops up to `limit` bodies, failed records and tombstones that are due (§3). Never in_progress,
+/// never unknown.
+struct Reap {
+  using Reply = std::vector<LifecycleStep>;
+  std::size_t limit = 0;
+};
+
+/// One line of the append-only log of decisions about a record (§19).
+struct EvidenceEntry {
+  Fence fence = 0;
+  std::string source;
+  std::string evidence;
+  std::string reason;
+  State before{};
+  State after{};
+  bool applied = false;
+  StoreTime observed_at{};
+  StoreTime recorded_at{};
+  bool operator==(const EvidenceEntry&) const = default;
+};
+struct ReadEvidence {
+  using Reply = std::vector<EvidenceEntry>;  ///< Oldest first.
+  RecordId id;
+};
+
+using StoreCall = std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release,
+                               MarkUnknown, Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence>;
+using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
+                                std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
+                                std::vector<EvidenceEntry>>;
+using StoreResult = std::expected<StoreReply, StoreError>;
+using StoreCompletion = std::move_only_function<void(StoreResult)>;
+
+/// What decides under which name a record is found; recorded in the store at its first start, and a
+/// start with other values is refused (§2).
+struct IdentitySettings {
+  std::string key_scope = "operation";
+  std::string scope_source;
+};
+struct Identity {
+  std::uint64_t generation = 0;
+  std::array<std::uint8_t, 32> secret{};  ///< Made by the store at its first start, kept there.
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;  ///< Finishes what was asked, completing it, then closes.
+
+  /// Asks. `done` is called exactly once, on a thread of the store's, after the outcome is durable;
+  /// it must not block and must not throw. Safe from any thread; never blocks on I/O.
+  virtual void call(StoreCall what, StoreCompletion done) = 0;
+
+  virtual const Identity& identity() const noexcept = 0;
+};
+
+/// Typed form of Store::call: `done` takes `std::expected<Verb::Reply, StoreError>`.
+template <class Verb, class Done>
+void ask(Store& store, Verb verb, Done done) {
+  using Result = std::expected<typename Verb::Reply, StoreError>;
+  store.call(StoreCall(std::move(verb)), [done = std::move(done)](StoreResult result) mutable {
+    if (!result) return done(Result(std::unexpected(std::move(result.error()))));
+    done(Result(std::get<typename Verb::Reply>(std::move(*result))));
+  });
+}
+
+}  // namespace idem

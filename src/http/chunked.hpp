@@ -1,0 +1,44 @@
+#pragma once
+
+#include "http/head.hpp"
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace idem::http {
+
+/// Decoder of the chunked transfer coding (RFC 9112 §7.1), fed in any pieces, exact about CRLF, with
+/// bounds on chunk size (no overflow), extension length and trailer length. Trailer fields are checked
+/// and dropped (P13): they never join the headers.
+class ChunkDecoder {
+ public:
+  struct Step {
+    std::size_t consumed = 0;    ///< Bytes of the input that are done with.
+    std::string_view data;       ///< Body bytes, a view into the input; may be empty.
+    bool finished = false;       ///< The last chunk and the trailer section were read.
+  };
+  /// Reads on in `input` until it has some data, the end, or no more input. Call again with the rest
+  /// while consumed > 0. After a refusal or the end the decoder must be reset.
+  std::expected<Step, Refusal> feed(std::string_view input);
+  void reset() { *this = ChunkDecoder(); }
+
+ private:
+  enum class Place : std::uint8_t {
+    size, size_digits, extension, size_lf, data, data_cr, data_lf,
+    trailer_start, trailer_line, trailer_lf, end_lf, finished
+  };
+  Place place_ = Place::size;
+  std::uint64_t left_ = 0;
+  std::size_t line_bytes_ = 0;
+  std::size_t trailer_bytes_ = 0;
+  std::string trailer_line_;
+};
+
+/// Appends one chunk (size line, data, CRLF). Empty data appends nothing.
+void append_chunk(std::string& out, std::string_view data);
+/// The last chunk with no trailer section.
+inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+}  // namespace idem::http
