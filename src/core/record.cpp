@@ -1,0 +1,40 @@
+#include <idem/record.hpp>
+
+#include <openssl/crypto.h>
+#include <time.h>
+
+namespace idem {
+
+MonotonicClock::time_point MonotonicClock::now() noexcept {
+  timespec moment{};
+  clock_gettime(CLOCK_BOOTTIME, &moment);
+  return time_point(std::chrono::duration_cast<Millis>(std::chrono::seconds(moment.tv_sec) +
+                                                       std::chrono::nanoseconds(moment.tv_nsec)));
+}
+
+bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept {
+  return a.version == b.version &&
+         CRYPTO_memcmp(a.digest.data(), b.digest.data(), a.digest.size()) == 0;
+}
+
+std::string_view name_of(State state) noexcept {
+  switch (state) {
+    case State::pending: return "pending";
+    case State::in_progress: return "in_progress";
+    case State::completed: return "completed";
+    case State::failed_retryable: return "failed_retryable";
+    case State::unknown: return "unknown";
+    case State::expired: return "expired";
+  }
+  return "corrupt";
+}
+
+std::string_view name_of(ReleaseBasis basis) noexcept {
+  switch (basis) {
+    case ReleaseBasis::proven: return "proven";
+    case ReleaseBasis::declared: return "declared";
+  }
+  return "corrupt";
+}
+
+}  // namespace idem
