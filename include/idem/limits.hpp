@@ -15,6 +15,10 @@ using namespace std::chrono_literals;
 inline constexpr std::size_t request_line_bytes_max = 8'192;
 inline constexpr std::size_t head_bytes_max = 16 * 1024;
 inline constexpr std::size_t head_fields_max = 100;
+// The longest registered method has 17 bytes (UPDATEREDIRECTREF).
+inline constexpr std::size_t request_method_bytes_max = 32;
+// RFC 9112 §2.2 asks for one; clients that end a body with a stray CRLF send no more than two.
+inline constexpr std::size_t head_empty_lines_max = 2;
 inline constexpr auto head_time_max = 10s;
 
 // A keyed body is held whole in memory, because the whole of it is fingerprinted before the reserve.
@@ -59,10 +63,26 @@ inline constexpr std::size_t connections_max = 16'384;
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.
 inline constexpr std::size_t commit_group_max = 512;
+// How long a client is kept waiting while its settling write is repeated; the duty goes on after it.
+inline constexpr auto settle_wait_max = 10s;
 // Attempts whose settling write has not succeeded yet; each holds an answer in memory.
 inline constexpr std::size_t unsettled_attempts_max = 1'024;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
 inline constexpr int reserve_rounds_max = 5;
+
+// No lease, retention or delay is longer: moments stay far from the end of a 64-bit millisecond count.
+inline constexpr auto duration_max = std::chrono::hours(24) * 365 * 100;
+// Fences taken from the store in one write; what is left of a block at a crash is skipped.
+inline constexpr std::uint64_t fence_block = 65'536;
+// How much store time a crash may forget. It is added back by the next start's clock, so that nothing
+// depends on it but a start on another boot with a wall clock that has gone backwards.
+inline constexpr auto store_clock_persist_interval = 1s;
+// The write-ahead log is copied into the database once it has so many pages (32 MiB): rarer
+// checkpoints write a hot page once instead of often, longer ones stop the store's thread for longer.
+inline constexpr int sqlite_wal_pages_max = 8'192;
+inline constexpr std::size_t sqlite_cache_bytes = 64 * 1024 * 1024;
+// Rows a listing looks at before the calls that came meanwhile have their turn.
+inline constexpr std::size_t list_slice_rows = 2'048;
 
 inline constexpr std::size_t sweep_batch = 256;
 inline constexpr auto sweep_interval = 1s;

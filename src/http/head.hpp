@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ struct RequestHead {
   bool keep_alive = true;
   bool expect_continue = false;
   bool upgrade = false;  ///< Upgrade field together with `Connection: upgrade`.
+  /// Holds `origin_form` where no part of the buffer is it (`http://host?query`); empty otherwise.
+  std::shared_ptr<const std::string> origin_copy;
 };
 
 struct ResponseHead {

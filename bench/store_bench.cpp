@@ -1,0 +1,107 @@
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/stores.hpp"
+
+#include <idem/fingerprint.hpp>
+#include <idem/store_wait.hpp>
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <latch>
+
+/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH] [pairs]`. Each of N
+/// chains asks for a reserve, then completes it, then goes on with a new key.
+
+namespace {
+
+using namespace idem;
+using Clock = std::chrono::steady_clock;
+
+class Chains {
+ public:
+  Chains(Store& store, std::uint64_t pairs, std::size_t concurrency)
+      : store_(store), left_(static_cast<std::int64_t>(pairs)),
+        running_(static_cast<std::ptrdiff_t>(concurrency)) {
+    random_bytes(seed_.bytes);
+  }
+
+  void run(std::size_t concurrency) {
+    for (std::size_t i = 0; i < concurrency; ++i) reserve();
+    running_.wait();
+  }
+
+ private:
+  /// Ids are digests in real life: spread over the whole index.
+  RecordId next_id() {
+    RecordId id = seed_;
+    std::uint64_t mixed = (next_.fetch_add(1) + 1) * 0x9e3779b97f4a7c15u;
+    mixed ^= mixed >> 29;
+    mixed *= 0xbf58476d1ce4e5b9u;
+    std::memcpy(id.bytes.data(), &mixed, sizeof mixed);
+    return id;
+  }
+
+  void reserve() {
+    if (left_.fetch_sub(1) <= 0) return running_.count_down();
+    Reserve verb;
+    verb.id = next_id();
+    verb.scope = "tenant-17";
+    verb.operation = "POST /v1/payments";
+    verb.fingerprints.resize(1);
+    verb.token.bytes = verb.id.bytes;
+    verb.owner = "node-1";
+    verb.lease = std::chrono::seconds(60);
+    verb.retention = std::chrono::hours(24);
+    verb.tombstone = std::chrono::hours(720);
+    verb.generation = store_.identity().generation;
+    ask(store_, std::move(verb), [this](std::expected<ReserveOutcome, StoreError> outcome) {
+      if (!outcome) std::abort();
+      complete(std::get<Execute>(*outcome));
+    });
+  }
+
+  void complete(const Execute& execute) {
+    Complete verb;
+    verb.id = execute.id;
+    verb.attempt = execute.attempt;
+    verb.response = {201,
+                     {{"Content-Type", "application/json"}, {"Location", "/v1/payments/pay_1"}},
+                     R"({"id":"pay_1","amount":1999,"currency":"EUR","status":"succeeded"})"};
+    ask(store_, std::move(verb), [this](std::expected<OwnerReply, StoreError> reply) {
+      if (!reply || reply->verdict != Verdict::done) std::abort();
+      reserve();
+    });
+  }
+
+  Store& store_;
+  std::atomic<std::int64_t> left_;
+  std::atomic<std::uint64_t> next_{0};
+  RecordId seed_;
+  std::latch running_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string where = argc > 1 ? argv[1] : "sqlite:bench.db";
+  const std::uint64_t pairs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200'000;
+  auto store = where == "memory" ? open_memory({}) : open_sqlite(where.substr(7), {});
+  if (!store) {
+    fmt::print(stderr, "{}\n", store.error().detail);
+    return 1;
+  }
+  for (const std::size_t concurrency : {1, 16, 64, 256}) {
+    const std::uint64_t count = concurrency == 1 ? pairs / 10 : pairs;
+    Chains chains(**store, count, concurrency);
+    const auto start = Clock::now();
+    chains.run(concurrency);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    fmt::print("{} concurrency={} pairs={} pairs_per_second={:.0f}\n", where, concurrency, count,
+               static_cast<double>(count) / seconds);
+  }
+  return 0;
+}

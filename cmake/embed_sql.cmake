@@ -1,0 +1,18 @@
+# Makes `idem::sqlite::migrations()` of target ARG_TARGET from the numbered files of a schema folder, in
+# the order of their numbers, so that the binary carries its schema with it.
+function(idem_embed_sql target folder)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/[0-9][0-9][0-9][0-9]_*.sql)
+  list(SORT files)
+  set(IDEM_SQL_ENTRIES "")
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME)
+    string(REGEX MATCH "^[0-9]+" number ${name})
+    string(REGEX REPLACE "^0+" "" number ${number})
+    file(READ ${file} text)
+    string(APPEND IDEM_SQL_ENTRIES "    {${number}, \"${name}\", R\"idem_sql(${text})idem_sql\"},\n")
+  endforeach()
+  set(generated ${CMAKE_BINARY_DIR}/generated/${target}_schema.cpp)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/embedded_schema.cpp.in ${generated} @ONLY)
+  target_sources(${target} PRIVATE ${generated})
+endfunction()

@@ -1,0 +1,104 @@
+#include "ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace provider {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+void Ledger::arrived(std::string_view key) {
+  ++arrivals_;
+  auto entry = keys_.find(key);
+  if (entry == keys_.end()) entry = keys_.emplace(std::string(key), PerKey{}).first;
+  ++entry->second.arrivals;
+}
+
+void Ledger::charge(Effect effect) {
+  keys_[effect.key].effects.push_back(next());
+  effects_.push_back(std::move(effect));
+}
+
+const Effect* Ledger::find(std::uint64_t number) const {
+  if (number < first_ || number >= next()) return nullptr;
+  return &effects_[number - first_];
+}
+
+void Ledger::clear() {
+  first_ = next();
+  arrivals_ = 0;
+  effects_.clear();
+  keys_.clear();
+}
+
+std::string Ledger::json_of(const PerKey& entry, bool with_calls) const {
+  std::string fences;
+  std::string calls;
+  for (const auto number : entry.effects) {
+    const Effect* effect = find(number);
+    if (effect == nullptr) continue;
+    const char* comma = fences.empty() ? "" : ",";
+    fences += comma + quoted(effect->fence);
+    if (!with_calls) continue;
+    calls += fmt::format(
+        R"({}{{"effect":{},"method":{},"target":{},"operation":{},"fence":{},"attempt":{},)"
+        R"("body_bytes":{},"body_digest":"{:016x}"}})",
+        comma, number, quoted(effect->method), quoted(effect->target), quoted(effect->operation),
+        quoted(effect->fence), quoted(effect->attempt), effect->body_bytes, effect->body_digest);
+  }
+  auto out = fmt::format(R"({{"effects":{},"arrivals":{},"fences":[{}])", entry.effects.size(),
+                         entry.arrivals, fences);
+  if (with_calls) out += fmt::format(R"(,"calls":[{}])", calls);
+  return out + "}";
+}
+
+std::string Ledger::json_of(std::string_view key) const {
+  const auto entry = keys_.find(key);
+  return json_of(entry == keys_.end() ? PerKey{} : entry->second, true);
+}
+
+std::string Ledger::json() const {
+  auto out = fmt::format(R"({{"effects":{},"arrivals":{},"keys":{{)", effects_.size(), arrivals_);
+  const char* comma = "";
+  for (const auto& [key, entry] : keys_) {
+    out += comma + quoted(key) + ":" + json_of(entry, false);
+    comma = ",";
+  }
+  return out + "}}";
+}
+
+std::string Ledger::text() const {
+  auto out = fmt::format("{:<40} {:>8} {:>8}  fences\n", "key", "arrivals", "effects");
+  for (const auto& [key, entry] : keys_) {
+    out += fmt::format("{:<40} {:>8} {:>8} ", key.empty() ? "(none)" : key, entry.arrivals,
+                       entry.effects.size());
+    for (const auto number : entry.effects) out += " " + find(number)->fence;
+    out += '\n';
+  }
+  return out + summary() + '\n';
+}
+
+std::string Ledger::summary() const {
+  std::size_t repeated = 0;
+  for (const auto& [key, entry] : keys_) {
+    if (!key.empty() && entry.effects.size() > 1) ++repeated;
+  }
+  return fmt::format("ledger effects={} arrivals={} keys={} keys_with_more_than_one_effect={}",
+                     effects_.size(), arrivals_, keys_.size(), repeated);
+}
+
+}  // namespace provider

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace provider {
+
+/// One thing that really happened: money that moved, as far as a test is concerned.
+struct Effect {
+  std::string key;        ///< Idempotency-Key as received; empty when there was none.
+  std::string operation;  ///< Idem-Operation, Idem-Fence, Idem-Attempt as received.
+  std::string fence;
+  std::string attempt;
+  std::string method;
+  std::string target;
+  std::size_t body_bytes = 0;
+  std::uint64_t body_digest = 0;
+  std::string answer;  ///< The JSON that a client sees, also at a later GET.
+};
+
+/// Every effect in the order in which it happened, and how often each key arrived. It never looks
+/// a key up before it charges: duplicates are exactly what it exists to show.
+class Ledger {
+ public:
+  void arrived(std::string_view key);
+
+  /// The number the next effect will have. Numbers are never used twice, also after clear().
+  std::uint64_t next() const { return first_ + effects_.size(); }
+  void charge(Effect effect);
+
+  const Effect* find(std::uint64_t number) const;
+  void clear();
+
+  std::string json() const;
+  std::string json_of(std::string_view key) const;
+  std::string text() const;
+  std::string summary() const;
+
+ private:
+  struct PerKey {
+    std::uint64_t arrivals = 0;
+    std::vector<std::uint64_t> effects;
+  };
+
+  std::string json_of(const PerKey& entry, bool with_calls) const;
+
+  std::uint64_t first_ = 1;
+  std::uint64_t arrivals_ = 0;
+  std::deque<Effect> effects_;
+  std::map<std::string, PerKey, std::less<>> keys_;
+};
+
+/// `text` between quotes, as JSON.
+std::string quoted(std::string_view text);
+
+}  // namespace provider

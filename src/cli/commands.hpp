@@ -1,0 +1,44 @@
+#pragma once
+
+#include "gateway/settings.hpp"
+
+#include <idem/log.hpp>
+#include <idem/store.hpp>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+/// The command line: reads settings, names the concrete stores, composes the parts.
+namespace idem::cli {
+
+/// How a command ends (contracts.md).
+enum ExitCode : int { done = 0, failed = 1, usage = 2, not_reachable = 3, not_found = 4, refused = 5 };
+
+int run(int argc, char** argv);
+
+struct GatewayOptions {
+  std::string listen;
+  std::string admin;  ///< Empty: no admin listener.
+  std::string store;
+  bool migrate = false;
+  unsigned threads = 0;
+  std::string log_format = "text";
+  gateway::GatewaySettings settings;
+};
+int run_gateway(const GatewayOptions& options);
+
+/// Opens a store by URL. The error is a sentence for people and names the URL.
+std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
+                                                              const IdentitySettings& identity,
+                                                              bool migrate);
+
+/// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
+LogSink stderr_log(const std::string& format);
+
+/// "150ms", "30s", "5m", "24h", "30d"; whole numbers only.
+std::expected<Millis, std::string> parse_duration(const std::string& text);
+/// "512B", "64KiB", "1MiB".
+std::expected<std::size_t, std::string> parse_size(const std::string& text);
+
+}  // namespace idem::cli

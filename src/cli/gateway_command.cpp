@@ -1,0 +1,147 @@
+#include "admin/health.hpp"
+#include "cli/commands.hpp"
+#include "gateway/gateway.hpp"
+#include "workers/reaper.hpp"
+#include "workers/runner.hpp"
+#include "workers/sweeper.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+namespace idem::cli {
+namespace {
+
+/// Signals are taken by the main thread only, which waits for them.
+sigset_t block_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  return set;
+}
+
+class GatewayProcess {
+ public:
+  GatewayProcess(const GatewayOptions& options, LogSink log)
+      : options_(options), log_(std::move(log)) {}
+
+  int run() {
+    signals_ = block_signals();
+    auto store = open_store(options_.store, {.scope_source = options_.settings.scope.text},
+                            options_.migrate);
+    if (!store) return fail(store.error());
+    store_ = std::move(*store);
+    shared_ = std::make_unique<gateway::GatewayShared>(options_.settings, *store_);
+    build_loops();
+    if (const auto opened = open_listeners(); !opened) return fail(opened.error());
+    start();
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return stop();
+  }
+
+ private:
+  int fail(const std::string& sentence) {
+    std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
+    return failed;
+  }
+
+  void build_loops() {
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    const unsigned count = options_.threads > 0 ? options_.threads : cores;
+    for (unsigned i = 0; i < count; ++i) {
+      auto& loop = *loops_.emplace_back(std::make_unique<http::Loop>());
+      services_.push_back(gateway::make_gateway(loop, *shared_));
+      serving_.push_back({&loop, services_.back().get()});
+    }
+    // Health has a loop of its own: it answers also while the others are busy or draining.
+    admin_loop_ = std::make_unique<http::Loop>();
+    services_.push_back(admin::make_health(*admin_loop_, *store_, draining_));
+  }
+
+  std::expected<void, std::string> open_listeners() {
+    const http::ServerStream::Options timers{limits::head_time_max, limits::keep_alive_idle};
+    auto gateway = http::Server::listen(options_.listen, serving_, timers);
+    if (!gateway) return std::unexpected("--listen: " + gateway.error());
+    gateway_server_ = std::move(*gateway);
+    if (options_.admin.empty()) return {};
+    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}}, timers);
+    if (!admin) return std::unexpected("--admin: " + admin.error());
+    admin_server_ = std::move(*admin);
+    return {};
+  }
+
+  void start() {
+    gateway_server_->start();
+    if (admin_server_) admin_server_->start();
+    for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
+    threads_.emplace_back([this] { admin_loop_->run(); });
+    runner_ = std::make_unique<workers::Runner>(
+        std::vector<workers::RunOnce>{[this] { return workers::sweep_once(*store_, log_); },
+                                      [this] { return workers::reap_once(*store_, log_); }},
+        limits::sweep_interval);
+    announce("gateway", *gateway_server_);
+    if (admin_server_) announce("admin", *admin_server_);
+  }
+
+  void announce(std::string role, const http::Server& server) {
+    log_(LogLevel::info, "listening", {{"address", server.address()}, {"role", std::move(role)}});
+  }
+
+  // What runs is finished and settled; who is idle is let go; then the store is closed.
+  int stop() {
+    log_(LogLevel::info, "draining", {});
+    draining_.store(true);
+    gateway_server_->drain();
+    if (!wait_until_idle()) {
+      // What is cut off here is in the store as dispatched, and becomes unknown by its lease.
+      log_(LogLevel::warning, "drain_timed_out", {});
+      std::_Exit(failed);
+    }
+    runner_->stop();
+    for (auto& loop : loops_) loop->stop();
+    admin_loop_->stop();
+    for (auto& thread : threads_) thread.join();
+    store_.reset();
+    log_(LogLevel::info, "stopped", {});
+    return done;
+  }
+
+  // False: the drain time is over, or a second signal asked to stop at once.
+  bool wait_until_idle() {
+    const auto end = MonotonicClock::now() + limits::drain_time_max;
+    while (MonotonicClock::now() < end) {
+      if (gateway_server_->drained()) return true;
+      const timespec pause{0, 5'000'000};
+      if (sigtimedwait(&signals_, nullptr, &pause) > 0) return false;
+    }
+    return false;
+  }
+
+  const GatewayOptions& options_;
+  LogSink log_;
+  sigset_t signals_{};
+  std::atomic<bool> draining_{false};
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<gateway::GatewayShared> shared_;
+  std::vector<std::unique_ptr<http::Loop>> loops_;
+  std::unique_ptr<http::Loop> admin_loop_;
+  std::vector<std::unique_ptr<http::Service>> services_;
+  std::vector<http::ServingLoop> serving_;
+  std::unique_ptr<http::Server> gateway_server_;
+  std::unique_ptr<http::Server> admin_server_;
+  std::vector<std::thread> threads_;
+  std::unique_ptr<workers::Runner> runner_;
+};
+
+}  // namespace
+
+int run_gateway(const GatewayOptions& options) {
+  GatewayProcess process(options, stderr_log(options.log_format));
+  return process.run();
+}
+
+}  // namespace idem::cli

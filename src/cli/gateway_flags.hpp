@@ -1,0 +1,45 @@
+#pragma once
+
+#include "cli/commands.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace idem::cli {
+
+/// The texts behind `idem gateway`'s flags, before they are understood.
+struct GatewayFlags {
+  std::string listen = "127.0.0.1:8080";
+  std::string admin;
+  std::string upstream;
+  std::string store = "sqlite:./idem.db";
+  std::string scope;
+  bool trust_scope_header = false;
+  std::string preset = "ietf";
+  std::string mode = "conflict";
+  std::string require_key = "true";
+  std::vector<std::string> key_headers;
+  std::string key_syntax = "any";
+  std::string upstream_timeout = "30s";
+  std::string connect_timeout = "2s";
+  std::string keepalive_idle = "1s";
+  std::string lease = "60s";
+  std::string retention = "24h";
+  std::string tombstone = "30d";
+  bool accept_rerun_after_expiry = false;
+  std::string request_body_max = "1MiB";
+  std::string response_body_max = "1MiB";
+  std::string dispatch_mark = "reserve";
+  unsigned threads = 0;
+  std::string log_format = "text";
+  bool migrate = false;
+};
+
+/// Declares every flag with its IDEM_* variable.
+void declare(CLI::App& command, GatewayFlags& flags);
+
+/// Understands the flags; the error is a sentence that names the flag and says what to write.
+std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags);
+
+}  // namespace idem::cli

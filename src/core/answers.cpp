@@ -1,0 +1,120 @@
+#include "core/answers.hpp"
+
+#include "core/policy.hpp"
+
+#include <cstdio>
+
+namespace idem {
+namespace {
+
+constexpr std::string_view our_fields =
+    "Idempotent-Replayed, Idempotency-Expires, Idempotency-Outcome";
+
+void expose_our_fields(std::vector<Field>& headers) {
+  for (auto& field : headers) {
+    if (!equal_names(field.name, "Access-Control-Expose-Headers")) continue;
+    field.value += field.value.empty() ? "" : ", ";
+    field.value += our_fields;
+    return;
+  }
+}
+
+Answer not_stored_answer(const Replay& replay, const RecordId& id) {
+  Answer answer = to_answer({.code = ProblemCode::response_not_stored,
+                             .detail = "The operation completed once with status " +
+                                       std::to_string(replay.response.status) +
+                                       "; its body crossed the storing limit and was not kept.",
+                             .operation = id,
+                             .state = State::completed,
+                             .original_status = replay.response.status});
+  for (const auto& field : replay.response.headers) {
+    if (equal_names(field.name, "Location")) answer.headers.push_back(field);
+  }
+  return answer;
+}
+
+Answer problem(ProblemCode code, std::string detail, const RecordId& id, std::optional<State> state,
+               std::optional<Millis> retry_after = {}, std::optional<RetryAdvice> retry = {}) {
+  return to_answer({.code = code,
+                    .detail = std::move(detail),
+                    .retry = retry,
+                    .operation = id,
+                    .state = state,
+                    .retry_after = retry_after});
+}
+
+}  // namespace
+
+std::string imf_fixdate(StoreTime time) {
+  static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(seconds);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(seconds - day);
+  char text[48];
+  std::snprintf(text, sizeof text, "%s, %02u %s %04d %02d:%02d:%02d GMT",
+                days[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),
+                months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()));
+  return text;
+}
+
+void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at) {
+  expose_our_fields(answer.headers);
+  answer.headers.push_back({"Idempotency-Outcome", std::string(outcome)});
+  if (expires_at) answer.headers.push_back({"Idempotency-Expires", imf_fixdate(*expires_at)});
+}
+
+Answer replay_answer(Replay replay, const RecordId& id) {
+  if (!replay.response.body_stored) return not_stored_answer(replay, id);
+  Answer answer{replay.response.status, std::move(replay.response.headers),
+                std::move(replay.response.body)};
+  answer.headers.push_back({"Idempotent-Replayed", "true"});
+  mark_outcome(answer, "stored", replay.expires_at);
+  return answer;
+}
+
+Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
+  return problem(ProblemCode::in_progress,
+                 "The first request with this key has not ended yet. Ask again with the same key.", id,
+                 State::in_progress, outcome.lease_remaining);
+}
+
+Answer misuse_answer(const RecordId& id) {
+  return problem(ProblemCode::key_reused,
+                 "This key was first used for a request with other content. Nothing was run now; use "
+                 "a new key for a new operation.",
+                 id, std::nullopt);
+}
+
+Answer expired_answer(const RecordId& id) {
+  return problem(ProblemCode::key_expired,
+                 "The operation completed under this key; its answer is no longer kept. It will not "
+                 "be run again.",
+                 id, State::expired);
+}
+
+Answer pending_answer(const RecordId& id) {
+  Answer answer{202, {}, {}};
+  answer.headers.push_back({"Location", "/.idem/operations/" + to_hex(id.bytes)});
+  return answer;
+}
+
+Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
+  return problem(ProblemCode::outcome_unknown,
+                 "An earlier attempt was sent and no answer proves how it ended. It will not be run "
+                 "again until evidence settles it.",
+                 id, State::unknown, reconcile_in,
+                 reconcile_in ? RetryAdvice::later : RetryAdvice::never);
+}
+
+Answer store_unavailable_answer(Millis retry_after) {
+  return to_answer({.code = ProblemCode::store_unavailable,
+                    .detail = "The record of this key could not be reached, so nothing was run.",
+                    .retry_after = retry_after});
+}
+
+}  // namespace idem

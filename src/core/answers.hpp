@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/problem.hpp"
+
+#include <idem/store.hpp>
+
+/// From what the store said to what a client hears (protocol.md §7 column "conflict", §13, §14).
+namespace idem {
+
+/// RFC 9110 §5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string imf_fixdate(StoreTime time);
+
+/// The stored answer with the replay fields; a 409 `response_not_stored` where no body was kept.
+Answer replay_answer(Replay replay, const RecordId& id);
+
+Answer in_progress_answer(const InProgress& outcome, const RecordId& id);
+Answer misuse_answer(const RecordId& id);
+Answer expired_answer(const RecordId& id);
+Answer pending_answer(const RecordId& id);
+/// What a *retry* hears about an unknown record: 409.
+Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
+/// 503: nothing was dispatched.
+Answer store_unavailable_answer(Millis retry_after);
+
+/// Adds the outcome fields to the upstream's own answer, and lists ours for browsers where the
+/// upstream's answer has Access-Control-Expose-Headers.
+void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at);
+
+}  // namespace idem

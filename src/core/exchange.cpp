@@ -1,0 +1,368 @@
+#include "core/exchange.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem {
+namespace {
+
+constexpr Millis store_retry_hint{1000};
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+Answer unreachable_answer(std::string detail, const RecordId& id, Millis retry_after) {
+  return to_answer({.code = ProblemCode::upstream_unreachable,
+                    .detail = std::move(detail),
+                    .operation = id,
+                    .state = State::failed_retryable,
+                    .retry_after = retry_after});
+}
+
+StoredResponse to_store(const Answer& answer, bool with_body) {
+  StoredResponse stored;
+  stored.status = answer.status;
+  stored.body_stored = with_body;
+  stored.headers.reserve(answer.headers.size());
+  for (const auto& field : answer.headers) {
+    if (may_store(field.name)) stored.headers.push_back(field);
+  }
+  if (with_body) stored.body = answer.body;
+  return stored;
+}
+
+std::string_view describe(UpstreamLost::How how) {
+  switch (how) {
+    case UpstreamLost::How::timeout: return "upstream_timeout";
+    case UpstreamLost::How::closed: return "upstream_closed";
+    case UpstreamLost::How::malformed: return "upstream_malformed";
+    case UpstreamLost::How::cut: return "response_cut";
+    case UpstreamLost::How::unframed: return "response_unframed";
+  }
+  return "upstream_lost";
+}
+
+bool has_field(const Answer& answer, std::string_view name) {
+  return std::any_of(answer.headers.begin(), answer.headers.end(),
+                     [&](const Field& field) { return equal_names(field.name, name); });
+}
+
+}  // namespace
+
+Exchange::Exchange(const ExchangeSettings& settings, Reserve reserve)
+    : settings_(settings), reserve_(std::move(reserve)), delay_(settings.settle_retry_first) {
+  attempt_.token = reserve_.token;
+}
+
+ExchangeAction Exchange::start(MonotonicTime now) {
+  lease_end_ = now + reserve_.lease;
+  renew_at_ = now + settings_.renew_interval;
+  return Ask{reserve_};
+}
+
+ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
+  return std::visit(
+      Overloaded{
+          [&](StoreAnswered& answered) { return on_store(std::move(answered.result), now); },
+          [&](RetryDue&) -> ExchangeAction {
+            if (phase_ == Phase::reading) return Ask{Find{reserve_.id}};
+            if (settling_) return Ask{*settling_};
+            // The lease is still counted from the first asking: a repeat never lengthens it.
+            IDEM_ASSERT(phase_ == Phase::reserving);
+            return Ask{reserve_};
+          },
+          [&](UpstreamReady&) { return on_ready(now); },
+          [&](UpstreamNotReached& event_) {
+            IDEM_ASSERT(phase_ == Phase::connecting || phase_ == Phase::sending);
+            return release_unsent("upstream_unreachable", std::move(event_.detail));
+          },
+          [&](UpstreamAnswered& answered) { return on_answered(std::move(answered)); },
+          [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
+          [&](UpstreamLost& lost) { return on_lost(lost); },
+          [&](ClientDeadline&) { return on_deadline(); },
+      },
+      event);
+}
+
+ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
+  switch (phase_) {
+    case Phase::reserving: return on_reserve(std::move(result), now);
+    case Phase::marking: return on_marked(std::move(result));
+    case Phase::settling:
+    case Phase::owing: return on_settle(std::move(result));
+    case Phase::reading: return on_read(std::move(result));
+    case Phase::connecting:
+    case Phase::sending:
+    case Phase::done: break;
+  }
+  IDEM_ASSERT(!"a store reply that nobody asked for");
+  return Done{};
+}
+
+ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
+  if (result) return on_outcome(std::get<ReserveOutcome>(std::move(*result)), now);
+  if (result.error().code != StoreError::Code::in_doubt) {
+    // Refused or unavailable now. An earlier round in doubt may still have left a reservation of ours.
+    return reserve_in_doubt_ ? on_deadline() : finish(store_unavailable_answer(store_retry_hint));
+  }
+  reserve_in_doubt_ = true;
+  if (++reserve_rounds_ >= limits::reserve_rounds_max) return on_deadline();
+  return retry_later();
+}
+
+ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime) {
+  return std::visit(
+      Overloaded{
+          [&](Execute& execute) -> ExchangeAction {
+            reserve_.id = execute.id;
+            attempt_ = execute.attempt;
+            delay_ = settings_.settle_retry_first;
+            if (reserve_.dispatched) {
+              phase_ = Phase::connecting;
+              return Connect{};
+            }
+            phase_ = Phase::marking;
+            return Ask{Dispatched{reserve_.id, attempt_}};
+          },
+          [&](Replay& replay) { return finish(replay_answer(std::move(replay), reserve_.id)); },
+          [&](InProgress& running) { return finish(in_progress_answer(running, reserve_.id)); },
+          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id)); },
+          [&](Unknown& unknown) -> ExchangeAction {
+            if (reserve_in_doubt_) {
+              // It may be our own lost reservation, swept meanwhile. Under our token nothing was ever
+              // sent, and only our token releases it; if it is somebody else's, this is stale.
+              reserve_in_doubt_ = false;
+              return settle(Release{reserve_.id, {0, reserve_.token}, ReleaseBasis::proven,
+                                    "reserve_in_doubt", Millis{}},
+                            unreachable_answer("The store's reply was lost; nothing was sent.",
+                                               reserve_.id, store_retry_hint));
+            }
+            return finish(unknown_answer(unknown.reconcile_in, reserve_.id));
+          },
+          [&](Expired&) { return finish(expired_answer(reserve_.id)); },
+          [&](Pending&) { return finish(pending_answer(reserve_.id)); },
+          [&](QuotaExceeded& quota) {
+            return finish(to_answer({.code = ProblemCode::quota_exceeded,
+                                     .detail = "This caller has too many new keys at present.",
+                                     .retry_after = quota.retry_after}));
+          },
+      },
+      outcome);
+}
+
+ExchangeAction Exchange::on_marked(StoreResult result) {
+  if (!result) {
+    // The mark may or may not be there, but nothing was sent: release is right in both cases.
+    return release_unsent("store_unavailable", "The store failed before anything was sent.");
+  }
+  const auto reply = std::get<OwnerReply>(*result);
+  if (reply.verdict != Verdict::done) {
+    phase_ = Phase::reading;
+    return Ask{Find{reserve_.id}};
+  }
+  phase_ = Phase::connecting;
+  return Connect{};
+}
+
+ExchangeAction Exchange::on_ready(MonotonicTime now) {
+  IDEM_ASSERT(phase_ == Phase::connecting || phase_ == Phase::sending);
+  // §6: the last look before the first byte. A process that was stopped or starved beyond its lease
+  // must not send; it knows that it did not, so the release is proven.
+  if (now + settings_.dispatch_timeout > lease_end_) {
+    return release_unsent("lease_too_short",
+                          "The lease no longer covered the dispatch timeout; nothing was sent.");
+  }
+  phase_ = Phase::sending;
+  return Send{attempt_, reserve_.id};
+}
+
+ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail) {
+  Answer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
+  return settle(Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code), Millis{}},
+                std::move(answer));
+}
+
+ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  Answer& answer = event.answer;
+  const Disposition disposition =
+      disposition_ietf({.status = answer.status,
+                        .has_retry_after = has_field(answer, "Retry-After"),
+                        .while_sending = event.while_sending,
+                        .says = event.says});
+  const std::string code = "http_" + std::to_string(answer.status);
+  switch (disposition) {
+    case Disposition::store: {
+      outcome_ = "stored";
+      StoredResponse stored = to_store(answer, true);
+      return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
+                    std::move(answer));
+    }
+    case Disposition::release_proven:
+    case Disposition::release_declared: {
+      outcome_ = "released";
+      const auto basis = disposition == Disposition::release_proven ? ReleaseBasis::proven
+                                                                    : ReleaseBasis::declared;
+      return settle(Release{reserve_.id, attempt_, basis, code, Millis{}}, std::move(answer));
+    }
+    case Disposition::unknown: break;
+  }
+  outcome_ = "unknown";
+  return settle(MarkUnknown{reserve_.id, attempt_, code, {}, std::move(event.reference)},
+                std::move(answer));
+}
+
+ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  outcome_ = "stored";
+  stream_ = true;
+  StoredResponse stored = to_store(event.head.answer, false);
+  return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.head.reference)},
+                std::move(event.head.answer));
+}
+
+ExchangeAction Exchange::on_lost(const UpstreamLost& event) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  std::string code(describe(event.how));
+  if (event.status) code += "_http_" + std::to_string(*event.status);
+  const bool timeout = event.how == UpstreamLost::How::timeout;
+  Answer answer = outcome_unknown(
+      timeout ? 504 : 502, timeout ? "The upstream received the request and did not answer in time."
+                                   : "The upstream received the request and its answer was lost.");
+  return settle(MarkUnknown{reserve_.id, attempt_, std::move(code), {}, {}}, std::move(answer));
+}
+
+Answer Exchange::outcome_unknown(int status, std::string detail) const {
+  return to_answer({.code = ProblemCode::outcome_unknown,
+                    .detail = std::move(detail),
+                    .status = status,
+                    .operation = reserve_.id,
+                    .state = State::unknown});
+}
+
+ExchangeAction Exchange::settle(StoreCall call, Answer answer) {
+  phase_ = Phase::settling;
+  answer_ = std::move(answer);
+  settling_ = std::move(call);
+  return Ask{*settling_};
+}
+
+ExchangeAction Exchange::on_settle(StoreResult result) {
+  if (!result) {
+    if (result.error().code != StoreError::Code::refused) return retry_later();
+    // The store will never take it (a corrupt row): nothing is known to be durable, and repeating
+    // cannot help. The record stays for the sweeper, the operator and the evidence.
+    settling_.reset();
+    if (phase_ == Phase::owing) {
+      phase_ = Phase::done;
+      return Done{};
+    }
+    return finish(outcome_unknown(504, "The outcome could not be recorded."));
+  }
+  const auto reply = std::get<OwnerReply>(*result);
+  const bool owing = phase_ == Phase::owing;
+  if (owing) {
+    settling_.reset();
+    phase_ = Phase::done;
+    return Done{};
+  }
+  return settled_answer(reply);
+}
+
+ExchangeAction Exchange::settled_answer(const OwnerReply& reply) {
+  if (reply.verdict != Verdict::done) {
+    phase_ = Phase::reading;
+    if (!std::holds_alternative<Complete>(*settling_)) settling_.reset();
+    return Ask{Find{reserve_.id}};
+  }
+  settling_.reset();
+  if (!outcome_.empty()) mark_outcome(answer_, outcome_, outcome_ == "stored" ? reply.expires_at : std::nullopt);
+  if (stream_) {
+    phase_ = Phase::done;
+    return StreamThrough{std::move(answer_)};
+  }
+  return finish(std::move(answer_));
+}
+
+ExchangeAction Exchange::on_read(StoreResult result) {
+  if (!result) {
+    if (result.error().code != StoreError::Code::refused) return retry_later();
+    return finish(outcome_unknown(504, "The record of this operation cannot be read."));
+  }
+  const auto record = std::get<std::optional<Record>>(std::move(*result));
+  if (record) return answer_from(*record);
+  return finish(outcome_unknown(504, "The record of this operation is gone."));
+}
+
+ExchangeAction Exchange::answer_from(const Record& record) {
+  const auto ours = settling_ ? std::get_if<Complete>(&*settling_) : nullptr;
+  switch (record.state) {
+    case State::completed: {
+      // Settled by our own first write whose reply was lost: the client gets the whole answer.
+      if (ours != nullptr && record.attempt == ours->attempt && record.response == ours->response) {
+        return settled_answer({Verdict::done, State::completed, record.expires_at});
+      }
+      const auto expires = record.expires_at.value_or(StoreTime{});
+      return finish(replay_answer({*record.response, record.completed_at.value_or(expires), expires},
+                                  reserve_.id));
+    }
+    case State::in_progress:
+      return finish(in_progress_answer({Millis{1000}}, reserve_.id));
+    case State::pending: return finish(pending_answer(reserve_.id));
+    case State::failed_retryable:
+      return finish(to_answer({.code = ProblemCode::attempt_released,
+                               .detail = "The attempt was released; ask again with the same key.",
+                               .operation = reserve_.id,
+                               .state = State::failed_retryable,
+                               .retry_after = store_retry_hint}));
+    case State::unknown: return finish(unknown_answer({}, reserve_.id));
+    case State::expired: return finish(expired_answer(reserve_.id));
+  }
+  return finish(unknown_answer({}, reserve_.id));
+}
+
+ExchangeAction Exchange::retry_later() {
+  const Millis delay = delay_;
+  delay_ = std::min(delay_ * 2, settings_.settle_retry_max);
+  return AskLater{delay};
+}
+
+ExchangeAction Exchange::on_deadline() {
+  if (phase_ == Phase::reserving) {
+    if (!reserve_in_doubt_) return finish(store_unavailable_answer(store_retry_hint));
+    // The reservation may exist. It was never dispatched, so it shall be released, by token.
+    settling_ = Release{reserve_.id, {0, reserve_.token}, ReleaseBasis::proven, "reserve_in_doubt",
+                        Millis{}};
+    phase_ = Phase::owing;
+    return AnswerClient{store_unavailable_answer(store_retry_hint)};
+  }
+  if (settling_) {
+    phase_ = Phase::owing;
+    return AnswerClient{outcome_unknown(504, "The outcome could not be recorded in time.")};
+  }
+  return finish(outcome_unknown(504, "The record of this operation could not be read in time."));
+}
+
+ExchangeAction Exchange::finish(Answer answer) {
+  phase_ = Phase::done;
+  settling_.reset();
+  return AnswerClient{std::move(answer)};
+}
+
+std::optional<Renew> Exchange::heartbeat(MonotonicTime now) {
+  const bool running =
+      phase_ == Phase::connecting || phase_ == Phase::sending || phase_ == Phase::settling;
+  if (!running || now < renew_at_) return std::nullopt;
+  renew_at_ = now + settings_.renew_interval;
+  return Renew{reserve_.id, attempt_, reserve_.lease};
+}
+
+void Exchange::renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at) {
+  if (result && result->verdict == Verdict::done) lease_end_ = asked_at + reserve_.lease;
+}
+
+}  // namespace idem

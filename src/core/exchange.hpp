@@ -1,0 +1,142 @@
+#pragma once
+
+#include "core/answers.hpp"
+#include "core/policy.hpp"
+
+#include <idem/store.hpp>
+
+#include <optional>
+#include <string>
+#include <variant>
+
+/// The protocol of one keyed request as a pure machine: exchange.on(event, now) → action. It performs
+/// no I/O, reads no clock and starts no timer; whoever drives it carries the one returned action out
+/// and reports what came of it. The same machine serves the gateway, tests and simulation.
+namespace idem {
+
+struct ExchangeSettings {
+  Millis dispatch_timeout{};  ///< From the first byte to the last of the answer.
+  Millis renew_interval{};    ///< A third of the lease.
+  Millis settle_retry_first{50};
+  Millis settle_retry_max{2000};
+};
+
+// ---- what the driver reports ----
+
+/// A store call was answered; `StoreResult` holds the verb's reply.
+struct StoreAnswered {
+  StoreResult result;
+};
+/// The delay of an AskLater is over.
+struct RetryDue {};
+/// A connection to the upstream is open; not one byte was sent on it.
+struct UpstreamReady {};
+/// No connection, or the kernel accepted zero bytes of the request: provably not executed.
+struct UpstreamNotReached {
+  std::string detail;
+};
+/// A complete final answer (end-to-end fields only, `Idem-*` already taken out).
+struct UpstreamAnswered {
+  Answer answer;
+  bool while_sending = false;
+  std::optional<UpstreamSays> says;
+  std::string reference;
+};
+/// A final head whose body crossed the storing limit; the rest still waits in the connection.
+struct UpstreamOversize {
+  UpstreamAnswered head;  ///< `answer.body` is not used.
+};
+/// At least one byte was accepted and no complete answer came.
+struct UpstreamLost {
+  enum class How : std::uint8_t { timeout, closed, malformed, cut, unframed };
+  How how = How::closed;
+  std::optional<int> status;  ///< Of a head that was seen before the body was cut.
+};
+/// The client will not be kept waiting any longer; the attempt must still be settled.
+struct ClientDeadline {};
+
+using ExchangeEvent = std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached,
+                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, ClientDeadline>;
+
+// ---- what the driver shall do ----
+
+struct Ask {
+  StoreCall call;
+};
+struct AskLater {
+  Millis delay;  ///< Then report RetryDue.
+};
+/// Get a connection; report UpstreamReady or UpstreamNotReached.
+struct Connect {};
+/// Send the request now, once, and report how it ended.
+struct Send {
+  Attempt attempt;
+  RecordId id;
+};
+/// Tell the client. If owes_settlement(), go on with RetryDue until Done.
+struct AnswerClient {
+  Answer answer;
+};
+/// Oversize: the completion is durable; send this head and stream the waiting body after it.
+struct StreamThrough {
+  Answer head;
+};
+struct Done {};
+
+using ExchangeAction =
+    std::variant<Ask, AskLater, Connect, Send, AnswerClient, StreamThrough, Done>;
+
+class Exchange {
+ public:
+  Exchange(const ExchangeSettings& settings, Reserve reserve);
+
+  /// The first action: the reserve. `now` must be read before it is carried out.
+  ExchangeAction start(MonotonicTime now);
+  ExchangeAction on(ExchangeEvent event, MonotonicTime now);
+
+  /// A renewal to ask for, when one is due and the attempt is running. Its reply goes to renewed().
+  std::optional<Renew> heartbeat(MonotonicTime now);
+  void renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at);
+
+  /// True after an AnswerClient that left an attempt unsettled (§4).
+  bool owes_settlement() const noexcept { return phase_ == Phase::owing; }
+  const RecordId& id() const noexcept { return reserve_.id; }
+
+ private:
+  enum class Phase : std::uint8_t { reserving, marking, connecting, sending, settling, reading, owing, done };
+
+  ExchangeAction on_store(StoreResult result, MonotonicTime now);
+  ExchangeAction on_reserve(StoreResult result, MonotonicTime now);
+  ExchangeAction on_outcome(ReserveOutcome outcome, MonotonicTime now);
+  ExchangeAction on_marked(StoreResult result);
+  ExchangeAction on_settle(StoreResult result);
+  ExchangeAction on_read(StoreResult result);
+  ExchangeAction on_ready(MonotonicTime now);
+  ExchangeAction on_answered(UpstreamAnswered event);
+  ExchangeAction on_oversize(UpstreamOversize event);
+  ExchangeAction on_lost(const UpstreamLost& event);
+  ExchangeAction on_deadline();
+  ExchangeAction settle(StoreCall call, Answer answer);
+  ExchangeAction release_unsent(std::string error_code, std::string detail);
+  ExchangeAction retry_later();
+  ExchangeAction finish(Answer answer);
+  ExchangeAction settled_answer(const OwnerReply& reply);
+  ExchangeAction answer_from(const Record& record);
+  Answer outcome_unknown(int status, std::string detail) const;
+
+  ExchangeSettings settings_;
+  Reserve reserve_;
+  Phase phase_ = Phase::reserving;
+  Attempt attempt_;
+  MonotonicTime lease_end_{};  ///< Counted from before the reserve was asked: never too late.
+  MonotonicTime renew_at_{};
+  Millis delay_;
+  int reserve_rounds_ = 0;
+  bool reserve_in_doubt_ = false;
+  bool stream_ = false;
+  std::optional<StoreCall> settling_;  ///< Kept until it is known to have been done.
+  Answer answer_;                      ///< For the client, once the settling is durable.
+  std::string_view outcome_;           ///< Idempotency-Outcome of `answer_`; empty for problems.
+};
+
+}  // namespace idem

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <idem/limits.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace idem {
+
+/// Remembers, while a JSON text is written in source order, where each object and its members lie
+/// in it, so that the members can be put into RFC 8785's order afterwards. Names are sorted, never
+/// hashed: an attacker chooses them. Two passes over the text whatever the nesting; positions have
+/// 32 bits to keep the memory per member small.
+class JsonMembers {
+ public:
+  JsonMembers();
+
+  /// `written` is where the object's brace goes in the text being written.
+  void open_object(std::size_t written);
+
+  /// `name` is the decoded name and outlives this; `source` is where it stands in the source.
+  void begin_member(std::string_view name, std::size_t source, std::size_t written);
+
+  /// `written` is behind the value.
+  void end_member(std::size_t written);
+
+  /// `written` is behind the closing brace. Where two members have one name: the place of the
+  /// later one in the source, and then this object is of no more use.
+  std::optional<std::size_t> close_object(std::size_t written);
+
+  /// The text with every object's members in order.
+  std::string in_order(std::string written) const;
+
+ private:
+  struct Member {
+    const char* name = nullptr;
+    std::uint32_t name_size = 0;
+    std::uint32_t source = 0;
+    std::uint32_t begin = 0;  // of `"name":value` in the text
+    std::uint32_t end = 0;
+    std::uint32_t object = 0;  // the first object, if any, that begins inside the member
+
+    std::string_view text() const noexcept { return {name, name_size}; }
+  };
+  struct Object {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    std::uint32_t members_begin = 0;  // in members_; none when it came in order
+    std::uint32_t members_end = 0;
+    std::uint32_t next = 0;  // the first object that begins behind this one
+  };
+  struct OpenObject {
+    std::uint32_t object = 0;
+    std::uint32_t members_begin = 0;  // in open_members_
+    bool in_order = true;
+  };
+
+  std::vector<Object> objects_;  // by where they begin
+  std::vector<Member> members_;  // of closed objects that came out of order, sorted
+  std::vector<Member> open_members_;
+  std::array<OpenObject, limits::json_depth_max> open_{};
+  std::size_t open_count_ = 0;
+};
+
+}  // namespace idem

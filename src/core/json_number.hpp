@@ -1,0 +1,31 @@
+#pragma once
+
+#include <idem/json.hpp>
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace idem {
+
+/// How a number goes into the output: as RFC 8785 says, or exactly where that would change its
+/// value.
+enum class NumberForm { ecmascript, exact };
+
+/// A number literal by RFC 8259 §6.
+struct NumberLiteral {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool integer = true;  ///< Neither a fraction nor an exponent.
+};
+
+/// The literal that begins at `begin` with a digit or a minus sign. What follows it is not judged.
+std::expected<NumberLiteral, JsonError> scan_number(std::string_view text, std::size_t begin);
+
+/// Appends the literal's value in the given form. Refused: under `ecmascript` what overflows a
+/// double; under `exact` an exponent of more than 18 digits.
+std::expected<void, JsonError> append_number(std::string& out, std::string_view text,
+                                             const NumberLiteral& literal, NumberForm form);
+
+}  // namespace idem

@@ -1,0 +1,75 @@
+#include "core/policy.hpp"
+
+#include <array>
+
+namespace idem {
+namespace {
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+bool has_prefix(std::string_view name, std::string_view prefix) noexcept {
+  return name.size() >= prefix.size() && equal_names(name.substr(0, prefix.size()), prefix);
+}
+
+// RFC 9110 §15.5.20 (421), RFC 8470 §5.2 (425), RFC 9110 §15.5.9 (408 before we had finished): the
+// answer itself says that the request was not processed. 417 proves it only for an Expect of ours,
+// and the gateway never adds one.
+bool proves_not_executed(const AnswerFacts& facts) noexcept {
+  return facts.status == 421 || facts.status == 425 || (facts.status == 408 && facts.while_sending);
+}
+
+}  // namespace
+
+bool equal_names(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept {
+  if (value == "store") return UpstreamSays::store;
+  if (value == "not-executed") return UpstreamSays::not_executed;
+  if (value == "unknown") return UpstreamSays::unknown;
+  return std::nullopt;
+}
+
+Disposition disposition_ietf(const AnswerFacts& facts) noexcept {
+  if (proves_not_executed(facts)) return Disposition::release_proven;
+  if (facts.says) {
+    switch (*facts.says) {
+      case UpstreamSays::store: return Disposition::store;
+      case UpstreamSays::not_executed: return Disposition::release_proven;
+      case UpstreamSays::unknown: return Disposition::unknown;
+    }
+  }
+  if (facts.status >= 500) return Disposition::unknown;
+  switch (facts.status) {
+    case 401:
+    case 403:
+    case 429: return Disposition::release_declared;
+    case 408: return Disposition::unknown;
+    case 409: return facts.has_retry_after ? Disposition::unknown : Disposition::store;
+    default: return Disposition::store;
+  }
+}
+
+bool is_reserved_field(std::string_view name) noexcept {
+  return has_prefix(name, "Idem-") || equal_names(name, "Idempotent-Replayed") ||
+         equal_names(name, "Idempotency-Outcome") || equal_names(name, "Idempotency-Expires");
+}
+
+bool may_store(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 16> never{
+      "Set-Cookie",   "Set-Cookie2",       "WWW-Authenticate", "Authentication-Info",
+      "Alt-Svc",      "Clear-Site-Data",   "Connection",       "Keep-Alive",
+      "TE",           "Trailer",           "Transfer-Encoding", "Upgrade",
+      "Content-Length", "Via",             "Proxy-Connection", "Authorization"};
+  for (const auto banned : never) {
+    if (equal_names(name, banned)) return false;
+  }
+  return !has_prefix(name, "Proxy-") && !is_reserved_field(name);
+}
+
+}  // namespace idem

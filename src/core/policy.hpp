@@ -1,0 +1,40 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <optional>
+#include <string_view>
+
+/// What a complete answer of the upstream means, and which of its fields may be kept.
+namespace idem {
+
+enum class Disposition : std::uint8_t { store, release_proven, release_declared, unknown };
+
+/// The upstream's own word about one response (`Idem-Outcome`, §12).
+enum class UpstreamSays : std::uint8_t { store, not_executed, unknown };
+/// Nothing for a value that is none of the three: such a header is ignored, and the table decides.
+std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept;
+
+struct AnswerFacts {
+  int status = 0;
+  bool has_retry_after = false;
+  /// The answer came while we were still sending the request.
+  bool while_sending = false;
+  std::optional<UpstreamSays> says;
+};
+
+/// protocol.md §11's proofs first, then the upstream's own word, then the `ietf` column of §12.
+Disposition disposition_ietf(const AnswerFacts& facts) noexcept;
+
+/// False for fields that are never stored nor replayed (§14): credentials, cookies, hop-by-hop ones
+/// and Idem's own. Matching is case-insensitive.
+bool may_store(std::string_view field_name) noexcept;
+
+/// True for names that Idem keeps for itself on both sides: `Idem-*`, `Idempotent-Replayed`,
+/// `Idempotency-Outcome`, `Idempotency-Expires`.
+bool is_reserved_field(std::string_view field_name) noexcept;
+
+/// ASCII case-insensitive equality of field names.
+bool equal_names(std::string_view a, std::string_view b) noexcept;
+
+}  // namespace idem

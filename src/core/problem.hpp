@@ -1,0 +1,78 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The answers that Idem itself gives (protocol.md §13), as RFC 9457 problem documents.
+namespace idem {
+
+/// An answer ready for the wire, framing aside.
+struct Answer {
+  int status = 0;
+  std::vector<Field> headers;
+  std::string body;
+};
+
+enum class ProblemCode : std::uint8_t {
+  key_missing,
+  key_invalid,
+  scope_missing,
+  key_reused,
+  in_progress,
+  outcome_unknown,
+  upstream_unreachable,
+  attempt_released,
+  key_expired,
+  response_not_stored,
+  store_unavailable,
+  body_too_large,
+  quota_exceeded,
+  bad_request,
+  request_timeout,
+  uri_too_long,
+  headers_too_large,
+  expectation_failed,
+  not_implemented,
+  version_not_supported,
+  loop_detected,
+  upstream_failed,
+  upstream_timeout,
+  draining,
+  not_found,
+};
+
+/// What the client may do: the `retry` member.
+enum class RetryAdvice : std::uint8_t { none, new_key_safe, same_key, later, never };
+
+struct Problem {
+  ProblemCode code{};
+  std::string detail{};  ///< For people; never repeats a key, a body or a credential.
+  std::optional<int> status{};  ///< Instead of the code's usual one (outcome_unknown: 502, 504).
+  std::optional<RetryAdvice> retry{};
+  std::optional<RecordId> operation{};
+  std::optional<State> state{};
+  std::optional<Millis> retry_after{};  ///< Rounded up to whole seconds, at least 1.
+  std::optional<int> original_status{};
+};
+
+struct ProblemKind {
+  ProblemCode code;
+  std::string_view name;
+  int status;
+  std::string_view title;
+  RetryAdvice retry;
+};
+const ProblemKind& kind_of(ProblemCode code) noexcept;
+
+/// The problem as an answer: status, `Content-Type: application/problem+json`, `Cache-Control:
+/// no-store`, Retry-After where given, body. Absent members are left out, never null.
+Answer to_answer(const Problem& problem);
+
+/// `text` as a JSON string with its quotes.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace idem

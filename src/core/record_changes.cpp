@@ -1,0 +1,111 @@
+#include "core/record_changes.hpp"
+
+#include "core/problem.hpp"
+
+#include <openssl/crypto.h>
+
+namespace idem::transitions {
+namespace {
+
+void drop_request(Record& record, Change& change) {
+  if (!record.stored_request) return;
+  record.stored_request.reset();
+  change.request = true;
+}
+
+void clear_outcome(Record& record) {
+  record.release_basis.reset();
+  record.last_error_code.clear();
+  record.reconcile_after.reset();
+  record.reconcile_attempts = 0;
+}
+
+StoredResponse timed_out_answer(const Record& record) {
+  Answer answer = to_answer({.code = ProblemCode::request_timeout,
+                             .detail = "The stored request expired before it could be run.",
+                             .operation = record.id,
+                             .state = State::completed});
+  return {answer.status, std::move(answer.headers), std::move(answer.body), true};
+}
+
+}  // namespace
+
+Record fresh_record(const Reserve& verb, StoreTime now) {
+  Record record;
+  record.id = verb.id;
+  record.scope = verb.scope;
+  record.operation = verb.operation;
+  record.fingerprint = verb.fingerprints.front();
+  record.lease_policy = verb.lease_policy;
+  record.retention = verb.retention;
+  record.tombstone = verb.tombstone;
+  record.created_at = now;
+  record.changed_at = now;
+  return record;
+}
+
+void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, FenceCounter& fences) {
+  record.state = State::in_progress;
+  record.attempt = {fences.next(), attempt.token};
+  record.owner = attempt.owner;
+  record.locked_until = now + attempt.lease;
+  record.dispatched = attempt.dispatched;
+  clear_outcome(record);
+  record.changed_at = now;
+  if (!record.stored_request) record.expires_at.reset();
+}
+
+Change finish(Record& record, StoredResponse response, StoreTime now) {
+  Change change{Write::update, true, false};
+  drop_request(record, change);
+  clear_outcome(record);
+  record.state = State::completed;
+  record.response = std::move(response);
+  record.locked_until = {};
+  record.changed_at = now;
+  record.completed_at = now;
+  record.expires_at = now + record.retention;
+  record.tombstone_until = *record.expires_at + record.tombstone;
+  return change;
+}
+
+Change release_attempt(Record& record, ReleaseBasis basis, std::string error_code, Millis retry_in,
+                       StoreTime now) {
+  if (record.stored_request && record.expires_at && now >= *record.expires_at) {
+    return time_out(record, now);
+  }
+  clear_outcome(record);
+  record.release_basis = basis;
+  record.last_error_code = std::move(error_code);
+  record.changed_at = now;
+  if (record.stored_request) {
+    record.state = State::pending;
+    record.locked_until = now + retry_in;
+  } else {
+    record.state = State::failed_retryable;
+    record.locked_until = {};
+    record.expires_at = now + record.retention;
+  }
+  return {Write::update, false, false};
+}
+
+Change time_out(Record& record, StoreTime now) {
+  return finish(record, timed_out_answer(record), now);
+}
+
+void turn_unknown(Record& record, std::string error_code, StoreTime now) {
+  clear_outcome(record);
+  // locked_until stays: until then the attempt could still send, which negative evidence must know.
+  record.state = State::unknown;
+  record.last_error_code = std::move(error_code);
+  record.changed_at = now;
+}
+
+bool is_same_attempt(const Record& record, const Attempt& asked) noexcept {
+  const Attempt& held = record.attempt;
+  return held.fence != 0 && (asked.fence == 0 || asked.fence == held.fence) &&
+         CRYPTO_memcmp(held.token.bytes.data(), asked.token.bytes.data(), held.token.bytes.size()) ==
+             0;
+}
+
+}  // namespace idem::transitions

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+/// The embedded store's clock (protocol.md §15): neither a step backwards nor a jump forwards of this
+/// machine's wall clock can turn into a mass expiry.
+namespace idem {
+
+/// What the clock is made of. Tests put their own in.
+struct HostClock {
+  std::function<StoreTime()> wall;
+  std::function<Millis()> uptime;  ///< Since boot, suspended time included; never goes back.
+  std::string boot_id;             ///< Tells one boot from another; empty: not known.
+};
+
+/// This machine's.
+HostClock this_host();
+
+/// A reading to be kept with the records.
+struct ClockMark {
+  StoreTime store{};
+  Millis uptime{};
+  std::string boot_id;
+};
+
+/// Runs by the uptime alone, from a base chosen once: within the boot of `last`, where that mark would
+/// be by now; otherwise the wall clock, but never earlier than the mark.
+class StoreClock {
+ public:
+  StoreClock(HostClock host, const std::optional<ClockMark>& last);
+
+  StoreTime now() const;
+  ClockMark mark() const;
+
+ private:
+  HostClock host_;
+  Millis base_uptime_;
+  StoreTime base_;
+};
+
+}  // namespace idem

@@ -1,0 +1,185 @@
+#include "core/store_steps.hpp"
+
+#include "core/verb_check.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem {
+namespace {
+
+using transitions::Change;
+using transitions::Write;
+using Parts = RecordTable::Parts;
+using Found = std::expected<std::optional<Row>, StoreError>;
+
+/// A transition's record beside the row it was read from.
+struct Subject {
+  std::optional<Record> record;
+  std::optional<Row> row;  ///< Its record has been moved into `record`.
+};
+
+Subject subject_of(std::optional<Row> row) {
+  Subject subject;
+  if (row) {
+    subject.record = std::move(row->record);
+    row->record.id = subject.record->id;
+    subject.row = std::move(row);
+  }
+  return subject;
+}
+
+void write_back(RecordTable& table, Subject& subject, const Change& change) {
+  switch (change.write) {
+    case Write::none: return;
+    case Write::insert:
+      if (subject.row) table.erase(*subject.row);  // What lay there counted as no record.
+      return table.insert(*subject.record);
+    case Write::update:
+      subject.row->record = std::move(*subject.record);
+      return table.update(*subject.row, change);
+    case Write::erase: return table.erase(*subject.row);
+  }
+}
+
+/// The first live record under `id` or one of `also`; none of them: what lies under `id`, if anything.
+Found find_any(const StepContext& context, const RecordId& id, const std::vector<RecordId>& also) {
+  Found own = context.table.load(id, Parts::answer, context.now);
+  if (also.empty() || !own || (*own && transitions::is_live((*own)->record, context.now))) return own;
+  for (const RecordId& other : also) {
+    Found found = context.table.load(other, Parts::answer, context.now);
+    if (!found || (*found && transitions::is_live((*found)->record, context.now))) return found;
+  }
+  return own;
+}
+
+class StepMaker {
+ public:
+  explicit StepMaker(const StepContext& context) : context_(context) {}
+
+  StoreResult operator()(Reserve& verb) {
+    if (verb.generation != context_.generation) return wrong_generation();
+    auto found = find_any(context_, verb.id, verb.also);
+    if (!found) return std::unexpected(std::move(found.error()));
+    Subject subject = subject_of(std::move(*found));
+    auto step = transitions::reserve(subject.record, verb, context_.now, context_.fences);
+    write_back(context_.table, subject, step.change);
+    return std::move(step.outcome);
+  }
+
+  StoreResult operator()(Accept& verb) {
+    if (verb.as.generation != context_.generation) return wrong_generation();
+    auto found = find_any(context_, verb.as.id, verb.as.also);
+    if (!found) return std::unexpected(std::move(found.error()));
+    Subject subject = subject_of(std::move(*found));
+    auto step = transitions::accept(subject.record, verb, context_.now);
+    write_back(context_.table, subject, step.change);
+    return std::move(step.outcome);
+  }
+
+  StoreResult operator()(Claim& verb) {
+    const auto id = context_.table.next_claimable(context_.now);
+    if (!id) return std::optional<Claimed>();
+    auto found = context_.table.load(*id, Parts::all, context_.now);
+    if (!found) {
+      context_.table.hide_from_claims(*id);
+      return std::unexpected(std::move(found.error()));
+    }
+    Subject subject = subject_of(std::move(*found));
+    auto step = transitions::claim(*subject.record, verb, context_.now, context_.fences);
+    write_back(context_.table, subject, step.change);
+    return std::optional<Claimed>(std::move(step.outcome));
+  }
+
+  StoreResult operator()(Dispatched& verb) { return owners(verb, transitions::dispatched); }
+  StoreResult operator()(Renew& verb) { return owners(verb, transitions::renew); }
+  StoreResult operator()(Advance& verb) { return owners(verb, transitions::advance); }
+  StoreResult operator()(Complete& verb) { return owners(verb, transitions::complete); }
+  StoreResult operator()(Release& verb) { return owners(verb, transitions::release); }
+  StoreResult operator()(MarkUnknown& verb) { return owners(verb, transitions::mark_unknown); }
+
+  StoreResult operator()(Resolve& verb) { return by_evidence(verb, transitions::resolve); }
+  StoreResult operator()(CacheBust& verb) { return by_evidence(verb, transitions::cache_bust); }
+
+  StoreResult operator()(Find& verb) {
+    auto found = context_.table.load(verb.id, Parts::all, context_.now);
+    if (!found) return std::unexpected(std::move(found.error()));
+    return transitions::view(subject_of(std::move(*found)).record, context_.now);
+  }
+
+  StoreResult operator()(List& verb) {
+    std::vector<Record> records;
+    for (;;) {
+      const auto rest = context_.table.list(verb, context_.now, limits::list_slice_rows, records);
+      if (!rest) return records;
+      verb.after = rest;
+    }
+  }
+
+  StoreResult operator()(Sweep& verb) {
+    return lifecycle(context_.table.due_for_sweep(context_.now, verb.limit), transitions::sweep);
+  }
+  StoreResult operator()(Reap& verb) {
+    return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap);
+  }
+  StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
+
+ private:
+  StoreResult wrong_generation() const {
+    return std::unexpected(StoreError{StoreError::Code::refused,
+                                      "the store's identity is of generation " +
+                                          std::to_string(context_.generation)});
+  }
+
+  template <class Verb, class Transition>
+  StoreResult owners(Verb& verb, Transition transition) {
+    auto found = context_.table.load(verb.id, Parts::slot, context_.now);
+    if (!found) return std::unexpected(std::move(found.error()));
+    Subject subject = subject_of(std::move(*found));
+    const auto step = transition(subject.record, verb, context_.now);
+    write_back(context_.table, subject, step.change);
+    return step.outcome;
+  }
+
+  template <class Verb, class Transition>
+  StoreResult by_evidence(Verb& verb, Transition transition) {
+    auto found = context_.table.load(verb.id, Parts::answer, context_.now);
+    if (!found) return std::unexpected(std::move(found.error()));
+    Subject subject = subject_of(std::move(*found));
+    const auto step = transition(subject.record, verb, context_.now);
+    write_back(context_.table, subject, step.change);
+    context_.table.append_evidence(verb.id, step.entry);
+    return step.outcome;
+  }
+
+  StoreResult lifecycle(const std::vector<RecordId>& due, Change (*transition)(Record&, StoreTime)) {
+    std::vector<LifecycleStep> steps;
+    for (const RecordId& id : due) {
+      auto found = context_.table.load(id, Parts::slot, context_.now);
+      if (!found) {
+        context_.table.hide_from_lifecycle(id);
+        continue;
+      }
+      Subject subject = subject_of(std::move(*found));
+      const State before = subject.record->state;
+      const Change change = transition(*subject.record, context_.now);
+      if (change.write == Write::none) continue;
+      const bool gone = change.write == Write::erase;
+      steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state)});
+      write_back(context_.table, subject, change);
+    }
+    return steps;
+  }
+
+  const StepContext& context_;
+};
+
+}  // namespace
+
+StoreResult do_step(StoreCall& call, const StepContext& context) {
+  if (auto bad = what_is_wrong(call)) {
+    return std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)});
+  }
+  return std::visit(StepMaker(context), call);
+}
+
+}  // namespace idem

@@ -1,0 +1,88 @@
+#include "core/record_changes.hpp"
+
+namespace idem::transitions {
+namespace {
+
+using Verdict = Resolve::Verdict;
+
+Verdict verdict_on(const Record& record, const Resolve& verb) noexcept {
+  const bool positive = verb.as == Resolve::As::completed;
+  switch (record.state) {
+    case State::unknown: break;
+    case State::pending:
+    case State::failed_retryable:
+      if (!positive) return Verdict::wrong_state;
+      break;
+    case State::in_progress:
+    case State::completed:
+    case State::expired: return Verdict::wrong_state;
+  }
+  // A pending record that nobody ever ran has no attempt that evidence could speak of.
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  if (positive && !verb.response) return Verdict::missing_response;
+  return Verdict::done;
+}
+
+/// Closes the log's line over what became of the record.
+void conclude(EvidenceStep& step, const std::optional<Record>& record, StoreTime now) {
+  if (step.outcome.verdict == Verdict::not_found) return;
+  step.entry.after = state_at(*record, now);
+  step.entry.applied = step.outcome.verdict == Verdict::done;
+  step.outcome.state = step.entry.after;
+}
+
+}  // namespace
+
+EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.fence = verb.fence,
+                .source = std::move(verb.source),
+                .evidence = std::move(verb.evidence),
+                .reason = std::move(verb.reason),
+                .observed_at = verb.observed_at,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.before = state_at(*record, now);
+  step.outcome.verdict = verdict_on(*record, verb);
+  if (step.outcome.verdict == Verdict::done) {
+    switch (verb.as) {
+      case Resolve::As::completed:
+        step.change = finish(*record, std::move(*verb.response), now);
+        break;
+      case Resolve::As::failed_retryable:
+        step.change = release_attempt(*record, ReleaseBasis::proven, "resolved", Millis(0), now);
+        break;
+    }
+  }
+  conclude(step, record, now);
+  return step;
+}
+
+EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.source = "operator",
+                .evidence = "cache-bust",
+                .reason = verb.reason,
+                .observed_at = now,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.fence = record->attempt.fence;
+  step.entry.before = state_at(*record, now);
+  const bool is_stored_error = step.entry.before == State::completed && record->response &&
+                               record->response->status >= 500;
+  step.outcome.verdict = is_stored_error ? Verdict::done : Verdict::wrong_state;
+  if (is_stored_error) {
+    step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);
+    step.change.response = true;
+    record->response.reset();
+    record->completed_at.reset();
+    record->tombstone_until.reset();
+    // The attempt has had its say. A repeat of its complete must not bring the answer back, so its
+    // token is forgotten; evidence may still speak of its fence.
+    record->attempt.token = {};
+  }
+  conclude(step, record, now);
+  return step;
+}
+
+}  // namespace idem::transitions

@@ -1,0 +1,141 @@
+#include "core/record_changes.hpp"
+
+#include <idem/assert.hpp>
+
+#include <algorithm>
+
+namespace idem::transitions {
+namespace {
+
+/// Looks at every offered fingerprint, so that the time taken does not tell which one matched.
+bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept {
+  bool matches = false;
+  for (const Fingerprint& fingerprint : offered) {
+    matches |= same_fingerprint(fingerprint, stored);
+  }
+  return matches;
+}
+
+NewAttempt attempt_of(const Reserve& verb) {
+  return {verb.token, verb.owner, verb.lease, verb.dispatched};
+}
+
+void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounter& fences) {
+  // What the route says today holds for the new attempt; the recovery point stays.
+  record.lease_policy = verb.lease_policy;
+  record.retention = verb.retention;
+  record.tombstone = verb.tombstone;
+  begin_attempt(record, attempt_of(verb), now, fences);
+}
+
+Execute execute(const Record& record) {
+  return {record.id, record.attempt, record.recovery_point};
+}
+
+Unknown unknown(const Record& record, StoreTime now) {
+  Unknown answer{record.changed_at, std::nullopt};
+  if (record.reconcile_after) {
+    answer.reconcile_in = std::max(Millis::zero(), *record.reconcile_after - now);
+  }
+  return answer;
+}
+
+Replay replay(Record& record, const Change& change) {
+  IDEM_ASSERT(record.response && record.completed_at && record.expires_at);
+  return {change.write == Write::none ? std::move(*record.response) : *record.response,
+          *record.completed_at, *record.expires_at};
+}
+
+/// The answer of a record that has ended, or that nobody may run now.
+ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
+  switch (state_at(record, now)) {
+    case State::pending: return Pending{};
+    case State::unknown: return unknown(record, now);
+    case State::completed: return replay(record, change);
+    case State::expired: return Expired{record.completed_at.value_or(record.changed_at)};
+    case State::in_progress:
+    case State::failed_retryable: break;
+  }
+  IDEM_ASSERT(!"in_progress and failed_retryable are answered by the caller");
+  return Pending{};
+}
+
+}  // namespace
+
+Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb, StoreTime now,
+                             FenceCounter& fences) {
+  if (!record || !is_live(*record, now)) {
+    record = fresh_record(verb, now);
+    begin_attempt(*record, attempt_of(verb), now, fences);
+    return {execute(*record), {Write::insert, true, true}};
+  }
+  if (!any_matches(verb.fingerprints, record->fingerprint)) {
+    return {KeyMisuse{state_at(*record, now)}, {}};
+  }
+  const Change change = sweep(*record, now);
+  if (record->state == State::in_progress && lease_holds(*record, now)) {
+    // Only the token proves that the reservation is the asker's (§4).
+    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record), {}};
+    return {InProgress{record->locked_until - now}, {}};
+  }
+  // An expired lease that sweep() left alone is one that may be resumed or rerun.
+  if (record->state == State::in_progress || record->state == State::failed_retryable) {
+    begin_again(*record, verb, now, fences);
+    return {execute(*record), {Write::update, change.response, change.request}};
+  }
+  ReserveOutcome answer = answer_of(*record, change, now);
+  return {std::move(answer), change};
+}
+
+Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb, StoreTime now) {
+  const bool is_new = !record || !is_live(*record, now);
+  Change change;
+  if (is_new) {
+    record = fresh_record(verb.as, now);
+    change = {Write::insert, true, true};
+  } else {
+    if (!any_matches(verb.as.fingerprints, record->fingerprint)) {
+      return {KeyMisuse{state_at(*record, now)}, {}};
+    }
+    change = sweep(*record, now);
+    if (record->state == State::in_progress) {
+      if (lease_holds(*record, now)) return {InProgress{record->locked_until - now}, {}};
+      // A resumable attempt whose owner is gone. Only a reserve takes it up (§3): its request is
+      // stored already, or it is a synchronous one that this call must not turn into another kind.
+      if (record->stored_request) return {Pending{}, {}};
+      return {InProgress{Millis(1)}, {}};
+    }
+    if (record->state != State::failed_retryable) {
+      ReserveOutcome answer = answer_of(*record, change, now);
+      return {std::move(answer), change};
+    }
+    record->lease_policy = verb.as.lease_policy;
+    record->retention = verb.as.retention;
+    record->tombstone = verb.as.tombstone;
+    change = {Write::update, change.response, true};
+  }
+  record->state = State::pending;
+  record->stored_request = std::move(verb.request);
+  record->release_basis.reset();
+  record->last_error_code.clear();
+  record->dispatched = false;
+  record->changed_at = now;
+  record->locked_until = now;
+  record->expires_at = now + record->retention;
+  return {Pending{}, change};
+}
+
+bool is_claimable(const Record& record, StoreTime now) noexcept {
+  return record.state == State::pending && now >= record.locked_until &&
+         !(record.expires_at && now >= *record.expires_at);
+}
+
+Step<Claimed> claim(Record& record, const Claim& verb, StoreTime now, FenceCounter& fences) {
+  IDEM_ASSERT(is_claimable(record, now) && record.stored_request);
+  begin_attempt(record, {verb.token, verb.owner, verb.lease, verb.dispatched}, now, fences);
+  return {Claimed{record.id, record.scope, record.operation, record.attempt, *record.stored_request,
+                  record.recovery_point},
+          {Write::update, false, false}};
+}
+
+}  // namespace idem::transitions

@@ -1,0 +1,76 @@
+#include "gateway/dispatch.hpp"
+
+#include "gateway/forward.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/crash_point.hpp>
+
+namespace idem::gateway {
+
+using http::BodyReader;
+using http::UpstreamCall;
+
+http::Task<ExchangeEvent> Dispatch::connect() {
+  wire_ = pool_.take_idle();
+  pooled_ = wire_ != nullptr;
+  if (pooled_) co_return UpstreamReady{};
+  auto fresh = co_await pool_.connect();
+  if (!fresh) co_return UpstreamNotReached{std::move(fresh.error())};
+  wire_ = std::move(*fresh);
+  co_return UpstreamReady{};
+}
+
+http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
+                                         std::string_view body,
+                                         UpstreamCall::InterimSink on_interim) {
+  IDEM_ASSERT(wire_ != nullptr);
+  call_ = std::make_unique<UpstreamCall>(std::move(wire_));
+  const MonotonicTime deadline = MonotonicClock::now() + settings_.upstream_timeout;
+  const auto answered = co_await call_->run(method, head, body, deadline, on_interim);
+  if (answered) {
+    auto event = co_await read_answer();
+    co_return event;
+  }
+  switch (answered.error()) {
+    case UpstreamCall::Failure::timeout: co_return UpstreamLost{UpstreamLost::How::timeout, {}};
+    case UpstreamCall::Failure::closed: co_return UpstreamLost{UpstreamLost::How::closed, {}};
+    case UpstreamCall::Failure::malformed: co_return UpstreamLost{UpstreamLost::How::malformed, {}};
+    case UpstreamCall::Failure::nothing_sent: break;
+  }
+  if (!pooled_) co_return UpstreamNotReached{"The upstream closed before it took a byte."};
+  pooled_ = false;
+  auto fresh = co_await pool_.connect();
+  if (!fresh) co_return UpstreamNotReached{std::move(fresh.error())};
+  wire_ = std::move(*fresh);
+  co_return UpstreamReady{};
+}
+
+http::Task<ExchangeEvent> Dispatch::read_answer() {
+  UpstreamAnswered answered = end_to_end(call_->head());
+  answered.while_sending = call_->answered_while_sending();
+  const int status = call_->head().status;
+  if (call_->head().framing == http::Framing::until_close) {
+    // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3).
+    co_return UpstreamLost{UpstreamLost::How::unframed, status};
+  }
+  for (;;) {
+    const auto piece = co_await call_->body().next(call_->wire());
+    if (!piece) {
+      const bool timeout = piece.error().trouble == BodyReader::Trouble::timeout;
+      co_return UpstreamLost{timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status};
+    }
+    crash_point(CrashPoint::response_mid_body);
+    body_.append(*piece);
+    if (body_.size() > settings_.response_body_bytes_max) co_return UpstreamOversize{std::move(answered)};
+    if (call_->body().finished()) break;
+  }
+  answered.answer.body = std::move(body_);
+  give_back();
+  co_return answered;
+}
+
+void Dispatch::give_back() {
+  if (auto wire = call_->take_reusable()) pool_.give_back(std::move(wire));
+}
+
+}  // namespace idem::gateway

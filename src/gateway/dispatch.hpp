@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/exchange.hpp"
+#include "gateway/settings.hpp"
+#include "http/upstream_call.hpp"
+
+#include <memory>
+#include <string>
+
+namespace idem::gateway {
+
+/// The one sending of a keyed request: a connection, the bytes, and what came of it as an event for
+/// the exchange. Loop's thread only.
+class Dispatch {
+ public:
+  Dispatch(http::UpstreamPool& pool, const GatewaySettings& settings)
+      : pool_(pool), settings_(settings) {}
+
+  /// Gets a connection: UpstreamReady or UpstreamNotReached.
+  http::Task<ExchangeEvent> connect();
+
+  /// Sends `head` and `body` once. A pooled connection on which the kernel accepted zero bytes is
+  /// replaced by a fresh one and reported as UpstreamReady: ask the exchange again before sending.
+  http::Task<ExchangeEvent> send(std::string_view method, std::string_view head,
+                                 std::string_view body, http::UpstreamCall::InterimSink on_interim);
+
+  /// After UpstreamOversize: the part of the body that was read already, and the call to read on from.
+  std::string_view begun_body() const noexcept { return body_; }
+  http::UpstreamCall& call() noexcept { return *call_; }
+  void give_back();
+
+ private:
+  http::Task<ExchangeEvent> read_answer();
+
+  http::UpstreamPool& pool_;
+  const GatewaySettings& settings_;
+  std::unique_ptr<http::Wire> wire_;
+  bool pooled_ = false;
+  std::unique_ptr<http::UpstreamCall> call_;
+  std::string body_;
+};
+
+}  // namespace idem::gateway

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/exchange.hpp"
+#include "gateway/settings.hpp"
+
+#include <string>
+
+/// Message heads on their way through: what is passed on, what stops here, what is added.
+namespace idem::gateway {
+
+/// The request head for the upstream, up to where framing and our own fields follow; without the final
+/// empty line. Path and query bytes are the client's (P3). The client's Host is kept.
+void append_forwarded_head(std::string& out, const http::RequestHead& head);
+
+/// `Idem-Operation`, `Idem-Fence`, `Idem-Attempt`: what lets a service take part in the protocol.
+void append_attempt_fields(std::string& out, const Attempt& attempt, const RecordId& id);
+
+void append_content_length(std::string& out, std::uint64_t length);
+
+/// The end-to-end part of the upstream's head; `Idem-Outcome` and `Idem-Reference` are taken out.
+UpstreamAnswered end_to_end(const http::ResponseHead& head);
+
+}  // namespace idem::gateway

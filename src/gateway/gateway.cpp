@@ -1,0 +1,143 @@
+#include "gateway/gateway.hpp"
+
+#include "core/answers.hpp"
+#include "gateway/keyed.hpp"
+#include "gateway/relay.hpp"
+#include "gateway/scope.hpp"
+
+#include <idem/key.hpp>
+
+#include <array>
+#include <optional>
+
+namespace idem::gateway {
+namespace {
+
+using http::Task;
+
+/// What §8 says about a method.
+enum class KeyRule : std::uint8_t { ignored, honoured, required };
+
+KeyRule key_rule(std::string_view method, bool require_key) {
+  if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") {
+    return KeyRule::ignored;
+  }
+  if (require_key && (method == "POST" || method == "PATCH")) return KeyRule::required;
+  return KeyRule::honoured;
+}
+
+bool is_ours(std::string_view origin_form) {
+  const auto path = origin_form.substr(0, origin_form.find('?'));
+  return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
+}
+
+Problem key_problem(const KeyError& error) {
+  const bool missing = error.code == KeyError::Code::missing;
+  return {.code = missing ? ProblemCode::key_missing : ProblemCode::key_invalid,
+          .detail = error.detail};
+}
+
+class GatewayService final : public http::Service {
+ public:
+  GatewayService(http::Loop& loop, GatewayShared& shared)
+      : shared_(shared),
+        pool_(loop, shared.settings.upstream,
+              {shared.settings.connect_timeout, shared.settings.upstream_keep_alive_idle}) {}
+
+  // The order of protocol.md §6: scope, key syntax, body, fingerprint; then the exchange.
+  Task<void> serve(http::ServerStream& client) override {
+    const auto& head = client.head();
+    if (is_ours(head.origin_form)) {
+      co_await refuse(client, {.code = ProblemCode::not_found});
+      co_return;
+    }
+    const KeyRule rule = key_rule(head.method, shared_.settings.require_key);
+    const bool has_key = rule != KeyRule::ignored && carries_key(head);
+    if (!has_key && rule != KeyRule::required) {
+      co_await relay_unkeyed(client, pool_, shared_.settings);
+      co_return;
+    }
+    if (strips_what_we_rely_on(head)) {
+      co_await client.refuse({400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
+      co_return;
+    }
+    auto scope = scope_of(head, shared_.settings.scope, shared_.store.identity().secret);
+    if (!scope) {
+      co_await refuse(client, {.code = ProblemCode::scope_missing,
+                               .detail = "Exactly one non-empty value is needed from " +
+                                         shared_.settings.scope.text + "."});
+      co_return;
+    }
+    auto key = read_key(head);
+    if (!key) {
+      co_await refuse(client, key_problem(key.error()));
+      co_return;
+    }
+    if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
+      const Answer full = store_unavailable_answer(Millis(1000));
+      co_await client.answer(full);
+      co_return;
+    }
+    auto body = co_await client.read_body(shared_.settings.request_body_bytes_max);
+    if (!body) {
+      co_await client.refuse(body.error());
+      co_return;
+    }
+    KeyedRequest request{std::move(*scope), operation_of(head), std::move(*key), std::move(*body)};
+    co_await serve_keyed(client, pool_, shared_, std::move(request));
+  }
+
+ private:
+  bool is_key_header(std::string_view name) const {
+    for (const auto& accepted : shared_.settings.key_headers) {
+      if (http::same_name(name, accepted)) return true;
+    }
+    return false;
+  }
+
+  bool carries_key(const http::RequestHead& head) const {
+    for (const auto& field : head.fields) {
+      if (is_key_header(field.name)) return true;
+    }
+    return false;
+  }
+
+  // P14: a Connection option must not make a field vanish between us and the upstream that decided
+  // about the record.
+  bool strips_what_we_rely_on(const http::RequestHead& head) const {
+    const http::HopByHop hop(head.fields);
+    const auto& scope = shared_.settings.scope;
+    for (const auto& field : head.fields) {
+      const bool relied = is_key_header(field.name) || (scope.kind == ScopeSource::Kind::header &&
+                                                        http::same_name(field.name, scope.name));
+      if (relied && hop.drops(field)) return true;
+    }
+    return false;
+  }
+
+  // All lines of all accepted names: more than one is refused by the parser (P34).
+  std::expected<std::string, KeyError> read_key(const http::RequestHead& head) const {
+    std::array<std::string_view, 2> lines;
+    std::size_t count = 0;
+    for (const auto& field : head.fields) {
+      if (is_key_header(field.name) && count < lines.size()) lines[count++] = field.value;
+    }
+    return parse_key(std::span(lines.data(), count), shared_.settings.key);
+  }
+
+  static Task<void> refuse(http::ServerStream& client, Problem problem) {
+    const Answer answer = to_answer(problem);
+    co_await client.answer(answer);
+  }
+
+  GatewayShared& shared_;
+  http::UpstreamPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<http::Service> make_gateway(http::Loop& loop, GatewayShared& shared) {
+  return std::make_unique<GatewayService>(loop, shared);
+}
+
+}  // namespace idem::gateway

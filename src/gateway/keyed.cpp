@@ -1,0 +1,202 @@
+#include "gateway/keyed.hpp"
+
+#include "gateway/dispatch.hpp"
+#include "gateway/forward.hpp"
+#include "http/store_link.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/fingerprint.hpp>
+
+namespace idem::gateway {
+namespace {
+
+using http::Task;
+
+/// Renews the lease of a running exchange, from the loop's tick, for as long as it lives.
+class Heartbeat final : http::Timed {
+ public:
+  Heartbeat(http::Loop& loop, Store& store, std::shared_ptr<Exchange> exchange)
+      : Timed(loop), store_(store), exchange_(std::move(exchange)) {}
+
+ private:
+  void tick(MonotonicTime now) override {
+    const auto due = exchange_->heartbeat(now);
+    if (!due) return;
+    ask(store_, *due, [to = &loop_, weak = std::weak_ptr(exchange_), now](auto result) {
+      to->post([weak, now, result = std::move(result)] {
+        if (const auto exchange = weak.lock()) exchange->renewed(result, now);
+      });
+    });
+  }
+
+  Store& store_;
+  std::shared_ptr<Exchange> exchange_;
+};
+
+/// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
+/// after its client was told 503 or 504.
+Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange) {
+  shared.unsettled.fetch_add(1);
+  ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
+  while (!std::holds_alternative<Done>(action)) {
+    if (auto* asked = std::get_if<Ask>(&action)) {
+      auto result = co_await http::ask_store(loop, shared.store, std::move(asked->call));
+      action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
+    } else if (auto* later = std::get_if<AskLater>(&action)) {
+      co_await loop.sleep(later->delay);
+      action = exchange->on(RetryDue{}, MonotonicClock::now());
+    } else {
+      break;  // A second answer has nobody to go to.
+    }
+  }
+  shared.unsettled.fetch_sub(1);
+}
+
+Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
+                     const GatewayShared& shared) {
+  const auto& settings = shared.settings;
+  const auto& identity = shared.store.identity();
+  FingerprintParts parts{.method = head.method,
+                         .target = head.origin_form,
+                         .content_type = {},
+                         .chosen_headers = {},
+                         .body = request.body};
+  for (const auto& field : head.fields) {
+    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
+  }
+  Reserve reserve;
+  reserve.id = record_id(identity.secret, request.scope, request.operation, request.key);
+  reserve.scope = request.scope;
+  reserve.operation = request.operation;
+  reserve.fingerprints.push_back(fingerprint(identity.secret, parts));
+  reserve.token = random_token();
+  reserve.owner = settings.owner;
+  reserve.lease = settings.lease;
+  reserve.dispatched = !settings.separate_dispatch_mark;
+  reserve.retention = settings.retention;
+  reserve.tombstone = settings.tombstone;
+  reserve.generation = identity.generation;
+  return reserve;
+}
+
+class KeyedDriver {
+ public:
+  KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
+              KeyedRequest request, Reserve reserve)
+      : client_(client),
+        shared_(shared),
+        request_(std::move(request)),
+        exchange_(std::make_shared<Exchange>(
+            ExchangeSettings{.dispatch_timeout = shared.settings.upstream_timeout,
+                             .renew_interval = shared.settings.lease / 3},
+            std::move(reserve))),
+        heartbeat_(client.loop(), shared.store, exchange_),
+        dispatch_(pool, shared.settings) {}
+
+  Task<void> run() {
+    ExchangeAction action = exchange_->start(MonotonicClock::now());
+    for (;;) {
+      if (auto* asked = std::get_if<Ask>(&action)) {
+        auto result = co_await http::ask_store(client_.loop(), shared_.store, std::move(asked->call));
+        action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
+      } else if (auto* later = std::get_if<AskLater>(&action)) {
+        action = co_await ask_later(later->delay);
+      } else if (std::holds_alternative<Connect>(action)) {
+        auto event = co_await dispatch_.connect();
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* send = std::get_if<Send>(&action)) {
+        auto event = co_await send_request(*send);
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
+        if (exchange_->owes_settlement()) {
+          client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
+        }
+        co_await client_.answer(answer->answer);
+        co_return;
+      } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
+        co_await stream_through(stream->head);
+        co_return;
+      } else {
+        co_return;
+      }
+    }
+  }
+
+ private:
+  Task<ExchangeAction> ask_later(Millis delay) {
+    const MonotonicTime now = MonotonicClock::now();
+    if (waiting_since_ == MonotonicTime{}) waiting_since_ = now;
+    if (now + delay > waiting_since_ + limits::settle_wait_max) {
+      co_return exchange_->on(ClientDeadline{}, now);
+    }
+    co_await client_.loop().sleep(delay);
+    co_return exchange_->on(RetryDue{}, MonotonicClock::now());
+  }
+
+  Task<ExchangeEvent> send_request(const Send& send) {
+    head_.clear();
+    append_forwarded_head(head_, client_.head());
+    append_attempt_fields(head_, send.attempt, send.id);
+    append_content_length(head_, request_.body.size());
+    head_ += "\r\n";
+    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
+    http::UpstreamCall::InterimSink sink(on_interim);
+    auto event = co_await dispatch_.send(client_.head().method, head_, request_.body, std::move(sink));
+    co_return event;
+  }
+
+  Task<void> pass_interim(const http::ResponseHead& head) {
+    const UpstreamAnswered interim = end_to_end(head);
+    co_await client_.interim(interim.answer);
+  }
+
+  // The completion is durable, so the client may have bytes. What the upstream cannot finish is cut
+  // off, and a retry hears that the answer was not kept.
+  Task<void> stream_through(const Answer& head) {
+    auto& call = dispatch_.call();
+    const auto framing = call.head().framing;
+    bool sent = co_await client_.begin_stream(head, {framing, call.head().content_length});
+    if (sent) sent = co_await client_.stream_piece(dispatch_.begun_body());
+    while (sent) {
+      const MonotonicTime deadline = MonotonicClock::now() + shared_.settings.upstream_timeout;
+      call.wire().deadline(deadline);
+      const auto piece = co_await call.body().next(call.wire());
+      if (!piece) {
+        client_.abort_stream();
+        co_return;
+      }
+      if (piece->empty()) break;
+      sent = co_await client_.stream_piece(*piece);
+    }
+    if (sent) co_await client_.end_stream();
+    dispatch_.give_back();
+  }
+
+  http::ServerStream& client_;
+  GatewayShared& shared_;
+  KeyedRequest request_;
+  std::shared_ptr<Exchange> exchange_;
+  Heartbeat heartbeat_;
+  Dispatch dispatch_;
+  std::string head_;
+  MonotonicTime waiting_since_{};
+};
+
+}  // namespace
+
+std::string operation_of(const http::RequestHead& head) {
+  std::string name(head.method);
+  name += ' ';
+  name += head.origin_form.substr(0, head.origin_form.find('?'));
+  return name;
+}
+
+Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
+                       KeyedRequest request) {
+  Reserve reserve = make_reserve(client.head(), request, shared);
+  crash_point(CrashPoint::fingerprinted);
+  KeyedDriver driver(client, pool, shared, std::move(request), std::move(reserve));
+  co_await driver.run();
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "gateway/gateway.hpp"
+#include "http/upstream_pool.hpp"
+
+#include <string>
+
+namespace idem::gateway {
+
+/// A keyed request, validated: who asks, under which key, with which body.
+struct KeyedRequest {
+  std::string scope;
+  std::string operation;
+  std::string key;
+  std::string body;
+};
+
+/// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly
+/// once. What is still owed to the store then goes on as a task of the loop.
+http::Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool,
+                             GatewayShared& shared, KeyedRequest request);
+
+/// METHOD and path, without the query: the operation's name where no route gives one.
+std::string operation_of(const http::RequestHead& head);
+
+}  // namespace idem::gateway

@@ -1,0 +1,175 @@
+#include "gateway/relay.hpp"
+
+#include "gateway/forward.hpp"
+#include "http/upstream_call.hpp"
+
+namespace idem::gateway {
+namespace {
+
+using http::Framing;
+using http::Task;
+using http::UpstreamCall;
+
+class Relay {
+ public:
+  Relay(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings)
+      : client_(client), pool_(pool), settings_(settings) {}
+
+  Task<void> run() {
+    build_head();
+    auto wire = pool_.take_idle();
+    const bool pooled = wire != nullptr;
+    if (!pooled) {
+      auto fresh = co_await pool_.connect();
+      if (!fresh) {
+        co_await fail(ProblemCode::upstream_failed, fresh.error());
+        co_return;
+      }
+      wire = std::move(*fresh);
+    }
+    pooled_ = pooled;
+    bool again = co_await over(std::move(wire));
+    if (!again) co_return;
+    pooled_ = false;
+    auto fresh = pooled ? co_await pool_.connect() : unreachable();
+    if (!fresh) {
+      co_await fail(ProblemCode::upstream_failed, fresh.error());
+      co_return;
+    }
+    again = co_await over(std::move(*fresh));
+    if (again) co_await fail(ProblemCode::upstream_failed, "The upstream closed the connection.");
+  }
+
+ private:
+  static std::expected<std::unique_ptr<http::Wire>, std::string> unreachable() {
+    return std::unexpected(std::string("The upstream closed the connection."));
+  }
+
+  void build_head() {
+    append_forwarded_head(out_, client_.head());
+    switch (client_.head().framing) {
+      case Framing::content_length:
+        append_content_length(out_, client_.head().content_length);
+        break;
+      case Framing::chunked: out_ += "Transfer-Encoding: chunked\r\n"; break;
+      case Framing::none:
+      case Framing::until_close: break;
+    }
+    out_ += "\r\n";
+  }
+
+  // A pooled connection may have been closed by the upstream at the moment of our send. Only a method
+  // that RFC 9110 §9.2.1 calls safe, without a body, is then asked once more (§9.2.2).
+  bool may_ask_again(UpstreamCall::Failure failure) const {
+    const auto& head = client_.head();
+    const bool safe = head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS";
+    return pooled_ && safe && head.framing == Framing::none &&
+           failure == UpstreamCall::Failure::closed;
+  }
+
+  // True: another connection may be tried, because nothing was sent or nothing can have been changed.
+  Task<bool> over(std::unique_ptr<http::Wire> wire) {
+    UpstreamCall call(std::move(wire));
+    call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
+    auto sent = co_await call.send(out_);
+    if (!sent) co_return sent.error() == UpstreamCall::Failure::nothing_sent;
+    while (!client_.body_finished() && !call.answered_while_sending()) {
+      const auto piece = co_await client_.next_piece();
+      if (!piece) {
+        co_await client_.refuse(piece.error());
+        co_return false;
+      }
+      sent = co_await send_piece(call, *piece);
+      if (!sent) {
+        co_await fail_call(sent.error());
+        co_return false;
+      }
+    }
+    const bool again = co_await answer_from(call);
+    co_return again;
+  }
+
+  Task<std::expected<void, UpstreamCall::Failure>> send_piece(UpstreamCall& call,
+                                                               std::string_view piece) {
+    call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
+    if (client_.head().framing != Framing::chunked) {
+      const auto sent = co_await call.send(piece);
+      co_return sent;
+    }
+    chunk_.clear();
+    http::append_chunk(chunk_, piece);
+    if (client_.body_finished()) chunk_ += http::last_chunk;
+    const auto sent = co_await call.send(chunk_);
+    co_return sent;
+  }
+
+  Task<bool> answer_from(UpstreamCall& call) {
+    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
+    UpstreamCall::InterimSink sink(on_interim);
+    const auto answered = co_await call.read_head(client_.head().method, sink);
+    if (!answered) {
+      if (may_ask_again(answered.error()) && call.wire().unread().empty()) co_return true;
+      co_await fail_call(answered.error());
+      co_return false;
+    }
+    Answer head = std::move(end_to_end(call.head()).answer);
+    keep_described_length(head, call.head());
+    const http::ServerStream::StreamFraming framing{call.head().framing, call.head().content_length};
+    bool sent = co_await client_.begin_stream(head, framing);
+    while (sent) {
+      call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
+      const auto piece = co_await call.body().next(call.wire());
+      if (!piece) {
+        client_.abort_stream();
+        co_return false;
+      }
+      if (piece->empty()) break;
+      sent = co_await client_.stream_piece(*piece);
+    }
+    if (sent) co_await client_.end_stream();
+    if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
+    co_return false;
+  }
+
+  // HEAD and 304 describe a body that does not follow: that length is the upstream's to tell.
+  void keep_described_length(Answer& head, const http::ResponseHead& upstream) const {
+    if (upstream.framing != Framing::none) return;
+    if (client_.head().method != "HEAD" && upstream.status != 304) return;
+    for (const auto& field : upstream.fields) {
+      if (field.known != http::FieldName::content_length) continue;
+      head.headers.push_back({"Content-Length", std::string(field.value)});
+    }
+  }
+
+  Task<void> pass_interim(const http::ResponseHead& head) {
+    const UpstreamAnswered interim = end_to_end(head);
+    co_await client_.interim(interim.answer);
+  }
+
+  Task<void> fail_call(UpstreamCall::Failure failure) {
+    const bool timeout = failure == UpstreamCall::Failure::timeout;
+    co_await fail(timeout ? ProblemCode::upstream_timeout : ProblemCode::upstream_failed, {});
+  }
+
+  Task<void> fail(ProblemCode code, std::string detail) {
+    const Answer problem = to_answer({.code = code, .detail = std::move(detail)});
+    co_await client_.answer(problem);
+  }
+
+  http::ServerStream& client_;
+  http::UpstreamPool& pool_;
+  const GatewaySettings& settings_;
+  bool pooled_ = false;
+  std::string out_;
+  std::string chunk_;
+};
+
+}  // namespace
+
+Task<void> relay_unkeyed(http::ServerStream& client, http::UpstreamPool& pool,
+                         const GatewaySettings& settings) {
+  Relay relay(client, pool, settings);
+  co_await relay.run();
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "gateway/gateway.hpp"
+#include "http/upstream_pool.hpp"
+
+namespace idem::gateway {
+
+/// Passes an unkeyed request through in both directions, piece by piece: no store, no buffering of
+/// whole bodies, no repeating once the upstream took a byte.
+http::Task<void> relay_unkeyed(http::ServerStream& client, http::UpstreamPool& pool,
+                               const GatewaySettings& settings);
+
+}  // namespace idem::gateway

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "http/upstream_pool.hpp"
+
+#include <idem/key.hpp>
+#include <idem/limits.hpp>
+#include <idem/record.hpp>
+
+#include <string>
+#include <vector>
+
+namespace idem::gateway {
+
+/// Where a request's scope comes from (protocol.md §9).
+struct ScopeSource {
+  enum class Kind : std::uint8_t { header, authorization, fixed };
+  Kind kind = Kind::fixed;
+  std::string name;  ///< The header's name, or the fixed scope itself.
+  std::string text;  ///< As configured, e.g. "header:X-Tenant-Id"; recorded in the store.
+};
+
+struct GatewaySettings {
+  http::UpstreamAddress upstream;
+  ScopeSource scope;
+  KeyOptions key;
+  std::vector<std::string> key_headers{"Idempotency-Key"};
+  bool require_key = true;
+  Millis upstream_timeout = limits::upstream_timeout_default;
+  Millis connect_timeout = limits::connect_timeout_default;
+  Millis upstream_keep_alive_idle = limits::upstream_keep_alive_idle;
+  Millis lease = limits::lease_default;
+  Millis retention = limits::retention_default;
+  Millis tombstone = limits::tombstone_default;
+  std::size_t request_body_bytes_max = limits::request_body_bytes_default;
+  std::size_t response_body_bytes_max = limits::response_body_bytes_default;
+  bool separate_dispatch_mark = false;
+  std::string owner;  ///< This node's name, for people.
+};
+
+/// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a lease
+/// too short for that.
+Millis lease_margin(Millis lease) noexcept;
+
+/// "header:NAME", "authorization" or "static:NAME"; otherwise a sentence that says what to write.
+std::expected<ScopeSource, std::string> parse_scope_source(const std::string& text);
+
+}  // namespace idem::gateway

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "http/asio.hpp"
+
+#include <idem/record.hpp>
+
+#include <boost/asio/basic_waitable_timer.hpp>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace idem::http {
+
+class Loop;
+
+/// Something that a loop looks at every tick: deadlines, heartbeats, idle pools. Coarse on purpose:
+/// a deadline costs a comparison a tick, not a timer operation a request. Loop's thread only.
+class Timed {
+ public:
+  explicit Timed(Loop& loop);
+  virtual ~Timed();
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  /// May not destroy another Timed; destroying or creating one happens after the tick, by posting.
+  virtual void tick(MonotonicTime now) = 0;
+
+ protected:
+  Loop& loop_;
+
+ private:
+  friend class Loop;
+  std::size_t slot_;
+};
+
+/// One event loop with its thread's state. All members except post() are for the loop's own thread,
+/// or for a time when it does not run.
+class Loop {
+ public:
+  using Job = std::move_only_function<void()>;
+
+  static constexpr Millis tick_interval{25};
+
+  Loop();
+  ~Loop();
+
+  asio::io_context& context() noexcept { return context_; }
+
+  /// Runs `job` on the loop's thread. Safe from any thread; jobs posted while the loop is busy wake
+  /// it once for all of them.
+  void post(Job job);
+
+  /// Starts a coroutine on this loop and counts it until it ends. Loop's thread only.
+  void spawn(Task<void> task);
+  /// Coroutines that have not ended. Safe from any thread.
+  std::size_t running() const noexcept { return running_.load(std::memory_order_acquire); }
+
+  /// Suspends the calling coroutine.
+  Task<void> sleep(Millis duration);
+
+  void run();
+  void stop();
+
+ private:
+  friend class Timed;
+  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                           asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+  void drain_mailbox();
+  void arm_tick();
+  void tick();
+
+  // Coroutines that are still suspended end with the context, and their Timed parts unlist then: so
+  // the list is declared before it, and outlives it.
+  std::vector<Timed*> timed_;
+  std::atomic<std::size_t> running_{0};
+  asio::io_context context_{1};
+  Timer ticker_{context_};
+  std::vector<Job> draining_;
+
+  std::mutex mailbox_mutex_;
+  std::vector<Job> mailbox_;
+};
+
+}  // namespace idem::http

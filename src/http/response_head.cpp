@@ -1,0 +1,189 @@
+#include "http/characters.hpp"
+#include "http/framing_fields.hpp"
+#include "http/head.hpp"
+#include "http/head_fields.hpp"
+#include "idem/limits.hpp"
+
+#include <algorithm>
+
+namespace idem::http {
+namespace {
+
+class ResponseReader {
+ public:
+  ResponseReader(std::string_view buffer, std::string_view request_method, ResponseHead& head)
+      : begin_(buffer.data()),
+        reader_{buffer.data(), buffer.data() + std::min(buffer.size(), limits::head_bytes_max)},
+        to_head_(request_method == "HEAD"),
+        head_(head) {}
+
+  HeadResult read();
+
+ private:
+  Reading read_status_line();
+  Reading read_fields();
+  Reading judge_field(const FieldView& field);
+  Reading judge_framing();
+  Reading refuse(std::string_view detail) { return reader_.refuse(502, detail); }
+
+  const char* begin_;
+  LineReader reader_;
+  bool to_head_;
+  ResponseHead& head_;
+  int lengths_ = 0;
+  int codings_ = 0;
+  std::string_view length_;
+  std::string_view coding_;
+  bool says_close_ = false;
+  bool says_keep_alive_ = false;
+};
+
+HeadResult ResponseReader::read() {
+  Reading reading = read_status_line();
+  if (reading == Reading::done) reading = read_fields();
+  switch (reading) {
+    case Reading::done:
+    case Reading::end_of_fields:
+      return static_cast<std::size_t>(reader_.at - begin_);
+    // The shared readers speak as if to a client; a response has one status for them all.
+    case Reading::refused:
+      return std::unexpected(Refusal{502, reader_.refusal.detail});
+    case Reading::more:
+      break;
+  }
+  if (reader_.end - begin_ < static_cast<std::ptrdiff_t>(limits::head_bytes_max)) {
+    return std::optional<std::size_t>{};
+  }
+  return std::unexpected(Refusal{502, "the response head is longer than 16 KiB"});
+}
+
+Reading ResponseReader::read_status_line() {
+  std::string_view line;
+  const Reading reading = read_line_rest(reader_, line);
+  if (reading != Reading::done) return reading;
+  // "HTTP/1.1 200" with or without the space before an empty reason (RFC 9112 §4 asks for it, many
+  // servers leave it out).
+  const bool formed = line.size() >= 12 && line.starts_with("HTTP/1.") &&
+                      (line[7] == '0' || line[7] == '1') && line[8] == ' ' &&
+                      is_char(line[9], char_digit) && is_char(line[10], char_digit) &&
+                      is_char(line[11], char_digit) && (line.size() == 12 || line[12] == ' ');
+  if (!formed) return refuse("the status line is malformed (RFC 9112 4)");
+  head_.minor_version = line[7] - '0';
+  head_.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
+  if (head_.status < 100 || head_.status > 599) {
+    return refuse("the status code has no class (RFC 9110 15)");
+  }
+  head_.reason = line.size() > 13 ? line.substr(13) : std::string_view{};
+  return Reading::done;
+}
+
+Reading ResponseReader::read_fields() {
+  while (true) {
+    // Written in its place: a copy of what was just written stalls, once per field.
+    FieldView& field = head_.fields.emplace_back();
+    Reading reading = read_field_line(reader_, Side::response, field);
+    if (reading != Reading::done) {
+      head_.fields.pop_back();
+      return reading == Reading::end_of_fields ? judge_framing() : reading;
+    }
+    if (head_.fields.size() > limits::head_fields_max) {
+      return refuse("the response head has more than 100 fields");
+    }
+    reading = judge_field(field);
+    if (reading != Reading::done) return reading;
+  }
+}
+
+Reading ResponseReader::judge_field(const FieldView& field) {
+  switch (field.known) {
+    case FieldName::content_length:
+      ++lengths_;
+      length_ = field.value;
+      break;
+    case FieldName::transfer_encoding:
+      ++codings_;
+      coding_ = field.value;
+      break;
+    case FieldName::connection:
+      each_list_member(field.value, [this](std::string_view option) {
+        if (same_name(option, "close")) says_close_ = true;
+        if (same_name(option, "keep-alive")) says_keep_alive_ = true;
+      });
+      break;
+    case FieldName::authorization:
+    case FieldName::content_type:
+    case FieldName::expect:
+    case FieldName::host:
+    case FieldName::idempotency_key:
+    case FieldName::keep_alive:
+    case FieldName::location:
+    case FieldName::other:
+    case FieldName::proxy_connection:
+    case FieldName::retry_after:
+    case FieldName::te:
+    case FieldName::trailer:
+    case FieldName::upgrade:
+    case FieldName::via:
+      break;
+  }
+  return Reading::done;
+}
+
+/// RFC 9112 §6.3, in its order.
+Reading ResponseReader::judge_framing() {
+  head_.keep_alive = !says_close_ && (head_.minor_version == 1 || says_keep_alive_);
+  const auto length = content_length_of(lengths_ == 1 ? length_ : std::string_view{});
+  const int status = head_.status;
+  if (to_head_ || status < 200 || status == 204 || status == 304) {
+    // Whatever the fields say, nothing follows (P19); the length is what a GET would have had.
+    if (length && codings_ == 0) head_.content_length = *length;
+    return Reading::done;
+  }
+  if (codings_ != 0) {
+    if (lengths_ != 0) return refuse("Content-Length together with Transfer-Encoding");
+    if (head_.minor_version == 0) return refuse("Transfer-Encoding in HTTP/1.0 (RFC 9112 6.1)");
+    if (codings_ > 1 || coding_of(coding_) != Coding::chunked) {
+      return refuse("a Transfer-Encoding other than chunked (RFC 9112 6.3)");
+    }
+    head_.framing = Framing::chunked;
+    return Reading::done;
+  }
+  if (lengths_ != 0) {
+    if (!length) return refuse("not exactly one valid Content-Length (RFC 9112 6.3)");
+    head_.framing = Framing::content_length;
+    head_.content_length = *length;
+    return Reading::done;
+  }
+  head_.framing = Framing::until_close;
+  head_.keep_alive = false;
+  return Reading::done;
+}
+
+void clear(ResponseHead& head) {
+  head.status = 0;
+  head.reason = {};
+  head.minor_version = 1;
+  head.fields.clear();
+  head.framing = Framing::none;
+  head.content_length = 0;
+  head.keep_alive = true;
+}
+
+}  // namespace
+
+HeadResult parse_response_head(std::string_view buffer, std::size_t& scanned,
+                               std::string_view request_method, ResponseHead& out) {
+  if (still_incomplete(buffer, scanned)) {
+    scanned = buffer.size();
+    return std::optional<std::size_t>{};
+  }
+  clear(out);
+  HeadResult result = ResponseReader(buffer, request_method, out).read();
+  const bool complete = result && *result;
+  scanned = complete ? 0 : buffer.size();
+  // Nothing of a head that is refused or cut off may be mistaken for a response.
+  if (!complete) clear(out);
+  return result;
+}
+
+}  // namespace idem::http

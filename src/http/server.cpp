@@ -1,0 +1,166 @@
+#include "http/server.hpp"
+
+#include <idem/limits.hpp>
+
+#include <boost/asio/redirect_error.hpp>
+
+#include <atomic>
+#include <charconv>
+#include <set>
+
+namespace idem::http {
+namespace {
+
+using boost::system::error_code;
+using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
+
+/// The open connections of one loop; touched on that loop's thread only.
+struct Connections {
+  std::set<ServerStream*> open;
+  bool draining = false;
+};
+
+Task<void> serve_connection(ServerStream& stream, Service& service) {
+  for (;;) {
+    const bool more = co_await stream.next_request();
+    if (!more) break;
+    co_await service.serve(stream);
+    const bool again = co_await stream.finish_request();
+    if (!again) break;
+  }
+  co_await stream.close();
+}
+
+class AsioServer final : public Server {
+ public:
+  AsioServer(std::vector<ServingLoop> loops, ServerStream::Options options)
+      : loops_(std::move(loops)),
+        options_(options),
+        connections_(loops_.size()),
+        acceptor_(loops_.front().loop->context()) {}
+
+  std::expected<void, std::string> bind(const std::string& address) {
+    const auto parts = parse_host_port(address);
+    if (!parts) return std::unexpected(parts.error());
+    error_code error;
+    asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(loops_.front().loop->context());
+    const auto found = resolver.resolve(parts->host, parts->port, error);
+    if (error) return std::unexpected(address + ": " + error.message());
+    const auto endpoint = found.begin()->endpoint();
+    acceptor_.open(endpoint.protocol(), error);
+    // SO_REUSEADDR outlives TIME_WAIT only; a port with a listener stays refused. Never SO_REUSEPORT.
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) return std::unexpected("cannot listen on " + address + ": " + error.message());
+    return {};
+  }
+
+  std::string address() const override {
+    error_code ignored;
+    const auto endpoint = acceptor_.local_endpoint(ignored);
+    const std::string host = endpoint.address().to_string();
+    const std::string shown = endpoint.address().is_v6() ? "[" + host + "]" : host;
+    return shown + ":" + std::to_string(endpoint.port());
+  }
+
+  void start() override { accept_next(); }
+
+  void drain() override {
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i].loop->post([this, i] {
+        if (i == 0) {
+          error_code ignored;
+          acceptor_.close(ignored);
+        }
+        connections_[i].draining = true;
+        for (auto* stream : connections_[i].open) stream->drain();
+        told_.fetch_add(1);
+      });
+    }
+  }
+
+  bool drained() const override {
+    // A connection accepted just before is still counted in open_, though no coroutine has it yet.
+    if (told_.load() < loops_.size() || open_.load() > 0) return false;
+    for (const auto& serving : loops_) {
+      if (serving.loop->running() > 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  void accept_next() {
+    const std::size_t index = next_++ % loops_.size();
+    acceptor_.async_accept(
+        loops_[index].loop->context(), [this, index](const error_code& error, Socket socket) {
+          if (!acceptor_.is_open()) return;
+          if (!error && open_.load() < limits::connections_max) {
+            open_.fetch_add(1);
+            loops_[index].loop->post(
+                [this, index, moved = std::move(socket)]() mutable { adopt(index, std::move(moved)); });
+          }
+          if (error && error != asio::error::connection_aborted) return pause_accepting();
+          accept_next();
+        });
+  }
+
+  // Out of descriptors, most likely: accepting again at once would spin.
+  void pause_accepting() {
+    loops_.front().loop->spawn(accept_after_pause());
+  }
+  Task<void> accept_after_pause() {
+    co_await loops_.front().loop->sleep(Millis(100));
+    if (acceptor_.is_open()) accept_next();
+  }
+
+  void adopt(std::size_t index, Socket socket) {
+    loops_[index].loop->spawn(run(index, std::move(socket)));
+  }
+
+  Task<void> run(std::size_t index, Socket socket) {
+    ServerStream stream(*loops_[index].loop, std::move(socket), options_);
+    auto& mine = connections_[index];
+    mine.open.insert(&stream);
+    if (mine.draining) stream.drain();
+    co_await serve_connection(stream, *loops_[index].service);
+    mine.open.erase(&stream);
+    open_.fetch_sub(1);
+  }
+
+  std::vector<ServingLoop> loops_;
+  ServerStream::Options options_;
+  std::vector<Connections> connections_;
+  Acceptor acceptor_;
+  std::size_t next_ = 0;
+  std::atomic<std::size_t> open_{0};
+  std::atomic<std::size_t> told_{0};
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Server>, std::string> Server::listen(const std::string& address,
+                                                                   std::vector<ServingLoop> loops,
+                                                                   ServerStream::Options options) {
+  auto server = std::make_unique<AsioServer>(std::move(loops), options);
+  auto bound = server->bind(address);
+  if (!bound) return std::unexpected(bound.error());
+  return server;
+}
+
+std::expected<HostPort, std::string> parse_host_port(const std::string& address) {
+  const auto wrong = std::unexpected("\"" + address + "\" is not HOST:PORT");
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) return wrong;
+  HostPort parts{address.substr(0, colon), address.substr(colon + 1)};
+  unsigned port = 0;
+  const char* end = parts.port.data() + parts.port.size();
+  const auto parsed = std::from_chars(parts.port.data(), end, port);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || port > 65535) return wrong;
+  const bool bracketed = parts.host.front() == '[' && parts.host.back() == ']';
+  if (bracketed) parts.host = parts.host.substr(1, parts.host.size() - 2);
+  if (!bracketed && parts.host.find(':') != std::string::npos) return wrong;
+  return parts;
+}
+
+}  // namespace idem::http

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "http/server_stream.hpp"
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace idem::http {
+
+/// Answers the requests of one loop's connections. Called on that loop's thread only.
+class Service {
+ public:
+  virtual ~Service() = default;
+  /// Serves one request: reads what it needs of the body and answers exactly once.
+  virtual Task<void> serve(ServerStream& stream) = 0;
+};
+
+/// A loop and who answers on it.
+struct ServingLoop {
+  Loop* loop;
+  Service* service;
+};
+
+/// Accepts connections on one address and spreads them over loops; a connection never moves.
+class Server {
+ public:
+  /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 takes a free
+  /// one. Refused with a sentence when the address is malformed or another process listens on it.
+  static std::expected<std::unique_ptr<Server>, std::string> listen(
+      const std::string& address, std::vector<ServingLoop> loops, ServerStream::Options options);
+  virtual ~Server() = default;
+
+  /// "HOST:PORT" as bound.
+  virtual std::string address() const = 0;
+  /// Starts to accept. Before the loops run.
+  virtual void start() = 0;
+  /// Stops accepting, ends idle connections, lets busy ones finish. Safe from any thread.
+  virtual void drain() = 0;
+  /// After drain(): every loop has been told, and no coroutine of its runs any more. Any thread.
+  virtual bool drained() const = 0;
+};
+
+/// Splits "host:port" or "[v6]:port".
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+std::expected<HostPort, std::string> parse_host_port(const std::string& address);
+
+}  // namespace idem::http

@@ -1,0 +1,329 @@
+#include "http/server_stream.hpp"
+
+#include "core/answers.hpp"
+#include "core/policy.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <charconv>
+
+namespace idem::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
+// A refused request's rest is read and dropped up to here, so that the connection can live on.
+constexpr std::uint64_t discard_bytes_max = 64 * 1024;
+constexpr Millis body_grace = 10s;
+constexpr Millis write_time_max = 30s;
+
+void append_number(std::string& out, std::uint64_t number) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
+// RFC 9110 §6.6.1: an origin with a clock sends Date. Written once a second per thread.
+std::string_view date_field() {
+  thread_local std::string text;
+  thread_local std::int64_t second = 0;
+  const auto now = std::chrono::floor<Millis>(std::chrono::system_clock::now());
+  const auto current = now.time_since_epoch() / 1s;
+  if (current != second) {
+    second = current;
+    text = "Date: " + imf_fixdate(now) + "\r\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+ServerStream::ServerStream(Loop& loop, Socket socket, const Options& options)
+    : loop_(loop), wire_(loop, std::move(socket)), options_(options) {}
+
+Task<bool> ServerStream::wait_for_head() {
+  for (;;) {
+    const auto parsed = parse_request_head(wire_.unread(), scanned_, head_);
+    if (!parsed) {
+      head_ = RequestHead{};
+      head_.keep_alive = false;
+      keep_alive_ = false;
+      body_.begin(Framing::none, 0);
+      co_await refuse(parsed.error());
+      co_return false;
+    }
+    if (parsed->has_value()) {
+      wire_.consume(**parsed);
+      wire_.pin();
+      co_return true;
+    }
+    const bool was_idle = wire_.unread().empty();
+    idle_ = was_idle;
+    if (was_idle && draining_) co_return false;
+    const std::size_t got = co_await wire_.read_some();
+    idle_ = false;
+    if (got == 0) {
+      if (wire_.trouble() == Wire::Trouble::timeout && !wire_.unread().empty()) {
+        keep_alive_ = false;
+        co_await refuse({408, "the request head did not arrive in time"});
+      }
+      co_return false;
+    }
+    // From the first byte on one timer covers the whole head, however slowly it drips (P26).
+    if (was_idle) wire_.deadline(MonotonicClock::now() + options_.head_time);
+  }
+}
+
+Task<bool> ServerStream::next_request() {
+  scanned_ = 0;
+  answered_ = false;
+  continue_sent_ = false;
+  chunked_out_ = false;
+  suppress_body_ = false;
+  body_received_ = 0;
+  const bool begun = !wire_.unread().empty();
+  wire_.deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
+  const bool complete = co_await wait_for_head();
+  if (!complete) co_return false;
+  wire_.no_deadline();
+  keep_alive_ = head_.keep_alive;
+  body_.begin(head_.framing, head_.content_length);
+  body_started_ = MonotonicClock::now();
+  crash_point(CrashPoint::parsed);
+  co_return true;
+}
+
+Task<bool> ServerStream::continue_first() {
+  // A gateway in front of a keyed operation is the origin to its client (RFC 9110 §10.1.1): it answers
+  // the expectation at once instead of passing it on.
+  if (!head_.expect_continue || continue_sent_ || body_.is_buffered(wire_)) co_return true;
+  continue_sent_ = true;
+  const bool sent = co_await wire_.write(continue_head);
+  co_return sent;
+}
+
+void ServerStream::body_deadline(std::size_t received) noexcept {
+  body_received_ += received;
+  const auto allowance = Millis(static_cast<std::int64_t>(body_received_) * 1000 /
+                                static_cast<std::int64_t>(limits::body_rate_bytes_per_second_min));
+  wire_.deadline(body_started_ + body_grace + allowance);
+}
+
+Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexcept {
+  switch (failure.trouble) {
+    case BodyReader::Trouble::malformed: return failure.refusal;
+    case BodyReader::Trouble::timeout: return {408, "the request body did not arrive in time"};
+    case BodyReader::Trouble::closed: return {0, "the client closed before its request was complete"};
+  }
+  return {400, "bad body"};
+}
+
+Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
+  using Piece = std::expected<std::string_view, Refusal>;
+  const bool may_go_on = co_await continue_first();
+  if (!may_go_on) co_return Piece(std::unexpected(Refusal{0, "the client went away"}));
+  body_deadline(0);
+  const auto piece = co_await body_.next(wire_);
+  wire_.no_deadline();
+  if (!piece) {
+    keep_alive_ = false;
+    co_return Piece(std::unexpected(refusal_of(piece.error())));
+  }
+  body_received_ += piece->size();
+  co_return Piece(*piece);
+}
+
+Task<std::expected<std::string, Refusal>> ServerStream::read_body(std::size_t bytes_max) {
+  using Whole = std::expected<std::string, Refusal>;
+  static constexpr Refusal too_large{413, "the request body is larger than the limit"};
+  std::string whole;
+  if (head_.framing == Framing::content_length) {
+    if (head_.content_length > bytes_max) co_return Whole(std::unexpected(too_large));
+    whole.reserve(static_cast<std::size_t>(head_.content_length));
+  }
+  while (!body_.finished()) {
+    const auto piece = co_await next_piece();
+    if (!piece) co_return Whole(std::unexpected(piece.error()));
+    if (whole.size() + piece->size() > bytes_max) co_return Whole(std::unexpected(too_large));
+    whole.append(*piece);
+  }
+  co_return Whole(std::move(whole));
+}
+
+bool ServerStream::body_allowed(int status) const noexcept {
+  return head_.method != "HEAD" && status >= 200 && status != 204 && status != 304;
+}
+
+void ServerStream::append_head(const Answer& answer, std::string_view framing_field) {
+  out_.clear();
+  out_ += "HTTP/1.1 ";
+  append_number(out_, static_cast<std::uint64_t>(answer.status));
+  out_ += ' ';
+  out_ += reason_phrase(answer.status);
+  out_ += "\r\n";
+  bool has_date = answer.status < 200;
+  for (const auto& field : answer.headers) {
+    // The last gate of §14: whatever came from the store or the upstream, nothing splits a head.
+    if (!is_token(field.name) || !is_field_value(field.value)) continue;
+    has_date = has_date || equal_names(field.name, "Date");
+    out_ += field.name;
+    out_ += ": ";
+    out_ += field.value;
+    out_ += "\r\n";
+  }
+  if (!has_date) out_ += date_field();
+  out_ += framing_field;
+  if (answer.status >= 200 && !keep_alive_) out_ += "Connection: close\r\n";
+  if (answer.status >= 200 && keep_alive_ && head_.minor_version == 0) {
+    out_ += "Connection: keep-alive\r\n";
+  }
+  out_ += "\r\n";
+}
+
+Task<bool> ServerStream::answer(const Answer& answer) {
+  if (draining_) keep_alive_ = false;
+  if (!body_.finished()) {
+    const bool small = body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
+    // The client that waits for 100 Continue may never send its body: do not wait for it.
+    if (!small || (head_.expect_continue && !continue_sent_)) keep_alive_ = false;
+  }
+  std::string framing;
+  if (answer.status != 204 && answer.status != 304) {
+    framing = "Content-Length: ";
+    append_number(framing, answer.body.size());
+    framing += "\r\n";
+  }
+  append_head(answer, framing);
+  answered_ = true;
+  const std::string_view body = body_allowed(answer.status) ? std::string_view(answer.body)
+                                                            : std::string_view{};
+  crash_point(CrashPoint::answer_before_first_byte);
+  wire_.deadline(MonotonicClock::now() + write_time_max);
+  if (crash_point_armed(CrashPoint::answer_mid)) {
+    co_await wire_.write(std::string_view(out_).substr(0, out_.size() / 2));
+    crash_point(CrashPoint::answer_mid);
+    const bool rest = co_await wire_.write(std::string_view(out_).substr(out_.size() / 2), body);
+    co_return rest;
+  }
+  const bool sent = co_await wire_.write(out_, body);
+  wire_.no_deadline();
+  if (!sent) keep_alive_ = false;
+  co_return sent;
+}
+
+Task<bool> ServerStream::refuse(const Refusal& refusal) {
+  // The framing of what follows is not to be trusted any more (RFC 9112 §6.3).
+  keep_alive_ = false;
+  if (refusal.status == 0) co_return false;
+  const Answer problem = to_answer(problem_of(refusal));
+  const bool sent = co_await answer(problem);
+  co_return sent;
+}
+
+Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing) {
+  if (draining_) keep_alive_ = false;
+  suppress_body_ = !body_allowed(head.status);
+  chunked_out_ = false;
+  std::string field;
+  switch (framing.framing) {
+    case Framing::content_length:
+      field = "Content-Length: ";
+      append_number(field, framing.content_length);
+      field += "\r\n";
+      break;
+    case Framing::chunked:
+    case Framing::until_close:
+      if (suppress_body_) break;
+      if (head_.minor_version == 0) {
+        keep_alive_ = false;
+      } else {
+        chunked_out_ = true;
+        field = "Transfer-Encoding: chunked\r\n";
+      }
+      break;
+    case Framing::none: break;
+  }
+  append_head(head, field);
+  answered_ = true;
+  wire_.deadline(MonotonicClock::now() + write_time_max);
+  const bool sent = co_await wire_.write(out_);
+  if (!sent) keep_alive_ = false;
+  co_return sent;
+}
+
+Task<bool> ServerStream::stream_piece(std::string_view piece) {
+  if (suppress_body_ || piece.empty()) co_return true;
+  wire_.deadline(MonotonicClock::now() + write_time_max);
+  bool sent = false;
+  if (chunked_out_) {
+    out_.clear();
+    append_chunk(out_, piece);
+    sent = co_await wire_.write(out_);
+  } else {
+    sent = co_await wire_.write(piece);
+  }
+  if (!sent) keep_alive_ = false;
+  co_return sent;
+}
+
+Task<bool> ServerStream::end_stream() {
+  bool sent = true;
+  if (chunked_out_ && !suppress_body_) sent = co_await wire_.write(last_chunk);
+  wire_.no_deadline();
+  if (!sent) keep_alive_ = false;
+  co_return sent;
+}
+
+Task<bool> ServerStream::interim(const Answer& head) {
+  if (head_.minor_version == 0) co_return true;
+  append_head(head, "");
+  wire_.deadline(MonotonicClock::now() + write_time_max);
+  const bool sent = co_await wire_.write(out_);
+  wire_.no_deadline();
+  co_return sent;
+}
+
+Task<bool> ServerStream::finish_request() {
+  if (!answered_ || !keep_alive_ || draining_ || aborted_) co_return false;
+  std::uint64_t discarded = 0;
+  while (!body_.finished()) {
+    const auto piece = co_await next_piece();
+    if (!piece) co_return false;
+    discarded += piece->size();
+    if (discarded > discard_bytes_max) co_return false;
+  }
+  wire_.unpin();
+  co_return true;
+}
+
+Task<void> ServerStream::close() {
+  using Trouble = Wire::Trouble;
+  if (aborted_) {
+    boost::system::error_code ignored;
+    wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
+    wire_.socket().close(ignored);
+    co_return;
+  }
+  if (wire_.trouble() == Trouble::none && answered_) {
+    wire_.shutdown_send();
+    wire_.deadline(MonotonicClock::now() + limits::linger_time_max);
+    std::size_t drained = 0;
+    while (drained < limits::linger_bytes_max) {
+      wire_.consume(wire_.unread().size());
+      const std::size_t got = co_await wire_.read_some();
+      if (got == 0) break;
+      drained += got;
+    }
+  }
+  boost::system::error_code ignored;
+  wire_.socket().close(ignored);
+}
+
+void ServerStream::drain() noexcept {
+  draining_ = true;
+  if (idle_) wire_.cancel();
+}
+
+}  // namespace idem::http

@@ -1,0 +1,97 @@
+#pragma once
+
+#include "core/problem.hpp"
+#include "http/body.hpp"
+
+#include <optional>
+#include <string>
+
+namespace idem::http {
+
+/// The server's side of one client connection: one request at a time, in order (RFC 9112 §9.3.2).
+/// Loop's thread only.
+class ServerStream {
+ public:
+  struct Options {
+    Millis head_time;
+    Millis idle_time;
+  };
+
+  ServerStream(Loop& loop, Socket socket, const Options& options);
+
+  /// Waits for the next request's head. False: no more requests; a refused one has been answered.
+  Task<bool> next_request();
+  const RequestHead& head() const noexcept { return head_; }
+
+  /// The whole body, at most `bytes_max`; 100-continue is sent first where asked for. On a refusal
+  /// answer with refuse(); status 0 stands for a client that went away.
+  Task<std::expected<std::string, Refusal>> read_body(std::size_t bytes_max);
+  /// The next piece of a body that is relayed; empty at the end.
+  Task<std::expected<std::string_view, Refusal>> next_piece();
+  bool body_finished() const noexcept { return body_.finished(); }
+
+  /// Sends an answer whole, framed for this request's method. False: the client went away.
+  Task<bool> answer(const Answer& answer);
+  Task<bool> refuse(const Refusal& refusal);
+
+  /// How a streamed answer is framed towards the client.
+  struct StreamFraming {
+    Framing framing = Framing::none;
+    std::uint64_t content_length = 0;
+  };
+  /// Sends the head of a streamed answer. Chunked becomes until-close for an HTTP/1.0 client.
+  Task<bool> begin_stream(const Answer& head, StreamFraming framing);
+  Task<bool> stream_piece(std::string_view piece);
+  Task<bool> end_stream();
+  /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
+  void abort_stream() noexcept { aborted_ = true; }
+
+  /// Passes a 1xx answer on; silently not to an HTTP/1.0 client (RFC 9110 §15.2).
+  Task<bool> interim(const Answer& head);
+
+  /// Makes the stream ready for the next request. False: close.
+  Task<bool> finish_request();
+  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6).
+  Task<void> close();
+
+  /// Waits for a request and has not seen a byte of it.
+  bool idle() const noexcept { return idle_; }
+  /// Ends an idle connection; a busy one closes after its answer.
+  void drain() noexcept;
+  Loop& loop() noexcept { return loop_; }
+
+ private:
+  enum class Reading : std::uint8_t { done, more, refused, gone };
+  Task<bool> wait_for_head();
+  Task<bool> continue_first();
+  void body_deadline(std::size_t received) noexcept;
+  void append_head(const Answer& answer, std::string_view framing_field);
+  Refusal refusal_of(const BodyReader::Failure& failure) const noexcept;
+  bool body_allowed(int status) const noexcept;
+
+  Loop& loop_;
+  Wire wire_;
+  Options options_;
+  RequestHead head_;
+  BodyReader body_;
+  std::string out_;
+  std::size_t scanned_ = 0;
+  MonotonicTime body_started_{};
+  std::size_t body_received_ = 0;
+  bool idle_ = false;
+  bool draining_ = false;
+  bool keep_alive_ = false;
+  bool continue_sent_ = false;
+  bool answered_ = false;
+  bool chunked_out_ = false;
+  bool suppress_body_ = false;
+  bool aborted_ = false;
+};
+
+/// The problem that a refusal of the HTTP layer becomes.
+Problem problem_of(const Refusal& refusal);
+
+/// "OK" for 200; empty for a status without a registered phrase.
+std::string_view reason_phrase(int status) noexcept;
+
+}  // namespace idem::http

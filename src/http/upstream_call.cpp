@@ -1,0 +1,98 @@
+#include "http/upstream_call.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <sys/socket.h>
+
+namespace idem::http {
+
+using Result = std::expected<void, UpstreamCall::Failure>;
+
+UpstreamCall::Failure UpstreamCall::failure() const noexcept {
+  if (accepted_ == 0) return Failure::nothing_sent;
+  return wire_->trouble() == Wire::Trouble::timeout ? Failure::timeout : Failure::closed;
+}
+
+bool UpstreamCall::something_to_read() noexcept {
+  return wire_->trouble() != Wire::Trouble::none || !wire_->quiet_and_open();
+}
+
+Task<Result> UpstreamCall::run(std::string_view method, std::string_view head, std::string_view body,
+                               MonotonicTime deadline, const InterimSink& on_interim) {
+  wire_->deadline(deadline);
+  crash_point(CrashPoint::dispatch_before_first_byte);
+  if (crash_point_armed(CrashPoint::dispatch_mid_request)) {
+    const std::size_t half = head.size() / 2;
+    accepted_ += wire_->write_now(head.substr(0, half));
+    crash_point(CrashPoint::dispatch_mid_request);
+    head.remove_prefix(accepted_);
+  }
+  const auto sent = co_await send(head, body);
+  if (!sent) co_return sent;
+  crash_point(CrashPoint::dispatch_sent);
+  const auto answered = co_await read_head(method, on_interim);
+  if (answered) crash_point(CrashPoint::response_head);
+  co_return answered;
+}
+
+Task<Result> UpstreamCall::send(std::string_view first, std::string_view second) {
+  unsent_first_ = first;
+  unsent_second_ = second;
+  while (!unsent_first_.empty() || !unsent_second_.empty()) {
+    const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);
+    accepted_ += taken;
+    const std::size_t of_first = std::min(taken, unsent_first_.size());
+    unsent_first_.remove_prefix(of_first);
+    unsent_second_.remove_prefix(taken - of_first);
+    if (unsent_first_.empty()) std::swap(unsent_first_, unsent_second_);
+    if (taken > 0) continue;
+    if (wire_->trouble() != Wire::Trouble::none) {
+      if (accepted_ == 0) co_return Result(std::unexpected(Failure::nothing_sent));
+      break;  // An answer may be waiting in the receive buffer: read before believing the error.
+    }
+    if (something_to_read()) break;  // An early final answer (RFC 9112 §9.3), or its end.
+    const bool woken = co_await wire_->wait_any();
+    if (!woken && wire_->trouble() == Wire::Trouble::timeout) {
+      co_return Result(std::unexpected(accepted_ == 0 ? Failure::nothing_sent : Failure::timeout));
+    }
+  }
+  co_return Result();
+}
+
+Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink& on_interim) {
+  std::size_t scanned = 0;
+  for (;;) {
+    const auto parsed = parse_response_head(wire_->unread(), scanned, method, head_);
+    if (!parsed) co_return Result(std::unexpected(Failure::malformed));
+    if (!parsed->has_value()) {
+      const std::size_t got = co_await wire_->read_some();
+      if (got == 0) co_return Result(std::unexpected(failure()));
+      continue;
+    }
+    wire_->consume(**parsed);
+    if (head_.status >= 200) break;
+    // 101 answers an Upgrade, and none was sent.
+    if (head_.status == 101 || ++interims_ > limits::interim_responses_max) {
+      co_return Result(std::unexpected(Failure::malformed));
+    }
+    if (head_.status != 100 && on_interim) co_await on_interim(head_);
+    scanned = 0;
+    if (answered_while_sending()) {
+      const auto sent = co_await send(unsent_first_, unsent_second_);
+      if (!sent) co_return sent;
+    }
+  }
+  wire_->pin();
+  body_.begin(head_.framing, head_.content_length);
+  co_return Result();
+}
+
+std::unique_ptr<Wire> UpstreamCall::take_reusable() {
+  const bool clean = head_.status >= 200 && head_.keep_alive && body_.finished() &&
+                     body_.framing() != Framing::until_close && !answered_while_sending() &&
+                     wire_->unread().empty() && wire_->trouble() == Wire::Trouble::none;
+  return clean ? std::move(wire_) : nullptr;
+}
+
+}  // namespace idem::http

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "http/body.hpp"
+#include "http/upstream_pool.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace idem::http {
+
+/// One request and its answer over one upstream connection. Knows what the kernel accepted, because
+/// that is what a verdict about execution stands on (protocol.md §11). Loop's thread only.
+class UpstreamCall {
+ public:
+  enum class Failure : std::uint8_t {
+    nothing_sent,  ///< The kernel accepted zero bytes of the request: provably not executed.
+    timeout,
+    closed,     ///< Reset or EOF without a complete head.
+    malformed,  ///< A head that is no strict HTTP, or a storm of interim answers.
+  };
+  /// Called for each interim answer worth passing on (not 100).
+  using InterimSink = std::function<Task<void>(const ResponseHead&)>;
+
+  explicit UpstreamCall(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+
+  /// Sends as much of the request as is needed to get a final answer and reads that answer's head.
+  /// `head` and `body` must outlive the call. Ends at `deadline`.
+  Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
+                                         std::string_view body, MonotonicTime deadline,
+                                         const InterimSink& on_interim);
+  /// In parts, for a relayed body: the head first, then pieces, then the answer's head.
+  Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
+  Task<std::expected<void, Failure>> read_head(std::string_view method, const InterimSink& on_interim);
+
+  const ResponseHead& head() const noexcept { return head_; }
+  /// The answer's head was begun before the whole request had been handed to the kernel.
+  bool answered_while_sending() const noexcept { return !unsent_first_.empty() || !unsent_second_.empty(); }
+  BodyReader& body() noexcept { return body_; }
+  Wire& wire() noexcept { return *wire_; }
+
+  /// The connection, if it can carry another request (RFC 9112 §9.3, P23); otherwise nothing, closed.
+  std::unique_ptr<Wire> take_reusable();
+
+ private:
+  Failure failure() const noexcept;
+  bool something_to_read() noexcept;
+
+  std::unique_ptr<Wire> wire_;
+  ResponseHead head_;
+  BodyReader body_;
+  std::string_view unsent_first_;
+  std::string_view unsent_second_;
+  std::size_t accepted_ = 0;
+  int interims_ = 0;
+};
+
+}  // namespace idem::http

@@ -1,0 +1,161 @@
+#include "http/wire.hpp"
+
+#include <idem/assert.hpp>
+
+#include <boost/asio/redirect_error.hpp>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+namespace idem::http {
+
+using boost::system::error_code;
+
+Wire::Wire(Loop& loop, Socket socket)
+    : Timed(loop), socket_(std::move(socket)), buffer_(new char[buffer_bytes]) {
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.non_blocking(true, ignored);
+}
+
+void Wire::unpin() noexcept {
+  if (begin_ != end_ && begin_ != 0) std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  pin_ = 0;
+}
+
+void Wire::note(const error_code& error) noexcept {
+  if (timed_out_) {
+    trouble_ = Trouble::timeout;
+  } else if (error == asio::error::eof) {
+    trouble_ = Trouble::eof;
+  } else {
+    trouble_ = Trouble::reset;
+  }
+}
+
+Task<std::size_t> Wire::read_some() {
+  if (begin_ == end_) begin_ = end_ = pin_;
+  if (end_ == buffer_bytes) {
+    std::memmove(buffer_.get() + pin_, buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_ - pin_;
+    begin_ = pin_;
+  }
+  IDEM_ASSERT(end_ < buffer_bytes);
+  error_code error;
+  auto token = asio::redirect_error(resume, error);
+  auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
+  const std::size_t got = co_await socket_.async_read_some(room, token);
+  if (error) {
+    note(error);
+    co_return 0;
+  }
+  end_ += got;
+  co_return got;
+}
+
+std::size_t Wire::write_now(std::string_view first, std::string_view second) noexcept {
+  std::array<iovec, 2> parts{{{const_cast<char*>(first.data()), first.size()},
+                              {const_cast<char*>(second.data()), second.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = second.empty() ? 1 : 2;
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno != EAGAIN && errno != EWOULDBLOCK) trouble_ = Trouble::reset;
+  return 0;
+}
+
+Task<bool> Wire::write(std::string_view first, std::string_view second) {
+  while (!first.empty() || !second.empty()) {
+    const std::size_t sent = write_now(first, second);
+    if (sent == 0) {
+      if (trouble_ != Trouble::none) co_return false;
+      const bool ready = co_await wait_writable();
+      if (!ready) co_return false;
+    }
+    const std::size_t of_first = std::min(sent, first.size());
+    first.remove_prefix(of_first);
+    second.remove_prefix(sent - of_first);
+    if (first.empty()) std::swap(first, second);
+  }
+  co_return true;
+}
+
+Task<bool> Wire::wait_writable() {
+  error_code error;
+  auto token = asio::redirect_error(resume, error);
+  co_await socket_.async_wait(Socket::wait_write, token);
+  if (error) note(error);
+  co_return !error;
+}
+
+bool Wire::quiet_and_open() noexcept {
+  if (begin_ != end_ || trouble_ != Trouble::none) return false;
+  char byte = 0;
+  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void Wire::shutdown_send() noexcept {
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+}
+
+void Wire::cancel() noexcept {
+  error_code ignored;
+  socket_.cancel(ignored);
+}
+
+void Wire::tick(MonotonicTime now) {
+  if (now < deadline_) return;
+  // Again at each tick, until the coroutine that waits has moved the deadline: it may have started
+  // its next wait after an earlier cancel.
+  timed_out_ = true;
+  cancel();
+}
+
+namespace {
+
+// Both waits share this; whichever comes first resumes the coroutine, the other is cancelled and
+// its handler runs later into a shared state that nobody waits on any more.
+struct AnyWait {
+  std::move_only_function<void(error_code)> done;
+  void finish(const error_code& error) {
+    if (!done) return;
+    auto first = std::move(done);
+    done = nullptr;
+    first(error);
+  }
+};
+
+}  // namespace
+
+Task<bool> Wire::wait_any() {
+  error_code error;
+  auto token = asio::redirect_error(resume, error);
+  auto start = [this](auto handler) {
+    auto state = std::make_shared<AnyWait>();
+    // On the heap and released on the first event, inside the loop's own thread.
+    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+    state->done = [this, shared](error_code first) {
+      cancel();
+      auto resumed = std::move(*shared);
+      std::move(resumed)(first);
+    };
+    socket_.async_wait(Socket::wait_write, [state](error_code e) { state->finish(e); });
+    socket_.async_wait(Socket::wait_read, [state](error_code e) { state->finish(e); });
+  };
+  co_await asio::async_initiate<decltype(token), void(error_code)>(start, token);
+  if (error) note(error);
+  co_return !error;
+}
+
+}  // namespace idem::http

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "http/loop.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace idem::http {
+
+/// A TCP connection with one read buffer and one deadline. The buffer never moves while a message is
+/// pinned, so views into a parsed head stay valid until unpin(). Loop's thread only.
+class Wire final : public Timed {
+ public:
+  enum class Trouble : std::uint8_t { none, eof, timeout, reset };
+
+  Wire(Loop& loop, Socket socket);
+
+  std::string_view unread() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
+  /// The bytes stay where they are until the next read_some() or unpin().
+  void consume(std::size_t bytes) noexcept { begin_ += bytes; }
+  /// Keeps everything before unread() in place.
+  void pin() noexcept { pin_ = begin_; }
+  /// Forgets the pinned bytes and moves unread() to the front.
+  void unpin() noexcept;
+
+  /// Waits for bytes and appends them to unread(). 0: see trouble(). Consumed bytes behind the pin may
+  /// be overwritten.
+  Task<std::size_t> read_some();
+
+  /// Hands as many bytes to the kernel as it takes now; never waits. 0 with trouble() none: try later.
+  std::size_t write_now(std::string_view first, std::string_view second = {}) noexcept;
+  /// Writes all. False: see trouble().
+  Task<bool> write(std::string_view first, std::string_view second = {});
+  Task<bool> wait_writable();
+  /// Waits until there is room to write or something to read, so that an early answer is not missed.
+  Task<bool> wait_any();
+
+  /// Pending reads and writes end with Trouble::timeout at that moment; none by default.
+  void deadline(MonotonicTime at) noexcept { deadline_ = at; }
+  void no_deadline() noexcept { deadline_ = MonotonicTime::max(); }
+
+  Trouble trouble() const noexcept { return trouble_; }
+  /// True when the peer can still be alive and has sent nothing unasked (RFC 9112 §9.2).
+  bool quiet_and_open() noexcept;
+
+  void shutdown_send() noexcept;
+  /// Ends whatever is pending, as Trouble::reset.
+  void cancel() noexcept;
+  Socket& socket() noexcept { return socket_; }
+
+ private:
+  static constexpr std::size_t buffer_bytes = 32 * 1024;
+
+  void tick(MonotonicTime now) override;
+  void note(const boost::system::error_code& error) noexcept;
+
+  Socket socket_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t pin_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  MonotonicTime deadline_ = MonotonicTime::max();
+  bool timed_out_ = false;
+  Trouble trouble_ = Trouble::none;
+};
+
+}  // namespace idem::http

@@ -1,0 +1,83 @@
+#include "store/call_queue.hpp"
+
+#include <algorithm>
+
+namespace idem {
+namespace {
+
+struct IsNewWork {
+  bool operator()(const Reserve&) const { return true; }
+  bool operator()(const Accept&) const { return true; }
+  bool operator()(const Claim&) const { return true; }
+  bool operator()(const List&) const { return true; }
+  bool operator()(const Sweep&) const { return true; }
+  bool operator()(const Reap&) const { return true; }
+  bool operator()(const ReadEvidence&) const { return true; }
+  bool operator()(const Dispatched&) const { return false; }
+  bool operator()(const Renew&) const { return false; }
+  bool operator()(const Advance&) const { return false; }
+  bool operator()(const Complete&) const { return false; }
+  bool operator()(const Release&) const { return false; }
+  bool operator()(const MarkUnknown&) const { return false; }
+  bool operator()(const Resolve&) const { return false; }
+  bool operator()(const CacheBust&) const { return false; }
+  bool operator()(const Find&) const { return false; }  // How an owner that lost settles.
+};
+
+}  // namespace
+
+bool is_new_work(const StoreCall& call) noexcept { return std::visit(IsNewWork(), call); }
+
+StoreResult queue_is_full() {
+  return std::unexpected(StoreError{StoreError::Code::unavailable, "the store's queue is full"});
+}
+
+void CallQueue::push(StoreCall call, StoreCompletion done) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
+      turned_away_.push_back(std::move(done));
+    } else {
+      incoming_.push_back({std::move(call), std::move(done)});
+      ++waiting_;
+    }
+    wake = std::exchange(asleep_, false);
+  }
+  if (wake) wake_.notify_one();
+}
+
+CallQueue::Batch CallQueue::take(bool wait) {
+  const bool exhausted = next_ == taken_.size();
+  if (exhausted) {
+    taken_.clear();  // Outside the lock: what it destroys may be large.
+    next_ = 0;
+  }
+  Batch batch;
+  std::unique_lock lock(mutex_);
+  if (exhausted) {
+    while (wait && incoming_.empty() && turned_away_.empty() && !closed_) {
+      asleep_ = true;
+      wake_.wait(lock);
+    }
+    asleep_ = false;
+    taken_.swap(incoming_);
+  }
+  const std::size_t size = std::min(limits::commit_group_max, taken_.size() - next_);
+  batch.calls = std::span(taken_).subspan(next_, size);
+  next_ += size;
+  waiting_ -= size;
+  batch.turned_away.swap(turned_away_);
+  batch.last = closed_ && waiting_ == 0 && batch.calls.empty() && batch.turned_away.empty();
+  return batch;
+}
+
+void CallQueue::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  wake_.notify_one();
+}
+
+}  // namespace idem

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <idem/limits.hpp>
+#include <idem/store.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace idem {
+
+struct QueuedCall {
+  StoreCall call;
+  StoreCompletion done;
+};
+
+/// What waits in front of a store's thread: many threads ask, one takes. While that one is busy with a
+/// batch, the next batch gathers here; so groups form without a timer.
+class CallQueue {
+ public:
+  struct Batch {
+    std::span<QueuedCall> calls;  ///< Valid until the next take().
+    std::vector<StoreCompletion> turned_away;  ///< To be answered `unavailable`.
+    bool last = false;                         ///< Closed, and nothing is left.
+  };
+
+  /// New work above limits::store_queue_max is turned away; the owners' verbs never are, because each
+  /// belongs to an attempt that was let in before.
+  void push(StoreCall call, StoreCompletion done);
+
+  /// Waits until there is something, unless `wait` is false. Calls come in the order of push().
+  Batch take(bool wait);
+
+  void close();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<QueuedCall> incoming_;
+  std::vector<StoreCompletion> turned_away_;
+  std::size_t waiting_ = 0;  ///< incoming_ and what is left of taken_.
+  bool asleep_ = false;
+  bool closed_ = false;
+
+  // The taker's own.
+  std::vector<QueuedCall> taken_;
+  std::size_t next_ = 0;
+};
+
+/// What is told to those who were turned away.
+StoreResult queue_is_full();
+
+/// True for what may be refused when the store is overloaded: nobody's attempt depends on it.
+bool is_new_work(const StoreCall& call) noexcept;
+
+}  // namespace idem

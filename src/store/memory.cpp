@@ -1,0 +1,175 @@
+#include "core/store_clock.hpp"
+#include "core/store_steps.hpp"
+#include "store/call_queue.hpp"
+#include "store/stores.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <map>
+#include <set>
+#include <thread>
+
+namespace idem {
+namespace {
+
+class MemoryTable final : public RecordTable {
+ public:
+  Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
+    const auto found = records_.find(id);
+    if (found == records_.end()) return std::nullopt;
+    if (parts == Parts::all) return Row{found->second};
+    return Row{part_of(found->second, parts, now)};
+  }
+
+  void insert(const Record& record) override {
+    remember(records_.emplace(record.id, record).first->second);
+  }
+
+  void update(const Row& row, const transitions::Change& change) override {
+    Record& stored = records_.at(row.record.id);
+    forget(stored);
+    Record next = row.record;
+    if (!change.response) next.response = std::move(stored.response);
+    if (!change.request) next.stored_request = std::move(stored.stored_request);
+    stored = std::move(next);
+    remember(stored);
+  }
+
+  void erase(const Row& row) override {
+    const auto found = records_.find(row.record.id);
+    forget(found->second);
+    records_.erase(found);
+  }
+
+  std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
+    return due(sweepable_, now, limit);
+  }
+  std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) override {
+    return due(reapable_, now, limit);
+  }
+
+  std::optional<RecordId> next_claimable(StoreTime now) override {
+    for (const auto& [moment, id] : pending_) {
+      if (moment > now) break;
+      if (transitions::is_claimable(records_.at(id), now)) return id;
+    }
+    return std::nullopt;
+  }
+
+  void hide_from_lifecycle(const RecordId&) override {}  // Every row can be read here.
+  void hide_from_claims(const RecordId&) override {}
+
+  std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
+                               std::vector<Record>& found) override {
+    auto at = verb.after ? records_.upper_bound(*verb.after) : records_.begin();
+    std::optional<RecordId> last;
+    for (std::size_t rows = 0; at != records_.end(); ++at, ++rows) {
+      if (found.size() >= verb.limit) return std::nullopt;
+      if (rows == rows_max) return last;
+      last = at->first;
+      auto record = transitions::view(without_bodies(at->second), now);
+      if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
+    }
+    return std::nullopt;
+  }
+
+  void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
+    evidence_[id].push_back(entry);
+  }
+  std::vector<EvidenceEntry> evidence(const RecordId& id) override {
+    const auto found = evidence_.find(id);
+    return found == evidence_.end() ? std::vector<EvidenceEntry>() : found->second;
+  }
+
+ private:
+  using Moments = std::set<std::pair<StoreTime, RecordId>>;
+
+  static Record part_of(const Record& record, Parts parts, StoreTime now) {
+    Record part = record;
+    if (part.stored_request) part.stored_request->clear();
+    const bool answered = parts == Parts::answer &&
+                          transitions::state_at(record, now) == State::completed;
+    if (!answered) part.response.reset();
+    return part;
+  }
+
+  Moments& moments_of(const Record& record) {
+    const bool runs = record.state == State::in_progress || record.state == State::pending;
+    return runs ? sweepable_ : reapable_;
+  }
+  void remember(const Record& record) {
+    if (const auto due = transitions::due_at(record)) moments_of(record).emplace(*due, record.id);
+    if (record.state == State::pending) pending_.emplace(record.locked_until, record.id);
+  }
+  void forget(const Record& record) {
+    if (const auto due = transitions::due_at(record)) moments_of(record).erase({*due, record.id});
+    if (record.state == State::pending) pending_.erase({record.locked_until, record.id});
+  }
+
+  static std::vector<RecordId> due(const Moments& moments, StoreTime now, std::size_t limit) {
+    std::vector<RecordId> ids;
+    for (const auto& [moment, id] : moments) {
+      if (moment > now || ids.size() >= limit) break;
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  std::map<RecordId, Record> records_;
+  std::map<RecordId, std::vector<EvidenceEntry>> evidence_;
+  Moments sweepable_;
+  Moments reapable_;
+  Moments pending_;  ///< By the moment from which it may be claimed.
+};
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(std::function<StoreTime()> clock) : clock_(std::move(clock)) {
+    identity_.generation = 1;
+    random_bytes(identity_.secret);
+    thread_ = std::jthread([this] { run(); });
+  }
+
+  ~MemoryStore() override {
+    queue_.close();
+    thread_.join();
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    queue_.push(std::move(what), std::move(done));
+  }
+
+  const Identity& identity() const noexcept override { return identity_; }
+
+ private:
+  void run() {
+    for (;;) {
+      auto batch = queue_.take(true);
+      for (auto& done : batch.turned_away) done(queue_is_full());
+      for (auto& [call, done] : batch.calls) {
+        done(do_step(call, {table_, fences_, clock_(), identity_.generation}));
+        done = nullptr;
+      }
+      if (batch.last) return;
+    }
+  }
+
+  std::function<StoreTime()> clock_;
+  Identity identity_;
+  CallQueue queue_;
+  MemoryTable table_;
+  transitions::FenceCounter fences_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, StoreError> open_memory(const IdentitySettings&,
+                                                              std::function<StoreTime()> clock) {
+  if (!clock) {
+    clock = [host = StoreClock(this_host(), std::nullopt)] { return host.now(); };
+  }
+  return std::make_unique<MemoryStore>(std::move(clock));
+}
+
+}  // namespace idem

@@ -1,0 +1,38 @@
+#include "store/sqlite/connection.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace idem::sqlite {
+
+void fail_closed(sqlite3* db, std::string_view doing) noexcept {
+  const char* path = sqlite3_db_filename(db, "main");
+  std::fprintf(stderr, "idem: sqlite store failed path=%s doing=%.*s code=%d: %s; stopping\n",
+               path ? path : "?", static_cast<int>(doing.size()), doing.data(),
+               sqlite3_extended_errcode(db), sqlite3_errmsg(db));
+  std::abort();
+}
+
+Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
+  if (sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                         &statement_, nullptr) != SQLITE_OK) {
+    fail_closed(db, sql);
+  }
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) fail_closed(db_, sqlite3_sql(statement_));
+  sqlite3_reset(statement_);
+  return false;
+}
+
+std::string_view Statement::bytes(int at) {
+  // SQLite asks for the pointer first: the size of a text is then that of the same encoding.
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, at));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, at));
+  return data ? std::string_view(data, size) : std::string_view();
+}
+
+}  // namespace idem::sqlite

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <sqlite3.h>
+
+/// The thinnest skin over SQLite: ownership, typed binding, and one answer to every failure.
+namespace idem::sqlite {
+
+/// One line on stderr, then abort: after a failed write or fsync nobody knows what the file holds, and
+/// asking again may get a lie (the kernel drops the dirty pages).
+[[noreturn]] void fail_closed(sqlite3* db, std::string_view doing) noexcept;
+
+struct CloseDatabase {
+  void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
+};
+using Connection = std::unique_ptr<sqlite3, CloseDatabase>;
+
+/// A prepared statement, kept for as long as its connection. Texts and blobs are bound where they lie,
+/// so they must outlive the step.
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view sql);
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void bind(int at, std::int64_t value) { check(sqlite3_bind_int64(statement_, at, value)); }
+  void bind_text(int at, std::string_view text) {
+    check(sqlite3_bind_text64(statement_, at, text.data() ? text.data() : "", text.size(),
+                              SQLITE_STATIC, SQLITE_UTF8));
+  }
+  void bind_blob(int at, std::string_view bytes) {
+    check(sqlite3_bind_blob64(statement_, at, bytes.data() ? bytes.data() : "", bytes.size(),
+                              SQLITE_STATIC));
+  }
+  void bind_bytes(int at, std::span<const std::uint8_t> bytes) {
+    check(sqlite3_bind_blob64(statement_, at, bytes.data(), bytes.size(), SQLITE_STATIC));
+  }
+  void bind_null(int at) { check(sqlite3_bind_null(statement_, at)); }
+
+  /// True: a row. False: done, and reset for the next use. Any failure is fail_closed().
+  bool step();
+  /// For a statement that gives no rows.
+  void run() { while (step()) {} }
+  void reset() noexcept { sqlite3_reset(statement_); }
+
+  bool is_null(int at) { return sqlite3_column_type(statement_, at) == SQLITE_NULL; }
+  std::int64_t integer(int at) { return sqlite3_column_int64(statement_, at); }
+  /// Valid until the next step or reset.
+  std::string_view bytes(int at);
+
+ private:
+  void check(int code) {
+    if (code != SQLITE_OK) fail_closed(db_, "binding");
+  }
+
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+/// Resets a statement that is left before its last row.
+class RowsEnd {
+ public:
+  explicit RowsEnd(Statement& statement) : statement_(statement) {}
+  ~RowsEnd() { statement_.reset(); }
+  RowsEnd(const RowsEnd&) = delete;
+  RowsEnd& operator=(const RowsEnd&) = delete;
+
+ private:
+  Statement& statement_;
+};
+
+}  // namespace idem::sqlite

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "core/store_clock.hpp"
+#include "store/sqlite/connection.hpp"
+
+#include <idem/store.hpp>
+
+#include <optional>
+#include <string>
+
+namespace idem::sqlite {
+
+/// What outlives every record: identity, fences, clock. Each write is part of the transaction that is
+/// open. Kept by name, so that a later version may add to it without a migration.
+class Meta {
+ public:
+  explicit Meta(sqlite3* db);
+
+  std::optional<std::string> text(std::string_view name);
+  std::optional<std::int64_t> integer(std::string_view name);
+  void put_text(std::string_view name, std::string_view value);
+  void put_bytes(std::string_view name, std::span<const std::uint8_t> value);
+  void put_integer(std::string_view name, std::int64_t value);
+
+  /// No fence up to this one may be granted again.
+  Fence fence_high_water();
+  void put_fence_high_water(Fence fence);
+
+  std::optional<ClockMark> clock_mark();
+  void put_clock_mark(const ClockMark& mark);
+
+  /// At the first start: makes and keeps secret and settings.
+  void create_identity(const IdentitySettings& settings);
+  /// Refused by name where `asked` differs from what the first start recorded.
+  std::expected<Identity, std::string> check_identity(const IdentitySettings& asked);
+
+ private:
+  Statement get_;
+  Statement put_;
+};
+
+}  // namespace idem::sqlite

@@ -1,0 +1,229 @@
+#include "store/sqlite/open_database.hpp"
+
+#include "store/sqlite/meta.hpp"
+#include "store/sqlite/migrations.hpp"
+
+#include <idem/limits.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+
+namespace idem::sqlite {
+namespace {
+
+template <class T>
+using Opening = std::expected<T, StoreError>;
+
+std::unexpected<StoreError> refused(std::string detail) {
+  return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
+}
+
+/// Opening talks to a file that may be anything, so its failures are answers and not aborts.
+class Opener {
+ public:
+  Opener(std::string path, const SqliteOptions& options)
+      : path_(std::move(path)), options_(options) {}
+
+  Opening<Connection> open();
+
+ private:
+  Opening<void> prepare_file() const;
+  Opening<void> connect();
+  Opening<void> check_owner();
+  Opening<void> configure();
+  Opening<void> check_whole();
+  Opening<void> migrate();
+
+  Opening<void> run(const std::string& sql);
+  Opening<std::string> ask(const std::string& sql);
+  Opening<std::int64_t> ask_number(const std::string& sql);
+  std::unexpected<StoreError> failure() const;
+
+  std::string path_;
+  const SqliteOptions& options_;
+  Connection connection_;
+  std::int64_t version_ = 0;
+  bool empty_ = false;
+};
+
+Opening<Connection> Opener::open() {
+  auto done = prepare_file();
+  if (done) done = connect();
+  if (done) done = check_owner();
+  if (done) done = configure();
+  if (done) done = check_whole();
+  if (done) done = migrate();
+  if (!done) return std::unexpected(std::move(done.error()));
+  return std::move(connection_);
+}
+
+/// Made by us where there is none, because the file holds the secret and SQLite would make it readable
+/// for all that the umask lets.
+Opening<void> Opener::prepare_file() const {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::error_code code;
+  if (!std::filesystem::is_directory(folder, code)) {
+    return refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
+  }
+  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    ::close(file);
+  } else if (errno != EEXIST) {
+    return refused(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
+  }
+  return {};
+}
+
+Opening<void> Opener::connect() {
+  sqlite3* db = nullptr;
+  const char* vfs = options_.vfs.empty() ? nullptr : options_.vfs.c_str();
+  const int code =
+      sqlite3_open_v2(path_.c_str(), &db,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
+  connection_.reset(db);
+  if (code != SQLITE_OK) return failure();
+  if (sqlite3_db_readonly(db, "main") == 1) {
+    return refused(fmt::format("{}: cannot be written: permission denied", path_));
+  }
+  return run("PRAGMA locking_mode=EXCLUSIVE");
+}
+
+/// Before anything is written: is it a database, ours, and nobody else's at this moment?
+Opening<void> Opener::check_owner() {
+  const auto tables = ask_number("SELECT count(*) FROM sqlite_schema");
+  if (!tables) return std::unexpected(tables.error());
+  const auto owner = ask_number("PRAGMA application_id");
+  const auto version = ask_number("PRAGMA user_version");
+  if (!owner) return std::unexpected(owner.error());
+  if (!version) return std::unexpected(version.error());
+  version_ = *version;
+  empty_ = *tables == 0 && *owner == 0 && version_ == 0;
+  if (empty_ || *owner == application_id) return {};
+  return refused(fmt::format("{}: is another program's database (application_id {:#x})", path_,
+                             static_cast<std::uint32_t>(*owner)));
+}
+
+Opening<void> Opener::configure() {
+  // The log is what is fsynced at each commit; FULL, because NORMAL may forget the last commits.
+  const auto mode = ask("PRAGMA journal_mode=WAL");
+  if (!mode) return std::unexpected(mode.error());
+  if (*mode != "wal") return refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
+  return run(fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+                         "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
+                         "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
+                         limits::sqlite_cache_bytes / 1024));
+}
+
+Opening<void> Opener::check_whole() {
+  const auto verdict = ask("PRAGMA quick_check(1)");
+  if (!verdict) return std::unexpected(verdict.error());
+  if (*verdict == "ok") return {};
+  return refused(fmt::format("{}: is corrupt: {}", path_, *verdict));
+}
+
+Opening<void> Opener::migrate() {
+  const auto latest = migrations().back().version;
+  if (version_ > latest) {
+    return refused(fmt::format("{}: has schema version {}, and this program knows versions up to {}",
+                               path_, version_, latest));
+  }
+  if (version_ < latest && !empty_ && !options_.migrate) {
+    return refused(fmt::format("{}: has schema version {}, and this program needs {}: start with "
+                               "--migrate to upgrade it",
+                               path_, version_, latest));
+  }
+  std::string script = "BEGIN IMMEDIATE;";
+  for (const Migration& migration : migrations()) {
+    if (migration.version > version_) script += migration.sql;
+  }
+  script += fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", application_id, latest);
+  // Left open: the identity of a new store is made in the same transaction.
+  auto done = run(script);
+  if (!done) return done;
+  const auto tables = ask_number(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
+      " ('slots', 'responses', 'requests', 'evidence', 'meta')");
+  if (!tables) return std::unexpected(tables.error());
+  if (*tables != 5) return refused(fmt::format("{}: is corrupt: tables are missing", path_));
+  return {};
+}
+
+Opening<void> Opener::run(const std::string& sql) {
+  if (sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return failure();
+  }
+  return {};
+}
+
+Opening<std::string> Opener::ask(const std::string& sql) {
+  std::string answer;
+  const auto keep = [](void* out, int columns, char** values, char**) {
+    if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(out) = values[0];
+    return 0;
+  };
+  if (sqlite3_exec(connection_.get(), sql.c_str(), keep, &answer, nullptr) != SQLITE_OK) {
+    return failure();
+  }
+  return answer;
+}
+
+Opening<std::int64_t> Opener::ask_number(const std::string& sql) {
+  const auto text = ask(sql);
+  if (!text) return std::unexpected(text.error());
+  return std::strtoll(text->c_str(), nullptr, 10);
+}
+
+std::unexpected<StoreError> Opener::failure() const {
+  sqlite3* db = connection_.get();
+  switch (sqlite3_errcode(db) & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return std::unexpected(StoreError{
+          StoreError::Code::unavailable,
+          fmt::format("another process owns {}: one store file serves one process at a time",
+                      path_)});
+    case SQLITE_NOTADB: return refused(fmt::format("{}: is not a database", path_));
+    case SQLITE_CORRUPT: return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
+    default: break;
+  }
+  return refused(fmt::format("{}: {} (SQLite code {})", path_, sqlite3_errmsg(db),
+                             sqlite3_extended_errcode(db)));
+}
+
+/// Saves a lock per allocation; must come before the library is first used in this process, and does
+/// nothing (harmlessly) where it comes too late.
+void stop_counting_memory() {
+  static std::once_flag once;
+  std::call_once(once, [] { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); });
+}
+
+}  // namespace
+
+std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
+                                                        const IdentitySettings& settings,
+                                                        const SqliteOptions& options) {
+  if (path.empty()) return refused("the store's path is empty");
+  stop_counting_memory();
+  // Absolute, because SQLite gives meanings of its own to ":memory:" and "file:...".
+  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  auto connection = Opener(absolute, options).open();
+  if (!connection) return std::unexpected(std::move(connection.error()));
+
+  sqlite3* db = connection->get();
+  Meta meta(db);
+  if (!meta.text("secret") && !meta.integer("generation")) meta.create_identity(settings);
+  auto identity = meta.check_identity(settings);
+  if (!identity) return refused(absolute + ": " + identity.error());
+  StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
+  meta.put_clock_mark(clock.mark());
+  Statement(db, "COMMIT").run();
+  return OpenedDatabase{std::move(*connection), *identity, std::move(clock)};
+}
+
+}  // namespace idem::sqlite

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace idem::sqlite {
+
+/// "Idem" in the file's header: whose database it is.
+inline constexpr std::int64_t application_id = 0x4964656d;
+
+struct OpenedDatabase {
+  Connection connection;
+  Identity identity;
+  StoreClock clock;
+};
+
+/// All that open_sqlite() promises about the file; from here on it is locked, whole, of the current
+/// schema, and its meta table is filled.
+std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
+                                                        const IdentitySettings& settings,
+                                                        const SqliteOptions& options);
+
+}  // namespace idem::sqlite

@@ -1,0 +1,223 @@
+#include "store/sqlite/sqlite_store.hpp"
+
+#include "core/store_steps.hpp"
+#include "store/call_queue.hpp"
+#include "store/sqlite/meta.hpp"
+#include "store/sqlite/open_database.hpp"
+#include "store/sqlite/slot_table.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <deque>
+#include <thread>
+
+namespace idem {
+namespace {
+
+using sqlite::Statement;
+
+/// The open database with what is needed to work on it; made, used and closed by one thread at a time.
+class Ledger {
+ public:
+  explicit Ledger(sqlite::OpenedDatabase opened)
+      : connection_(std::move(opened.connection)),
+        identity_(opened.identity),
+        clock_(std::move(opened.clock)),
+        fence_high_water_(meta_.fence_high_water()) {
+    fences_.last = fence_high_water_;
+    sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
+  }
+
+  void begin() {
+    begin_.run();
+    changes_before_ = sqlite3_total_changes64(db());
+    now_ = clock_.now();
+  }
+
+  StoreResult step(StoreCall& call) {
+    return do_step(call, {*table_, fences_, now_, identity_.generation});
+  }
+
+  bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
+
+  /// Makes the steps durable, and with them what they stand on: the fences and the time.
+  void commit() {
+    if (has_written()) {
+      if (fences_.last > fence_high_water_) {
+        fence_high_water_ = fences_.last + limits::fence_block;
+        meta_.put_fence_high_water(fence_high_water_);
+      }
+      if (now_ - last_mark_ >= limits::store_clock_persist_interval) mark_time();
+    }
+    commit_.run();
+  }
+
+  /// Once the log has grown enough; nobody else ever does it (the WAL-reset bug of 3.40 needs two).
+  void checkpoint_if_due() {
+    if (wal_pages_ > limits::sqlite_wal_pages_max) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+  }
+
+  void close() {
+    begin_.run();
+    meta_.put_fence_high_water(fences_.last);  // Nothing above it was granted.
+    mark_time();
+    commit_.run();
+    checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
+  }
+
+  std::optional<RecordId> list_slice(const List& verb, std::vector<Record>& found) {
+    return table_->list(verb, clock_.now(), limits::list_slice_rows, found);
+  }
+
+ private:
+  sqlite3* db() const { return connection_.get(); }
+
+  static int note_wal_pages(void* self, sqlite3*, const char*, int pages) {
+    static_cast<Ledger*>(self)->wal_pages_ = pages;
+    return SQLITE_OK;
+  }
+
+  void mark_time() {
+    const ClockMark mark = clock_.mark();
+    meta_.put_clock_mark(mark);
+    last_mark_ = mark.store;
+  }
+
+  void checkpoint(int mode) {
+    if (sqlite3_wal_checkpoint_v2(db(), "main", mode, nullptr, nullptr) != SQLITE_OK) {
+      sqlite::fail_closed(db(), "checkpoint");
+    }
+    wal_pages_ = 0;
+  }
+
+  sqlite::Connection connection_;
+  Identity identity_;
+  StoreClock clock_;
+  sqlite::Meta meta_{db()};
+  std::unique_ptr<RecordTable> table_ = sqlite::make_slot_table(db());
+  Statement begin_{db(), "BEGIN"};
+  Statement commit_{db(), "COMMIT"};
+  transitions::FenceCounter fences_;
+  Fence fence_high_water_;
+  StoreTime now_{};
+  StoreTime last_mark_{};
+  std::int64_t changes_before_ = 0;
+  int wal_pages_ = 0;
+};
+
+struct Batch {
+  bool reserves = false;
+  bool settles = false;
+};
+
+Batch kind_of(std::span<const QueuedCall> calls) {
+  Batch batch;
+  for (const auto& [call, done] : calls) {
+    batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
+    batch.settles |= std::holds_alternative<Complete>(call) ||
+                     std::holds_alternative<Release>(call) ||
+                     std::holds_alternative<MarkUnknown>(call);
+  }
+  return batch;
+}
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(sqlite::OpenedDatabase opened)
+      : identity_(opened.identity), ledger_(std::make_unique<Ledger>(std::move(opened))) {
+    thread_ = std::jthread([this] { run(); });
+  }
+
+  ~SqliteStore() override {
+    queue_.close();
+    thread_.join();
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    queue_.push(std::move(what), std::move(done));
+  }
+
+  const Identity& identity() const noexcept override { return identity_; }
+
+ private:
+  /// A listing may have to look at the whole table: it goes on in slices between the batches.
+  struct Listing {
+    List verb;
+    StoreCompletion done;
+    std::vector<Record> found;
+  };
+
+  void run() {
+    for (;;) {
+      auto batch = queue_.take(listings_.empty());
+      for (auto& done : batch.turned_away) done_with(done, queue_is_full());
+      if (!batch.calls.empty()) run_batch(batch.calls);
+      if (!listings_.empty()) go_on_listing();
+      if (batch.last && listings_.empty()) break;
+    }
+    ledger_->close();
+    ledger_.reset();
+  }
+
+  void run_batch(std::span<QueuedCall> calls) {
+    const Batch kind = kind_of(calls);
+    results_.clear();
+    ledger_->begin();
+    for (auto& queued : calls) {
+      if (auto* list = std::get_if<List>(&queued.call)) {
+        listings_.push_back({std::move(*list), std::move(queued.done), {}});
+        queued.done = nullptr;
+        results_.emplace_back();
+      } else {
+        results_.push_back(ledger_->step(queued.call));
+      }
+    }
+    if (kind.reserves) crash_point(CrashPoint::reserve_before_commit);
+    if (kind.settles) crash_point(CrashPoint::settle_before_commit);
+    ledger_->commit();
+    if (kind.reserves) crash_point(CrashPoint::reserve_after_commit);
+    if (kind.settles) crash_point(CrashPoint::settle_after_commit);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls[i].done) done_with(calls[i].done, std::move(results_[i]));
+    }
+    // After the answers: nobody waits for it but those who come next.
+    ledger_->checkpoint_if_due();
+  }
+
+  void go_on_listing() {
+    Listing& listing = listings_.front();
+    const auto rest = ledger_->list_slice(listing.verb, listing.found);
+    if (rest) {
+      listing.verb.after = rest;
+      return;
+    }
+    Listing finished = std::move(listing);
+    listings_.pop_front();
+    done_with(finished.done, std::move(finished.found));
+  }
+
+  static void done_with(StoreCompletion& done, StoreResult result) {
+    done(std::move(result));
+    done = nullptr;
+  }
+
+  Identity identity_;
+  CallQueue queue_;
+  std::unique_ptr<Ledger> ledger_;
+  std::vector<StoreResult> results_;
+  std::deque<Listing> listings_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string& path,
+                                                              const IdentitySettings& settings,
+                                                              SqliteOptions options) {
+  auto opened = sqlite::open_database(path, settings, options);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::make_unique<SqliteStore>(std::move(*opened));
+}
+
+}  // namespace idem

@@ -1,0 +1,24 @@
+#include "workers/sweeper.hpp"
+
+#include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
+
+namespace idem::workers {
+
+bool sweep_once(Store& store, const LogSink& log) {
+  const auto swept = ask_and_wait(store, Sweep{limits::sweep_batch});
+  if (!swept) {
+    log(LogLevel::warning, "sweep_failed", {{"detail", swept.error().detail}});
+    return false;
+  }
+  for (const auto& step : *swept) {
+    const bool unknown = step.to == State::unknown;
+    log(unknown ? LogLevel::warning : LogLevel::info, "lease_expired",
+        {{"operation_ref", to_hex(step.id.bytes)},
+         {"from", std::string(name_of(step.from))},
+         {"to", std::string(step.to ? name_of(*step.to) : "gone")}});
+  }
+  return swept->size() >= limits::sweep_batch;
+}
+
+}  // namespace idem::workers

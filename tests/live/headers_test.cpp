@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/json.hpp"
+#include "support/live.hpp"
+
+namespace idem::test {
+namespace {
+
+using Headers = Live;
+using Values = std::vector<std::string>;
+
+Request echo_charge(std::string_view key, std::string_view faults = {}) {
+  auto request = charge(key, faults);
+  request.target = "/echo";
+  return request;
+}
+
+TEST_F(Headers, IdemFieldsOfTheClientStopHereAndOursReachTheUpstream) {
+  auto request = echo_charge("k");
+  for (const auto* name :
+       {"Idem-Operation", "Idem-Fence", "Idem-Attempt", "idem-outcome", "Idem-Anything"}) {
+    request = with(request, name, "forged");
+  }
+  const auto answer = ask(request);
+  ASSERT_EQ(answer.status, 201) << answer.raw;
+  for (const auto* name : {"Idem-Operation", "Idem-Fence", "Idem-Attempt"}) {
+    const auto values = echoed(answer, name);
+    ASSERT_EQ(values.size(), 1U) << name;
+    EXPECT_NE(values[0], "forged");
+    EXPECT_NE(values[0], "");
+  }
+  const auto fence = echoed(answer, "Idem-Fence")[0];
+  EXPECT_TRUE(std::all_of(fence.begin(), fence.end(), [](char c) { return c >= '0' && c <= '9'; }));
+  EXPECT_TRUE(echoed(answer, "Idem-Outcome").empty());
+  EXPECT_TRUE(echoed(answer, "Idem-Anything").empty());
+}
+
+TEST_F(Headers, IdemFieldsOfAnUnkeyedRequestStopHereToo) {
+  const auto answer =
+      ask({.method = "GET", .target = "/echo", .fields = {{"Idem-Fence", "999"}, {"X-A", "1"}}});
+  EXPECT_TRUE(echoed(answer, "Idem-Fence").empty());
+  EXPECT_EQ(echoed(answer, "X-A"), Values{"1"});
+}
+
+TEST_F(Headers, IdemFieldsOfTheUpstreamStopHere) {
+  const auto answer = ask(charge("k", "header=Idem-Reference:ref,header=Idem-Other:x"));
+  for (const auto& field : answer.fields) {
+    EXPECT_FALSE(same_name(std::string_view(field.name).substr(0, 5), "Idem-")) << field.name;
+  }
+}
+
+TEST_F(Headers, TheKeyIsForwardedAsTheClientWroteIt) {
+  EXPECT_EQ(echoed(ask(echo_charge("bare")), "Idempotency-Key"), Values{"bare"});
+  EXPECT_EQ(echoed(ask(echo_charge(R"("quoted")")), "Idempotency-Key"), Values{R"("quoted")"});
+}
+
+TEST_F(Headers, P03_TargetBytesAreNotTouched) {
+  for (const auto* target :
+       {"/echo?a=%2f%2F&b=1+2&a=3", "/echo?", "/echo?x=%00%ff&&=", "/echo/../echo//x;p=1"}) {
+    const auto answer = ask({.method = "GET", .target = target});
+    const auto json = parse_json(answer.body);
+    ASSERT_TRUE(json) << answer.raw;
+    EXPECT_EQ((*json)["target"].string, target);
+  }
+}
+
+TEST_F(Headers, P02_AnAbsoluteTargetNamesTheHost) {
+  const auto answer = ask({.method = "GET",
+                           .target = "http://shop.example/echo?x=1",
+                           .fields = {{"Host", "other.example"}}});
+  const auto json = parse_json(answer.body);
+  ASSERT_TRUE(json) << answer.raw;
+  EXPECT_EQ((*json)["target"].string, "/echo?x=1");
+  EXPECT_EQ(echoed(answer, "Host"), Values{"shop.example"});
+}
+
+TEST_F(Headers, P14_HopByHopFieldsStopHere) {
+  const auto answer = ask({.method = "GET",
+                           .target = "/echo",
+                           .fields = {{"Connection", "X-Hop, keep-alive"},
+                                      {"X-Hop", "1"},
+                                      {"Keep-Alive", "timeout=5"},
+                                      {"Proxy-Connection", "keep-alive"},
+                                      {"TE", "trailers"},
+                                      {"X-End", "2"}}});
+  for (const auto* name : {"X-Hop", "Keep-Alive", "Proxy-Connection", "TE"}) {
+    EXPECT_TRUE(echoed(answer, name).empty()) << name;
+  }
+  EXPECT_EQ(echoed(answer, "X-End"), Values{"2"});
+}
+
+TEST_F(Headers, P13_TrailersNeverJoinTheHeaders) {
+  auto request = with(echo_charge("k"), "Transfer-Encoding", "chunked");
+  request.body = "2\r\n{}\r\n0\r\nX-Trailer: 1\r\nIdempotency-Key: other\r\n\r\n";
+  const auto answer = ask(request);
+  ASSERT_EQ(answer.status, 201) << answer.raw;
+  EXPECT_TRUE(echoed(answer, "X-Trailer").empty());
+  EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{"k"});
+}
+
+TEST_F(Headers, P16_SaysThatItPassedByAndDetectsALoop) {
+  const auto answer = ask({.method = "GET", .target = "/echo"});
+  const auto via = echoed(answer, "Via");
+  ASSERT_EQ(via.size(), 1U);
+  const auto again = ask({.method = "GET", .target = "/echo", .fields = {{"Via", via[0]}}});
+  EXPECT_TRUE(is_problem(again, 508, "loop_detected"));
+  const auto other =
+      ask({.method = "GET", .target = "/echo", .fields = {{"Via", "1.1 somebody-else"}}});
+  EXPECT_EQ(other.status, 200);
+}
+
+TEST_F(Headers, P17_ExpectIsAnsweredAtOnce) {
+  Connection client(gateway_->address());
+  auto request = with(charge("k", "", ""), "Expect", "100-continue");
+  request = with(request, "Content-Length", "2");
+  client.send(request);
+  std::string interim;
+  while (interim.find("\r\n\r\n") == std::string::npos &&
+         client.socket().receive(interim) == Socket::Received::bytes) {
+  }
+  EXPECT_TRUE(interim.starts_with("HTTP/1.1 100")) << interim;
+  client.send_raw("{}");
+  EXPECT_EQ(client.read_response().status, 201);
+}
+
+TEST_F(Headers, P22_CloseIsHonoured) {
+  Connection client(gateway_->address());
+  EXPECT_EQ(client.exchange(with(charge("k"), "Connection", "close")).status, 201);
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(Headers, P29_Http10IsAnsweredAndClosed) {
+  Connection client(gateway_->address());
+  client.send_raw("GET /charges/ch_1 HTTP/1.0\r\nHost: a\r\n\r\n");
+  const auto bytes = client.read_until_close();
+  EXPECT_TRUE(bytes.starts_with("HTTP/1.1 404")) << bytes;
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "support/live.hpp"
+
+namespace idem::test {
+namespace {
+
+using Lifecycle = Live;
+
+TEST_F(Lifecycle, SigtermFinishesWhatIsInFlight) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  gateway_->process().signal(SIGTERM);
+  provider_->release("h");
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 201) << answer.trouble;
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  EXPECT_TRUE(replays(answer, ask(charge("k"))));
+}
+
+TEST_F(Lifecycle, SigtermWithIdleConnectionsEndsAtOnce) {
+  Connection idle(gateway_->address());
+  EXPECT_EQ(idle.exchange(charge("k")).status, 201);
+  EXPECT_EQ(gateway_->terminate(), 0);
+}
+
+TEST_F(Lifecycle, APortInUseIsRefused) {
+  auto options = this->options(provider_->address());
+  options.store = dir_.path() / "second.db";
+  options.listen = gateway_->address();
+  Gateway second(options);
+  EXPECT_FALSE(second.running());
+  EXPECT_EQ(second.process().exit_code(), 1);
+  EXPECT_NE(second.process().output().find(gateway_->address()), std::string::npos)
+      << second.process().output();
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(Lifecycle, AStoreInUseIsRefused) {
+  Gateway second(options(provider_->address()));
+  EXPECT_FALSE(second.running());
+  EXPECT_EQ(second.process().exit_code(), 1);
+  EXPECT_NE(second.process().output().find("idem.db"), std::string::npos)
+      << second.process().output();
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(Lifecycle, T33_WithoutAScopeItDoesNotStart) {
+  auto options = this->options(provider_->address());
+  options.store = dir_.path() / "second.db";
+  options.scope.clear();
+  Gateway second(options);
+  EXPECT_FALSE(second.running());
+  EXPECT_EQ(second.process().exit_code(), 2);
+  EXPECT_NE(second.process().output().find("scope"), std::string::npos);
+  options.scope = {"--scope", "header:X-Tenant-Id"};
+  Gateway third(options);
+  EXPECT_EQ(third.process().exit_code(), 2) << "a client's word is no scope unless it is trusted";
+}
+
+TEST_F(Lifecycle, T15_ALeaseThatDoesNotOutlastTheTimeoutIsRefused) {
+  auto options = this->options(provider_->address());
+  options.store = dir_.path() / "second.db";
+  options.flags = {"--lease", "30s", "--upstream-timeout", "30s"};
+  Gateway second(options);
+  EXPECT_EQ(second.process().exit_code(), 2);
+  EXPECT_NE(second.process().output().find("lease"), std::string::npos);
+}
+
+TEST_F(Lifecycle, MistakesOnTheCommandLineAreUsageErrors) {
+  const std::vector<std::string> mistakes[] = {{"--no-such-flag"},
+                                               {"--lease", "soon"},
+                                               {"--lease", "60s", "--lease", "61s"},
+                                               {"--upstream-timeout", "-1s"},
+                                               {"--mode", "sometimes"}};
+  for (const auto& flags : mistakes) {
+    auto options = this->options(provider_->address());
+    options.store = dir_.path() / "second.db";
+    options.flags = flags;
+    Gateway second(options);
+    EXPECT_EQ(second.process().exit_code(), 2) << flags.front() << second.process().output();
+  }
+}
+
+TEST_F(Lifecycle, AStoreThatCannotBeOpenedIsRefused) {
+  auto options = this->options(provider_->address());
+  options.store = dir_.path() / "no" / "such" / "folder" / "idem.db";
+  Gateway second(options);
+  EXPECT_FALSE(second.running());
+  EXPECT_NE(second.process().exit_code(), 0);
+}
+
+TEST_F(Lifecycle, AStoreOfAnotherScopeSourceIsRefused) {
+  EXPECT_EQ(gateway_->terminate(), 0);
+  auto options = this->options(provider_->address());
+  options.scope = {"--scope", "static:everyone"};
+  Gateway other(options);
+  EXPECT_FALSE(other.running()) << "every lookup would miss, and everything would run again";
+  EXPECT_NE(other.process().exit_code(), 0);
+}
+
+TEST_F(Lifecycle, TheAdminListenerSaysThatItLivesAndIsReady) {
+  for (const auto* path : {"/livez", "/readyz"}) {
+    const auto answer =
+        send_once(gateway_->admin(),
+                  {.method = "GET", .target = path, .fields = {{"Host", gateway_->admin()}}});
+    EXPECT_EQ(answer.status, 200) << path;
+  }
+  const auto foreign =
+      send_once(gateway_->admin(),
+                {.method = "GET", .target = "/readyz", .fields = {{"Host", "evil.example"}}});
+  EXPECT_GE(foreign.status, 400) << "a foreign Host is how a web page reaches a local port";
+}
+
+TEST_F(Lifecycle, OurOwnPathsAreNeverForwarded) {
+  const auto page = ask({.method = "GET", .target = "/.idem/problems/key_reused"});
+  EXPECT_EQ(page.status, 200);
+  EXPECT_NE(page.body.find("key_reused"), std::string::npos);
+  EXPECT_EQ(ask({.method = "GET", .target = "/.idem/problems/no_such"}).status, 404);
+  auto posted = charge("k");
+  posted.target = "/.idem/anything";
+  EXPECT_GE(ask(posted).status, 400);
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/live.hpp"
+
+namespace idem::test {
+namespace {
+
+using Misuse = Live;
+
+TEST_F(Misuse, V02_OtherBodyIsRefusedAndTheRecordUntouched) {
+  const auto first = ask(charge("k", "", R"({"amount":1})"));
+  const auto other = ask(charge("k", "", R"({"amount":2})"));
+  EXPECT_TRUE(is_problem(other, 422, "key_reused"));
+  EXPECT_EQ(json_text(other.body, "retry"), "new_key_safe");
+  EXPECT_TRUE(replays(first, ask(charge("k", "", R"({"amount":1})"))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Misuse, T04_BeatsInProgress) {
+  Connection first(gateway_->address());
+  first.send(charge("k", "hold=h", R"({"amount":1})"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 409, "in_progress"));
+  provider_->release("h");
+  EXPECT_EQ(first.read_response().status, 201);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Misuse, T04_BeatsUnknown) {
+  ask(charge("k", "drop-after", R"({"amount":1})"));
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 409, "outcome_unknown"));
+}
+
+TEST_F(Misuse, T42_TheQueryIsPartOfWhatWasAsked) {
+  auto dry = charge("k");
+  dry.target = "/charges?dry_run=true";
+  EXPECT_EQ(ask(dry).status, 201);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 422, "key_reused"));
+}
+
+TEST_F(Misuse, T41_TheWholeBodyCounts) {
+  const std::string prefix(200'000, 'x');
+  EXPECT_EQ(ask(charge("k", "", prefix + "1")).status, 201);
+  EXPECT_TRUE(is_problem(ask(charge("k", "", prefix + "2")), 422, "key_reused"));
+}
+
+TEST_F(Misuse, T40_NothingIsNotTheSameAsSomething) {
+  EXPECT_EQ(ask(charge("k", "", "")).status, 201);
+  EXPECT_TRUE(is_problem(ask(charge("k", "", "{}")), 422, "key_reused"));
+}
+
+TEST_F(Misuse, T43_V08_AnotherSpellingOfTheSameJsonReplays) {
+  const auto first = ask(charge("k", "", R"({"amount":10,"to":{"a":1,"b":[1,2]}})"));
+  for (const auto* same : {R"({ "to": {"b":[1, 2],"a":1},  "amount": 10 })",
+                           "{\"amount\":1e1,\n\"to\":{\"a\":1.0,\"b\":[1,2]}}"}) {
+    EXPECT_TRUE(replays(first, ask(charge("k", "", same)))) << same;
+  }
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":10,"to":{"a":1,"b":[2,1]}})")), 422,
+                         "key_reused"));
+}
+
+TEST_F(Misuse, T44_NumbersThatADoubleCannotTellApartStayApart) {
+  EXPECT_EQ(ask(charge("k", "", R"({"amount":9007199254740993})")).status, 201);
+  EXPECT_TRUE(
+      is_problem(ask(charge("k", "", R"({"amount":9007199254740992})")), 422, "key_reused"));
+}
+
+TEST_F(Misuse, T44_DuplicateMembersAreNotLastWins) {
+  EXPECT_EQ(ask(charge("k", "", R"({"amount":1,"amount":2})")).status, 201);
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));
+}
+
+TEST_F(Misuse, TheMediaTypeCountsAndItsParametersDoNot) {
+  const auto json = charge("k", "", "{}");
+  const auto first = ask(json);
+  auto charset = without(json, "Content-Type");
+  EXPECT_TRUE(
+      replays(first, ask(with(charset, "Content-Type", "application/json; charset=utf-8"))));
+  EXPECT_TRUE(is_problem(ask(with(charset, "Content-Type", "text/plain")), 422, "key_reused"));
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,55 @@
+#include <gtest/gtest.h>
+
+#include "support/live.hpp"
+
+namespace idem::test {
+namespace {
+
+using Scope = Live;
+
+TEST_F(Scope, S09_WithoutOneNothingRunsAndNothingIsStored) {
+  const auto nobody = without(charge("k"), "X-Tenant-Id");
+  const Request bad[] = {nobody, with(nobody, "X-Tenant-Id", ""),
+                         with(charge("k"), "X-Tenant-Id", "globex"),
+                         with(charge("k"), "x-tenant-id", "acme")};
+  for (const auto& request : bad) {
+    const auto answer = ask(request);
+    EXPECT_TRUE(is_problem(answer, 401, "scope_missing"));
+    EXPECT_EQ(json_text(answer.body, "retry"), "never");
+  }
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
+  EXPECT_FALSE(ask(charge("k")).get("Idempotent-Replayed"));
+}
+
+TEST_F(Scope, T33_NoAnswerCrossesScopesWhateverTheirNames) {
+  const char* names[] = {"acme", "ACME", "acme ", "ac", "me", "acme\x7f", "a/c", "a\"c"};
+  int runs = 0;
+  for (const auto* name : names) {
+    const auto request = with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", name);
+    const auto answer = ask(request);
+    if (answer.get("Idempotent-Replayed")) {
+      EXPECT_STREQ(name, "acme ") << "only white space around a value may vanish";
+    }
+    runs += answer.status == 201 && !answer.get("Idempotent-Replayed") ? 1 : 0;
+  }
+  EXPECT_EQ(provider_->ledger().effects, runs);
+}
+
+TEST_F(Scope, T35_ScopeAndKeyCannotBeJoinedIntoAnother) {
+  const auto request = [](std::string_view scope, std::string_view key) {
+    return with(without(charge(key), "X-Tenant-Id"), "X-Tenant-Id", scope);
+  };
+  EXPECT_FALSE(ask(request("a", "bc")).get("Idempotent-Replayed"));
+  EXPECT_FALSE(ask(request("ab", "c")).get("Idempotent-Replayed"));
+  EXPECT_FALSE(ask(request("a:b", "c")).get("Idempotent-Replayed"));
+  EXPECT_FALSE(ask(request("a", "b:c")).get("Idempotent-Replayed"));
+  EXPECT_EQ(provider_->ledger().effects, 4);
+}
+
+TEST_F(Scope, S08_IsAskedForOnlyWhereAKeyCounts) {
+  EXPECT_EQ(ask({.method = "GET", .target = "/echo"}).status, 200);
+  EXPECT_EQ(ask({.method = "PUT", .target = "/charges", .body = "{}"}).status, 201);
+}
+
+}  // namespace
+}  // namespace idem::test

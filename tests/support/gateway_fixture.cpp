@@ -1,0 +1,112 @@
+#include "support/gateway_fixture.hpp"
+
+#include <cstdlib>
+
+#include "support/json.hpp"
+
+namespace idem::test {
+namespace {
+
+/// As a target's query takes it: everything but letters, digits and '-' escaped.
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const unsigned char c : text) {
+    const bool plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    if (plain) {
+      out += static_cast<char>(c);
+    } else {
+      out += '%';
+      out += digits[c >> 4U];
+      out += digits[c & 15U];
+    }
+  }
+  return out;
+}
+
+KeyCounts counts_of(const Json& entry) {
+  KeyCounts counts{.effects = static_cast<int>(entry["effects"].integer),
+                   .arrivals = static_cast<int>(entry["arrivals"].integer)};
+  for (const auto& fence : entry["fences"].items) counts.fences.push_back(fence.string);
+  return counts;
+}
+
+std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
+  std::vector<std::string> words{"gateway",
+                                 "--listen",
+                                 options.listen,
+                                 "--admin",
+                                 "127.0.0.1:0",
+                                 "--upstream",
+                                 "http://" + options.upstream,
+                                 "--store",
+                                 "sqlite:" + options.store.string()};
+  words.insert(words.end(), options.scope.begin(), options.scope.end());
+  words.insert(words.end(), options.flags.begin(), options.flags.end());
+  return words;
+}
+
+}  // namespace
+
+std::filesystem::path built_program(std::string_view name) {
+  const char* folder = std::getenv("IDEM_BIN_DIR");
+  return std::filesystem::path(folder != nullptr ? folder : IDEM_BIN_DIR) / name;
+}
+
+Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) { start(); }
+
+void Gateway::start() {
+  process_ = std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
+                                                      .arguments = gateway_arguments(options_),
+                                                      .environment = options_.environment});
+  address_ = process_->wait_for_address("gateway");
+  admin_ = address_.empty() ? std::string{} : process_->wait_for_address("admin");
+}
+
+int Gateway::terminate() {
+  process_->signal(SIGTERM);
+  return process_->exit_code();
+}
+
+void Gateway::restart(std::vector<std::string> environment, bool same_port) {
+  process_->signal(SIGKILL);
+  process_->wait();
+  options_.environment = std::move(environment);
+  if (same_port) options_.listen = address_;
+  start();
+}
+
+Provider::Provider(const std::string& listen)
+    : process_(
+          {.program = built_program("provider"), .arguments = {"--listen", listen, "--quiet"}}),
+      address_(process_.wait_for_address("provider")) {}
+
+LedgerCounts Provider::ledger() const {
+  const auto answer = send_once(address_, {.method = "GET", .target = "/ledger"});
+  LedgerCounts counts;
+  const auto json = parse_json(answer.body);
+  if (!json) return {.effects = -1, .arrivals = -1};
+  counts.effects = static_cast<int>((*json)["effects"].integer);
+  counts.arrivals = static_cast<int>((*json)["arrivals"].integer);
+  for (const auto& [key, entry] : (*json)["keys"].members) counts.keys[key] = counts_of(entry);
+  return counts;
+}
+
+KeyCounts Provider::of_key(std::string_view key) const {
+  const auto answer =
+      send_once(address_, {.method = "GET", .target = "/ledger?key=" + percent_encoded(key)});
+  const auto json = parse_json(answer.body);
+  return json ? counts_of(*json) : KeyCounts{.effects = -1, .arrivals = -1};
+}
+
+bool Provider::wait_held(std::string_view name, int count) const {
+  const auto target = "/held?name=" + percent_encoded(name) + "&count=" + std::to_string(count);
+  return send_once(address_, {.method = "GET", .target = target}).status == 200;
+}
+
+void Provider::release(std::string_view name) const {
+  send_once(address_, {.method = "POST", .target = "/release?name=" + percent_encoded(name)});
+}
+
+}  // namespace idem::test

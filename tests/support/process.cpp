@@ -1,0 +1,174 @@
+#include "support/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+namespace idem::test {
+namespace {
+
+/// A thousand clients need more than the usual 1,024 descriptors, here and in the gateway.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (auto& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& added) {
+  std::vector<std::string> all = added;
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view text(*line);
+    const auto name = text.substr(0, text.find('=') + 1);
+    bool replaced = false;
+    for (const auto& other : added) replaced = replaced || other.starts_with(name);
+    if (!replaced) all.emplace_back(text);
+  }
+  return all;
+}
+
+}  // namespace
+
+Process::Process(const ProcessOptions& options) {
+  raise_file_limit();
+  std::vector<std::string> words{options.program.string()};
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  auto variables = environment_with(options.environment);
+  const auto argv = pointers(words);
+  const auto envp = pointers(variables);
+  int ends[2] = {-1, -1};
+  // Close-on-exec, or a sibling started at this moment would hold this pipe open for ever.
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::dup2(ends[1], STDERR_FILENO);
+    ::execve(argv[0], argv.data(), envp.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  output_fd_ = ends[0];
+  reader_ = std::thread([this] { read_output(); });
+  if (pid_ > 0) reaper_ = std::thread([this] { reap(); });
+}
+
+Process::~Process() {
+  signal(SIGKILL);
+  if (reaper_.joinable()) reaper_.join();
+  if (reader_.joinable()) reader_.join();
+  if (output_fd_ >= 0) ::close(output_fd_);
+  if (testing::Test::HasFailure()) {
+    fmt::print(stderr, "---- output of process {} ----\n{}----\n", pid_, output_);
+  }
+}
+
+void Process::read_output() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = ::read(output_fd_, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    const std::lock_guard lock(mutex_);
+    if (count > 0) output_.append(buffer, static_cast<std::size_t>(count));
+    if (count <= 0) output_closed_ = true;
+    changed_.notify_all();
+    if (count <= 0) return;
+  }
+}
+
+void Process::reap() {
+  for (;;) {
+    // Looked at without being taken, so that signal() can never reach a pid that is free again.
+    siginfo_t info{};
+    const auto id = static_cast<id_t>(pid_);
+    if (::waitid(P_PID, id, &info, WEXITED | WSTOPPED | WNOWAIT) != 0 && errno == EINTR) continue;
+    const std::lock_guard lock(mutex_);
+    int status = 0;
+    if (::waitpid(pid_, &status, WUNTRACED | WNOHANG) != pid_) continue;
+    changed_.notify_all();
+    if (WIFSTOPPED(status)) {
+      stopped_ = true;
+      continue;
+    }
+    status_ = status;
+    return;
+  }
+}
+
+std::optional<std::string> Process::wait_for_line(std::string_view part,
+                                                  std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  std::optional<std::string> line;
+  changed_.wait_for(lock, timeout, [&] {
+    const auto at = output_.find(part);
+    const auto end = at == output_.npos ? at : output_.find('\n', at);
+    if (end == output_.npos) return output_closed_;
+    const auto before = output_.rfind('\n', at);
+    const auto start = before == output_.npos ? 0 : before + 1;
+    line = output_.substr(start, end - start);
+    return true;
+  });
+  return line;
+}
+
+std::string Process::wait_for_address(std::string_view role) {
+  const auto line = wait_for_line(fmt::format("role={}", role));
+  constexpr std::string_view mark = "listening address=";
+  const auto at = line ? line->find(mark) : std::string::npos;
+  if (at == std::string::npos) return {};
+  const auto start = at + mark.size();
+  return line->substr(start, line->find(' ', start) - start);
+}
+
+void Process::signal(int number) {
+  const std::lock_guard lock(mutex_);
+  if (number == SIGCONT) stopped_ = false;
+  if (pid_ > 0 && !status_) ::kill(pid_, number);
+}
+
+std::optional<int> Process::wait(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout, [&] { return status_.has_value() || pid_ <= 0; });
+  return status_;
+}
+
+int Process::exit_code(std::chrono::milliseconds timeout) {
+  const auto status = wait(timeout);
+  if (!status) return -1;
+  return WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+}
+
+bool Process::wait_stopped(std::chrono::milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, timeout, [&] { return stopped_ || status_.has_value(); });
+  return stopped_;
+}
+
+bool Process::ended() {
+  const std::lock_guard lock(mutex_);
+  return status_.has_value();
+}
+
+std::string Process::output() {
+  const std::lock_guard lock(mutex_);
+  return output_;
+}
+
+}  // namespace idem::test

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace idem::test {
+
+/// A blocking TCP connection for tests. Receiving fails after the support library's patience.
+class Socket {
+ public:
+  Socket() = default;
+  /// Takes a connected descriptor.
+  explicit Socket(int fd);
+  ~Socket() { close(); }
+  Socket(Socket&& other) noexcept;
+  Socket& operator=(Socket&& other) noexcept;
+
+  /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts.
+  static Socket connect_to(std::string_view address);
+
+  bool open() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+
+  bool send_all(std::string_view bytes);
+
+  enum class Received : std::uint8_t { bytes, end, reset, timeout };
+  /// Appends what arrived to `into`.
+  Received receive(std::string& into);
+  /// True once there is something to receive, an end included.
+  bool readable_within(int milliseconds) const;
+
+  void half_close();
+  /// Closes with a RST instead of a FIN.
+  void reset();
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+/// Listens on a free port of 127.0.0.1; the descriptor, or -1.
+int listen_anywhere();
+/// HOST:PORT that a descriptor is bound to.
+std::string local_address(int fd);
+/// An address of 127.0.0.1 on which nobody listens at this moment.
+std::string unused_address();
+
+}  // namespace idem::test

@@ -1,0 +1,185 @@
+#include "exchange_driver.hpp"
+
+/// protocol.md §4: what the machine does when the store's reply is lost or late.
+namespace idem::test {
+namespace {
+
+using Code = StoreError::Code;
+
+Record completed_record(Attempt attempt, StoredResponse response) {
+  Record record;
+  record.id = some_reserve().id;
+  record.state = State::completed;
+  record.attempt = attempt;
+  record.response = std::move(response);
+  record.completed_at = StoreTime{};
+  record.expires_at = StoreTime{Millis{1000}};
+  return record;
+}
+
+TEST(ExchangeDoubt, V15_an_unavailable_store_means_503_and_nothing_dispatched) {
+  ExchangeScript script;
+  script.store_fails(Code::unavailable);
+  EXPECT_EQ(script.status(), 503);
+  EXPECT_TRUE(script.body_has("store_unavailable"));
+  EXPECT_FALSE(script.header("Retry-After").empty());
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, S04_a_reserve_in_doubt_is_repeated_with_the_same_token) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  ASSERT_NE(script.as<AskLater>(), nullptr);
+  script.on(RetryDue{});
+  ASSERT_NE(script.asked<Reserve>(), nullptr);
+  EXPECT_EQ(script.asked<Reserve>()->token, some_reserve().token);
+  script.until_sent();
+  EXPECT_NE(script.as<Send>(), nullptr);
+}
+
+TEST(ExchangeDoubt, S04_a_reserve_in_doubt_that_is_given_up_is_released_by_token_later) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_fails(Code::unavailable);
+  EXPECT_EQ(script.status(), 503);
+  ASSERT_TRUE(script.exchange().owes_settlement());
+  script.on(RetryDue{});
+  const auto* release = script.asked<Release>();
+  ASSERT_NE(release, nullptr);
+  EXPECT_EQ(release->attempt, (Attempt{0, some_reserve().token}));
+  EXPECT_EQ(release->basis, ReleaseBasis::proven);
+  script.store_fails(Code::unavailable);
+  ASSERT_NE(script.as<AskLater>(), nullptr);
+  script.on(RetryDue{});
+  script.store_says(script.done(State::failed_retryable));
+  EXPECT_NE(script.as<Done>(), nullptr);
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, S04_unknown_after_doubt_may_be_our_own_unsent_reservation) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_says(ReserveOutcome(Unknown{StoreTime{}, std::nullopt}));
+  ASSERT_NE(script.asked<Release>(), nullptr);
+  script.store_says(script.done(State::failed_retryable));
+  EXPECT_EQ(script.status(), 503);
+}
+
+TEST(ExchangeDoubt, S04_unknown_after_doubt_of_another_attempt_stays_unknown) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_says(ReserveOutcome(Unknown{StoreTime{}, std::nullopt}));
+  script.store_says(OwnerReply{Verdict::stale, State::unknown, {}});
+  ASSERT_NE(script.asked<Find>(), nullptr);
+  Record record;
+  record.state = State::unknown;
+  script.store_says(std::optional<Record>(record));
+  EXPECT_EQ(script.status(), 409);
+  EXPECT_TRUE(script.body_has("outcome_unknown"));
+}
+
+TEST(ExchangeDoubt, T16_a_failed_settling_write_is_repeated_and_answered_when_durable) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::unavailable);
+  ASSERT_NE(script.as<AskLater>(), nullptr);
+  const Millis first = script.as<AskLater>()->delay;
+  script.on(RetryDue{});
+  ASSERT_NE(script.asked<Complete>(), nullptr);
+  script.store_fails(Code::in_doubt);
+  ASSERT_NE(script.as<AskLater>(), nullptr);
+  EXPECT_GT(script.as<AskLater>()->delay, first);
+  script.on(RetryDue{});
+  script.store_says(script.done(State::completed, StoreTime{}));
+  EXPECT_EQ(script.status(), 201);
+}
+
+TEST(ExchangeDoubt, T16_at_the_clients_deadline_it_hears_504_and_the_duty_goes_on) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::unavailable);
+  script.on(ClientDeadline{});
+  EXPECT_EQ(script.status(), 504);
+  EXPECT_TRUE(script.body_has("outcome_unknown"));
+  ASSERT_TRUE(script.exchange().owes_settlement());
+  script.on(RetryDue{});
+  ASSERT_NE(script.asked<Complete>(), nullptr);
+  EXPECT_EQ(script.asked<Complete>()->response.status, 201);
+  script.store_says(script.done(State::completed, StoreTime{}));
+  EXPECT_NE(script.as<Done>(), nullptr);
+}
+
+TEST(ExchangeDoubt, S04_our_own_completion_whose_reply_was_lost_gives_the_whole_answer) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201, {{"Set-Cookie", "s=1"}}));
+  const StoredResponse stored = script.asked<Complete>()->response;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_says(OwnerReply{Verdict::settled, State::completed, StoreTime{}});
+  ASSERT_NE(script.asked<Find>(), nullptr);
+  script.store_says(std::optional(completed_record(script.attempt(), stored)));
+  EXPECT_EQ(script.status(), 201);
+  EXPECT_EQ(script.header("Set-Cookie"), "s=1");
+  EXPECT_EQ(script.header("Idempotent-Replayed"), "");
+}
+
+TEST(ExchangeDoubt, S17_a_record_that_the_service_completed_itself_is_what_is_answered) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(UpstreamLost{UpstreamLost::How::closed, {}});
+  script.store_says(OwnerReply{Verdict::settled, State::completed, StoreTime{}});
+  ASSERT_NE(script.asked<Find>(), nullptr);
+  script.store_says(std::optional(completed_record(script.attempt(), {200, {}, "by the service", true})));
+  EXPECT_EQ(script.status(), 200);
+  EXPECT_TRUE(script.body_has("by the service"));
+}
+
+TEST(ExchangeDoubt, T08_a_stale_owner_answers_from_the_record_of_the_successor) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_says(OwnerReply{Verdict::stale, State::completed, StoreTime{}});
+  Attempt successor{42, {}};
+  script.store_says(std::optional(completed_record(successor, {200, {}, "successor", true})));
+  EXPECT_EQ(script.status(), 200);
+  EXPECT_TRUE(script.body_has("successor"));
+}
+
+TEST(ExchangeDoubt, T03_a_stale_owner_whose_record_is_gone_claims_nothing) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_says(OwnerReply{Verdict::stale, std::nullopt, {}});
+  script.store_says(std::optional<Record>());
+  EXPECT_EQ(script.status(), 504);
+  EXPECT_TRUE(script.body_has("outcome_unknown"));
+}
+
+TEST(ExchangeDoubt, T30_a_row_that_the_store_refuses_ends_in_504_not_in_a_loop) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::refused);
+  EXPECT_EQ(script.status(), 504);
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
+TEST(ExchangeDoubt, S04_reading_the_record_is_repeated_too) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_says(OwnerReply{Verdict::stale, State::completed, StoreTime{}});
+  script.store_fails(Code::unavailable);
+  ASSERT_NE(script.as<AskLater>(), nullptr);
+  script.on(RetryDue{});
+  EXPECT_NE(script.asked<Find>(), nullptr);
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,62 @@
+#include "core/policy.hpp"
+
+#include <gtest/gtest.h>
+
+namespace idem::test {
+namespace {
+
+using enum Disposition;
+
+Disposition of(int status, bool retry_after = false, bool while_sending = false,
+               std::optional<UpstreamSays> says = {}) {
+  return disposition_ietf({status, retry_after, while_sending, says});
+}
+
+// protocol.md §12, column "ietf", row by row, over every status there can be.
+TEST(Policy, S12_ietf_table) {
+  for (int status = 200; status <= 599; ++status) {
+    Disposition expected = status < 500 ? store : unknown;
+    if (status == 401 || status == 403 || status == 429) expected = release_declared;
+    if (status == 408) expected = unknown;
+    if (status == 421 || status == 425) expected = release_proven;
+    EXPECT_EQ(of(status), expected) << status;
+  }
+  EXPECT_EQ(of(409), store);
+  EXPECT_EQ(of(409, true), unknown);
+}
+
+TEST(Policy, S11_a_408_proves_something_only_while_we_were_sending) {
+  EXPECT_EQ(of(408, false, true), release_proven);
+  EXPECT_EQ(of(408, false, false), unknown);
+  EXPECT_EQ(of(500, false, true), unknown);
+}
+
+TEST(Policy, S12_the_upstreams_own_word_beats_the_table_but_not_a_proof) {
+  EXPECT_EQ(of(500, false, false, UpstreamSays::store), store);
+  EXPECT_EQ(of(500, false, false, UpstreamSays::not_executed), release_proven);
+  EXPECT_EQ(of(201, false, false, UpstreamSays::unknown), unknown);
+  EXPECT_EQ(of(421, false, false, UpstreamSays::store), release_proven);
+  EXPECT_FALSE(parse_upstream_says("Store"));
+  EXPECT_FALSE(parse_upstream_says(""));
+  EXPECT_EQ(parse_upstream_says("not-executed"), UpstreamSays::not_executed);
+}
+
+// T05: a refusal by the business (no stock, card declined) is an answer like any other.
+TEST(Policy, T05_domain_refusals_are_stored) {
+  for (const int status : {400, 402, 404, 409, 410, 422}) EXPECT_EQ(of(status), store) << status;
+}
+
+TEST(Policy, T32_what_is_never_stored) {
+  for (const auto* name : {"Set-Cookie", "set-cookie", "SET-COOKIE2", "WWW-Authenticate", "Proxy-Status",
+                           "Proxy-Authenticate", "Authentication-Info", "Alt-Svc", "Clear-Site-Data",
+                           "Connection", "Transfer-Encoding", "Content-Length", "Idem-Fence",
+                           "Idempotent-Replayed"}) {
+    EXPECT_FALSE(may_store(name)) << name;
+  }
+  for (const auto* name : {"Content-Type", "Location", "ETag", "Date", "Content-Encoding", "Vary"}) {
+    EXPECT_TRUE(may_store(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace idem::test
