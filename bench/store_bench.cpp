@@ -5,6 +5,7 @@
 #include <idem/store_wait.hpp>
 
 #include <fmt/core.h>
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -84,6 +85,12 @@ class Chains {
   std::latch running_;
 };
 
+double cpu_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,10 +105,12 @@ int main(int argc, char** argv) {
     const std::uint64_t count = concurrency == 1 ? pairs / 10 : pairs;
     Chains chains(**store, count, concurrency);
     const auto start = Clock::now();
+    const double cpu_start = cpu_seconds();
     chains.run(concurrency);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    fmt::print("{} concurrency={} pairs={} pairs_per_second={:.0f}\n", where, concurrency, count,
-               static_cast<double>(count) / seconds);
+    const auto pairs_done = static_cast<double>(count);
+    fmt::print("{} concurrency={} pairs={} pairs_per_second={:.0f} cpu_us_per_pair={:.1f}\n", where,
+               concurrency, count, pairs_done / seconds, (cpu_seconds() - cpu_start) * 1e6 / pairs_done);
   }
   return 0;
 }

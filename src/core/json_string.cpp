@@ -3,6 +3,7 @@
 #include "core/utf8.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -10,17 +11,19 @@
 namespace idem {
 namespace {
 
-// True when all eight bytes stand for themselves inside a string: 20..7F without `"` and `\`.
-// The exact test for "some byte is below / equals" on words (Hacker's Delight, 6-1); bytes above 7F
-// are caught by the first line, so that no borrow can make the others miss.
-bool eight_plain(const char* bytes) noexcept {
+// How many of the first bytes of eight stand for themselves inside a string: 20..7F without `"` and
+// `\`. Tests for "a byte is below / equals" on a whole word (Hacker's Delight, 6-1): a borrow can
+// only mark bytes behind one that is rightly marked, so that the first mark is exact.
+std::size_t plain_bytes(const char* eight) noexcept {
+  static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   constexpr std::uint64_t ones = 0x0101010101010101;
   constexpr std::uint64_t highs = ones * 0x80;
   std::uint64_t word = 0;
-  std::memcpy(&word, bytes, sizeof word);
+  std::memcpy(&word, eight, sizeof word);
   const auto below = [&](std::uint64_t w, std::uint64_t n) { return (w - ones * n) & ~w & highs; };
-  return ((word & highs) | below(word, 0x20) | below(word ^ (ones * '"'), 1) |
-          below(word ^ (ones * '\\'), 1)) == 0;
+  const std::uint64_t marks = (word & highs) | below(word, 0x20) | below(word ^ (ones * '"'), 1) |
+                              below(word ^ (ones * '\\'), 1);
+  return static_cast<std::size_t>(std::countr_zero(marks)) / 8;
 }
 
 int hex_digit(char c) noexcept {
@@ -92,7 +95,11 @@ std::expected<StringLiteral, JsonError> scan_string(std::string_view text, std::
   StringLiteral literal{.begin = quote + 1};
   std::size_t at = quote + 1;
   for (;;) {
-    while (text.size() - at >= 8 && eight_plain(text.data() + at)) at += 8;
+    while (text.size() - at >= 8) {
+      const std::size_t plain = plain_bytes(text.data() + at);
+      at += plain;
+      if (plain < 8) break;
+    }
     if (at == text.size()) return std::unexpected(JsonError{at, "unterminated string"});
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte == '"') break;

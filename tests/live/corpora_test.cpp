@@ -28,7 +28,8 @@ struct Cases {
 void add_probe_case(const Json& entry, Cases& cases) {
   const Case probe{"probe/" + entry["id"].string, entry["rawRequest"].string};
   const auto& wish = entry["expected"].string;
-  const bool success = wish.find("2xx") != std::string::npos || wish.starts_with("200");
+  const bool success =
+      wish.find("2xx") != std::string::npos || wish.find("200") != std::string::npos;
   if (wish == "2xx" || wish == "2xx or close" || wish == "2xx + close") {
     cases.accept.push_back(probe);
   } else if (!success && wish != "!101") {

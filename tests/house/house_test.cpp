@@ -1,0 +1,175 @@
+#include "support/external_data.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+/// The rules of the house that a machine can check: who may include whom, how long a file may be, and
+/// which traps and rules have a test.
+namespace idem::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = IDEM_SOURCE_DIR;
+
+std::vector<fs::path> sources(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (!fs::exists(root / folder)) return found;
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    const auto extension = entry.path().extension();
+    if (extension == ".cpp" || extension == ".hpp") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::vector<std::string> lines;
+  std::istringstream text(read_file(path));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Folder of src/ (or include/idem) → what its includes may start with, besides the standard library.
+/// Longest prefix of a file's path decides.
+const std::map<std::string, std::vector<std::string>> allowed{
+    {"include/idem", {"idem/"}},
+    {"src/core", {"idem/", "core/", "openssl/"}},
+    {"src/faults", {"idem/"}},
+    {"src/store", {"idem/", "core/", "store/"}},
+    {"src/store/sqlite", {"idem/", "core/", "store/", "sqlite3.h", "fmt/"}},
+    {"src/http", {"idem/", "core/", "http/", "boost/", "fmt/"}},
+    {"src/gateway", {"idem/", "core/", "http/", "gateway/"}},
+    {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
+    {"src/admin", {"idem/", "core/", "http/", "admin/"}},
+    {"src/cli",
+     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "cli/", "CLI/", "fmt/"}},
+};
+
+std::string house_of(const fs::path& file) {
+  const std::string path = fs::relative(file, root).generic_string();
+  std::string best;
+  for (const auto& [folder, unused] : allowed) {
+    if (path.starts_with(folder + "/") && folder.size() > best.size()) best = folder;
+  }
+  return best;
+}
+
+// The standard library's headers have no slash and no suffix; the C library's and the kernel's end
+// in .h and are named here.
+bool is_standard(const std::string& name) {
+  static const std::set<std::string> system{"sys/socket.h", "sys/uio.h", "sys/file.h", "sys/stat.h",
+                                            "unistd.h",     "time.h",    "fcntl.h"};
+  return system.contains(name) || name.find_first_of("/.") == std::string::npos;
+}
+
+TEST(House, includes_point_one_way) {
+  const std::regex include(R"re(^\s*#\s*include\s*["<]([^">]+)[">])re");
+  std::size_t seen = 0;
+  for (const auto* folder : {"src", "include"}) {
+    for (const auto& file : sources(folder)) {
+      const std::string house = house_of(file);
+      ASSERT_FALSE(house.empty()) << file << " lies in a folder that this test does not know";
+      for (const auto& line : lines_of(file)) {
+        std::smatch match;
+        if (!std::regex_search(line, match, include) || is_standard(match[1])) continue;
+        ++seen;
+        const auto& prefixes = allowed.at(house);
+        const bool fine = std::any_of(prefixes.begin(), prefixes.end(), [&](const auto& prefix) {
+          return match[1].str().starts_with(prefix);
+        });
+        // Only the composition root and the store's own folder name a concrete store.
+        const bool concrete = match[1].str().starts_with("store/sqlite/") &&
+                              house != "src/store/sqlite" && house != "src/cli";
+        EXPECT_TRUE(fine && !concrete) << file << " includes " << match[1];
+      }
+    }
+  }
+  EXPECT_GT(seen, 100U) << "the scan found too little to mean anything";
+}
+
+TEST(House, files_stay_readable) {
+  std::size_t seen = 0;
+  for (const auto* folder : {"src", "include", "tests", "examples", "bench"}) {
+    for (const auto& file : sources(folder)) {
+      ++seen;
+      const auto lines = lines_of(file);
+      EXPECT_LE(lines.size(), 500U) << file;
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        EXPECT_LE(lines[i].size(), 100U) << file << ':' << i + 1;
+      }
+    }
+  }
+  EXPECT_GT(seen, 60U);
+}
+
+std::string numbered(char kind, int number) {
+  return std::string(1, kind) + (number < 10 ? "0" : "") + std::to_string(number);
+}
+
+/// Names such as T17 that begin a test's name anywhere under tests/.
+std::set<std::string> tested() {
+  const std::regex name(R"re(TEST(?:_F|_P)?\(\s*\w+,\s*((?:[TPVS]\d\d_)+))re");
+  const std::regex part(R"re([TPVS]\d\d)re");
+  std::set<std::string> found;
+  for (const auto& file : sources("tests")) {
+    const std::string text = read_file(file);
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+      const std::string names = (*it)[1];
+      for (std::sregex_iterator n(names.begin(), names.end(), part); n != end; ++n) {
+        found.insert(n->str());
+      }
+    }
+  }
+  return found;
+}
+
+/// tests/house/owed.txt: NAME, issue, reason.
+std::map<std::string, std::string> owed() {
+  std::map<std::string, std::string> found;
+  for (const auto& line : lines_of(root / "tests/house/owed.txt")) {
+    if (line.empty() || line.starts_with("#")) continue;
+    std::istringstream words(line);
+    std::string name, issue, reason;
+    words >> name >> issue;
+    std::getline(words, reason);
+    EXPECT_TRUE(std::regex_match(issue, std::regex("issue-\\d+"))) << line;
+    EXPECT_GT(reason.size(), 8U) << "no reason: " << line;
+    found[name] = issue;
+  }
+  return found;
+}
+
+TEST(House, every_trap_rule_and_checklist_line_has_a_test_or_an_owner) {
+  const auto have = tested();
+  const auto debts = owed();
+  std::vector<std::string> all;
+  for (int i = 1; i <= 67; ++i) all.push_back(numbered('T', i));
+  for (int i = 1; i <= 34; ++i) all.push_back(numbered('P', i));
+  for (int i = 1; i <= 37; ++i) all.push_back(numbered('V', i));
+  for (const int section : {3, 7, 12, 13}) all.push_back(numbered('S', section));
+  for (const auto& name : all) {
+    EXPECT_TRUE(have.contains(name) || debts.contains(name)) << name << " has no test and no owner";
+    EXPECT_FALSE(have.contains(name) && debts.contains(name)) << name << " is paid: strike it off";
+  }
+}
+
+TEST(House, crash_points_are_not_reachable_in_the_shipped_binary) {
+  const std::string armed = read_file(fs::path(IDEM_BIN_DIR) / "idem-crash");
+  const std::string shipped = read_file(fs::path(IDEM_BIN_DIR) / "idem");
+  ASSERT_GT(shipped.size(), 100'000U);
+  EXPECT_NE(armed.find("IDEM_CRASH_AT"), std::string::npos);
+  EXPECT_EQ(shipped.find("IDEM_CRASH_AT"), std::string::npos);
+  EXPECT_EQ(shipped.find("IDEM_STOP_AT"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace idem::test
