@@ -3,6 +3,8 @@
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
 
+#include <idem/fingerprint.hpp>
+
 #include <unistd.h>
 
 namespace idem::cli {
@@ -164,6 +166,7 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   if (!upstream) return std::unexpected("--upstream: " + upstream.error());
   settings.upstream = std::move(*upstream);
   settings.owner = node_name();
+  settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
   settings.separate_dispatch_mark = flags.dispatch_mark == "separate";
   for (const Checked& checked :
        {check_words(flags), take_scope(flags, settings), take_key(flags, settings),

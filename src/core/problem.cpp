@@ -50,6 +50,17 @@ std::string_view name_of(RetryAdvice advice) {
   return "";
 }
 
+std::string_view meaning_of(RetryAdvice advice) {
+  switch (advice) {
+    case none: return "The answer carries no advice about retries.";
+    case new_key_safe: return "Nothing ran under this request: a corrected one with a new key is safe.";
+    case same_key: return "Nothing ran: send the same request again with the same key.";
+    case later: return "Ask again later with the same key; never with a new one.";
+    case never: return "The same request will be answered the same way again.";
+  }
+  return "";
+}
+
 void append_member(std::string& out, std::string_view name, std::string_view text) {
   append_json_string(out, name);
   out += ':';
@@ -62,6 +73,22 @@ const ProblemKind& kind_of(ProblemCode code) noexcept {
   const auto& kind = kinds[static_cast<std::size_t>(code)];
   IDEM_ASSERT(kind.code == code);
   return kind;
+}
+
+const ProblemKind* find_kind(std::string_view name) noexcept {
+  for (const auto& kind : kinds) {
+    if (kind.name == name) return &kind;
+  }
+  return nullptr;
+}
+
+std::string explain(const ProblemKind& kind) {
+  std::string page(kind.title);
+  page += "\n\ncode: " + std::string(kind.name) + "\nusual status: " + std::to_string(kind.status);
+  page += "\nusual advice (member \"retry\"): ";
+  page += kind.retry == none ? "none" : name_of(kind.retry);
+  page += "\n\n" + std::string(meaning_of(kind.retry)) + "\n";
+  return page;
 }
 
 void append_json_string(std::string& out, std::string_view text) {

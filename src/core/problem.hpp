@@ -67,6 +67,10 @@ struct ProblemKind {
   RetryAdvice retry;
 };
 const ProblemKind& kind_of(ProblemCode code) noexcept;
+/// By its name, e.g. "key_reused"; null when there is none.
+const ProblemKind* find_kind(std::string_view name) noexcept;
+/// A page for people: what happened and what may be done about it.
+std::string explain(const ProblemKind& kind);
 
 /// The problem as an answer: status, `Content-Type: application/problem+json`, `Cache-Control:
 /// no-store`, Retry-After where given, body. Absent members are left out, never null.

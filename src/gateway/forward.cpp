@@ -25,7 +25,16 @@ bool is_idem_field(std::string_view name) {
 
 }  // namespace
 
-void append_forwarded_head(std::string& out, const http::RequestHead& head) {
+bool passed_before(const http::RequestHead& head, std::string_view via_name) {
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::via) continue;
+    if (field.value.find(via_name) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+void append_forwarded_head(std::string& out, const http::RequestHead& head,
+                           std::string_view via_name) {
   out += head.method;
   out += ' ';
   out += head.origin_form;
@@ -37,6 +46,9 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head) {
     if (hop.drops(field) || is_idem_field(field.name)) continue;
     append_field(out, field.name, field.value);
   }
+  out += head.minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ";
+  out += via_name;
+  out += "\r\n";
 }
 
 void append_attempt_fields(std::string& out, const Attempt& attempt, const RecordId& id) {

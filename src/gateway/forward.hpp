@@ -10,7 +10,12 @@ namespace idem::gateway {
 
 /// The request head for the upstream, up to where framing and our own fields follow; without the final
 /// empty line. Path and query bytes are the client's (P3). The client's Host is kept.
-void append_forwarded_head(std::string& out, const http::RequestHead& head);
+/// Via is added to, with `via_name`.
+void append_forwarded_head(std::string& out, const http::RequestHead& head,
+                           std::string_view via_name);
+
+/// True when this request has passed a gateway of this name before.
+bool passed_before(const http::RequestHead& head, std::string_view via_name);
 
 /// `Idem-Operation`, `Idem-Fence`, `Idem-Attempt`: what lets a service take part in the protocol.
 void append_attempt_fields(std::string& out, const Attempt& attempt, const RecordId& id);

@@ -1,6 +1,7 @@
 #include "gateway/gateway.hpp"
 
 #include "core/answers.hpp"
+#include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/scope.hpp"
@@ -31,6 +32,19 @@ bool is_ours(std::string_view origin_form) {
   return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
 }
 
+/// `type` of a problem is the address of a page that says what it means.
+Answer our_page(const http::RequestHead& head) {
+  static constexpr std::string_view pages = "/.idem/problems/";
+  const auto path = head.origin_form.substr(0, head.origin_form.find('?'));
+  const bool readable = head.method == "GET" || head.method == "HEAD";
+  const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
+  if (!readable || kind == nullptr) return to_answer({.code = ProblemCode::not_found});
+  Answer page{200, {}, {}};
+  page.headers.push_back({"Content-Type", "text/plain; charset=utf-8"});
+  page.body = explain(*kind);
+  return page;
+}
+
 Problem key_problem(const KeyError& error) {
   const bool missing = error.code == KeyError::Code::missing;
   return {.code = missing ? ProblemCode::key_missing : ProblemCode::key_invalid,
@@ -48,7 +62,12 @@ class GatewayService final : public http::Service {
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
     if (is_ours(head.origin_form)) {
-      co_await refuse(client, {.code = ProblemCode::not_found});
+      const Answer page = our_page(head);
+      co_await client.answer(page);
+      co_return;
+    }
+    if (passed_before(head, shared_.settings.via_name)) {
+      co_await refuse(client, {.code = ProblemCode::loop_detected});
       co_return;
     }
     const KeyRule rule = key_rule(head.method, shared_.settings.require_key);

@@ -135,7 +135,7 @@ class KeyedDriver {
 
   Task<ExchangeEvent> send_request(const Send& send) {
     head_.clear();
-    append_forwarded_head(head_, client_.head());
+    append_forwarded_head(head_, client_.head(), shared_.settings.via_name);
     append_attempt_fields(head_, send.attempt, send.id);
     append_content_length(head_, request_.body.size());
     head_ += "\r\n";

@@ -46,7 +46,7 @@ class Relay {
   }
 
   void build_head() {
-    append_forwarded_head(out_, client_.head());
+    append_forwarded_head(out_, client_.head(), settings_.via_name);
     switch (client_.head().framing) {
       case Framing::content_length:
         append_content_length(out_, client_.head().content_length);

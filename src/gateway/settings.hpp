@@ -35,6 +35,8 @@ struct GatewaySettings {
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
   bool separate_dispatch_mark = false;
   std::string owner;  ///< This node's name, for people.
+  /// Our name in Via, unlike that of any other gateway, so that a loop is seen (RFC 9110 §7.6.3).
+  std::string via_name;
 };
 
 /// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a lease

@@ -49,6 +49,8 @@ Task<bool> ServerStream::wait_for_head() {
     if (!parsed) {
       head_ = RequestHead{};
       head_.keep_alive = false;
+      // Even a refusal has no body where the method allows none (P19).
+      if (wire_.unread().starts_with("HEAD ")) head_.method = "HEAD";
       keep_alive_ = false;
       body_.begin(Framing::none, 0);
       co_await refuse(parsed.error());
