@@ -200,11 +200,11 @@ struct Find {
 /// Records without bodies, ordered by id, `limit` at most, after `after`.
 struct List {
   using Reply = std::vector<Record>;
-  std::optional<State> state;
-  std::optional<std::string> scope;
-  std::optional<std::string> operation;
-  std::optional<StoreTime> created_before;
-  std::optional<RecordId> after;
+  std::optional<State> state{};
+  std::optional<std::string> scope{};
+  std::optional<std::string> operation{};
+  std::optional<StoreTime> created_before{};
+  std::optional<RecordId> after{};
   std::size_t limit = 100;
 };
 

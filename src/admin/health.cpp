@@ -44,7 +44,8 @@ class Health final : public http::Service {
     if (draining_.load()) {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }
-    auto probe = co_await http::ask_store(loop_, store_, Find{});
+    StoreCall find = Find{};
+    const auto probe = co_await http::ask_store(loop_, store_, find);
     if (!probe) {
       co_return to_answer(
           {.code = ProblemCode::store_unavailable, .detail = probe.error().detail});

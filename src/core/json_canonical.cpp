@@ -100,6 +100,8 @@ bool Canonicaliser::read_value() {
       return read_literal("false");
     case 'n':
       return read_literal("null");
+    default:
+      break;
   }
   if (next() == '-' || (next() >= '0' && next() <= '9')) return read_number();
   return refuse(at_, "not a value");

@@ -34,10 +34,9 @@ void JsonMembers::open_object(std::size_t written) {
 void JsonMembers::begin_member(std::string_view name, std::size_t source, std::size_t written) {
   OpenObject& open = open_[open_count_ - 1];
   if (open_members_.size() > open.members_begin && open.in_order) {
-    open.in_order = utf16_less(open_members_.back().text(), name);
+    open.in_order = utf16_less(open_members_.back().name, name);
   }
-  open_members_.push_back({.name = name.data(),
-                           .name_size = narrow(name.size()),
+  open_members_.push_back({.name = name,
                            .source = narrow(source),
                            .begin = narrow(written),
                            .object = narrow(objects_.size())});
@@ -54,10 +53,10 @@ std::optional<std::size_t> JsonMembers::close_object(std::size_t written) {
   const auto first = open_members_.begin() + open.members_begin;
   if (!open.in_order) {
     std::sort(first, open_members_.end(),
-              [](const Member& a, const Member& b) { return utf16_less(a.text(), b.text()); });
+              [](const Member& a, const Member& b) { return utf16_less(a.name, b.name); });
     const auto twin =
         std::adjacent_find(first, open_members_.end(),
-                           [](const Member& a, const Member& b) { return a.text() == b.text(); });
+                           [](const Member& a, const Member& b) { return a.name == b.name; });
     if (twin != open_members_.end()) return std::max(twin->source, (twin + 1)->source);
     object.members_begin = narrow(members_.size());
     members_.insert(members_.end(), first, open_members_.end());

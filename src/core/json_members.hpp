@@ -38,14 +38,11 @@ class JsonMembers {
 
  private:
   struct Member {
-    const char* name = nullptr;
-    std::uint32_t name_size = 0;
+    std::string_view name;
     std::uint32_t source = 0;
     std::uint32_t begin = 0;  // of `"name":value` in the text
     std::uint32_t end = 0;
     std::uint32_t object = 0;  // the first object, if any, that begins inside the member
-
-    std::string_view text() const noexcept { return {name, name_size}; }
   };
   struct Object {
     std::uint32_t begin = 0;

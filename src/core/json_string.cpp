@@ -64,8 +64,9 @@ char simple_escape(char c) noexcept {
       return '\r';
     case 't':
       return '\t';
+    default:
+      return 0;
   }
-  return 0;
 }
 
 // The letter that RFC 8785 wants behind the backslash for `c`, or 0 for `\u00xx`.
@@ -85,8 +86,9 @@ char escape_letter(char c) noexcept {
       return 'r';
     case '\t':
       return 't';
+    default:
+      return 0;
   }
-  return 0;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ http::Task<ExchangeEvent> Dispatch::connect() {
 
 http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
                                          std::string_view body,
-                                         UpstreamCall::InterimSink on_interim) {
+                                         const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
   call_ = std::make_unique<UpstreamCall>(std::move(wire_));
   const MonotonicTime deadline = MonotonicClock::now() + settings_.upstream_timeout;

@@ -38,7 +38,10 @@ Answer our_page(const http::RequestHead& head) {
   const auto path = head.origin_form.substr(0, head.origin_form.find('?'));
   const bool readable = head.method == "GET" || head.method == "HEAD";
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
-  if (!readable || kind == nullptr) return to_answer({.code = ProblemCode::not_found});
+  if (!readable || kind == nullptr) {
+    return to_answer({.code = ProblemCode::not_found,
+                      .detail = "Paths under /.idem are the gateway's own; this one is not served."});
+  }
   Answer page{200, {}, {}};
   page.headers.push_back({"Content-Type", "text/plain; charset=utf-8"});
   page.body = explain(*kind);
@@ -67,7 +70,9 @@ class GatewayService final : public http::Service {
       co_return;
     }
     if (passed_before(head, shared_.settings.via_name)) {
-      co_await refuse(client, {.code = ProblemCode::loop_detected});
+      const Problem problem{.code = ProblemCode::loop_detected,
+                            .detail = "Via names this gateway: the request came back to it."};
+      co_await refuse(client, problem);
       co_return;
     }
     const KeyRule rule = key_rule(head.method, shared_.settings.require_key);
@@ -82,14 +87,16 @@ class GatewayService final : public http::Service {
     }
     auto scope = scope_of(head, shared_.settings.scope, shared_.store.identity().secret);
     if (!scope) {
-      co_await refuse(client, {.code = ProblemCode::scope_missing,
-                               .detail = "Exactly one non-empty value is needed from " +
-                                         shared_.settings.scope.text + "."});
+      const Problem problem{.code = ProblemCode::scope_missing,
+                            .detail = "Exactly one non-empty value is needed from " +
+                                      shared_.settings.scope.text + "."};
+      co_await refuse(client, problem);
       co_return;
     }
     auto key = read_key(head);
     if (!key) {
-      co_await refuse(client, key_problem(key.error()));
+      const Problem problem = key_problem(key.error());
+      co_await refuse(client, problem);
       co_return;
     }
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
@@ -103,7 +110,7 @@ class GatewayService final : public http::Service {
       co_return;
     }
     KeyedRequest request{std::move(*scope), operation_of(head), std::move(*key), std::move(*body)};
-    co_await serve_keyed(client, pool_, shared_, std::move(request));
+    co_await serve_keyed(client, pool_, shared_, request);
   }
 
  private:
@@ -144,7 +151,7 @@ class GatewayService final : public http::Service {
     return parse_key(std::span(lines.data(), count), shared_.settings.key);
   }
 
-  static Task<void> refuse(http::ServerStream& client, Problem problem) {
+  static Task<void> refuse(http::ServerStream& client, const Problem& problem) {
     const Answer answer = to_answer(problem);
     co_await client.answer(answer);
   }

@@ -40,7 +40,7 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
-      auto result = co_await http::ask_store(loop, shared.store, std::move(asked->call));
+      auto result = co_await http::ask_store(loop, shared.store, asked->call);
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
     } else if (auto* later = std::get_if<AskLater>(&action)) {
       co_await loop.sleep(later->delay);
@@ -97,7 +97,7 @@ class KeyedDriver {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
-        auto result = co_await http::ask_store(client_.loop(), shared_.store, std::move(asked->call));
+        auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
@@ -141,7 +141,7 @@ class KeyedDriver {
     head_ += "\r\n";
     auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
     http::UpstreamCall::InterimSink sink(on_interim);
-    auto event = co_await dispatch_.send(client_.head().method, head_, request_.body, std::move(sink));
+    auto event = co_await dispatch_.send(client_.head().method, head_, request_.body, sink);
     co_return event;
   }
 
@@ -192,7 +192,7 @@ std::string operation_of(const http::RequestHead& head) {
 }
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
-                       KeyedRequest request) {
+                       KeyedRequest& request) {
   Reserve reserve = make_reserve(client.head(), request, shared);
   crash_point(CrashPoint::fingerprinted);
   KeyedDriver driver(client, pool, shared, std::move(request), std::move(reserve));

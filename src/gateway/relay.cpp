@@ -28,22 +28,25 @@ class Relay {
       wire = std::move(*fresh);
     }
     pooled_ = pooled;
-    bool again = co_await over(std::move(wire));
+    bool again = co_await over(wire);
     if (!again) co_return;
     pooled_ = false;
-    auto fresh = pooled ? co_await pool_.connect() : unreachable();
-    if (!fresh) {
-      co_await fail(ProblemCode::upstream_failed, fresh.error());
-      co_return;
+    if (pooled) {
+      auto fresh = co_await pool_.connect();
+      if (!fresh) {
+        co_await fail(ProblemCode::upstream_failed, fresh.error());
+        co_return;
+      }
+      wire = std::move(*fresh);
+      again = co_await over(wire);
     }
-    again = co_await over(std::move(*fresh));
-    if (again) co_await fail(ProblemCode::upstream_failed, "The upstream closed the connection.");
+    if (again) co_await fail(ProblemCode::upstream_failed, closed_detail);
   }
 
  private:
-  static std::expected<std::unique_ptr<http::Wire>, std::string> unreachable() {
-    return std::unexpected(std::string("The upstream closed the connection."));
-  }
+  static constexpr std::string_view closed_detail = "The upstream closed before it answered.";
+  static constexpr std::string_view timeout_detail = "The upstream did not answer within its time.";
+  static constexpr std::string_view broken_detail = "The upstream's answer was not valid HTTP.";
 
   void build_head() {
     append_forwarded_head(out_, client_.head(), settings_.via_name);
@@ -68,7 +71,7 @@ class Relay {
   }
 
   // True: another connection may be tried, because nothing was sent or nothing can have been changed.
-  Task<bool> over(std::unique_ptr<http::Wire> wire) {
+  Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
     auto sent = co_await call.send(out_);
@@ -148,11 +151,14 @@ class Relay {
 
   Task<void> fail_call(UpstreamCall::Failure failure) {
     const bool timeout = failure == UpstreamCall::Failure::timeout;
-    co_await fail(timeout ? ProblemCode::upstream_timeout : ProblemCode::upstream_failed, {});
+    const bool malformed = failure == UpstreamCall::Failure::malformed;
+    const auto code = timeout ? ProblemCode::upstream_timeout : ProblemCode::upstream_failed;
+    const auto detail = timeout ? timeout_detail : malformed ? broken_detail : closed_detail;
+    co_await fail(code, detail);
   }
 
-  Task<void> fail(ProblemCode code, std::string detail) {
-    const Answer problem = to_answer({.code = code, .detail = std::move(detail)});
+  Task<void> fail(ProblemCode code, std::string_view detail) {
+    const Answer problem = to_answer({.code = code, .detail = std::string(detail)});
     co_await client_.answer(problem);
   }
 

@@ -165,14 +165,16 @@ bool same_name(std::string_view a, std::string_view b) noexcept {
 }
 
 bool is_token(std::string_view text) noexcept {
-  const char* const end = text.data() + text.size();
-  return !text.empty() && skip_chars(text.data(), end, char_token) == end;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  return begin != end && skip_chars(begin, end, char_token) == end;
 }
 
 bool is_field_value(std::string_view text) noexcept {
-  if (text.empty()) return true;
-  const char* const end = text.data() + text.size();
-  return !is_blank(text.front()) && !is_blank(text.back()) && find_control(text.data(), end) == end;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  if (begin == end) return true;
+  return !is_blank(text.front()) && !is_blank(text.back()) && find_control(begin, end) == end;
 }
 
 }  // namespace idem::http

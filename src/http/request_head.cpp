@@ -14,7 +14,7 @@ class RequestReader {
  public:
   RequestReader(std::string_view buffer, RequestHead& head)
       : begin_(buffer.data()),
-        reader_{buffer.data(), buffer.data() + std::min(buffer.size(), limits::head_bytes_max)},
+        reader_{begin_, begin_ + std::min(buffer.size(), limits::head_bytes_max)},
         head_(head) {}
 
   HeadResult read();

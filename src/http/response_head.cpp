@@ -13,7 +13,7 @@ class ResponseReader {
  public:
   ResponseReader(std::string_view buffer, std::string_view request_method, ResponseHead& head)
       : begin_(buffer.data()),
-        reader_{buffer.data(), buffer.data() + std::min(buffer.size(), limits::head_bytes_max)},
+        reader_{begin_, begin_ + std::min(buffer.size(), limits::head_bytes_max)},
         to_head_(request_method == "HEAD"),
         head_(head) {}
 

@@ -109,7 +109,7 @@ TEST_F(ScriptedLive, T66_ARequestThatWasReadIsNeverSentAgain) {
   int number = 0;
   for (const auto& ending : endings) {
     SCOPED_TRACE(number);
-    start(ending);
+    ASSERT_NO_FATAL_FAILURE(start(ending));
     const auto key = "k" + std::to_string(number++);
     EXPECT_TRUE(is_problem(ask(charge(key)), 502, "outcome_unknown"));
     EXPECT_TRUE(is_problem(ask(charge(key)), 409, "outcome_unknown"));
@@ -119,10 +119,10 @@ TEST_F(ScriptedLive, T66_ARequestThatWasReadIsNeverSentAgain) {
 }
 
 TEST_F(ScriptedLive, T66_ADeadPooledConnectionIsReplacedBeforeAnythingIsSent) {
-  start([](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write_answer("first");
     if (connection.index() > 0) ScriptedUpstream::answer_all(connection);
-  });
+  }));
   EXPECT_EQ(ask(charge("k1")).body, "first");
   ASSERT_TRUE(upstream_->wait_for_finished(1)) << "the pooled connection is closed by now";
   const auto second = ask(charge("k2"));
@@ -132,10 +132,10 @@ TEST_F(ScriptedLive, T66_ADeadPooledConnectionIsReplacedBeforeAnythingIsSent) {
 }
 
 TEST_F(ScriptedLive, T66_APooledConnectionThatDiesAfterReadingIsUnknownToo) {
-  start([](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write_answer();
     connection.read_request();  // A second request on this connection is read and never answered.
-  });
+  }));
   EXPECT_EQ(ask(charge("k1")).status, 200);
   const auto second = ask(charge("k2"));
   EXPECT_TRUE(is_problem(second, 502, "outcome_unknown"));
@@ -144,13 +144,13 @@ TEST_F(ScriptedLive, T66_APooledConnectionThatDiesAfterReadingIsUnknownToo) {
 }
 
 TEST_F(ScriptedLive, P23_AConnectionWithBytesLeftOverIsNotUsedAgain) {
-  start([](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write(
           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n"
           "\r\nforged");
     }
-  });
+  }));
   EXPECT_EQ(ask(charge("k1")).body, "ok");
   EXPECT_EQ(ask(charge("k2")).body, "ok");
   EXPECT_EQ(ask(charge("k3")).body, "ok");
@@ -169,9 +169,9 @@ TEST_F(ScriptedLive, P11_AnswersWhoseFramingIsInDoubtAreUnknown) {
       "HTTP/9.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
   };
   std::string answer;
-  start([&answer](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([&answer](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write(answer);
-  });
+  }));
   int number = 0;
   for (const auto* head : heads) {
     SCOPED_TRACE(head);
@@ -185,25 +185,25 @@ TEST_F(ScriptedLive, P11_AnswersWhoseFramingIsInDoubtAreUnknown) {
 }
 
 TEST_F(ScriptedLive, P25_AnAnswerThatComesBeforeTheBodyIsReadCounts) {
-  start([](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     connection.read_some();
     connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge");
     connection.half_close();
     while (connection.read_some()) {
     }
-  });
+  }));
   const auto first = ask(charge("k", "", std::string(1'000'000, 'x')));
   EXPECT_EQ(first.status, 413);
   EXPECT_EQ(first.body, "large");
 }
 
 TEST_F(ScriptedLive, OnlyInterimAnswersAreNoAnswer) {
-  start([](UpstreamConnection& connection) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     for (int i = 0; i < 1000; ++i) {
       if (!connection.write("HTTP/1.1 103 Early Hints\r\n\r\n")) return;
     }
-  });
+  }));
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
 }

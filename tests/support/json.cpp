@@ -46,6 +46,13 @@ Json from(const boost::json::value& value) {
 
 }  // namespace
 
+Json::Json() = default;
+Json::Json(const Json&) = default;
+Json::Json(Json&&) noexcept = default;
+Json& Json::operator=(const Json&) = default;
+Json& Json::operator=(Json&&) noexcept = default;
+Json::~Json() = default;
+
 const Json& Json::operator[](std::string_view name) const {
   static const Json none;
   for (const auto& [member, value] : members) {

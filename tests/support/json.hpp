@@ -21,6 +21,14 @@ struct Json {
   std::vector<Json> items;
   std::vector<std::pair<std::string, Json>> members;
 
+  // Out of line: clang needs the whole type before it makes these for a pair that holds one.
+  Json();
+  Json(const Json&);
+  Json(Json&&) noexcept;
+  Json& operator=(const Json&);
+  Json& operator=(Json&&) noexcept;
+  ~Json();
+
   /// The member with this name; a null value when there is none.
   const Json& operator[](std::string_view name) const;
   bool has(std::string_view name) const;

@@ -280,6 +280,7 @@ TEST(Fingerprint, S10_every_thread_computes_the_same) {
   std::vector<std::string> seen(8);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(seen.size());
     for (std::string& result : seen) {
       threads.emplace_back([&result] {
         for (int i = 0; i < 200; ++i) {

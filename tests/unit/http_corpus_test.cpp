@@ -4,10 +4,10 @@
 #include "http/chunked.hpp"
 #include "http/head.hpp"
 #include "support/external_data.hpp"
+#include "support/json.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <boost/json/src.hpp>
 
 #include <algorithm>
 #include <set>
@@ -17,19 +17,17 @@
 namespace idem::http {
 namespace {
 
-namespace json = boost::json;
-
 constexpr int rejects_accepted_max = 2;
 constexpr int accepts_refused_max = 1;
 
 struct Case {
-  std::string id{};
-  std::string bytes{};
+  std::string id;
+  std::string bytes;
   bool must_reject = false;
   bool must_accept = false;
-  std::string method{};  ///< Where the suite says what the first request is.
-  std::string target{};
-  std::string body{};
+  std::string method;  ///< Where the suite says what the first request is.
+  std::string target;
+  std::string body;
 };
 
 struct Message {
@@ -40,60 +38,37 @@ struct Message {
   Refusal refusal{0, ""};
 };
 
-std::string base64_decoded(std::string_view text) {
-  constexpr std::string_view alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    if (c == '=') break;
-    bits = bits << 6 | static_cast<unsigned>(alphabet.find(c));
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    out.push_back(static_cast<char>(bits >> count & 0xFF));
-  }
-  return out;
-}
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+test::Json read_json(const std::filesystem::path& file) {
+  const auto json = test::parse_json(test::read_file(file));
+  if (!json) ADD_FAILURE() << file << " is not JSON";
+  return json.value_or(test::Json{});
 }
 
 std::set<std::string> either_ids(const std::filesystem::path& folder) {
   std::set<std::string> ids;
-  const json::value all = json::parse(test::read_file(folder / "either.json"));
-  for (const auto& entry : all.as_object()) {
-    ids.emplace(entry.key());
-  }
+  const test::Json all = read_json(folder / "either.json");
+  for (const auto& member : all.members) ids.insert(member.first);
   return ids;
 }
 
 /// gunicorn-requests and llhttp. Cases that only hold under a setting of gunicorn's are left out.
 void add_parser_suite(const std::filesystem::path& file, const std::set<std::string>& either,
                       std::vector<Case>& cases) {
-  const json::value all = json::parse(test::read_file(file));
-  for (const auto& value : all.as_array()) {
-    const json::object& object = value.as_object();
-    Case one{.id = text_of(object, "id")};
-    const json::value* settings = object.if_contains("needs_cfg");
-    if (either.contains(one.id) || (settings != nullptr && !settings->as_array().empty())) continue;
-    const std::string with_host = text_of(object, "raw_host_b64");
-    one.bytes = base64_decoded(with_host.empty() ? text_of(object, "raw_b64") : with_host);
-    one.must_reject = text_of(object, "expect") == "reject";
-    one.must_accept = text_of(object, "expect") == "accept";
-    if (const json::value* parsed = object.if_contains("parsed")) {
-      const json::object& first = parsed->as_array().at(0).as_object();
-      one.method = text_of(first, "method");
-      one.target = text_of(first, "uri");
-      // One of the bodies was written as text that cannot be turned back into bytes.
-      if (const json::object* body = first.at("body").if_object()) {
-        one.body = base64_decoded(text_of(*body, "b64"));
-      } else {
-        one.method.clear();
-      }
+  const test::Json all = read_json(file);
+  for (const test::Json& item : all.items) {
+    Case one;
+    one.id = item["id"].string;
+    if (either.contains(one.id) || !item["needs_cfg"].items.empty()) continue;
+    one.bytes =
+        test::decode_base64(item[item.has("raw_host_b64") ? "raw_host_b64" : "raw_b64"].string);
+    one.must_reject = item["expect"].string == "reject";
+    one.must_accept = item["expect"].string == "accept";
+    const auto& parsed = item["parsed"].items;
+    // One of the bodies was written as text that cannot be turned back into bytes.
+    if (!parsed.empty() && parsed[0]["body"].has("b64")) {
+      one.method = parsed[0]["method"].string;
+      one.target = parsed[0]["uri"].string;
+      one.body = test::decode_base64(parsed[0]["body"]["b64"].string);
     }
     cases.push_back(std::move(one));
   }
@@ -103,14 +78,15 @@ void add_parser_suite(const std::filesystem::path& file, const std::set<std::str
 void add_probe_suite(const std::filesystem::path& file, const std::set<std::string>& either,
                      std::vector<Case>& cases) {
   const std::set<std::string> accepting = {"2xx", "2xx or close", "2xx + close"};
-  const json::value all = json::parse(test::read_file(file));
-  for (const auto& value : all.as_array()) {
-    const json::object& object = value.as_object();
-    Case one{.id = "probe/" + text_of(object, "id"), .bytes = text_of(object, "rawRequest")};
+  const test::Json all = read_json(file);
+  for (const test::Json& item : all.items) {
+    Case one;
+    one.id = "probe/" + item["id"].string;
+    one.bytes = item["rawRequest"].string;
     if (either.contains(one.id)) continue;
-    const std::string expected = text_of(object, "expected");
+    const std::string& expected = item["expected"].string;
     one.must_accept = accepting.contains(expected);
-    one.must_reject = expected.find('4') == 0 && expected.find('2') == std::string::npos;
+    one.must_reject = expected.starts_with('4') && !expected.contains('2');
     cases.push_back(std::move(one));
   }
 }
@@ -126,12 +102,11 @@ std::vector<Case> suites(const std::filesystem::path& folder) {
 
 std::vector<Case> desync_attempts(const std::filesystem::path& folder) {
   std::vector<Case> cases;
-  const auto text = test::read_file(folder / "portswigger-desync" / "requests.json");
-  const json::value all = json::parse(text);
-  for (const auto& value : all.as_array()) {
-    const json::object& object = value.as_object();
-    cases.push_back(
-        {.id = text_of(object, "id"), .bytes = base64_decoded(text_of(object, "raw_b64"))});
+  const test::Json all = read_json(folder / "portswigger-desync" / "requests.json");
+  for (const test::Json& item : all.items) {
+    Case& one = cases.emplace_back();
+    one.id = item["id"].string;
+    one.bytes = test::decode_base64(item["raw_b64"].string);
   }
   return cases;
 }

@@ -35,13 +35,14 @@ Parsed parse(std::string_view bytes, std::string_view method = "POST") {
   return parsed;
 }
 
-std::string response(std::vector<std::string> lines, std::string_view start = "HTTP/1.1 200 OK") {
+std::string response(const std::vector<std::string>& lines,
+                     std::string_view start = "HTTP/1.1 200 OK") {
   std::string text = fmt::format("{}\r\n", start);
   for (const auto& line : lines) text += line + "\r\n";
   return text + "\r\n";
 }
 
-Parsed with_lines(std::vector<std::string> lines) { return parse(response(std::move(lines))); }
+Parsed with_lines(const std::vector<std::string>& lines) { return parse(response(lines)); }
 
 TEST(ResponseHead, a_plain_response_is_taken_apart) {
   const std::string bytes = response({"Content-Type: a/b", "Content-Length: 5", "Retry-After: 7"},
@@ -166,7 +167,7 @@ TEST(ResponseHead, P20_framing_fields_of_a_response_without_body_are_dropped) {
 TEST(ResponseHead, keep_alive_follows_version_and_connection) {
   const auto keeps = [](std::string_view version, std::vector<std::string> lines) {
     lines.emplace_back("Content-Length: 0");
-    return parse(response(std::move(lines), fmt::format("{} 200 OK", version))).head.keep_alive;
+    return parse(response(lines, fmt::format("{} 200 OK", version))).head.keep_alive;
   };
   EXPECT_TRUE(keeps("HTTP/1.1", {}));
   EXPECT_FALSE(keeps("HTTP/1.1", {"Connection: x, Close"}));

@@ -185,11 +185,45 @@ TEST(Json, S10_text_that_is_not_utf_8_is_refused) {
 
 TEST(Json, S10_surrogates_without_their_other_half_are_refused) {
   for (const std::string_view wrong :
-       {R"("\ud800")", R"("\udc00")", R"("\uD83D\uD83D")", R"("\ude00\ud83d")", R"("\ud83dx")",
-        R"("\ud83d\n")", R"("\ud83d\u0041")", R"("\ud83d\ude0")"}) {
+       {R"("\ud800")", R"("\udc00")", R"("\udc00\udc00")", R"("\uD83D\uD83D")", R"("\ude00\ud83d")",
+        R"("\ud83dx")", R"("\ud83d\n")", R"("\ud83d\u0041")", R"("\ud83d\ude0")"}) {
     EXPECT_EQ(refusal(wrong), Refusal("lone surrogate", 1)) << wrong;
   }
   EXPECT_EQ(refusal(R"({"\uDEAD":1})"), Refusal("lone surrogate", 2));
+}
+
+TEST(Json, S10_every_byte_is_judged_alike_wherever_it_stands_in_a_string) {
+  // Strings are read eight bytes at a time where they can be.
+  for (std::size_t before = 0; before < 18; ++before) {
+    for (int byte = 0; byte < 0x80; ++byte) {
+      if (byte == '"' || byte == '\\') continue;
+      const std::string text =
+          "\"" + std::string(before, 'x') + static_cast<char>(byte) + "12345678\"";
+      if (byte < 0x20) {
+        EXPECT_EQ(refusal(text), Refusal("control character in a string", before + 1)) << byte;
+      } else {
+        EXPECT_EQ(canonical(text), text);
+      }
+    }
+    const std::string filled(before, 'x');
+    EXPECT_EQ(canonical("\"" + filled + "\""), "\"" + filled + "\"");
+    EXPECT_EQ(canonical("\"" + filled + "\\u0041b\""), "\"" + filled + "Ab\"");
+    EXPECT_EQ(canonical("\"" + filled + "\xc3\xa9z\""), "\"" + filled + "\xc3\xa9z\"");
+  }
+}
+
+TEST(Json, S10_many_escaped_names_keep_their_values) {
+  std::string backwards = "{";
+  std::string forwards = "{";
+  const auto add = [](std::string& text, std::string_view escape, const std::string& number) {
+    if (text.size() > 1) text += ',';
+    text.append("\"").append(escape).append(number).append("\":").append(number);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    add(forwards, "\\n", std::to_string(1000 + i));
+    add(backwards, "\\u000a", std::to_string(2999 - i));
+  }
+  EXPECT_EQ(canonical(backwards + "}"), forwards + "}");
 }
 
 TEST(Json, S10_broken_strings_are_refused_where_they_break) {
@@ -342,7 +376,7 @@ TwoSpellings any_value(int depth) {
   const auto write = [&](std::string TwoSpellings::* spelling, const std::string& space) {
     std::string text = object ? "{" : "[";
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      text += (i == 0 ? "" : ",") + space + parts[i].*spelling + space;
+      text.append(i == 0 ? "" : ",").append(space).append(parts[i].*spelling).append(space);
     }
     return text + space + (object ? "}" : "]");
   };

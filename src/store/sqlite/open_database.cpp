@@ -111,14 +111,13 @@ Opening<void> Opener::check_owner() {
 
 Opening<void> Opener::configure() {
   // The log is what is fsynced at each commit; FULL, because NORMAL may forget the last commits.
-  (void)run(std::string("PRAGMA page_size=")+getenv("P"));
   const auto mode = ask("PRAGMA journal_mode=WAL");
   if (!mode) return std::unexpected(mode.error());
   if (*mode != "wal") return refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
   return run(fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
                          "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
                          "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
-                         std::atoi(getenv("C"))));
+                         limits::sqlite_cache_bytes / 1024));
 }
 
 Opening<void> Opener::check_whole() {

@@ -12,8 +12,8 @@ namespace idem {
 
 struct SqliteOptions {
   bool migrate = false;           ///< Upgrade an older schema; otherwise it is refused.
-  std::optional<HostClock> host;  ///< For tests; none: this machine's.
-  std::string vfs;                ///< For tests: name of a registered sqlite3_vfs.
+  std::optional<HostClock> host{};///< For tests; none: this machine's.
+  std::string vfs{};              ///< For tests: name of a registered sqlite3_vfs.
 };
 
 /// Opens the embedded store at `path`, creating it (mode 0600) where nothing or an empty file is. One

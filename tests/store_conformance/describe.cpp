@@ -1,0 +1,132 @@
+#include "store_conformance/describe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace idem::test {
+namespace {
+
+std::string text(StoreTime moment) { return std::to_string(moment.time_since_epoch().count()); }
+std::string text(Millis length) { return std::to_string(length.count()); }
+std::string text(State state) {
+  return state == State{} ? "no_record" : std::string(name_of(state));
+}
+std::string text(ReleaseBasis basis) { return std::string(name_of(basis)); }
+std::string text(const std::string& value) { return value; }
+
+std::string text(const StoredResponse& response) {
+  std::string out = fmt::format("{}{}", response.status, response.body_stored ? "" : " unstored");
+  for (const Field& field : response.headers) out += fmt::format(" {}={}", field.name, field.value);
+  return out + " [" + response.body + "]";
+}
+
+template <class T>
+std::string text(const std::optional<T>& value) {
+  return value ? text(*value) : "-";
+}
+
+std::string text(const Attempt& attempt) {
+  return fmt::format("{}/{}", attempt.fence, to_hex(attempt.token.bytes));
+}
+
+struct DescribeOutcome {
+  std::string operator()(const Execute& x) const {
+    return fmt::format("Execute {} {} at '{}'", to_hex(x.id.bytes), text(x.attempt),
+                       x.recovery_point);
+  }
+  std::string operator()(const Replay& x) const {
+    return fmt::format("Replay {} {} {}", text(x.response), text(x.completed_at),
+                       text(x.expires_at));
+  }
+  std::string operator()(const InProgress& x) const {
+    return "InProgress " + text(x.lease_remaining);
+  }
+  std::string operator()(const KeyMisuse& x) const { return "KeyMisuse " + text(x.state); }
+  std::string operator()(const Unknown& x) const {
+    return fmt::format("Unknown {} {}", text(x.since), text(x.reconcile_in));
+  }
+  std::string operator()(const Expired& x) const { return "Expired " + text(x.completed_at); }
+  std::string operator()(const Pending&) const { return "Pending"; }
+  std::string operator()(const QuotaExceeded& x) const {
+    return "QuotaExceeded " + text(x.retry_after);
+  }
+};
+
+std::string text(const EvidenceEntry& entry) {
+  return fmt::format("{} {}|{}|{} {}->{} {} {} {}", entry.fence, entry.source, entry.evidence,
+                     entry.reason, text(entry.before), text(entry.after), entry.applied,
+                     text(entry.observed_at), text(entry.recorded_at));
+}
+
+struct DescribeReply {
+  std::string operator()(const ReserveOutcome& x) const { return test::describe(x); }
+  std::string operator()(const OwnerReply& x) const { return test::describe(x); }
+  std::string operator()(const std::optional<Record>& x) const { return test::describe(x); }
+  std::string operator()(const std::optional<Claimed>& x) const {
+    if (!x) return "nothing to claim";
+    return fmt::format("Claimed {} {} {} {} [{}] '{}'", to_hex(x->id.bytes), x->scope, x->operation,
+                       text(x->attempt), x->request, x->recovery_point);
+  }
+  std::string operator()(const Resolve::Reply& x) const {
+    return fmt::format("resolve {} {}", static_cast<int>(x.verdict), text(x.state));
+  }
+  std::string operator()(const std::vector<Record>& x) const {
+    std::string out = fmt::format("{} records", x.size());
+    for (const Record& record : x) out += "\n  " + test::describe(record);
+    return out;
+  }
+  /// In any order: which of the due ones comes first is the store's choice.
+  std::string operator()(const std::vector<LifecycleStep>& x) const {
+    std::vector<std::string> lines;
+    for (const LifecycleStep& step : x) {
+      lines.push_back(
+          fmt::format("{} {}->{}", to_hex(step.id.bytes), text(step.from), text(step.to)));
+    }
+    std::ranges::sort(lines);
+    return fmt::format("{} steps {}", lines.size(), fmt::join(lines, ", "));
+  }
+  std::string operator()(const std::vector<EvidenceEntry>& x) const {
+    std::string out = fmt::format("{} entries", x.size());
+    for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);
+    return out;
+  }
+};
+
+}  // namespace
+
+std::string describe(const Record& r) {
+  return fmt::format(
+      "{} {} {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' request={} "
+      "response={} basis={} error={} reconcile={}/{} ref={} created={} changed={} completed={} "
+      "expires={} tombstone={}",
+      to_hex(r.id.bytes), r.scope, r.operation, r.fingerprint.version,
+      to_hex(r.fingerprint.digest).substr(0, 4), text(r.state), text(r.attempt), r.owner,
+      text(r.locked_until), r.dispatched, static_cast<int>(r.lease_policy), text(r.retention),
+      text(r.tombstone), r.recovery_point, text(r.stored_request), text(r.response),
+      text(r.release_basis), r.last_error_code, text(r.reconcile_after), r.reconcile_attempts,
+      r.upstream_reference, text(r.created_at), text(r.changed_at), text(r.completed_at),
+      text(r.expires_at), text(r.tombstone_until));
+}
+
+std::string describe(const std::optional<Record>& record) {
+  return record ? describe(*record) : "no record";
+}
+
+std::string describe(const ReserveOutcome& outcome) { return std::visit(DescribeOutcome(), outcome); }
+
+std::string describe(const OwnerReply& reply) {
+  static constexpr const char* verdicts[] = {"done", "settled", "stale"};
+  return fmt::format("{} {} {}", verdicts[static_cast<int>(reply.verdict)], text(reply.state),
+                     text(reply.expires_at));
+}
+
+std::string describe(const StoreResult& result) {
+  if (!result) {
+    return fmt::format("error {}: {}", static_cast<int>(result.error().code),
+                       result.error().detail);
+  }
+  return std::visit(DescribeReply(), *result);
+}
+
+}  // namespace idem::test

@@ -1,0 +1,154 @@
+#include "store_conformance/harness.hpp"
+
+/// protocol.md §3 and §19: what evidence may do, and that it is kept whatever it does.
+namespace idem::test {
+namespace {
+
+using As = Resolve::As;
+using Said = Resolve::Verdict;
+
+TEST_P(StoreConformance, S03_unknown_is_resolved_as_completed) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  clock.advance(1h);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence)),
+            (Resolve::Reply{Said::done, State::completed}));
+  const auto outcome = ask(a_reserve(1, 2));
+  ASSERT_TRUE(is<Replay>(outcome));
+  EXPECT_EQ(std::get<Replay>(outcome).response, answer(201, "found at the provider"));
+  EXPECT_EQ(std::get<Replay>(outcome).expires_at, clock.now() + retention);
+}
+
+TEST_P(StoreConformance, S03_unknown_is_resolved_as_failed) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence)),
+            (Resolve::Reply{Said::done, State::failed_retryable}));
+  run(1, 2);
+  ask(an_accept(2));
+  const Execute second = claim();
+  ask(a_mark_unknown(second));
+  EXPECT_EQ(ask(a_resolve(2, As::failed_retryable, second.attempt.fence)).state, State::pending);
+  claim(51);
+}
+
+TEST_P(StoreConformance, S03_positive_evidence_ends_what_waits_for_a_retry) {
+  const Execute first = run(1);
+  ask(a_release(first));
+  EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence)).verdict, Said::done);
+  ask(an_accept(2));
+  const Execute second = claim();
+  ask(a_release(second));
+  EXPECT_EQ(ask(a_resolve(2, As::completed, second.attempt.fence)).verdict, Said::done);
+  EXPECT_EQ(state(2), State::completed);
+  EXPECT_FALSE(find(2)->stored_request);
+}
+
+TEST_P(StoreConformance, S19_resolve_is_refused_unless_unknown_and_the_fence_is_current) {
+  const auto refused = [&](int number, As as, Fence fence, Said verdict) {
+    const std::string before = snapshot(number);
+    EXPECT_EQ(ask(a_resolve(number, as, fence)).verdict, verdict) << before;
+    EXPECT_EQ(snapshot(number), before);
+  };
+  refused(9, As::completed, 1, Said::not_found);
+  const Execute first = run(1);
+  const Fence fence = first.attempt.fence;
+  refused(1, As::completed, fence, Said::wrong_state);
+  ask(a_release(first));
+  refused(1, As::failed_retryable, fence, Said::wrong_state);
+  refused(1, As::completed, fence + 1, Said::wrong_fence);
+  refused(1, As::completed, 0, Said::wrong_fence);
+  const Execute second = run(1, 2);
+  refused(1, As::completed, fence, Said::wrong_state);
+  ask(a_mark_unknown(second));
+  refused(1, As::completed, fence, Said::wrong_fence);
+  refused(1, As::failed_retryable, fence, Said::wrong_fence);
+  ask(a_complete(second));
+  refused(1, As::failed_retryable, second.attempt.fence, Said::wrong_state);
+  refused(1, As::completed, second.attempt.fence, Said::wrong_state);
+  clock.advance(retention);
+  refused(1, As::completed, second.attempt.fence, Said::wrong_state);
+  ask(an_accept(2));
+  refused(2, As::completed, 0, Said::wrong_fence);
+}
+
+TEST_P(StoreConformance, S19_resolve_as_completed_needs_the_answer) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  Resolve verb = a_resolve(1, As::completed, first.attempt.fence);
+  verb.response.reset();
+  EXPECT_EQ(ask(verb), (Resolve::Reply{Said::missing_response, State::unknown}));
+}
+
+TEST_P(StoreConformance, S19_every_decision_is_appended_to_the_log) {
+  const Execute first = run(1);
+  Resolve verb = a_resolve(1, As::completed, first.attempt.fence);
+  verb.observed_at = clock.now() - 5s;
+  ask(verb);
+  clock.advance(1s);
+  ask(a_mark_unknown(first));
+  ask(verb);
+  ask(a_resolve(1, As::failed_retryable, first.attempt.fence));
+  ask(a_resolve(9, As::completed, 5));
+  reopen();
+  const auto entries = ask(ReadEvidence{key(1)});
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].before, State::in_progress);
+  EXPECT_EQ(entries[0].after, State::in_progress);
+  EXPECT_FALSE(entries[0].applied);
+  EXPECT_EQ(entries[0].observed_at, verb.observed_at);
+  EXPECT_EQ(entries[0].source, "provider");
+  EXPECT_EQ(entries[0].evidence, "payment 17 exists");
+  EXPECT_EQ(entries[0].reason, "looked up");
+  EXPECT_EQ(entries[1].before, State::unknown);
+  EXPECT_EQ(entries[1].after, State::completed);
+  EXPECT_TRUE(entries[1].applied);
+  EXPECT_EQ(entries[1].recorded_at, clock.now());
+  EXPECT_FALSE(entries[2].applied) << "evidence that contradicts a completed record is kept";
+  const auto about_nothing = ask(ReadEvidence{key(9)});
+  ASSERT_EQ(about_nothing.size(), 1u);
+  EXPECT_EQ(about_nothing[0].before, State{});
+  EXPECT_FALSE(about_nothing[0].applied);
+}
+
+TEST_P(StoreConformance, S03_cache_bust_frees_a_stored_5xx) {
+  const Execute first = run(1);
+  ask(a_complete(first, answer(503, "sorry")));
+  EXPECT_EQ(ask(CacheBust{key(1), "deployed the fix"}),
+            (Resolve::Reply{Said::done, State::failed_retryable}));
+  const auto entries = ask(ReadEvidence{key(1)});
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].reason, "deployed the fix");
+  EXPECT_TRUE(entries[0].applied);
+  const auto record = find(1);
+  EXPECT_FALSE(record->response);
+  EXPECT_FALSE(record->completed_at);
+  EXPECT_EQ(record->expires_at, clock.now() + retention);
+  EXPECT_EQ(ask(a_complete(first, answer(503, "sorry"))).verdict, Verdict::stale)
+      << "a repeat of the old complete must not bring the answer back";
+  const Execute second = run(1, 2);
+  EXPECT_EQ(ask(a_complete(second)).verdict, Verdict::done);
+}
+
+TEST_P(StoreConformance, S03_cache_bust_is_refused_for_anything_else) {
+  const auto refused = [&](int number, Said verdict) {
+    const std::string before = snapshot(number);
+    EXPECT_EQ(ask(CacheBust{key(number), "please"}).verdict, verdict) << before;
+    EXPECT_EQ(snapshot(number), before);
+  };
+  refused(1, Said::not_found);
+  const Execute first = run(1);
+  refused(1, Said::wrong_state);
+  ask(a_mark_unknown(first));
+  refused(1, Said::wrong_state);
+  ask(a_complete(first, answer(404, "no such account")));
+  refused(1, Said::wrong_state);
+  const Execute second = run(2);
+  ask(a_complete(second, answer(500, "late")));
+  clock.advance(retention);
+  refused(2, Said::wrong_state);
+  EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 4u) << "the refused ones, too";
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,142 @@
+#include "store_conformance/harness.hpp"
+
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/stores.hpp"
+
+#include <cstdlib>
+
+namespace idem::test {
+
+HostClock TestClock::host() const {
+  const auto millis = millis_;
+  return {[millis] { return StoreTime(Millis(millis->load())); },
+          [millis] { return Millis(millis->load()); }, "test-boot"};
+}
+
+TempFolder::TempFolder() {
+  const bool shm = std::filesystem::is_directory("/dev/shm");
+  std::string pattern = (shm ? "/dev/shm" : testing::TempDir()) + "/idem-store-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) std::abort();
+  path_ = pattern;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+IdentitySettings test_settings() { return {"operation", "header:X-Tenant-Id"}; }
+
+std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock) {
+  auto store = url == "memory:"
+                   ? open_memory(test_settings(), clock.host().wall)
+                   : open_sqlite(url.substr(std::string("sqlite:").size()), test_settings(),
+                                 {.host = clock.host()});
+  if (!store) {
+    ADD_FAILURE() << store.error().detail;
+    std::abort();
+  }
+  return std::move(*store);
+}
+
+RecordId key(int number) {
+  RecordId id;
+  id.bytes.fill(static_cast<std::uint8_t>(number));
+  return id;
+}
+
+Token token(int number) {
+  Token made;
+  made.bytes.fill(static_cast<std::uint8_t>(number));
+  made.bytes.back() = 0xee;
+  return made;
+}
+
+Fingerprint body(int number) {
+  Fingerprint made{1, {}};
+  made.digest.fill(static_cast<std::uint8_t>(number));
+  return made;
+}
+
+StoredResponse answer(int status, std::string body) {
+  return {status, {{"Content-Type", "text/plain"}, {"Location", "/payments/1"}}, std::move(body)};
+}
+
+Reserve a_reserve(int key_number, int token_number) {
+  Reserve verb;
+  verb.id = key(key_number);
+  verb.scope = "tenant-1";
+  verb.operation = "pay";
+  verb.fingerprints = {body(1)};
+  verb.token = token(token_number);
+  verb.owner = "node-1";
+  verb.lease = lease;
+  verb.retention = retention;
+  verb.tombstone = tombstone;
+  return verb;
+}
+
+Accept an_accept(int key_number, std::string request) {
+  return {a_reserve(key_number), std::move(request)};
+}
+
+Complete a_complete(const Execute& run, StoredResponse response) {
+  return {run.id, run.attempt, std::move(response), "ref-1"};
+}
+
+Release a_release(const Execute& run, ReleaseBasis basis) {
+  return {run.id, run.attempt, basis, "connect_refused", 5s};
+}
+
+MarkUnknown a_mark_unknown(const Execute& run) {
+  return {run.id, run.attempt, "upstream_timeout", 30s, "ref-2"};
+}
+
+Resolve a_resolve(int key_number, Resolve::As as, Fence fence) {
+  Resolve verb;
+  verb.id = key(key_number);
+  verb.as = as;
+  verb.fence = fence;
+  if (as == Resolve::As::completed) verb.response = answer(201, "found at the provider");
+  verb.source = "provider";
+  verb.evidence = "payment 17 exists";
+  verb.reason = "looked up";
+  return verb;
+}
+
+StoreConformance::StoreConformance() { reopen(); }
+
+void StoreConformance::reopen() {
+  if (store_ && !is_durable()) return;
+  store_.reset();
+  store_ = open_by_url(is_durable() ? GetParam() + folder_.file("idem.db") : GetParam(), clock);
+}
+
+Execute StoreConformance::run(Reserve verb) {
+  const ReserveOutcome outcome = ask(std::move(verb));
+  if (const auto* execute = std::get_if<Execute>(&outcome)) return *execute;
+  ADD_FAILURE() << "expected to run, got " << describe(outcome);
+  return {};
+}
+
+Execute StoreConformance::claim(int token_number) {
+  const auto claimed = ask(Claim{token(token_number), "dispatcher", lease, true});
+  if (claimed) return {claimed->id, claimed->attempt, claimed->recovery_point};
+  ADD_FAILURE() << "nothing was due";
+  return {};
+}
+
+std::optional<State> StoreConformance::state(int key_number) {
+  const auto record = find(key_number);
+  if (!record) return std::nullopt;
+  return record->state;
+}
+
+// ---- where the stores are listed ----
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, testing::Values("memory:", "sqlite:"),
+                         [](const auto& named) {
+                           return named.param.substr(0, named.param.find(':'));
+                         });
+
+}  // namespace idem::test

@@ -1,0 +1,129 @@
+#pragma once
+
+#include "core/store_clock.hpp"
+#include "store_conformance/describe.hpp"
+
+#include <idem/store.hpp>
+#include <idem/store_wait.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace idem::test {
+
+using namespace std::chrono_literals;
+
+/// The store's clock, moved by hand.
+class TestClock {
+ public:
+  StoreTime now() const { return StoreTime(Millis(millis_->load())); }
+  void advance(Millis by) { *millis_ += by.count(); }
+  /// Wall and uptime move together, as on a well-behaved machine.
+  HostClock host() const;
+
+ private:
+  std::shared_ptr<std::atomic<std::int64_t>> millis_ =
+      std::make_shared<std::atomic<std::int64_t>>(1'800'000'000'000);
+};
+
+/// A folder of the test's own, in memory where the machine has such; removed at the end.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The identity settings that all tests start stores with.
+IdentitySettings test_settings();
+
+/// Opens "memory:" or "sqlite:PATH" by the test's clock.
+std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock);
+
+// ---- values ----
+
+inline constexpr Millis lease = 60s;
+inline constexpr Millis retention = 24h;
+inline constexpr Millis tombstone = 720h;
+
+RecordId key(int number);
+Token token(int number);
+Fingerprint body(int number);
+StoredResponse answer(int status = 201, std::string body = "it ran");
+
+Reserve a_reserve(int key_number, int token_number = 1);
+Accept an_accept(int key_number, std::string request = "POST / please");
+Complete a_complete(const Execute& run, StoredResponse response = answer());
+Release a_release(const Execute& run, ReleaseBasis basis = ReleaseBasis::proven);
+MarkUnknown a_mark_unknown(const Execute& run);
+Resolve a_resolve(int key_number, Resolve::As as, Fence fence);
+
+/// Every conformance test runs against each store; a new store adds its URL in one place.
+class StoreConformance : public testing::TestWithParam<std::string> {
+ protected:
+  StoreConformance();
+
+  TestClock clock;
+
+  Store& store() { return *store_; }
+  /// Closes and opens again, where the store keeps anything.
+  void reopen();
+  bool is_durable() const { return GetParam() != "memory:"; }
+
+  template <class Verb>
+  auto try_ask(Verb verb) {
+    return ask_and_wait(*store_, with_generation(std::move(verb)));
+  }
+  /// Asks where no error is expected.
+  template <class Verb>
+  typename Verb::Reply ask(Verb verb) {
+    auto reply = try_ask(std::move(verb));
+    if (reply) return std::move(*reply);
+    ADD_FAILURE() << reply.error().detail;
+    return {};
+  }
+
+  /// The attempt that `verb` wins; fails the test when it wins none.
+  Execute run(Reserve verb);
+  Execute run(int key_number, int token_number = 1) {
+    return run(a_reserve(key_number, token_number));
+  }
+  /// Claims; fails the test when nothing is due.
+  Execute claim(int token_number = 50);
+
+  std::optional<Record> find(int key_number) { return ask(Find{key(key_number)}); }
+  std::optional<State> state(int key_number);
+  std::string snapshot(int key_number) { return describe(find(key_number)); }
+
+  std::vector<LifecycleStep> sweep(std::size_t limit = 100) { return ask(Sweep{limit}); }
+  std::vector<LifecycleStep> reap(std::size_t limit = 100) { return ask(Reap{limit}); }
+
+ private:
+  template <class Verb>
+  Verb with_generation(Verb verb) {
+    if constexpr (std::is_same_v<Verb, Reserve>) {
+      if (verb.generation == 0) verb.generation = store_->identity().generation;
+    }
+    if constexpr (std::is_same_v<Verb, Accept>) verb.as = with_generation(std::move(verb.as));
+    return verb;
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+template <class Outcome>
+bool is(const ReserveOutcome& outcome) {
+  return std::holds_alternative<Outcome>(outcome);
+}
+
+}  // namespace idem::test
