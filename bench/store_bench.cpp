@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <latch>
 
-/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH] [pairs]`. Each of N
-/// chains asks for a reserve, then completes it, then goes on with a new key.
+/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH] [pairs]`. Each
+/// of N chains asks for a reserve, then completes it, then goes on with a new key.
 
 namespace {
 
@@ -25,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 class Chains {
  public:
   Chains(Store& store, std::uint64_t pairs, std::size_t concurrency)
-      : store_(store), left_(static_cast<std::int64_t>(pairs)),
+      : store_(store),
+        left_(static_cast<std::int64_t>(pairs)),
         running_(static_cast<std::ptrdiff_t>(concurrency)) {
     random_bytes(seed_.bytes);
   }
@@ -110,7 +111,8 @@ int main(int argc, char** argv) {
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     const auto pairs_done = static_cast<double>(count);
     fmt::print("{} concurrency={} pairs={} pairs_per_second={:.0f} cpu_us_per_pair={:.1f}\n", where,
-               concurrency, count, pairs_done / seconds, (cpu_seconds() - cpu_start) * 1e6 / pairs_done);
+               concurrency, count, pairs_done / seconds,
+               (cpu_seconds() - cpu_start) * 1e6 / pairs_done);
   }
   return 0;
 }

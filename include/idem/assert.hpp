@@ -11,6 +11,6 @@ namespace idem {
 }  // namespace idem
 
 /// Checks an invariant of ours (a bug when false, never bad input); stays on in release builds.
-#define IDEM_ASSERT(condition)                                                     \
-  ((condition) ? static_cast<void>(0)                                              \
+#define IDEM_ASSERT(condition)        \
+  ((condition) ? static_cast<void>(0) \
                : ::idem::assertion_failed(#condition, std::source_location::current()))

@@ -4,8 +4,8 @@
 
 namespace idem {
 
-/// The places at which a test build can be killed or stopped: each lies between two lines that touch
-/// the store or the wire.
+/// The places at which a test build can be killed or stopped: each lies between two lines that
+/// touch the store or the wire.
 enum class CrashPoint : std::uint8_t {
   parsed,
   fingerprinted,
@@ -22,9 +22,9 @@ enum class CrashPoint : std::uint8_t {
   answer_mid,
 };
 
-/// Does nothing in a shipped binary, which links src/faults/none. In a test binary (src/faults/armed)
-/// the environment chooses what happens here: `IDEM_CRASH_AT=NAME[:N]` raises SIGKILL at the Nth
-/// passage, `IDEM_STOP_AT=NAME[:N]` raises SIGSTOP. Safe from any thread.
+/// Does nothing in a shipped binary, which links src/faults/none. In a test binary
+/// (src/faults/armed) the environment chooses what happens here: `IDEM_CRASH_AT=NAME[:N]` raises
+/// SIGKILL at the Nth passage, `IDEM_STOP_AT=NAME[:N]` raises SIGSTOP. Safe from any thread.
 void crash_point(CrashPoint point) noexcept;
 
 /// True when this point is armed in this process, so that a caller can split one write into two and

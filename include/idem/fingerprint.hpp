@@ -16,8 +16,9 @@ using Secret = std::array<std::uint8_t, 32>;
 struct FingerprintParts {
   std::string_view method;
   std::string_view target;
-  std::string_view content_type;           ///< As received; parameters and case are ignored.
-  std::span<const std::string_view> chosen_headers;  ///< name, value, name, value, ... ; none by default.
+  std::string_view content_type;  ///< As received; parameters and case are ignored.
+  std::span<const std::string_view>
+      chosen_headers;  ///< name, value, name, value, ... ; none by default.
   std::string_view body;
 };
 
@@ -25,8 +26,9 @@ struct FingerprintParts {
 inline constexpr std::uint32_t fingerprint_version = 1;
 
 /// HMAC-SHA-256 under a key derived from `secret`, over length-framed parts. `application/json` and
-/// `+json` bodies enter by idem::fingerprint_form, and as raw bytes when that refuses them; all other
-/// bodies enter raw. The two forms can never collide: a tag says which one it was. The whole body.
+/// `+json` bodies enter by idem::fingerprint_form, and as raw bytes when that refuses them; all
+/// other bodies enter raw. The two forms can never collide: a tag says which one it was. The whole
+/// body.
 Fingerprint fingerprint(const Secret& secret, const FingerprintParts& parts);
 
 /// The record's name: see RecordId. No join of two different triples collides (length framing).
@@ -36,7 +38,8 @@ RecordId record_id(const Secret& secret, std::string_view scope, std::string_vie
 /// A stand-in for a static credential (API key, Basic) as a scope value: 64 hex digits, keyed.
 std::string credential_digest(const Secret& secret, std::string_view credential);
 
-/// Unpredictable bytes from the operating system's generator, by way of OpenSSL; aborts if it fails.
+/// Unpredictable bytes from the operating system's generator, by way of OpenSSL; aborts if it
+/// fails.
 void random_bytes(std::span<std::uint8_t> out);
 Token random_token();
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every bound of the product with its reason. A default may be changed by configuration only within
-/// the hard cap beside it.
+/// Every bound of the product with its reason. A default may be changed by configuration only
+/// within the hard cap beside it.
 namespace idem::limits {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,8 @@ inline constexpr std::size_t request_method_bytes_max = 32;
 inline constexpr std::size_t head_empty_lines_max = 2;
 inline constexpr auto head_time_max = 10s;
 
-// A keyed body is held whole in memory, because the whole of it is fingerprinted before the reserve.
+// A keyed body is held whole in memory, because the whole of it is fingerprinted before the
+// reserve.
 inline constexpr std::size_t request_body_bytes_default = 1024 * 1024;
 inline constexpr std::size_t request_body_bytes_cap = 64 * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
@@ -63,25 +64,28 @@ inline constexpr std::size_t connections_max = 16'384;
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.
 inline constexpr std::size_t commit_group_max = 512;
-// How long a client is kept waiting while its settling write is repeated; the duty goes on after it.
+// How long a client is kept waiting while its settling write is repeated; the duty goes on after
+// it.
 inline constexpr auto settle_wait_max = 10s;
 // Attempts whose settling write has not succeeded yet; each holds an answer in memory.
 inline constexpr std::size_t unsettled_attempts_max = 1'024;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
 inline constexpr int reserve_rounds_max = 5;
 
-// No lease, retention or delay is longer: moments stay far from the end of a 64-bit millisecond count.
+// No lease, retention or delay is longer: moments stay far from the end of a 64-bit millisecond
+// count.
 inline constexpr auto duration_max = std::chrono::hours(24) * 365 * 100;
 // Fences taken from the store in one write; what is left of a block at a crash is skipped.
 inline constexpr std::uint64_t fence_block = 65'536;
-// How much store time a crash may forget. It is added back by the next start's clock, so that nothing
-// depends on it but a start on another boot with a wall clock that has gone backwards.
+// How much store time a crash may forget. It is added back by the next start's clock, so that
+// nothing depends on it but a start on another boot with a wall clock that has gone backwards.
 inline constexpr auto store_clock_persist_interval = 1s;
 // The write-ahead log is copied into the database once it has so many pages (32 MiB): rarer
-// checkpoints write a hot page once instead of often, longer ones stop the store's thread for longer.
+// checkpoints write a hot page once instead of often, longer ones stop the store's thread for
+// longer.
 inline constexpr int sqlite_wal_pages_max = 8'192;
-// What the kernel's cache does not do better. SQLite 3.40 walks the whole of its page cache at a commit
-// that had split a page, so that 64 MiB was measured slower than 16.
+// What the kernel's cache does not do better. SQLite 3.40 walks the whole of its page cache at a
+// commit that had split a page, so that 64 MiB was measured slower than 16.
 inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024 * 1024;
 // Rows a listing looks at before the calls that came meanwhile have their turn.
 inline constexpr std::size_t list_slice_rows = 2'048;

@@ -16,8 +16,9 @@ struct LogField {
   std::string value;
 };
 
-/// One event: a short fixed name ("listening", "lease_expired") and its fields. Safe from any thread.
-using LogSink =
-    std::function<void(LogLevel level, std::string_view event, std::initializer_list<LogField> fields)>;
+/// One event: a short fixed name ("listening", "lease_expired") and its fields. Safe from any
+/// thread.
+using LogSink = std::function<void(LogLevel level, std::string_view event,
+                                   std::initializer_list<LogField> fields)>;
 
 }  // namespace idem

@@ -45,8 +45,8 @@ struct Token {
 /// Grows, and is never repeated for a key, also after its record is gone (§1). 0 is never granted.
 using Fence = std::uint64_t;
 
-/// One grant of the right to execute. In an owner's verb, fence 0 stands for "the reply that told it
-/// was lost": then the token alone decides.
+/// One grant of the right to execute. In an owner's verb, fence 0 stands for "the reply that told
+/// it was lost": then the token alone decides.
 struct Attempt {
   Fence fence = 0;
   Token token;

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-/// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What a
-/// store *is* stands in tests/store_conformance, which every store passes by URL.
+/// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What
+/// a store *is* stands in tests/store_conformance, which every store passes by URL.
 namespace idem {
 
 /// What the caller should do, not what broke; `detail` says that for people.
@@ -54,8 +54,8 @@ struct Pending {};
 struct QuotaExceeded {
   Millis retry_after;
 };
-using ReserveOutcome = std::variant<Execute, Replay, InProgress, KeyMisuse, Unknown, Expired, Pending,
-                                    QuotaExceeded>;
+using ReserveOutcome =
+    std::variant<Execute, Replay, InProgress, KeyMisuse, Unknown, Expired, Pending, QuotaExceeded>;
 
 /// How an owner's verb ended.
 enum class Verdict : std::uint8_t {
@@ -65,8 +65,8 @@ enum class Verdict : std::uint8_t {
 };
 struct OwnerReply {
   Verdict verdict = Verdict::stale;
-  std::optional<State> state;            ///< The state it is in now; none if there is no record.
-  std::optional<StoreTime> expires_at;   ///< As it is now, when the state has one.
+  std::optional<State> state;           ///< The state it is in now; none if there is no record.
+  std::optional<StoreTime> expires_at;  ///< As it is now, when the state has one.
   bool operator==(const OwnerReply&) const = default;
 };
 
@@ -87,7 +87,7 @@ struct Reserve {
   LeasePolicy lease_policy = LeasePolicy::unknown;
   bool dispatched = true;  ///< §11: marked with the reserve; false when a separate mark follows.
   Millis retention{};
-  Millis tombstone{};          ///< 0: the key may run again after its expiry.
+  Millis tombstone{};            ///< 0: the key may run again after its expiry.
   std::uint64_t generation = 0;  ///< Must be the store's; otherwise refused, nothing changed.
 };
 
@@ -95,7 +95,7 @@ struct Reserve {
 /// earlier one stored it, otherwise with what the record says.
 struct Accept {
   using Reply = ReserveOutcome;
-  Reserve as;            ///< `token`, `owner`, `lease`, `dispatched` are not used.
+  Reserve as;  ///< `token`, `owner`, `lease`, `dispatched` are not used.
   std::string request;
 };
 
@@ -165,8 +165,8 @@ struct MarkUnknown {
   std::string upstream_reference;
 };
 
-/// Settle an unknown record by evidence, or end a pending / failed_retryable one by positive evidence
-/// (§3, §19). The evidence is appended to the log in every case, also when it is refused.
+/// Settle an unknown record by evidence, or end a pending / failed_retryable one by positive
+/// evidence (§3, §19). The evidence is appended to the log in every case, also when it is refused.
 struct Resolve {
   enum class As : std::uint8_t { completed, failed_retryable };
   enum class Verdict : std::uint8_t { done, not_found, wrong_state, wrong_fence, missing_response };
@@ -177,7 +177,7 @@ struct Resolve {
   };
   RecordId id;
   As as = As::completed;
-  Fence fence = 0;  ///< The attempt that the evidence speaks of.
+  Fence fence = 0;                         ///< The attempt that the evidence speaks of.
   std::optional<StoredResponse> response;  ///< Needed for `completed`.
   std::string source;
   std::string evidence;
@@ -191,8 +191,8 @@ struct CacheBust {
   std::string reason;
 };
 
-/// The record with its stored answer, as it reads now: a completed record past its `expires_at` reads
-/// as expired and without its body, a failed_retryable one past it reads as none.
+/// The record with its stored answer, as it reads now: a completed record past its `expires_at`
+/// reads as expired and without its body, a failed_retryable one past it reads as none.
 struct Find {
   using Reply = std::optional<Record>;
   RecordId id;
@@ -245,11 +245,12 @@ struct ReadEvidence {
   RecordId id;
 };
 
-using StoreCall = std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release,
-                               MarkUnknown, Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence>;
+using StoreCall =
+    std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
+                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence>;
 using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
-                                std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
-                                std::vector<EvidenceEntry>>;
+                                std::optional<Record>, std::vector<Record>,
+                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>>;
 using StoreResult = std::expected<StoreReply, StoreError>;
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 

@@ -35,7 +35,8 @@ class Health final : public http::Service {
  private:
   Task<Answer> answer_to(const http::RequestHead& head) {
     if (!is_loopback(head.host)) {
-      co_return to_answer({.code = ProblemCode::bad_request, .detail = "The Host is not loopback."});
+      co_return to_answer(
+          {.code = ProblemCode::bad_request, .detail = "The Host is not loopback."});
     }
     const auto path = head.origin_form.substr(0, head.origin_form.find('?'));
     const bool readable = head.method == "GET" || head.method == "HEAD";
@@ -47,8 +48,7 @@ class Health final : public http::Service {
     StoreCall find = Find{};
     const auto probe = co_await http::ask_store(loop_, store_, find);
     if (!probe) {
-      co_return to_answer(
-          {.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
+      co_return to_answer({.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
     }
     co_return status_answer(200, "ready");
   }

@@ -9,8 +9,8 @@
 
 namespace idem::admin {
 
-/// GET /livez: the process serves. GET /readyz: it should be given traffic: not draining, and the store
-/// answers. Requests whose Host is not loopback are refused (DNS rebinding).
+/// GET /livez: the process serves. GET /readyz: it should be given traffic: not draining, and the
+/// store answers. Requests whose Host is not loopback are refused (DNS rebinding).
 std::unique_ptr<http::Service> make_health(http::Loop& loop, Store& store,
                                            const std::atomic<bool>& draining);
 

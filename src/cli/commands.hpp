@@ -13,7 +13,14 @@
 namespace idem::cli {
 
 /// How a command ends (contracts.md).
-enum ExitCode : int { done = 0, failed = 1, usage = 2, not_reachable = 3, not_found = 4, refused = 5 };
+enum ExitCode : int {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  not_reachable = 3,
+  not_found = 4,
+  refused = 5
+};
 
 int run(int argc, char** argv);
 

@@ -68,7 +68,8 @@ class GatewayProcess {
     if (!gateway) return std::unexpected("--listen: " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
-    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}}, timers);
+    auto admin =
+        http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}}, timers);
     if (!admin) return std::unexpected("--admin: " + admin.error());
     admin_server_ = std::move(*admin);
     return {};

@@ -46,8 +46,10 @@ Checked take_size(std::string_view flag, const std::string& text, std::size_t& o
 Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
   if (flags.scope.empty()) {
     return std::unexpected(
-        "--scope is missing: say who a key belongs to. There is no default, because a shared one would "
-        "give one tenant's answers to another. Write --scope header:X-Tenant-Id --trust-scope-header, "
+        "--scope is missing: say who a key belongs to. There is no default, because a shared one "
+        "would "
+        "give one tenant's answers to another. Write --scope header:X-Tenant-Id "
+        "--trust-scope-header, "
         "--scope authorization or --scope static:NAME");
   }
   auto scope = gateway::parse_scope_source(flags.scope);
@@ -64,7 +66,8 @@ Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings
 Checked take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
   if (!flags.key_headers.empty()) settings.key_headers = flags.key_headers;
   for (const auto& name : settings.key_headers) {
-    if (!http::is_token(name)) return std::unexpected("--key-header: \"" + name + "\" is no field name");
+    if (!http::is_token(name))
+      return std::unexpected("--key-header: \"" + name + "\" is no field name");
   }
   settings.require_key = flags.require_key == "true";
   if (flags.key_syntax == "structured") settings.key.syntax = KeySyntax::structured;
@@ -83,28 +86,32 @@ Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings
   for (const auto& [flag, text, out] : all) {
     if (const auto taken = take_duration(flag, text, out); !taken) return taken;
   }
-  const bool zero = settings.upstream_timeout <= Millis(0) || settings.connect_timeout <= Millis(0) ||
-                    settings.retention <= Millis(0);
-  if (zero) return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
+  const bool zero = settings.upstream_timeout <= Millis(0) ||
+                    settings.connect_timeout <= Millis(0) || settings.retention <= Millis(0);
+  if (zero)
+    return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
   if (settings.lease <= settings.upstream_timeout + gateway::lease_margin(settings.lease)) {
-    return std::unexpected("--lease " + flags.lease + " must exceed --upstream-timeout " +
-                           flags.upstream_timeout +
-                           " by 5s (by a quarter of itself when shorter than 20s), so that no attempt "
-                           "outlives its lease");
+    return std::unexpected(
+        "--lease " + flags.lease + " must exceed --upstream-timeout " + flags.upstream_timeout +
+        " by 5s (by a quarter of itself when shorter than 20s), so that no attempt "
+        "outlives its lease");
   }
   if (settings.tombstone <= Millis(0) && !flags.accept_rerun_after_expiry) {
-    return std::unexpected("--tombstone 0s lets a key run again after its retention; add "
-                           "--accept-rerun-after-expiry if that is meant");
+    return std::unexpected(
+        "--tombstone 0s lets a key run again after its retention; add "
+        "--accept-rerun-after-expiry if that is meant");
   }
   return {};
 }
 
 Checked check_words(const GatewayFlags& flags) {
   if (flags.preset != "ietf") {
-    return std::unexpected("--preset " + flags.preset + " is not served yet; this version has ietf");
+    return std::unexpected("--preset " + flags.preset +
+                           " is not served yet; this version has ietf");
   }
   if (flags.mode != "conflict") {
-    return std::unexpected("--mode " + flags.mode + " is not served yet; this version has conflict");
+    return std::unexpected("--mode " + flags.mode +
+                           " is not served yet; this version has conflict");
   }
   return {};
 }
@@ -115,7 +122,8 @@ void declare(CLI::App& command, GatewayFlags& f) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return command.add_option(name, value, text)->envname(variable_of(name));
   };
-  add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")->capture_default_str();
+  add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")
+      ->capture_default_str();
   add("--admin", f.admin, "HOST:PORT for /livez and /readyz; none by default");
   add("--upstream", f.upstream, "http://HOST:PORT of the API behind the gateway")->required();
   add("--store", f.store, "sqlite:PATH or memory:")->capture_default_str();
@@ -123,32 +131,44 @@ void declare(CLI::App& command, GatewayFlags& f) {
   command.add_flag("--trust-scope-header", f.trust_scope_header,
                    "only trusted proxies can reach the listener, so the scope header is believed");
   add("--preset", f.preset, "what an upstream's answer means")
-      ->check(CLI::IsMember({"ietf", "stripe", "lenient"}))->capture_default_str();
+      ->check(CLI::IsMember({"ietf", "stripe", "lenient"}))
+      ->capture_default_str();
   add("--mode", f.mode, "what a duplicate hears while the first runs")
-      ->check(CLI::IsMember({"conflict", "wait", "async"}))->capture_default_str();
+      ->check(CLI::IsMember({"conflict", "wait", "async"}))
+      ->capture_default_str();
   add("--require-key", f.require_key, "POST and PATCH need a key")
-      ->check(CLI::IsMember({"true", "false"}))->capture_default_str();
+      ->check(CLI::IsMember({"true", "false"}))
+      ->capture_default_str();
   add("--key-header", f.key_headers, "accepted field name, repeatable; Idempotency-Key by default")
       ->allow_extra_args(false);
   add("--key-syntax", f.key_syntax, "accepted spelling of a key")
-      ->check(CLI::IsMember({"any", "structured", "bare"}))->capture_default_str();
+      ->check(CLI::IsMember({"any", "structured", "bare"}))
+      ->capture_default_str();
   add("--upstream-timeout", f.upstream_timeout, "from the first byte sent to the whole answer")
       ->capture_default_str();
-  add("--connect-timeout", f.connect_timeout, "for a new upstream connection")->capture_default_str();
+  add("--connect-timeout", f.connect_timeout, "for a new upstream connection")
+      ->capture_default_str();
   add("--keepalive-idle", f.keepalive_idle, "how long an upstream connection is kept; 0s: never")
       ->capture_default_str();
-  add("--lease", f.lease, "how long an attempt holds its record without renewal")->capture_default_str();
+  add("--lease", f.lease, "how long an attempt holds its record without renewal")
+      ->capture_default_str();
   add("--retention", f.retention, "how long an answer is replayed")->capture_default_str();
-  add("--tombstone", f.tombstone, "how long an expired key is refused after that")->capture_default_str();
+  add("--tombstone", f.tombstone, "how long an expired key is refused after that")
+      ->capture_default_str();
   command.add_flag("--accept-rerun-after-expiry", f.accept_rerun_after_expiry,
                    "needed for --tombstone 0s");
-  add("--request-body-max", f.request_body_max, "largest keyed request body")->capture_default_str();
-  add("--response-body-max", f.response_body_max, "largest answer that is stored")->capture_default_str();
+  add("--request-body-max", f.request_body_max, "largest keyed request body")
+      ->capture_default_str();
+  add("--response-body-max", f.response_body_max, "largest answer that is stored")
+      ->capture_default_str();
   add("--dispatch-mark", f.dispatch_mark,
-      "reserve: one durable write before dispatch; separate: a second one just before the first byte")
-      ->check(CLI::IsMember({"reserve", "separate"}))->capture_default_str();
+      "reserve: one durable write before dispatch; separate: a second one just before the first "
+      "byte")
+      ->check(CLI::IsMember({"reserve", "separate"}))
+      ->capture_default_str();
   add("--threads", f.threads, "event loops; by default one per core")->check(CLI::Range(1, 256));
-  add("--log-format", f.log_format, "text or json")->check(CLI::IsMember({"text", "json"}))
+  add("--log-format", f.log_format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command.add_flag("--migrate", f.migrate, "upgrade the store's schema if it is older");
 }
@@ -172,7 +192,8 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
        {check_words(flags), take_scope(flags, settings), take_key(flags, settings),
         take_times(flags, settings),
         take_size("--request-body-max", flags.request_body_max, settings.request_body_bytes_max),
-        take_size("--response-body-max", flags.response_body_max, settings.response_body_bytes_max)}) {
+        take_size("--response-body-max", flags.response_body_max,
+                  settings.response_body_bytes_max)}) {
     if (!checked) return std::unexpected(checked.error());
   }
   return options;

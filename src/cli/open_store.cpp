@@ -16,7 +16,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
     options.migrate = migrate;
     opened = open_sqlite(url.substr(sqlite.size()), identity, std::move(options));
   } else {
-    return std::unexpected("\"" + url + "\" is no store of this version; write sqlite:PATH or memory:");
+    return std::unexpected("\"" + url +
+                           "\" is no store of this version; write sqlite:PATH or memory:");
   }
   if (!opened) return std::unexpected(url + ": " + opened.error().detail);
   return std::move(*opened);

@@ -12,9 +12,12 @@ namespace {
 
 std::string_view name_of(LogLevel level) {
   switch (level) {
-    case LogLevel::info: return "info";
-    case LogLevel::warning: return "warning";
-    case LogLevel::error: return "error";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      return "error";
   }
   return "error";
 }
@@ -22,12 +25,14 @@ std::string_view name_of(LogLevel level) {
 std::string now_text() {
   const auto now = std::chrono::floor<Millis>(std::chrono::system_clock::now());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
                      (now - seconds).count());
 }
 
 void append_text_value(std::string& line, std::string_view value) {
-  const bool plain = !value.empty() && value.find_first_of(" \"\\=\r\n\t") == std::string_view::npos;
+  const bool plain =
+      !value.empty() && value.find_first_of(" \"\\=\r\n\t") == std::string_view::npos;
   if (plain) {
     line += value;
   } else {
@@ -46,7 +51,8 @@ std::string text_line(std::string_view event, std::initializer_list<LogField> fi
   return line;
 }
 
-std::string json_line(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+std::string json_line(LogLevel level, std::string_view event,
+                      std::initializer_list<LogField> fields) {
   std::string line = "{\"time\":\"" + now_text() + "\",\"level\":\"";
   line += name_of(level);
   line += "\",\"event\":";
@@ -65,8 +71,10 @@ std::string json_line(LogLevel level, std::string_view event, std::initializer_l
 LogSink stderr_log(const std::string& format) {
   auto mutex = std::make_shared<std::mutex>();
   const bool json = format == "json";
-  return [mutex, json](LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-    const std::string line = (json ? json_line(level, event, fields) : text_line(event, fields)) + "\n";
+  return [mutex, json](LogLevel level, std::string_view event,
+                       std::initializer_list<LogField> fields) {
+    const std::string line =
+        (json ? json_line(level, event, fields) : text_line(event, fields)) + "\n";
     std::lock_guard lock(*mutex);
     std::fwrite(line.data(), 1, line.size(), stderr);
   };

@@ -39,7 +39,8 @@ std::optional<std::uint64_t> parse(const std::string& text, const std::array<Uni
 
 std::expected<Millis, std::string> parse_duration(const std::string& text) {
   const auto value = parse(text, duration_units);
-  if (!value) return std::unexpected("\"" + text + "\" is no duration; write 150ms, 30s, 5m, 24h or 30d");
+  if (!value)
+    return std::unexpected("\"" + text + "\" is no duration; write 150ms, 30s, 5m, 24h or 30d");
   return Millis(static_cast<std::int64_t>(*value));
 }
 

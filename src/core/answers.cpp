@@ -79,22 +79,24 @@ Answer replay_answer(Replay replay, const RecordId& id) {
 
 Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
   return problem(ProblemCode::in_progress,
-                 "The first request with this key has not ended yet. Ask again with the same key.", id,
-                 State::in_progress, outcome.lease_remaining);
+                 "The first request with this key has not ended yet. Ask again with the same key.",
+                 id, State::in_progress, outcome.lease_remaining);
 }
 
 Answer misuse_answer(const RecordId& id) {
-  return problem(ProblemCode::key_reused,
-                 "This key was first used for a request with other content. Nothing was run now; use "
-                 "a new key for a new operation.",
-                 id, std::nullopt);
+  return problem(
+      ProblemCode::key_reused,
+      "This key was first used for a request with other content. Nothing was run now; use "
+      "a new key for a new operation.",
+      id, std::nullopt);
 }
 
 Answer expired_answer(const RecordId& id) {
-  return problem(ProblemCode::key_expired,
-                 "The operation completed under this key; its answer is no longer kept. It will not "
-                 "be run again.",
-                 id, State::expired);
+  return problem(
+      ProblemCode::key_expired,
+      "The operation completed under this key; its answer is no longer kept. It will not "
+      "be run again.",
+      id, State::expired);
 }
 
 Answer pending_answer(const RecordId& id) {
@@ -104,11 +106,11 @@ Answer pending_answer(const RecordId& id) {
 }
 
 Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
-  return problem(ProblemCode::outcome_unknown,
-                 "An earlier attempt was sent and no answer proves how it ended. It will not be run "
-                 "again until evidence settles it.",
-                 id, State::unknown, reconcile_in,
-                 reconcile_in ? RetryAdvice::later : RetryAdvice::never);
+  return problem(
+      ProblemCode::outcome_unknown,
+      "An earlier attempt was sent and no answer proves how it ended. It will not be run "
+      "again until evidence settles it.",
+      id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
 }
 
 Answer store_unavailable_answer(Millis retry_after) {

@@ -37,11 +37,16 @@ StoredResponse to_store(const Answer& answer, bool with_body) {
 
 std::string_view describe(UpstreamLost::How how) {
   switch (how) {
-    case UpstreamLost::How::timeout: return "upstream_timeout";
-    case UpstreamLost::How::closed: return "upstream_closed";
-    case UpstreamLost::How::malformed: return "upstream_malformed";
-    case UpstreamLost::How::cut: return "response_cut";
-    case UpstreamLost::How::unframed: return "response_unframed";
+    case UpstreamLost::How::timeout:
+      return "upstream_timeout";
+    case UpstreamLost::How::closed:
+      return "upstream_closed";
+    case UpstreamLost::How::malformed:
+      return "upstream_malformed";
+    case UpstreamLost::How::cut:
+      return "response_cut";
+    case UpstreamLost::How::unframed:
+      return "response_unframed";
   }
   return "upstream_lost";
 }
@@ -90,14 +95,19 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
 
 ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
   switch (phase_) {
-    case Phase::reserving: return on_reserve(std::move(result), now);
-    case Phase::marking: return on_marked(std::move(result));
+    case Phase::reserving:
+      return on_reserve(std::move(result), now);
+    case Phase::marking:
+      return on_marked(std::move(result));
     case Phase::settling:
-    case Phase::owing: return on_settle(std::move(result));
-    case Phase::reading: return on_read(std::move(result));
+    case Phase::owing:
+      return on_settle(std::move(result));
+    case Phase::reading:
+      return on_read(std::move(result));
     case Phase::connecting:
     case Phase::sending:
-    case Phase::done: break;
+    case Phase::done:
+      break;
   }
   IDEM_ASSERT(!"a store reply that nobody asked for");
   return Done{};
@@ -106,7 +116,8 @@ ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
 ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
   if (result) return on_outcome(std::get<ReserveOutcome>(std::move(*result)), now);
   if (result.error().code != StoreError::Code::in_doubt) {
-    // Refused or unavailable now. An earlier round in doubt may still have left a reservation of ours.
+    // Refused or unavailable now. An earlier round in doubt may still have left a reservation of
+    // ours.
     return reserve_in_doubt_ ? on_deadline() : finish(store_unavailable_answer(store_retry_hint));
   }
   reserve_in_doubt_ = true;
@@ -133,11 +144,14 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime) {
           [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id)); },
           [&](Unknown& unknown) -> ExchangeAction {
             if (reserve_in_doubt_) {
-              // It may be our own lost reservation, swept meanwhile. Under our token nothing was ever
-              // sent, and only our token releases it; if it is somebody else's, this is stale.
+              // It may be our own lost reservation, swept meanwhile. Under our token nothing was
+              // ever sent, and only our token releases it; if it is somebody else's, this is stale.
               reserve_in_doubt_ = false;
-              return settle(Release{reserve_.id, {0, reserve_.token}, ReleaseBasis::proven,
-                                    "reserve_in_doubt", Millis{}},
+              return settle(Release{reserve_.id,
+                                    {0, reserve_.token},
+                                    ReleaseBasis::proven,
+                                    "reserve_in_doubt",
+                                    Millis{}},
                             unreachable_answer("The store's reply was lost; nothing was sent.",
                                                reserve_.id, store_retry_hint));
             }
@@ -182,8 +196,9 @@ ExchangeAction Exchange::on_ready(MonotonicTime now) {
 
 ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail) {
   Answer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
-  return settle(Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code), Millis{}},
-                std::move(answer));
+  return settle(
+      Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code), Millis{}},
+      std::move(answer));
 }
 
 ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
@@ -209,7 +224,8 @@ ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
                                                                     : ReleaseBasis::declared;
       return settle(Release{reserve_.id, attempt_, basis, code, Millis{}}, std::move(answer));
     }
-    case Disposition::unknown: break;
+    case Disposition::unknown:
+      break;
   }
   outcome_ = "unknown";
   return settle(MarkUnknown{reserve_.id, attempt_, code, {}, std::move(event.reference)},
@@ -280,7 +296,8 @@ ExchangeAction Exchange::settled_answer(const OwnerReply& reply) {
     return Ask{Find{reserve_.id}};
   }
   settling_.reset();
-  if (!outcome_.empty()) mark_outcome(answer_, outcome_, outcome_ == "stored" ? reply.expires_at : std::nullopt);
+  if (!outcome_.empty())
+    mark_outcome(answer_, outcome_, outcome_ == "stored" ? reply.expires_at : std::nullopt);
   if (stream_) {
     phase_ = Phase::done;
     return StreamThrough{std::move(answer_)};
@@ -307,20 +324,23 @@ ExchangeAction Exchange::answer_from(const Record& record) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});
       }
       const auto expires = record.expires_at.value_or(StoreTime{});
-      return finish(replay_answer({*record.response, record.completed_at.value_or(expires), expires},
-                                  reserve_.id));
+      return finish(replay_answer(
+          {*record.response, record.completed_at.value_or(expires), expires}, reserve_.id));
     }
     case State::in_progress:
       return finish(in_progress_answer({Millis{1000}}, reserve_.id));
-    case State::pending: return finish(pending_answer(reserve_.id));
+    case State::pending:
+      return finish(pending_answer(reserve_.id));
     case State::failed_retryable:
       return finish(to_answer({.code = ProblemCode::attempt_released,
                                .detail = "The attempt was released; ask again with the same key.",
                                .operation = reserve_.id,
                                .state = State::failed_retryable,
                                .retry_after = store_retry_hint}));
-    case State::unknown: return finish(unknown_answer({}, reserve_.id));
-    case State::expired: return finish(expired_answer(reserve_.id));
+    case State::unknown:
+      return finish(unknown_answer({}, reserve_.id));
+    case State::expired:
+      return finish(expired_answer(reserve_.id));
   }
   return finish(unknown_answer({}, reserve_.id));
 }
@@ -335,8 +355,8 @@ ExchangeAction Exchange::on_deadline() {
   if (phase_ == Phase::reserving) {
     if (!reserve_in_doubt_) return finish(store_unavailable_answer(store_retry_hint));
     // The reservation may exist. It was never dispatched, so it shall be released, by token.
-    settling_ = Release{reserve_.id, {0, reserve_.token}, ReleaseBasis::proven, "reserve_in_doubt",
-                        Millis{}};
+    settling_ = Release{
+        reserve_.id, {0, reserve_.token}, ReleaseBasis::proven, "reserve_in_doubt", Millis{}};
     phase_ = Phase::owing;
     return AnswerClient{store_unavailable_answer(store_retry_hint)};
   }
@@ -361,7 +381,8 @@ std::optional<Renew> Exchange::heartbeat(MonotonicTime now) {
   return Renew{reserve_.id, attempt_, reserve_.lease};
 }
 
-void Exchange::renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at) {
+void Exchange::renewed(const std::expected<OwnerReply, StoreError>& result,
+                       MonotonicTime asked_at) {
   if (result && result->verdict == Verdict::done) lease_end_ = asked_at + reserve_.lease;
 }
 

@@ -9,9 +9,10 @@
 #include <string>
 #include <variant>
 
-/// The protocol of one keyed request as a pure machine: exchange.on(event, now) → action. It performs
-/// no I/O, reads no clock and starts no timer; whoever drives it carries the one returned action out
-/// and reports what came of it. The same machine serves the gateway, tests and simulation.
+/// The protocol of one keyed request as a pure machine: exchange.on(event, now) → action. It
+/// performs no I/O, reads no clock and starts no timer; whoever drives it carries the one returned
+/// action out and reports what came of it. The same machine serves the gateway, tests and
+/// simulation.
 namespace idem {
 
 struct ExchangeSettings {
@@ -55,8 +56,9 @@ struct UpstreamLost {
 /// The client will not be kept waiting any longer; the attempt must still be settled.
 struct ClientDeadline {};
 
-using ExchangeEvent = std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached,
-                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, ClientDeadline>;
+using ExchangeEvent =
+    std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached, UpstreamAnswered,
+                 UpstreamOversize, UpstreamLost, ClientDeadline>;
 
 // ---- what the driver shall do ----
 
@@ -103,7 +105,16 @@ class Exchange {
   const RecordId& id() const noexcept { return reserve_.id; }
 
  private:
-  enum class Phase : std::uint8_t { reserving, marking, connecting, sending, settling, reading, owing, done };
+  enum class Phase : std::uint8_t {
+    reserving,
+    marking,
+    connecting,
+    sending,
+    settling,
+    reading,
+    owing,
+    done
+  };
 
   ExchangeAction on_store(StoreResult result, MonotonicTime now);
   ExchangeAction on_reserve(StoreResult result, MonotonicTime now);

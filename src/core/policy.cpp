@@ -39,19 +39,26 @@ Disposition disposition_ietf(const AnswerFacts& facts) noexcept {
   if (proves_not_executed(facts)) return Disposition::release_proven;
   if (facts.says) {
     switch (*facts.says) {
-      case UpstreamSays::store: return Disposition::store;
-      case UpstreamSays::not_executed: return Disposition::release_proven;
-      case UpstreamSays::unknown: return Disposition::unknown;
+      case UpstreamSays::store:
+        return Disposition::store;
+      case UpstreamSays::not_executed:
+        return Disposition::release_proven;
+      case UpstreamSays::unknown:
+        return Disposition::unknown;
     }
   }
   if (facts.status >= 500) return Disposition::unknown;
   switch (facts.status) {
     case 401:
     case 403:
-    case 429: return Disposition::release_declared;
-    case 408: return Disposition::unknown;
-    case 409: return facts.has_retry_after ? Disposition::unknown : Disposition::store;
-    default: return Disposition::store;
+    case 429:
+      return Disposition::release_declared;
+    case 408:
+      return Disposition::unknown;
+    case 409:
+      return facts.has_retry_after ? Disposition::unknown : Disposition::store;
+    default:
+      return Disposition::store;
   }
 }
 
@@ -61,11 +68,22 @@ bool is_reserved_field(std::string_view name) noexcept {
 }
 
 bool may_store(std::string_view name) noexcept {
-  static constexpr std::array<std::string_view, 16> never{
-      "Set-Cookie",   "Set-Cookie2",       "WWW-Authenticate", "Authentication-Info",
-      "Alt-Svc",      "Clear-Site-Data",   "Connection",       "Keep-Alive",
-      "TE",           "Trailer",           "Transfer-Encoding", "Upgrade",
-      "Content-Length", "Via",             "Proxy-Connection", "Authorization"};
+  static constexpr std::array<std::string_view, 16> never{"Set-Cookie",
+                                                          "Set-Cookie2",
+                                                          "WWW-Authenticate",
+                                                          "Authentication-Info",
+                                                          "Alt-Svc",
+                                                          "Clear-Site-Data",
+                                                          "Connection",
+                                                          "Keep-Alive",
+                                                          "TE",
+                                                          "Trailer",
+                                                          "Transfer-Encoding",
+                                                          "Upgrade",
+                                                          "Content-Length",
+                                                          "Via",
+                                                          "Proxy-Connection",
+                                                          "Authorization"};
   for (const auto banned : never) {
     if (equal_names(name, banned)) return false;
   }

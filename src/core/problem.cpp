@@ -16,12 +16,14 @@ constexpr std::array<ProblemKind, 25> kinds{{
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
     {key_reused, "key_reused", 422, "This key was used for another request", new_key_safe},
-    {ProblemCode::in_progress, "in_progress", 409, "The first request with this key is running", later},
+    {ProblemCode::in_progress, "in_progress", 409, "The first request with this key is running",
+     later},
     {outcome_unknown, "outcome_unknown", 409, "It is not known whether the operation ran", never},
     {upstream_unreachable, "upstream_unreachable", 503, "The operation was not started", same_key},
     {attempt_released, "attempt_released", 503, "The attempt ended without running", same_key},
     {key_expired, "key_expired", 410, "The answer under this key has expired", never},
-    {response_not_stored, "response_not_stored", 409, "It ran; its answer was too large to keep", never},
+    {response_not_stored, "response_not_stored", 409, "It ran; its answer was too large to keep",
+     never},
     {store_unavailable, "store_unavailable", 503, "The operation was not started", same_key},
     {body_too_large, "body_too_large", 413, "The request body is too large", never},
     {quota_exceeded, "quota_exceeded", 429, "Too many new keys", same_key},
@@ -30,8 +32,10 @@ constexpr std::array<ProblemKind, 25> kinds{{
     {uri_too_long, "uri_too_long", 414, "The request target is too long", never},
     {headers_too_large, "headers_too_large", 431, "The request head is too large", never},
     {expectation_failed, "expectation_failed", 417, "The Expect field cannot be met", never},
-    {not_implemented, "not_implemented", 501, "The request asks for something not served here", never},
-    {version_not_supported, "version_not_supported", 505, "Only HTTP/1.1 and HTTP/1.0 are served", never},
+    {not_implemented, "not_implemented", 501, "The request asks for something not served here",
+     never},
+    {version_not_supported, "version_not_supported", 505, "Only HTTP/1.1 and HTTP/1.0 are served",
+     never},
     {loop_detected, "loop_detected", 508, "The request came back to this gateway", never},
     {upstream_failed, "upstream_failed", 502, "The upstream gave no valid answer", none},
     {upstream_timeout, "upstream_timeout", 504, "The upstream did not answer in time", none},
@@ -41,22 +45,32 @@ constexpr std::array<ProblemKind, 25> kinds{{
 
 std::string_view name_of(RetryAdvice advice) {
   switch (advice) {
-    case none: return "";
-    case new_key_safe: return "new_key_safe";
-    case same_key: return "same_key";
-    case later: return "later";
-    case never: return "never";
+    case none:
+      return "";
+    case new_key_safe:
+      return "new_key_safe";
+    case same_key:
+      return "same_key";
+    case later:
+      return "later";
+    case never:
+      return "never";
   }
   return "";
 }
 
 std::string_view meaning_of(RetryAdvice advice) {
   switch (advice) {
-    case none: return "The answer carries no advice about retries.";
-    case new_key_safe: return "Nothing ran under this request: a corrected one with a new key is safe.";
-    case same_key: return "Nothing ran: send the same request again with the same key.";
-    case later: return "Ask again later with the same key; never with a new one.";
-    case never: return "The same request will be answered the same way again.";
+    case none:
+      return "The answer carries no advice about retries.";
+    case new_key_safe:
+      return "Nothing ran under this request: a corrected one with a new key is safe.";
+    case same_key:
+      return "Nothing ran: send the same request again with the same key.";
+    case later:
+      return "Ask again later with the same key; never with a new one.";
+    case never:
+      return "The same request will be answered the same way again.";
   }
   return "";
 }

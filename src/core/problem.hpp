@@ -50,7 +50,7 @@ enum class RetryAdvice : std::uint8_t { none, new_key_safe, same_key, later, nev
 
 struct Problem {
   ProblemCode code{};
-  std::string detail{};  ///< For people; never repeats a key, a body or a credential.
+  std::string detail{};         ///< For people; never repeats a key, a body or a credential.
   std::optional<int> status{};  ///< Instead of the code's usual one (outcome_unknown: 502, 504).
   std::optional<RetryAdvice> retry{};
   std::optional<RecordId> operation{};

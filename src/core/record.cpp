@@ -19,20 +19,28 @@ bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept {
 
 std::string_view name_of(State state) noexcept {
   switch (state) {
-    case State::pending: return "pending";
-    case State::in_progress: return "in_progress";
-    case State::completed: return "completed";
-    case State::failed_retryable: return "failed_retryable";
-    case State::unknown: return "unknown";
-    case State::expired: return "expired";
+    case State::pending:
+      return "pending";
+    case State::in_progress:
+      return "in_progress";
+    case State::completed:
+      return "completed";
+    case State::failed_retryable:
+      return "failed_retryable";
+    case State::unknown:
+      return "unknown";
+    case State::expired:
+      return "expired";
   }
   return "corrupt";
 }
 
 std::string_view name_of(ReleaseBasis basis) noexcept {
   switch (basis) {
-    case ReleaseBasis::proven: return "proven";
-    case ReleaseBasis::declared: return "declared";
+    case ReleaseBasis::proven:
+      return "proven";
+    case ReleaseBasis::declared:
+      return "declared";
   }
   return "corrupt";
 }

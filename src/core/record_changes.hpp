@@ -2,8 +2,8 @@
 
 #include "core/transitions.hpp"
 
-/// The elementary changes that the transitions are made of. Each leaves a record in which exactly the
-/// members that its new state knows are set; none of them checks whether it is allowed.
+/// The elementary changes that the transitions are made of. Each leaves a record in which exactly
+/// the members that its new state knows are set; none of them checks whether it is allowed.
 namespace idem::transitions {
 
 struct NewAttempt {

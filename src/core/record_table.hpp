@@ -12,8 +12,8 @@ struct Row {
   std::int64_t place = 0;
 };
 
-/// What the protocol's steps need of a place to keep records; store_steps.hpp does the rest. Used by
-/// one thread. A failure of the medium never returns: it ends the process (fail closed).
+/// What the protocol's steps need of a place to keep records; store_steps.hpp does the rest. Used
+/// by one thread. A failure of the medium never returns: it ends the process (fail closed).
 class RecordTable {
  public:
   /// Which of a record's parts are read. What is left out must not be written: Change says so.
@@ -44,8 +44,8 @@ class RecordTable {
   virtual void hide_from_lifecycle(const RecordId& id) = 0;
   virtual void hide_from_claims(const RecordId& id) = 0;
 
-  /// Appends to `found` what `verb` asks for, looking at `rows_max` rows at most. Answers where to go
-  /// on (as `verb.after`), or none at the end.
+  /// Appends to `found` what `verb` asks for, looking at `rows_max` rows at most. Answers where to
+  /// go on (as `verb.after`), or none at the end.
   virtual std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                        std::vector<Record>& found) = 0;
 

@@ -18,9 +18,7 @@ StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<Cloc
 
 HostClock this_host() {
   HostClock host;
-  host.wall = [] {
-    return std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
-  };
+  host.wall = [] { return std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now()); };
   host.uptime = [] { return MonotonicClock::now().time_since_epoch(); };
   std::ifstream("/proc/sys/kernel/random/boot_id") >> host.boot_id;
   return host;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-/// The embedded store's clock (protocol.md §15): neither a step backwards nor a jump forwards of this
-/// machine's wall clock can turn into a mass expiry.
+/// The embedded store's clock (protocol.md §15): neither a step backwards nor a jump forwards of
+/// this machine's wall clock can turn into a mass expiry.
 namespace idem {
 
 /// What the clock is made of. Tests put their own in.
@@ -27,8 +27,8 @@ struct ClockMark {
   std::string boot_id;
 };
 
-/// Runs by the uptime alone, from a base chosen once: within the boot of `last`, where that mark would
-/// be by now; otherwise the wall clock, but never earlier than the mark.
+/// Runs by the uptime alone, from a base chosen once: within the boot of `last`, where that mark
+/// would be by now; otherwise the wall clock, but never earlier than the mark.
 class StoreClock {
  public:
   StoreClock(HostClock host, const std::optional<ClockMark>& last);

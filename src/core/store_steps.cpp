@@ -30,21 +30,25 @@ Subject subject_of(std::optional<Row> row) {
 
 void write_back(RecordTable& table, Subject& subject, const Change& change) {
   switch (change.write) {
-    case Write::none: return;
+    case Write::none:
+      return;
     case Write::insert:
       if (subject.row) table.erase(*subject.row);  // What lay there counted as no record.
       return table.insert(*subject.record);
     case Write::update:
       subject.row->record = std::move(*subject.record);
       return table.update(*subject.row, change);
-    case Write::erase: return table.erase(*subject.row);
+    case Write::erase:
+      return table.erase(*subject.row);
   }
 }
 
-/// The first live record under `id` or one of `also`; none of them: what lies under `id`, if anything.
+/// The first live record under `id` or one of `also`; none of them: what lies under `id`, if
+/// anything.
 Found find_any(const StepContext& context, const RecordId& id, const std::vector<RecordId>& also) {
   Found own = context.table.load(id, Parts::answer, context.now);
-  if (also.empty() || !own || (*own && transitions::is_live((*own)->record, context.now))) return own;
+  if (also.empty() || !own || (*own && transitions::is_live((*own)->record, context.now)))
+    return own;
   for (const RecordId& other : also) {
     Found found = context.table.load(other, Parts::answer, context.now);
     if (!found || (*found && transitions::is_live((*found)->record, context.now))) return found;
@@ -125,9 +129,9 @@ class StepMaker {
 
  private:
   StoreResult wrong_generation() const {
-    return std::unexpected(StoreError{StoreError::Code::refused,
-                                      "the store's identity is of generation " +
-                                          std::to_string(context_.generation)});
+    return std::unexpected(
+        StoreError{StoreError::Code::refused,
+                   "the store's identity is of generation " + std::to_string(context_.generation)});
   }
 
   template <class Verb, class Transition>
@@ -151,7 +155,8 @@ class StepMaker {
     return step.outcome;
   }
 
-  StoreResult lifecycle(const std::vector<RecordId>& due, Change (*transition)(Record&, StoreTime)) {
+  StoreResult lifecycle(const std::vector<RecordId>& due,
+                        Change (*transition)(Record&, StoreTime)) {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);

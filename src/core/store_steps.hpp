@@ -11,8 +11,8 @@ struct StepContext {
   std::uint64_t generation = 0;  ///< The store's.
 };
 
-/// Does one call against the table, whole or not at all: looks up, makes the transition, writes back.
-/// What it answers may be told once the table's writes and the fence counter are durable.
+/// Does one call against the table, whole or not at all: looks up, makes the transition, writes
+/// back. What it answers may be told once the table's writes and the fence counter are durable.
 StoreResult do_step(StoreCall& call, const StepContext& context);
 
 }  // namespace idem

@@ -13,8 +13,8 @@ namespace idem {
 
 inline constexpr std::uint8_t stored_fields_version = 1;
 
-/// version (1 byte), then for each field: name length, name, value length, value. Lengths are 32 bits,
-/// little-endian; the end of the bytes is the end of the list.
+/// version (1 byte), then for each field: name length, name, value length, value. Lengths are 32
+/// bits, little-endian; the end of the bytes is the end of the list.
 std::string encode_fields(const std::vector<Field>& fields);
 
 /// Total: any bytes give fields or the reason why not; never reads past the end.

@@ -8,10 +8,13 @@
 ///
 /// Conventions that §3 leaves open:
 ///  - `locked_until` of a pending record is the moment before which nobody may claim it;
-///  - created_at is the record's first moment and survives a retry; changed_at moves with the state;
-///  - an attempt's fence and token stay in the record after it ended, until the next attempt, so that
+///  - created_at is the record's first moment and survives a retry; changed_at moves with the
+///  state;
+///  - an attempt's fence and token stay in the record after it ended, until the next attempt, so
+///  that
 ///    its own late answer can be told from anybody else's;
-///  - `expires_at` of an asynchronous record is set by its acceptance and kept through its attempts,
+///  - `expires_at` of an asynchronous record is set by its acceptance and kept through its
+///  attempts,
 ///    during which it means nothing.
 namespace idem::transitions {
 

@@ -8,14 +8,16 @@ using Verdict = Resolve::Verdict;
 Verdict verdict_on(const Record& record, const Resolve& verb) noexcept {
   const bool positive = verb.as == Resolve::As::completed;
   switch (record.state) {
-    case State::unknown: break;
+    case State::unknown:
+      break;
     case State::pending:
     case State::failed_retryable:
       if (!positive) return Verdict::wrong_state;
       break;
     case State::in_progress:
     case State::completed:
-    case State::expired: return Verdict::wrong_state;
+    case State::expired:
+      return Verdict::wrong_state;
   }
   // A pending record that nobody ever ran has no attempt that evidence could speak of.
   if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
@@ -68,8 +70,8 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb, St
   if (!record || !is_live(*record, now)) return step;
   step.entry.fence = record->attempt.fence;
   step.entry.before = state_at(*record, now);
-  const bool is_stored_error = step.entry.before == State::completed && record->response &&
-                               record->response->status >= 500;
+  const bool is_stored_error =
+      step.entry.before == State::completed && record->response && record->response->status >= 500;
   step.outcome.verdict = is_stored_error ? Verdict::done : Verdict::wrong_state;
   if (is_stored_error) {
     step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);

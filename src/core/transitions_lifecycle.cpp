@@ -19,7 +19,8 @@ Change sweep(Record& record, StoreTime now) {
     case State::completed:
     case State::failed_retryable:
     case State::unknown:
-    case State::expired: return {};
+    case State::expired:
+      return {};
   }
   return {};
 }
@@ -34,10 +35,12 @@ Change reap(Record& record, StoreTime now) {
       return {Write::update, true, false};
     }
     case State::failed_retryable:
-    case State::expired: return {is_live(record, now) ? Write::none : Write::erase, true, false};
+    case State::expired:
+      return {is_live(record, now) ? Write::none : Write::erase, true, false};
     case State::pending:
     case State::in_progress:
-    case State::unknown: return {};
+    case State::unknown:
+      return {};
   }
   return {};
 }

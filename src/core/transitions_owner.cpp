@@ -75,14 +75,16 @@ Step<OwnerReply> release(std::optional<Record>& record, Release& verb, StoreTime
   switch (record->state) {
     case State::in_progress:
     case State::unknown: {
-      const Change change = release_attempt(*record, verb.basis, std::move(verb.error_code),
-                                            verb.retry_in, now);
+      const Change change =
+          release_attempt(*record, verb.basis, std::move(verb.error_code), verb.retry_in, now);
       return answer(Verdict::done, record, now, change);
     }
     case State::failed_retryable:
-    case State::pending: return answer(Verdict::done, record, now);
+    case State::pending:
+      return answer(Verdict::done, record, now);
     case State::completed:
-    case State::expired: return answer(Verdict::settled, record, now);
+    case State::expired:
+      return answer(Verdict::settled, record, now);
   }
   return answer(Verdict::stale, record, now);
 }
@@ -98,11 +100,13 @@ Step<OwnerReply> mark_unknown(std::optional<Record>& record, MarkUnknown& verb, 
       }
       return answer(Verdict::done, record, now, update);
     }
-    case State::unknown: return answer(Verdict::done, record, now);
+    case State::unknown:
+      return answer(Verdict::done, record, now);
     case State::failed_retryable:
     case State::pending:
     case State::completed:
-    case State::expired: return answer(Verdict::settled, record, now);
+    case State::expired:
+      return answer(Verdict::settled, record, now);
   }
   return answer(Verdict::stale, record, now);
 }

@@ -13,10 +13,13 @@ bool is_live(const Record& record, StoreTime now) noexcept {
   switch (record.state) {
     case State::pending:
     case State::in_progress:
-    case State::unknown: return true;
-    case State::failed_retryable: return !reached(record.expires_at, now);
+    case State::unknown:
+      return true;
+    case State::failed_retryable:
+      return !reached(record.expires_at, now);
     case State::completed:
-    case State::expired: return !reached(record.tombstone_until, now);
+    case State::expired:
+      return !reached(record.tombstone_until, now);
   }
   return true;
 }
@@ -37,14 +40,18 @@ std::optional<Record> view(std::optional<Record> record, StoreTime now) {
 
 std::optional<StoreTime> due_at(const Record& record) noexcept {
   switch (record.state) {
-    case State::pending: return record.expires_at;
+    case State::pending:
+      return record.expires_at;
     case State::in_progress:
       if (record.dispatched && record.lease_policy != LeasePolicy::unknown) return std::nullopt;
       return record.locked_until;
     case State::completed:
-    case State::failed_retryable: return record.expires_at;
-    case State::expired: return record.tombstone_until;
-    case State::unknown: return std::nullopt;
+    case State::failed_retryable:
+      return record.expires_at;
+    case State::expired:
+      return record.tombstone_until;
+    case State::unknown:
+      return std::nullopt;
   }
   return std::nullopt;
 }

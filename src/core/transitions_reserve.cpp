@@ -28,9 +28,7 @@ void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounte
   begin_attempt(record, attempt_of(verb), now, fences);
 }
 
-Execute execute(const Record& record) {
-  return {record.id, record.attempt, record.recovery_point};
-}
+Execute execute(const Record& record) { return {record.id, record.attempt, record.recovery_point}; }
 
 Unknown unknown(const Record& record, StoreTime now) {
   Unknown answer{record.changed_at, std::nullopt};
@@ -49,12 +47,17 @@ Replay replay(Record& record, const Change& change) {
 /// The answer of a record that has ended, or that nobody may run now.
 ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
   switch (state_at(record, now)) {
-    case State::pending: return Pending{};
-    case State::unknown: return unknown(record, now);
-    case State::completed: return replay(record, change);
-    case State::expired: return Expired{record.completed_at.value_or(record.changed_at)};
+    case State::pending:
+      return Pending{};
+    case State::unknown:
+      return unknown(record, now);
+    case State::completed:
+      return replay(record, change);
+    case State::expired:
+      return Expired{record.completed_at.value_or(record.changed_at)};
     case State::in_progress:
-    case State::failed_retryable: break;
+    case State::failed_retryable:
+      break;
   }
   IDEM_ASSERT(!"in_progress and failed_retryable are answered by the caller");
   return Pending{};

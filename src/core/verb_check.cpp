@@ -60,6 +60,8 @@ struct Check {
 
 }  // namespace
 
-std::optional<std::string> what_is_wrong(const StoreCall& call) { return std::visit(Check(), call); }
+std::optional<std::string> what_is_wrong(const StoreCall& call) {
+  return std::visit(Check(), call);
+}
 
 }  // namespace idem

@@ -32,10 +32,14 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
     co_return event;
   }
   switch (answered.error()) {
-    case UpstreamCall::Failure::timeout: co_return UpstreamLost{UpstreamLost::How::timeout, {}};
-    case UpstreamCall::Failure::closed: co_return UpstreamLost{UpstreamLost::How::closed, {}};
-    case UpstreamCall::Failure::malformed: co_return UpstreamLost{UpstreamLost::How::malformed, {}};
-    case UpstreamCall::Failure::nothing_sent: break;
+    case UpstreamCall::Failure::timeout:
+      co_return UpstreamLost{UpstreamLost::How::timeout, {}};
+    case UpstreamCall::Failure::closed:
+      co_return UpstreamLost{UpstreamLost::How::closed, {}};
+    case UpstreamCall::Failure::malformed:
+      co_return UpstreamLost{UpstreamLost::How::malformed, {}};
+    case UpstreamCall::Failure::nothing_sent:
+      break;
   }
   if (!pooled_) co_return UpstreamNotReached{"The upstream closed before it took a byte."};
   pooled_ = false;
@@ -61,7 +65,8 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
     }
     crash_point(CrashPoint::response_mid_body);
     body_.append(*piece);
-    if (body_.size() > settings_.response_body_bytes_max) co_return UpstreamOversize{std::move(answered)};
+    if (body_.size() > settings_.response_body_bytes_max)
+      co_return UpstreamOversize{std::move(answered)};
     if (call_->body().finished()) break;
   }
   answered.answer.body = std::move(body_);

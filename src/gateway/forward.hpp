@@ -8,9 +8,9 @@
 /// Message heads on their way through: what is passed on, what stops here, what is added.
 namespace idem::gateway {
 
-/// The request head for the upstream, up to where framing and our own fields follow; without the final
-/// empty line. Path and query bytes are the client's (P3). The client's Host is kept.
-/// Via is added to, with `via_name`.
+/// The request head for the upstream, up to where framing and our own fields follow; without the
+/// final empty line. Path and query bytes are the client's (P3). The client's Host is kept. Via is
+/// added to, with `via_name`.
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
                            std::string_view via_name);
 

@@ -39,8 +39,9 @@ Answer our_page(const http::RequestHead& head) {
   const bool readable = head.method == "GET" || head.method == "HEAD";
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
   if (!readable || kind == nullptr) {
-    return to_answer({.code = ProblemCode::not_found,
-                      .detail = "Paths under /.idem are the gateway's own; this one is not served."});
+    return to_answer(
+        {.code = ProblemCode::not_found,
+         .detail = "Paths under /.idem are the gateway's own; this one is not served."});
   }
   Answer page{200, {}, {}};
   page.headers.push_back({"Content-Type", "text/plain; charset=utf-8"});
@@ -82,7 +83,8 @@ class GatewayService final : public http::Service {
       co_return;
     }
     if (strips_what_we_rely_on(head)) {
-      co_await client.refuse({400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
+      co_await client.refuse(
+          {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
       co_return;
     }
     auto scope = scope_of(head, shared_.settings.scope, shared_.store.identity().secret);

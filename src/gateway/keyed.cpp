@@ -35,7 +35,8 @@ class Heartbeat final : http::Timed {
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
-Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange) {
+Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
+                       std::shared_ptr<Exchange> exchange) {
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {

@@ -54,15 +54,18 @@ class Relay {
       case Framing::content_length:
         append_content_length(out_, client_.head().content_length);
         break;
-      case Framing::chunked: out_ += "Transfer-Encoding: chunked\r\n"; break;
+      case Framing::chunked:
+        out_ += "Transfer-Encoding: chunked\r\n";
+        break;
       case Framing::none:
-      case Framing::until_close: break;
+      case Framing::until_close:
+        break;
     }
     out_ += "\r\n";
   }
 
-  // A pooled connection may have been closed by the upstream at the moment of our send. Only a method
-  // that RFC 9110 §9.2.1 calls safe, without a body, is then asked once more (§9.2.2).
+  // A pooled connection may have been closed by the upstream at the moment of our send. Only a
+  // method that RFC 9110 §9.2.1 calls safe, without a body, is then asked once more (§9.2.2).
   bool may_ask_again(UpstreamCall::Failure failure) const {
     const auto& head = client_.head();
     const bool safe = head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS";
@@ -70,7 +73,8 @@ class Relay {
            failure == UpstreamCall::Failure::closed;
   }
 
-  // True: another connection may be tried, because nothing was sent or nothing can have been changed.
+  // True: another connection may be tried, because nothing was sent or nothing can have been
+  // changed.
   Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
@@ -93,7 +97,7 @@ class Relay {
   }
 
   Task<std::expected<void, UpstreamCall::Failure>> send_piece(UpstreamCall& call,
-                                                               std::string_view piece) {
+                                                              std::string_view piece) {
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
     if (client_.head().framing != Framing::chunked) {
       const auto sent = co_await call.send(piece);
@@ -117,7 +121,8 @@ class Relay {
     }
     Answer head = std::move(end_to_end(call.head()).answer);
     keep_described_length(head, call.head());
-    const http::ServerStream::StreamFraming framing{call.head().framing, call.head().content_length};
+    const http::ServerStream::StreamFraming framing{call.head().framing,
+                                                    call.head().content_length};
     bool sent = co_await client_.begin_stream(head, framing);
     while (sent) {
       call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);

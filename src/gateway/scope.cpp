@@ -40,7 +40,8 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
 std::optional<std::string> scope_of(const http::RequestHead& head, const ScopeSource& source,
                                     const Secret& secret) {
   switch (source.kind) {
-    case ScopeSource::Kind::fixed: return source.name;
+    case ScopeSource::Kind::fixed:
+      return source.name;
     case ScopeSource::Kind::header: {
       const auto value = only_line(head, source.name);
       if (!value) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace idem::gateway {
 
-/// Who the request belongs to. None: the source field is absent, empty, too long or has more than one
-/// line (§9); then nothing may be stored or run.
+/// Who the request belongs to. None: the source field is absent, empty, too long or has more than
+/// one line (§9); then nothing may be stored or run.
 std::optional<std::string> scope_of(const http::RequestHead& head, const ScopeSource& source,
                                     const Secret& secret);
 

@@ -39,8 +39,8 @@ struct GatewaySettings {
   std::string via_name;
 };
 
-/// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a lease
-/// too short for that.
+/// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a
+/// lease too short for that.
 Millis lease_margin(Millis lease) noexcept;
 
 /// "header:NAME", "authorization" or "static:NAME"; otherwise a sentence that says what to write.

@@ -100,9 +100,9 @@ bool same_name(std::string_view a, std::string_view b) noexcept;
 template <class Visit>
 void each_list_member(std::string_view list, Visit visit);
 
-/// True for fields that stop at this hop (RFC 9110 §7.6.1): Connection, Keep-Alive, Proxy-Connection,
-/// TE, Trailer, Transfer-Encoding, Upgrade, Content-Length (we frame anew), and every field that a
-/// Connection field of `fields` names.
+/// True for fields that stop at this hop (RFC 9110 §7.6.1): Connection, Keep-Alive,
+/// Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade, Content-Length (we frame anew), and
+/// every field that a Connection field of `fields` names.
 class HopByHop {
  public:
   explicit HopByHop(const std::vector<FieldView>& fields);
@@ -123,8 +123,10 @@ void each_list_member(std::string_view list, Visit visit) {
     const auto comma = list.find(',');
     std::string_view member = list.substr(0, comma);
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
-    while (!member.empty() && (member.front() == ' ' || member.front() == '\t')) member.remove_prefix(1);
-    while (!member.empty() && (member.back() == ' ' || member.back() == '\t')) member.remove_suffix(1);
+    while (!member.empty() && (member.front() == ' ' || member.front() == '\t'))
+      member.remove_prefix(1);
+    while (!member.empty() && (member.back() == ' ' || member.back() == '\t'))
+      member.remove_suffix(1);
     if (!member.empty()) visit(member);
   }
 }

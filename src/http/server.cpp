@@ -48,7 +48,8 @@ class AsioServer final : public Server {
     if (error) return std::unexpected(address + ": " + error.message());
     const auto endpoint = found.begin()->endpoint();
     acceptor_.open(endpoint.protocol(), error);
-    // SO_REUSEADDR outlives TIME_WAIT only; a port with a listener stays refused. Never SO_REUSEPORT.
+    // SO_REUSEADDR outlives TIME_WAIT only; a port with a listener stays refused. Never
+    // SO_REUSEPORT.
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
@@ -97,8 +98,9 @@ class AsioServer final : public Server {
           if (!acceptor_.is_open()) return;
           if (!error && open_.load() < limits::connections_max) {
             open_.fetch_add(1);
-            loops_[index].loop->post(
-                [this, index, moved = std::move(socket)]() mutable { adopt(index, std::move(moved)); });
+            loops_[index].loop->post([this, index, moved = std::move(socket)]() mutable {
+              adopt(index, std::move(moved));
+            });
           }
           if (error && error != asio::error::connection_aborted) return pause_accepting();
           accept_next();
@@ -106,9 +108,7 @@ class AsioServer final : public Server {
   }
 
   // Out of descriptors, most likely: accepting again at once would spin.
-  void pause_accepting() {
-    loops_.front().loop->spawn(accept_after_pause());
-  }
+  void pause_accepting() { loops_.front().loop->spawn(accept_after_pause()); }
   Task<void> accept_after_pause() {
     co_await loops_.front().loop->sleep(Millis(100));
     if (acceptor_.is_open()) accept_next();

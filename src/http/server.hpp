@@ -26,10 +26,12 @@ struct ServingLoop {
 /// Accepts connections on one address and spreads them over loops; a connection never moves.
 class Server {
  public:
-  /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 takes a free
-  /// one. Refused with a sentence when the address is malformed or another process listens on it.
-  static std::expected<std::unique_ptr<Server>, std::string> listen(
-      const std::string& address, std::vector<ServingLoop> loops, ServerStream::Options options);
+  /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 takes a
+  /// free one. Refused with a sentence when the address is malformed or another process listens on
+  /// it.
+  static std::expected<std::unique_ptr<Server>, std::string> listen(const std::string& address,
+                                                                    std::vector<ServingLoop> loops,
+                                                                    ServerStream::Options options);
   virtual ~Server() = default;
 
   /// "HOST:PORT" as bound.

@@ -98,8 +98,8 @@ Task<bool> ServerStream::next_request() {
 }
 
 Task<bool> ServerStream::continue_first() {
-  // A gateway in front of a keyed operation is the origin to its client (RFC 9110 §10.1.1): it answers
-  // the expectation at once instead of passing it on.
+  // A gateway in front of a keyed operation is the origin to its client (RFC 9110 §10.1.1): it
+  // answers the expectation at once instead of passing it on.
   if (!head_.expect_continue || continue_sent_ || body_.is_buffered(wire_)) co_return true;
   continue_sent_ = true;
   const bool sent = co_await wire_.write(continue_head);
@@ -115,9 +115,12 @@ void ServerStream::body_deadline(std::size_t received) noexcept {
 
 Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexcept {
   switch (failure.trouble) {
-    case BodyReader::Trouble::malformed: return failure.refusal;
-    case BodyReader::Trouble::timeout: return {408, "the request body did not arrive in time"};
-    case BodyReader::Trouble::closed: return {0, "the client closed before its request was complete"};
+    case BodyReader::Trouble::malformed:
+      return failure.refusal;
+    case BodyReader::Trouble::timeout:
+      return {408, "the request body did not arrive in time"};
+    case BodyReader::Trouble::closed:
+      return {0, "the client closed before its request was complete"};
   }
   return {400, "bad body"};
 }
@@ -187,7 +190,8 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
 Task<bool> ServerStream::answer(const Answer& answer) {
   if (draining_) keep_alive_ = false;
   if (!body_.finished()) {
-    const bool small = body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
+    const bool small =
+        body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
     // The client that waits for 100 Continue may never send its body: do not wait for it.
     if (!small || (head_.expect_continue && !continue_sent_)) keep_alive_ = false;
   }
@@ -199,8 +203,8 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   }
   append_head(answer, framing);
   answered_ = true;
-  const std::string_view body = body_allowed(answer.status) ? std::string_view(answer.body)
-                                                            : std::string_view{};
+  const std::string_view body =
+      body_allowed(answer.status) ? std::string_view(answer.body) : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
   wire_.deadline(MonotonicClock::now() + write_time_max);
   if (crash_point_armed(CrashPoint::answer_mid)) {
@@ -245,7 +249,8 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing)
         field = "Transfer-Encoding: chunked\r\n";
       }
       break;
-    case Framing::none: break;
+    case Framing::none:
+      break;
   }
   append_head(head, field);
   answered_ = true;

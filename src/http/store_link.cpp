@@ -21,9 +21,8 @@ struct Initiation {
 }  // namespace
 
 Task<StoreResult> ask_store(Loop& loop, Store& store, StoreCall& call) {
-  return asio::async_initiate<const asio::use_awaitable_t<Executor>,
-                                    void(StoreResult)>(Initiation{&loop, &store}, resume,
-                                                       std::move(call));
+  return asio::async_initiate<const asio::use_awaitable_t<Executor>, void(StoreResult)>(
+      Initiation{&loop, &store}, resume, std::move(call));
 }
 
 }  // namespace idem::http

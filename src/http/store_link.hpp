@@ -6,8 +6,8 @@
 
 namespace idem::http {
 
-/// Asks the store and resumes the calling coroutine on its own loop with the reply. The replies of one
-/// commit reach a loop by one wake-up. `call` is moved from.
+/// Asks the store and resumes the calling coroutine on its own loop with the reply. The replies of
+/// one commit reach a loop by one wake-up. `call` is moved from.
 Task<StoreResult> ask_store(Loop& loop, Store& store, StoreCall& call);
 
 }  // namespace idem::http

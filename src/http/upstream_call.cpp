@@ -18,8 +18,9 @@ bool UpstreamCall::something_to_read() noexcept {
   return wire_->trouble() != Wire::Trouble::none || !wire_->quiet_and_open();
 }
 
-Task<Result> UpstreamCall::run(std::string_view method, std::string_view head, std::string_view body,
-                               MonotonicTime deadline, const InterimSink& on_interim) {
+Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
+                               std::string_view body, MonotonicTime deadline,
+                               const InterimSink& on_interim) {
   wire_->deadline(deadline);
   crash_point(CrashPoint::dispatch_before_first_byte);
   if (crash_point_armed(CrashPoint::dispatch_mid_request)) {

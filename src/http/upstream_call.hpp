@@ -30,15 +30,19 @@ class UpstreamCall {
                                          const InterimSink& on_interim);
   /// In parts, for a relayed body: the head first, then pieces, then the answer's head.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
-  Task<std::expected<void, Failure>> read_head(std::string_view method, const InterimSink& on_interim);
+  Task<std::expected<void, Failure>> read_head(std::string_view method,
+                                               const InterimSink& on_interim);
 
   const ResponseHead& head() const noexcept { return head_; }
   /// The answer's head was begun before the whole request had been handed to the kernel.
-  bool answered_while_sending() const noexcept { return !unsent_first_.empty() || !unsent_second_.empty(); }
+  bool answered_while_sending() const noexcept {
+    return !unsent_first_.empty() || !unsent_second_.empty();
+  }
   BodyReader& body() noexcept { return body_; }
   Wire& wire() noexcept { return *wire_; }
 
-  /// The connection, if it can carry another request (RFC 9112 §9.3, P23); otherwise nothing, closed.
+  /// The connection, if it can carry another request (RFC 9112 §9.3, P23); otherwise nothing,
+  /// closed.
   std::unique_ptr<Wire> take_reusable();
 
  private:

@@ -43,7 +43,8 @@ std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string
     return std::unexpected("\"" + url + "\": only http://HOST[:PORT], without a path or user name");
   }
   const auto colon = authority.rfind(':');
-  const bool has_port = colon != std::string::npos && authority.find(']', colon) == std::string::npos;
+  const bool has_port =
+      colon != std::string::npos && authority.find(']', colon) == std::string::npos;
   auto endpoint = parse_host_port(has_port ? authority : authority + ":80");
   if (!endpoint) return std::unexpected(endpoint.error());
   return UpstreamAddress{std::move(*endpoint), std::move(authority)};
@@ -87,7 +88,8 @@ Task<std::expected<std::unique_ptr<Wire>, std::string>> UpstreamPool::connect() 
     if (!error || deadline.passed()) break;
   }
   if (deadline.passed()) co_return Result(std::unexpected("connecting to the upstream timed out"));
-  if (error) co_return Result(std::unexpected("connecting to the upstream failed: " + error.message()));
+  if (error)
+    co_return Result(std::unexpected("connecting to the upstream failed: " + error.message()));
   co_return Result(std::make_unique<Wire>(loop_, std::move(socket)));
 }
 

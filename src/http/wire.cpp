@@ -4,11 +4,11 @@
 
 #include <boost/asio/redirect_error.hpp>
 
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 namespace idem::http {
 
@@ -22,7 +22,8 @@ Wire::Wire(Loop& loop, Socket socket)
 }
 
 void Wire::unpin() noexcept {
-  if (begin_ != end_ && begin_ != 0) std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+  if (begin_ != end_ && begin_ != 0)
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
   pin_ = 0;

@@ -8,8 +8,8 @@
 
 namespace idem::http {
 
-/// A TCP connection with one read buffer and one deadline. The buffer never moves while a message is
-/// pinned, so views into a parsed head stay valid until unpin(). Loop's thread only.
+/// A TCP connection with one read buffer and one deadline. The buffer never moves while a message
+/// is pinned, so views into a parsed head stay valid until unpin(). Loop's thread only.
 class Wire final : public Timed {
  public:
   enum class Trouble : std::uint8_t { none, eof, timeout, reset };
@@ -24,16 +24,18 @@ class Wire final : public Timed {
   /// Forgets the pinned bytes and moves unread() to the front.
   void unpin() noexcept;
 
-  /// Waits for bytes and appends them to unread(). 0: see trouble(). Consumed bytes behind the pin may
-  /// be overwritten.
+  /// Waits for bytes and appends them to unread(). 0: see trouble(). Consumed bytes behind the pin
+  /// may be overwritten.
   Task<std::size_t> read_some();
 
-  /// Hands as many bytes to the kernel as it takes now; never waits. 0 with trouble() none: try later.
+  /// Hands as many bytes to the kernel as it takes now; never waits. 0 with trouble() none: try
+  /// later.
   std::size_t write_now(std::string_view first, std::string_view second = {}) noexcept;
   /// Writes all. False: see trouble().
   Task<bool> write(std::string_view first, std::string_view second = {});
   Task<bool> wait_writable();
-  /// Waits until there is room to write or something to read, so that an early answer is not missed.
+  /// Waits until there is room to write or something to read, so that an early answer is not
+  /// missed.
   Task<bool> wait_any();
 
   /// Pending reads and writes end with Trouble::timeout at that moment; none by default.

@@ -15,18 +15,18 @@ struct QueuedCall {
   StoreCompletion done;
 };
 
-/// What waits in front of a store's thread: many threads ask, one takes. While that one is busy with a
-/// batch, the next batch gathers here; so groups form without a timer.
+/// What waits in front of a store's thread: many threads ask, one takes. While that one is busy
+/// with a batch, the next batch gathers here; so groups form without a timer.
 class CallQueue {
  public:
   struct Batch {
-    std::span<QueuedCall> calls;  ///< Valid until the next take().
+    std::span<QueuedCall> calls;               ///< Valid until the next take().
     std::vector<StoreCompletion> turned_away;  ///< To be answered `unavailable`.
     bool last = false;                         ///< Closed, and nothing is left.
   };
 
-  /// New work above limits::store_queue_max is turned away; the owners' verbs never are, because each
-  /// belongs to an attempt that was let in before.
+  /// New work above limits::store_queue_max is turned away; the owners' verbs never are, because
+  /// each belongs to an attempt that was let in before.
   void push(StoreCall call, StoreCompletion done);
 
   /// Waits until there is something, unless `wait` is false. Calls come in the order of push().

@@ -19,7 +19,8 @@ class Delays {
  public:
   using Action = std::move_only_function<void()>;
 
-  Delays(std::uint64_t seed, unsigned calls_max) : random_(seed), calls_max_(std::max(1u, calls_max)) {}
+  Delays(std::uint64_t seed, unsigned calls_max)
+      : random_(seed), calls_max_(std::max(1u, calls_max)) {}
 
   std::uint64_t pick(std::uint64_t below) {
     const std::lock_guard lock(mutex_);
@@ -60,7 +61,8 @@ class Delays {
   };
 
   std::vector<Action> take(std::uint64_t now) {
-    const auto ready = std::ranges::partition(waiting_, [now](const auto& w) { return w.due > now; });
+    const auto ready =
+        std::ranges::partition(waiting_, [now](const auto& w) { return w.due > now; });
     std::ranges::sort(ready, {}, &Waiting::order);
     std::vector<Action> actions;
     for (auto& waiting : ready) actions.push_back(std::move(waiting.action));
@@ -129,7 +131,8 @@ class Faulty final : public FaultyStore {
 
   void apply(Fault fault, StoreCall what, StoreCompletion done) {
     switch (fault) {
-      case Fault::none: return inner_->call(std::move(what), std::move(done));
+      case Fault::none:
+        return inner_->call(std::move(what), std::move(done));
       case Fault::refuse:
         return answer(std::move(done), StoreError::Code::unavailable, "refused by plan");
       case Fault::lose_call:
@@ -142,7 +145,8 @@ class Faulty final : public FaultyStore {
         return delays_.add([this, what = std::move(what), done = std::move(done)]() mutable {
           inner_->call(std::move(what), std::move(done));
         });
-      case Fault::delay_reply: return delay_reply(std::move(what), std::move(done));
+      case Fault::delay_reply:
+        return delay_reply(std::move(what), std::move(done));
     }
   }
 
@@ -157,7 +161,8 @@ class Faulty final : public FaultyStore {
   }
 
   void answer(StoreCompletion done, StoreError::Code code, const char* detail) {
-    on_inner_thread([done = std::move(done), code, detail]() mutable { done(error(code, detail)); });
+    on_inner_thread(
+        [done = std::move(done), code, detail]() mutable { done(error(code, detail)); });
   }
 
   /// By way of a read that nobody needs: completions belong on a thread of the store's.

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-/// A store between whose caller and itself things go wrong, as they do with one at the other end of a
-/// wire. For tests; nothing here sleeps.
+/// A store between whose caller and itself things go wrong, as they do with one at the other end of
+/// a wire. For tests; nothing here sleeps.
 namespace idem {
 
 enum class Fault : std::uint8_t {

@@ -87,8 +87,8 @@ class MemoryTable final : public RecordTable {
   static Record part_of(const Record& record, Parts parts, StoreTime now) {
     Record part = record;
     if (part.stored_request) part.stored_request->clear();
-    const bool answered = parts == Parts::answer &&
-                          transitions::state_at(record, now) == State::completed;
+    const bool answered =
+        parts == Parts::answer && transitions::state_at(record, now) == State::completed;
     if (!answered) part.response.reset();
     return part;
   }

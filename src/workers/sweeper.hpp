@@ -5,8 +5,8 @@
 
 namespace idem::workers {
 
-/// Ends one bounded batch of expired leases (protocol.md §3, §19) and logs each step. True: the batch
-/// was full. A store that cannot be asked is logged and met again at the next turn.
+/// Ends one bounded batch of expired leases (protocol.md §3, §19) and logs each step. True: the
+/// batch was full. A store that cannot be asked is logged and met again at the next turn.
 bool sweep_once(Store& store, const LogSink& log);
 
 }  // namespace idem::workers

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-/// The rules of the house that a machine can check: who may include whom, how long a file may be, and
-/// which traps and rules have a test.
+/// The rules of the house that a machine can check: who may include whom, how long a file may be,
+/// and which traps and rules have a test.
 namespace idem::test {
 namespace {
 
@@ -38,8 +38,8 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// Folder of src/ (or include/idem) → what its includes may start with, besides the standard library.
-/// Longest prefix of a file's path decides.
+/// Folder of src/ (or include/idem) → what its includes may start with, besides the standard
+/// library. Longest prefix of a file's path decides.
 const std::map<std::string, std::vector<std::string>> allowed{
     {"include/idem", {"idem/"}},
     {"src/core", {"idem/", "core/", "openssl/"}},
@@ -51,7 +51,8 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "http/", "admin/"}},
     {"src/cli",
-     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "cli/", "CLI/", "fmt/"}},
+     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "cli/", "CLI/",
+      "fmt/"}},
 };
 
 std::string house_of(const fs::path& file) {

@@ -113,7 +113,9 @@ std::string describe(const std::optional<Record>& record) {
   return record ? describe(*record) : "no record";
 }
 
-std::string describe(const ReserveOutcome& outcome) { return std::visit(DescribeOutcome(), outcome); }
+std::string describe(const ReserveOutcome& outcome) {
+  return std::visit(DescribeOutcome(), outcome);
+}
 
 std::string describe(const OwnerReply& reply) {
   static constexpr const char* verdicts[] = {"done", "settled", "stale"};

@@ -28,10 +28,9 @@ TempFolder::~TempFolder() {
 IdentitySettings test_settings() { return {"operation", "header:X-Tenant-Id"}; }
 
 std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock) {
-  auto store = url == "memory:"
-                   ? open_memory(test_settings(), clock.host().wall)
-                   : open_sqlite(url.substr(std::string("sqlite:").size()), test_settings(),
-                                 {.host = clock.host()});
+  auto store = url == "memory:" ? open_memory(test_settings(), clock.host().wall)
+                                : open_sqlite(url.substr(std::string("sqlite:").size()),
+                                              test_settings(), {.host = clock.host()});
   if (!store) {
     ADD_FAILURE() << store.error().detail;
     std::abort();

@@ -3,7 +3,8 @@
 #include <future>
 #include <thread>
 
-/// What broke in other people's idempotency code (docs/traps): the lines that a store can answer for.
+/// What broke in other people's idempotency code (docs/traps): the lines that a store can answer
+/// for.
 namespace idem::test {
 namespace {
 
@@ -168,7 +169,8 @@ TEST_P(StoreConformance, T28_any_bytes_come_back_as_they_were) {
   verb.scope = bytes.substr(0, 255);
   const Execute first = run(verb);
   ask(Advance{key(1), first.attempt, std::string("p\0q", 3)});
-  const StoredResponse response{299, {{"X-" + bytes, bytes}, {"", ""}, {"A", "1"}, {"A", "2"}}, bytes};
+  const StoredResponse response{
+      299, {{"X-" + bytes, bytes}, {"", ""}, {"A", "1"}, {"A", "2"}}, bytes};
   ask(a_complete(first, response));
   reopen();
   const auto record = find(1);

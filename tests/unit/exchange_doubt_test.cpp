@@ -135,7 +135,8 @@ TEST(ExchangeDoubt, S17_a_record_that_the_service_completed_itself_is_what_is_an
   script.on(UpstreamLost{UpstreamLost::How::closed, {}});
   script.store_says(OwnerReply{Verdict::settled, State::completed, StoreTime{}});
   ASSERT_NE(script.asked<Find>(), nullptr);
-  script.store_says(std::optional(completed_record(script.attempt(), {200, {}, "by the service", true})));
+  script.store_says(
+      std::optional(completed_record(script.attempt(), {200, {}, "by the service", true})));
   EXPECT_EQ(script.status(), 200);
   EXPECT_TRUE(script.body_has("by the service"));
 }

@@ -34,7 +34,9 @@ class ExchangeScript {
   void advance(Millis by) { now_ += by; }
   void on(ExchangeEvent event) { action_ = exchange_.on(std::move(event), now_); }
   void store_says(StoreReply reply) { on(StoreAnswered{std::move(reply)}); }
-  void store_fails(StoreError::Code code) { on(StoreAnswered{std::unexpected(StoreError{code, "x"})}); }
+  void store_fails(StoreError::Code code) {
+    on(StoreAnswered{std::unexpected(StoreError{code, "x"})});
+  }
 
   /// Up to the point at which the request is on the wire.
   void until_sent() {

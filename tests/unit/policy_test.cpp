@@ -47,13 +47,14 @@ TEST(Policy, T05_domain_refusals_are_stored) {
 }
 
 TEST(Policy, T32_what_is_never_stored) {
-  for (const auto* name : {"Set-Cookie", "set-cookie", "SET-COOKIE2", "WWW-Authenticate", "Proxy-Status",
-                           "Proxy-Authenticate", "Authentication-Info", "Alt-Svc", "Clear-Site-Data",
-                           "Connection", "Transfer-Encoding", "Content-Length", "Idem-Fence",
-                           "Idempotent-Replayed"}) {
+  for (const auto* name :
+       {"Set-Cookie", "set-cookie", "SET-COOKIE2", "WWW-Authenticate", "Proxy-Status",
+        "Proxy-Authenticate", "Authentication-Info", "Alt-Svc", "Clear-Site-Data", "Connection",
+        "Transfer-Encoding", "Content-Length", "Idem-Fence", "Idempotent-Replayed"}) {
     EXPECT_FALSE(may_store(name)) << name;
   }
-  for (const auto* name : {"Content-Type", "Location", "ETag", "Date", "Content-Encoding", "Vary"}) {
+  for (const auto* name :
+       {"Content-Type", "Location", "ETag", "Date", "Content-Encoding", "Vary"}) {
     EXPECT_TRUE(may_store(name)) << name;
   }
 }

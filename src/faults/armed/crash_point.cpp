@@ -10,12 +10,19 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 13> point_names{
-    "parsed",           "fingerprinted",      "reserve_before_commit",
-    "reserve_after_commit", "dispatch_before_first_byte", "dispatch_mid_request",
-    "dispatch_sent",    "response_head",      "response_mid_body",
-    "settle_before_commit", "settle_after_commit", "answer_before_first_byte",
-    "answer_mid"};
+constexpr std::array<std::string_view, 13> point_names{"parsed",
+                                                       "fingerprinted",
+                                                       "reserve_before_commit",
+                                                       "reserve_after_commit",
+                                                       "dispatch_before_first_byte",
+                                                       "dispatch_mid_request",
+                                                       "dispatch_sent",
+                                                       "response_head",
+                                                       "response_mid_body",
+                                                       "settle_before_commit",
+                                                       "settle_after_commit",
+                                                       "answer_before_first_byte",
+                                                       "answer_mid"};
 
 struct Trigger {
   CrashPoint point;

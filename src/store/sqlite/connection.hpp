@@ -12,8 +12,8 @@
 /// The thinnest skin over SQLite: ownership, typed binding, and one answer to every failure.
 namespace idem::sqlite {
 
-/// One line on stderr, then abort: after a failed write or fsync nobody knows what the file holds, and
-/// asking again may get a lie (the kernel drops the dirty pages).
+/// One line on stderr, then abort: after a failed write or fsync nobody knows what the file holds,
+/// and asking again may get a lie (the kernel drops the dirty pages).
 [[noreturn]] void fail_closed(sqlite3* db, std::string_view doing) noexcept;
 
 struct CloseDatabase {
@@ -21,8 +21,8 @@ struct CloseDatabase {
 };
 using Connection = std::unique_ptr<sqlite3, CloseDatabase>;
 
-/// A prepared statement, kept for as long as its connection. Texts and blobs are bound where they lie,
-/// so they must outlive the step.
+/// A prepared statement, kept for as long as its connection. Texts and blobs are bound where they
+/// lie, so they must outlive the step.
 class Statement {
  public:
   Statement(sqlite3* db, std::string_view sql);
@@ -47,7 +47,10 @@ class Statement {
   /// True: a row. False: done, and reset for the next use. Any failure is fail_closed().
   bool step();
   /// For a statement that gives no rows.
-  void run() { while (step()) {} }
+  void run() {
+    while (step()) {
+    }
+  }
   void reset() noexcept { sqlite3_reset(statement_); }
 
   bool is_null(int at) { return sqlite3_column_type(statement_, at) == SQLITE_NULL; }

@@ -10,17 +10,16 @@ namespace {
 std::expected<void, std::string> same_setting(std::string_view name, const std::string& recorded,
                                               const std::string& asked) {
   if (recorded == asked) return {};
-  return std::unexpected(std::string(name) + " is '" + recorded + "' since the first start, and '" +
-                         asked + "' was asked for: every key would be looked up under another name" +
-                         " and run again");
+  return std::unexpected(
+      std::string(name) + " is '" + recorded + "' since the first start, and '" + asked +
+      "' was asked for: every key would be looked up under another name" + " and run again");
 }
 
 }  // namespace
 
 Meta::Meta(sqlite3* db)
     : get_(db, "SELECT value FROM meta WHERE name = ?1"),
-      put_(db,
-           "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2") {}
+      put_(db, "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2") {}
 
 std::optional<std::string> Meta::text(std::string_view name) {
   get_.bind_text(1, name);

@@ -10,8 +10,8 @@
 
 namespace idem::sqlite {
 
-/// What outlives every record: identity, fences, clock. Each write is part of the transaction that is
-/// open. Kept by name, so that a later version may add to it without a migration.
+/// What outlives every record: identity, fences, clock. Each write is part of the transaction that
+/// is open. Kept by name, so that a later version may add to it without a migration.
 class Meta {
  public:
   explicit Meta(sqlite3* db);

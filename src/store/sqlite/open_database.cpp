@@ -63,8 +63,8 @@ Opening<Connection> Opener::open() {
   return std::move(connection_);
 }
 
-/// Made by us where there is none, because the file holds the secret and SQLite would make it readable
-/// for all that the umask lets.
+/// Made by us where there is none, because the file holds the secret and SQLite would make it
+/// readable for all that the umask lets.
 Opening<void> Opener::prepare_file() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code code;
@@ -83,9 +83,8 @@ Opening<void> Opener::prepare_file() const {
 Opening<void> Opener::connect() {
   sqlite3* db = nullptr;
   const char* vfs = options_.vfs.empty() ? nullptr : options_.vfs.c_str();
-  const int code =
-      sqlite3_open_v2(path_.c_str(), &db,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
+  const int code = sqlite3_open_v2(
+      path_.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
   connection_.reset(db);
   if (code != SQLITE_OK) return failure();
   if (sqlite3_db_readonly(db, "main") == 1) {
@@ -114,10 +113,11 @@ Opening<void> Opener::configure() {
   const auto mode = ask("PRAGMA journal_mode=WAL");
   if (!mode) return std::unexpected(mode.error());
   if (*mode != "wal") return refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
-  return run(fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
-                         "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
-                         "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
-                         limits::sqlite_cache_bytes / 1024));
+  return run(
+      fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+                  "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
+                  "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
+                  limits::sqlite_cache_bytes / 1024));
 }
 
 Opening<void> Opener::check_whole() {
@@ -130,19 +130,22 @@ Opening<void> Opener::check_whole() {
 Opening<void> Opener::migrate() {
   const auto latest = migrations().back().version;
   if (version_ > latest) {
-    return refused(fmt::format("{}: has schema version {}, and this program knows versions up to {}",
-                               path_, version_, latest));
+    return refused(
+        fmt::format("{}: has schema version {}, and this program knows versions up to {}", path_,
+                    version_, latest));
   }
   if (version_ < latest && !empty_ && !options_.migrate) {
-    return refused(fmt::format("{}: has schema version {}, and this program needs {}: start with "
-                               "--migrate to upgrade it",
-                               path_, version_, latest));
+    return refused(
+        fmt::format("{}: has schema version {}, and this program needs {}: start with "
+                    "--migrate to upgrade it",
+                    path_, version_, latest));
   }
   std::string script = "BEGIN IMMEDIATE;";
   for (const Migration& migration : migrations()) {
     if (migration.version > version_) script += migration.sql;
   }
-  script += fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", application_id, latest);
+  script +=
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", application_id, latest);
   // Left open: the identity of a new store is made in the same transaction.
   auto done = run(script);
   if (!done) return done;
@@ -188,16 +191,19 @@ std::unexpected<StoreError> Opener::failure() const {
           StoreError::Code::unavailable,
           fmt::format("another process owns {}: one store file serves one process at a time",
                       path_)});
-    case SQLITE_NOTADB: return refused(fmt::format("{}: is not a database", path_));
-    case SQLITE_CORRUPT: return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
-    default: break;
+    case SQLITE_NOTADB:
+      return refused(fmt::format("{}: is not a database", path_));
+    case SQLITE_CORRUPT:
+      return refused(fmt::format("{}: is corrupt: {}", path_, sqlite3_errmsg(db)));
+    default:
+      break;
   }
   return refused(fmt::format("{}: {} (SQLite code {})", path_, sqlite3_errmsg(db),
                              sqlite3_extended_errcode(db)));
 }
 
-/// Saves a lock per allocation; must come before the library is first used in this process, and does
-/// nothing (harmlessly) where it comes too late.
+/// Saves a lock per allocation; must come before the library is first used in this process, and
+/// does nothing (harmlessly) where it comes too late.
 void stop_counting_memory() {
   static std::once_flag once;
   std::call_once(once, [] { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); });

@@ -9,7 +9,8 @@ namespace idem::sqlite {
 const std::string_view insert_slot =
     "INSERT INTO slots (state, fence, token, owner, locked_until, dispatched, lease_policy,"
     " retention, tombstone, recovery_point, request_stored, release_basis, last_error_code,"
-    " reconcile_after, reconcile_attempts, upstream_reference, changed_at, completed_at, expires_at,"
+    " reconcile_after, reconcile_attempts, upstream_reference, changed_at, completed_at, "
+    "expires_at,"
     " tombstone_until, due_at, id, scope, operation, fingerprint_version, fingerprint, created_at)"
     " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,"
     "?24,?25,?26,?27)";
@@ -89,12 +90,16 @@ bool read_enum(Statement& row, int at, int last, Enum& out) {
 /// What the transitions rely on in each state.
 bool is_consistent(const Record& record) {
   switch (record.state) {
-    case State::pending: return record.stored_request && record.expires_at;
+    case State::pending:
+      return record.stored_request && record.expires_at;
     case State::in_progress:
-    case State::unknown: return record.attempt.fence != 0;
-    case State::failed_retryable: return record.expires_at.has_value();
+    case State::unknown:
+      return record.attempt.fence != 0;
+    case State::failed_retryable:
+      return record.expires_at.has_value();
     case State::completed:
-    case State::expired: return record.completed_at && record.expires_at && record.tombstone_until;
+    case State::expired:
+      return record.completed_at && record.expires_at && record.tombstone_until;
   }
   return false;
 }

@@ -23,8 +23,8 @@ extern const std::string_view update_slot;
 void bind_insert(Statement& statement, const Record& record);
 void bind_update(Statement& statement, const Record& record, std::int64_t slot);
 
-/// The record without its answer; stored_request is present and empty where there is one. Error: why
-/// the row cannot be what this program wrote.
+/// The record without its answer; stored_request is present and empty where there is one. Error:
+/// why the row cannot be what this program wrote.
 std::expected<Record, std::string> read_slot(Statement& row);
 
 }  // namespace idem::sqlite

@@ -36,9 +36,9 @@ class SlotTable final : public RecordTable {
     auto record = read_slot(find_);
     if (!record) return std::unexpected(unreadable(id, record.error()));
     Row row{std::move(*record), find_.integer(0)};
-    const bool answered = parts == Parts::all ||
-                          (parts == Parts::answer &&
-                           transitions::state_at(row.record, now) == State::completed);
+    const bool answered =
+        parts == Parts::all ||
+        (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
     if (answered && row.record.state == State::completed) {
       if (auto bad = read_response(row)) return std::unexpected(unreadable(id, *bad));
     }
@@ -220,7 +220,8 @@ class SlotTable final : public RecordTable {
   Statement request_{db_, "SELECT request FROM requests WHERE slot = ?1"};
   Statement put_request_{db_, "INSERT OR REPLACE INTO requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM requests WHERE slot = ?1"};
-  Statement due_{db_, "SELECT id FROM slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+  Statement due_{db_,
+                 "SELECT id FROM slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
   Statement claimable_{db_,
                        "SELECT id FROM slots WHERE state = 1 AND locked_until <= ?1"
                        " AND expires_at > ?1 ORDER BY locked_until, id LIMIT 1"};
@@ -233,6 +234,8 @@ class SlotTable final : public RecordTable {
 
 }  // namespace
 
-std::unique_ptr<RecordTable> make_slot_table(sqlite3* db) { return std::make_unique<SlotTable>(db); }
+std::unique_ptr<RecordTable> make_slot_table(sqlite3* db) {
+  return std::make_unique<SlotTable>(db);
+}
 
 }  // namespace idem::sqlite

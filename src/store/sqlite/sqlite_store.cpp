@@ -17,7 +17,8 @@ namespace {
 
 using sqlite::Statement;
 
-/// The open database with what is needed to work on it; made, used and closed by one thread at a time.
+/// The open database with what is needed to work on it; made, used and closed by one thread at a
+/// time.
 class Ledger {
  public:
   explicit Ledger(sqlite::OpenedDatabase opened)

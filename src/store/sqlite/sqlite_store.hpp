@@ -11,20 +11,20 @@
 namespace idem {
 
 struct SqliteOptions {
-  bool migrate = false;           ///< Upgrade an older schema; otherwise it is refused.
-  std::optional<HostClock> host{};///< For tests; none: this machine's.
-  std::string vfs{};              ///< For tests: name of a registered sqlite3_vfs.
+  bool migrate = false;             ///< Upgrade an older schema; otherwise it is refused.
+  std::optional<HostClock> host{};  ///< For tests; none: this machine's.
+  std::string vfs{};                ///< For tests: name of a registered sqlite3_vfs.
 };
 
-/// Opens the embedded store at `path`, creating it (mode 0600) where nothing or an empty file is. One
-/// process at a time: the file is locked until the store is destroyed.
+/// Opens the embedded store at `path`, creating it (mode 0600) where nothing or an empty file is.
+/// One process at a time: the file is locked until the store is destroyed.
 ///
 /// Refused, with a message that names the path: owned by another process, not a database, corrupt,
 /// another program's, a newer schema (or an older one without `migrate`), other identity settings
 /// than at its first start. Nothing is changed then.
 ///
-/// Once open it fails closed: when a write or its fsync fails, or the file turns out to be corrupt, one
-/// line goes to stderr and the process aborts; what is durable is the truth of the next start.
+/// Once open it fails closed: when a write or its fsync fails, or the file turns out to be corrupt,
+/// one line goes to stderr and the process aborts; what is durable is the truth of the next start.
 std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string& path,
                                                               const IdentitySettings& settings,
                                                               SqliteOptions options = {});

@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/live.hpp"
+#include "support/scripted_upstream.hpp"
+
+namespace idem::test {
+namespace {
+
+/// HTTP rules that only show on the wire, between a client and an upstream that plays a script.
+class WireRules : public Live {
+ protected:
+  // One loop, and so one pool of upstream connections: the script knows which one is used.
+  std::vector<std::string> flags() const override { return {"--threads", "1"}; }
+
+  /// A gateway in front of `upstream`, on a store of its own.
+  std::unique_ptr<Gateway> before(const ScriptedUpstream& upstream) {
+    auto options = this->options(upstream.address());
+    options.store = dir_.path() / "scripted.db";
+    return std::make_unique<Gateway>(options);
+  }
+};
+
+TEST_F(WireRules, P15_MessagesGoOnWithOurVersion) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    while (connection.read_request()) {
+      connection.write("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok");
+    }
+  });
+  const auto gateway = before(upstream);
+  Connection client(gateway->address());
+  client.send_raw("GET /a HTTP/1.0\r\nHost: a\r\n\r\n");
+  const auto answer = client.read_response();
+  EXPECT_TRUE(answer.raw.starts_with("HTTP/1.1 200")) << answer.raw;
+  EXPECT_TRUE(upstream.received().at(0).starts_with("GET /a HTTP/1.1\r\n"));
+}
+
+TEST_F(WireRules, P21_AnAnswerBeforeTheBodyWasReadLeavesNoBytesBehind) {
+  Connection client(gateway_->address());
+  // Refused by its head; the small body is read and dropped, and the connection goes on.
+  auto keyless = without(charge("k", {}, "{\"amount\":1}"), "Idempotency-Key");
+  EXPECT_EQ(client.exchange(keyless).status, 400);
+  EXPECT_EQ(client.exchange(charge("k")).status, 201);
+  // A body too long to drop ends the connection: its bytes must never be read as a request.
+  const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+  auto large = without(charge("k", {}, std::string(300'000, 'x') + smuggled), "Idempotency-Key");
+  client.send(large);
+  EXPECT_EQ(client.read_response().status, 400);
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(WireRules, P24_NothingIsEverSentTwiceThatMayHaveRun) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    // Answers the first request, so that the connection is pooled; swallows the next one.
+    if (connection.read_request()) connection.write_answer();
+    if (connection.read_request()) connection.reset();
+  });
+  const auto gateway = before(upstream);
+  EXPECT_EQ(send_once(gateway->address(), charge("warm")).status, 200);
+  EXPECT_TRUE(is_problem(send_once(gateway->address(), charge("k")), 502, "outcome_unknown"));
+  EXPECT_TRUE(is_problem(send_once(gateway->address(), charge("k")), 409, "outcome_unknown"));
+  EXPECT_EQ(upstream.requests(), 2);
+  // The same for an unkeyed request with a method that is not safe.
+  EXPECT_EQ(send_once(gateway->address(), charge("warm2")).status, 200);
+  const auto put = send_once(gateway->address(), {.method = "PUT", .target = "/a", .body = "x"});
+  EXPECT_TRUE(is_problem(put, 502, "upstream_failed"));
+  EXPECT_EQ(upstream.requests(), 4);
+}
+
+TEST_F(WireRules, P24_ASafeRequestIsAskedOnceMoreOnAFreshConnectionOnly) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    if (connection.read_request()) connection.write_answer();
+    connection.read_request();
+    connection.close();
+  });
+  const auto gateway = before(upstream);
+  Connection client(gateway->address());
+  const Request get{.method = "GET", .target = "/a"};
+  EXPECT_EQ(client.exchange(get).status, 200);
+  EXPECT_EQ(client.exchange(get).status, 200);
+  EXPECT_EQ(upstream.requests(), 3);
+}
+
+TEST_F(WireRules, P19_P31_WhatHasNoBodyHasNoneAndLengthsAreTheStoredBytes) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    while (const auto request = connection.read_request()) {
+      if (request->target() == "/none") {
+        connection.write("HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n");
+      } else if (request->method() == "HEAD") {
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
+      } else {
+        connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+      }
+    }
+  });
+  const auto gateway = before(upstream);
+  auto none = charge("none");
+  none.target = "/none";
+  for (int i = 0; i < 2; ++i) {
+    Connection client(gateway->address());
+    const auto answer = client.exchange(none);
+    EXPECT_EQ(answer.status, 204);
+    EXPECT_FALSE(answer.get("Content-Length"));
+    const auto chunked = client.exchange(charge("chunked"));
+    EXPECT_EQ(chunked.body, "abc");
+    EXPECT_EQ(chunked.get("Content-Length"), "3");
+    EXPECT_FALSE(chunked.get("Transfer-Encoding"));
+  }
+  Connection client(gateway->address());
+  client.send_raw("HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(client.read_response(true).get("Content-Length"), "1234");
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/b"}).body, "abc");
+}
+
+TEST_F(WireRules, P32_TheDateIsTheOriginalOne) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    while (connection.read_request()) {
+      connection.write(
+          "HTTP/1.1 201 Created\r\nDate: Tue, 15 Nov 1994 08:12:31 GMT\r\nContent-Length: 0\r\n\r\n");
+    }
+  });
+  const auto gateway = before(upstream);
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = send_once(gateway->address(), charge("k"));
+    EXPECT_EQ(answer.get("Date"), "Tue, 15 Nov 1994 08:12:31 GMT");
+    EXPECT_EQ(answer.count("Date"), 1U);
+  }
+  // And where there was none, one is added.
+  EXPECT_TRUE(send_once(gateway->address(), without(charge("k"), "X-Tenant-Id")).get("Date"));
+}
+
+TEST_F(WireRules, T46_TheSameKeyUnderAnotherPathIsAnotherOperation) {
+  auto other = charge("k");
+  other.target = "/refunds";
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(ask(other).status, 201);
+  EXPECT_EQ(effects("k"), 2);
+}
+
+TEST_F(WireRules, T64_AReplayComesBeforeTheApisOwnValidation) {
+  // The order was filled meanwhile: the API would now refuse, but the retry hears the first answer.
+  const auto first = ask(charge("k"));
+  const auto retry = ask(with(charge("k"), "X-Fault", "refuse=409"));
+  EXPECT_TRUE(replays(first, retry));
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,174 @@
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/stores.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <random>
+
+/// The embedded store against the reference: the same random verbs, every reply and every record equal.
+namespace idem::test {
+namespace {
+
+constexpr int keys = 6;
+
+class Twins {
+ public:
+  explicit Twins(std::uint64_t seed) : random_(seed) { open(); }
+
+  void step() {
+    if (one_in(400)) open();
+    if (one_in(4)) advance();
+    const std::string said = both(next_verb());
+    if (testing::Test::HasFailure()) return;
+    both(Find{any_key()});
+    if (one_in(10)) {
+      for (int number = 1; number <= keys; ++number) both(Find{key(number)});
+    }
+    if (one_in(50)) {
+      both(List{});
+      both(List{.state = any_of({State::unknown, State::completed, State::expired}), .limit = 2});
+      both(ReadEvidence{any_key()});
+    }
+  }
+
+ private:
+  void open() {
+    if (!memory_) memory_ = open_by_url("memory:", clock_);
+    sqlite_.reset();
+    sqlite_ = open_by_url("sqlite:" + folder_.file("twin.db"), clock_);
+  }
+
+  static StoreResult wait_for(Store& store, StoreCall call) {
+    auto promise = std::make_shared<std::promise<StoreResult>>();
+    auto reply = promise->get_future();
+    store.call(std::move(call),
+               [promise](StoreResult result) { promise->set_value(std::move(result)); });
+    return reply.get();
+  }
+
+  std::string both(const StoreCall& call) {
+    const StoreResult from_memory = wait_for(*memory_, call);
+    const std::string expected = describe(from_memory);
+    EXPECT_EQ(describe(wait_for(*sqlite_, call)), expected) << "verb " << call.index();
+    learn(from_memory);
+    return expected;
+  }
+
+  void learn(const StoreResult& result) {
+    if (!result) return;
+    if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
+      if (const auto* execute = std::get_if<Execute>(outcome)) remember(execute->id, execute->attempt);
+    }
+    if (const auto* claimed = std::get_if<std::optional<Claimed>>(&*result); claimed && *claimed) {
+      remember((*claimed)->id, (*claimed)->attempt);
+    }
+  }
+
+  void remember(const RecordId& id, const Attempt& attempt) {
+    auto& known = attempts_[id.bytes[0]];
+    known.push_back(attempt);
+    if (known.size() > 4) known.erase(known.begin());
+  }
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool one_in(std::uint64_t chance) { return below(chance) == 0; }
+  template <class T>
+  T any_of(std::initializer_list<T> values) {
+    return values.begin()[below(values.size())];
+  }
+  RecordId any_key() { return key(1 + static_cast<int>(below(keys))); }
+
+  void advance() {
+    clock_.advance(any_of<Millis>(
+        {1ms, 1s, 5s, 30s, 60s, 61s, 10min, 12h, 24h, 25h, 300h, 720h, 800h}));
+  }
+
+  Attempt any_attempt(const RecordId& id) {
+    const auto& known = attempts_[id.bytes[0]];
+    Attempt attempt = known.empty() ? Attempt{1, token(1)} : known[known.size() - 1 - below(known.size())];
+    if (one_in(8)) attempt.fence = 0;
+    if (one_in(20)) attempt.token = token(77);
+    if (one_in(20)) attempt.fence += 1;
+    return attempt;
+  }
+
+  Reserve any_reserve() {
+    Reserve verb = a_reserve(1, 1 + static_cast<int>(below(5)));
+    verb.id = any_key();
+    if (one_in(5)) verb.also = {any_key(), any_key()};
+    if (one_in(10)) verb.fingerprints = {body(2)};
+    if (one_in(5)) verb.fingerprints = {body(2), body(1)};
+    verb.lease_policy = any_of({LeasePolicy::unknown, LeasePolicy::resume, LeasePolicy::rerun});
+    verb.dispatched = one_in(2);
+    verb.tombstone = any_of<Millis>({0s, 1h, tombstone});
+    verb.generation = one_in(50) ? 2 : 1;
+    return verb;
+  }
+
+  StoredResponse any_response() {
+    StoredResponse response = answer(any_of({200, 201, 404, 500, 503}));
+    response.body.assign(below(one_in(20) ? 20'000 : 50), 'x');
+    response.body_stored = !one_in(10);
+    return response;
+  }
+
+  StoreCall next_verb() {
+    const RecordId id = any_key();
+    switch (below(22)) {
+      case 0: case 1: case 2: case 3: case 4: return any_reserve();
+      case 5: case 6: return Accept{any_reserve(), std::string(below(100), 'r')};
+      case 7: case 8:
+        return Claim{token(20 + static_cast<int>(below(9))), "dispatcher", lease, one_in(2)};
+      case 9: return Dispatched{id, any_attempt(id)};
+      case 10: return Renew{id, any_attempt(id), any_of<Millis>({1s, lease, 120s, 0s})};
+      case 11: return Advance{id, any_attempt(id), fmt::format("phase-{}", below(9))};
+      case 12: case 13: case 14:
+        return Complete{id, any_attempt(id), any_response(), one_in(2) ? "ref" : ""};
+      case 15: case 16:
+        return Release{id, any_attempt(id), any_of({ReleaseBasis::proven, ReleaseBasis::declared}),
+                       "code", any_of<Millis>({0s, 5s, 48h})};
+      case 17:
+        return MarkUnknown{id, any_attempt(id), "timeout",
+                           one_in(2) ? std::optional<Millis>(30s) : std::nullopt, "ref-2"};
+      case 18: return any_resolve(id);
+      case 19: return CacheBust{id, "operator said so"};
+      case 20: return Sweep{1'000};
+      default: return Reap{1'000};
+    }
+  }
+
+  Resolve any_resolve(const RecordId& id) {
+    Resolve verb = a_resolve(1, any_of({Resolve::As::completed, Resolve::As::failed_retryable}),
+                             any_attempt(id).fence);
+    verb.id = id;
+    if (one_in(5)) verb.response.reset();
+    return verb;
+  }
+
+  std::mt19937_64 random_;
+  TestClock clock_;
+  TempFolder folder_;
+  std::unique_ptr<Store> memory_;
+  std::unique_ptr<Store> sqlite_;
+  std::map<int, std::vector<Attempt>> attempts_;
+};
+
+std::uint64_t chosen_seed() {
+  if (const char* text = std::getenv("IDEM_SEED")) return std::strtoull(text, nullptr, 10);
+  return std::random_device()();
+}
+
+TEST(Differential, T58_the_embedded_store_answers_as_the_reference_does) {
+  const std::uint64_t seed = chosen_seed();
+  fmt::print("IDEM_SEED={}\n", seed);
+  Twins twins(seed);
+  for (int i = 0; i < 30'000; ++i) {
+    twins.step();
+    ASSERT_FALSE(HasFailure()) << "step " << i << ", IDEM_SEED=" << seed;
+  }
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,393 @@
+#include "core/transitions.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <set>
+#include <tuple>
+
+/// Every shape of record against every form of verb. The table below is §3's, written down a second
+/// time: where it has a row, the machine must follow it; where it has none, nothing may change.
+namespace idem::test {
+namespace {
+
+using transitions::Change;
+using transitions::FenceCounter;
+using transitions::Write;
+
+enum class Event {
+  reserve,
+  accept,
+  claim,
+  dispatched,
+  renew,
+  advance,
+  complete,
+  release,
+  mark_unknown,
+  resolve_completed,
+  resolve_failed,
+  cache_bust,
+  sweep,
+  reap,
+};
+
+/// What a row's condition may ask about.
+struct Facts {
+  State state{};
+  bool none = false;          ///< No record, or one that counts as none.
+  bool same_request = true;   ///< The fingerprint matches.
+  bool match = false;         ///< Fence and token, or the token alone.
+  bool current_fence = false; ///< Evidence speaks of the attempt in the record.
+  bool with_response = true;
+  bool lease_holds = false;
+  bool dispatched = false;
+  bool may_rerun = false;     ///< Lease policy resume or rerun.
+  bool request_stored = false;
+  bool due = true;            ///< pending: may be claimed.
+  bool past_expiry = false;
+  bool past_tombstone = false;
+  bool server_error = false;  ///< The stored status is a 5xx.
+  bool same_token_runs = false;
+};
+
+constexpr State gone{};  // As a `to`: no record is left.
+
+struct TableRow {
+  const char* name;
+  std::set<State> from;  ///< Empty: no record.
+  std::set<Event> events;
+  State to;
+  std::function<bool(const Facts&)> when;
+};
+
+bool abandoned(const Facts& f) { return !f.lease_holds && !f.dispatched; }
+
+const std::vector<TableRow>& table() {
+  using enum Event;
+  using enum State;
+  const auto always = [](const Facts&) { return true; };
+  static const std::vector<TableRow> rows{
+      {"reserve", {}, {reserve}, in_progress, always},
+      {"accept", {}, {accept}, pending, always},
+      {"accept again", {failed_retryable}, {accept}, pending,
+       [](const Facts& f) { return f.same_request; }},
+      {"claim", {pending}, {claim}, in_progress,
+       [](const Facts& f) { return f.due && !f.past_expiry; }},
+      {"pending times out", {pending}, {Event::sweep, reserve, accept}, completed,
+       [](const Facts& f) { return f.past_expiry && f.same_request; }},
+      {"complete", {in_progress}, {complete}, completed, [](const Facts& f) { return f.match; }},
+      {"release", {in_progress, State::unknown}, {release}, failed_retryable,
+       [](const Facts& f) { return f.match && !f.request_stored; }},
+      {"release, async", {in_progress, State::unknown}, {release}, pending,
+       [](const Facts& f) { return f.match && f.request_stored && !f.past_expiry; }},
+      {"release, async, too late", {in_progress, State::unknown}, {release}, completed,
+       [](const Facts& f) { return f.match && f.request_stored && f.past_expiry; }},
+      {"mark unknown", {in_progress}, {mark_unknown}, State::unknown,
+       [](const Facts& f) { return f.match; }},
+      {"renew, advance", {in_progress}, {renew, advance}, in_progress,
+       [](const Facts& f) { return f.match && f.lease_holds; }},
+      {"dispatched", {in_progress}, {Event::dispatched}, in_progress,
+       [](const Facts& f) { return f.match && f.lease_holds && !f.dispatched; }},
+      {"never dispatched, swept", {in_progress}, {Event::sweep}, failed_retryable,
+       [](const Facts& f) { return abandoned(f) && !f.request_stored; }},
+      {"never dispatched, swept, async", {in_progress}, {Event::sweep, reserve}, pending,
+       [](const Facts& f) {
+         return abandoned(f) && f.request_stored && !f.past_expiry && f.same_request;
+       }},
+      {"never dispatched, swept, async, too late", {in_progress}, {Event::sweep, reserve, accept},
+       completed,
+       [](const Facts& f) {
+         return abandoned(f) && f.request_stored && f.past_expiry && f.same_request;
+       }},
+      {"never dispatched, accepted", {in_progress}, {accept}, pending,
+       [](const Facts& f) {
+         return abandoned(f) && !(f.request_stored && f.past_expiry) && f.same_request;
+       }},
+      {"never dispatched, reserved", {in_progress}, {reserve}, in_progress,
+       [](const Facts& f) { return abandoned(f) && !f.request_stored && f.same_request; }},
+      {"lease ran out", {in_progress}, {Event::sweep, reserve, accept}, State::unknown,
+       [](const Facts& f) {
+         return !f.lease_holds && f.dispatched && !f.may_rerun && f.same_request;
+       }},
+      {"resumed, rerun", {in_progress}, {reserve}, in_progress,
+       [](const Facts& f) {
+         return !f.lease_holds && f.dispatched && f.may_rerun && f.same_request;
+       }},
+      {"retry", {failed_retryable}, {reserve}, in_progress,
+       [](const Facts& f) { return f.same_request; }},
+      {"late answer", {failed_retryable, pending, State::unknown}, {complete}, completed,
+       [](const Facts& f) { return f.match; }},
+      {"positive evidence", {failed_retryable, pending, State::unknown}, {resolve_completed},
+       completed, [](const Facts& f) { return f.current_fence && f.with_response; }},
+      {"negative evidence", {State::unknown}, {resolve_failed}, failed_retryable,
+       [](const Facts& f) { return f.current_fence && !f.request_stored; }},
+      {"negative evidence, async", {State::unknown}, {resolve_failed}, pending,
+       [](const Facts& f) { return f.current_fence && f.request_stored && !f.past_expiry; }},
+      {"negative evidence, async, too late", {State::unknown}, {resolve_failed}, completed,
+       [](const Facts& f) { return f.current_fence && f.request_stored && f.past_expiry; }},
+      {"cache-bust", {completed}, {cache_bust}, failed_retryable,
+       [](const Facts& f) { return f.server_error && !f.past_expiry; }},
+      {"expire", {completed}, {Event::reap}, expired,
+       [](const Facts& f) { return f.past_expiry; }},
+      {"drop failed", {failed_retryable}, {Event::reap}, gone,
+       [](const Facts& f) { return f.past_expiry; }},
+      {"drop tombstone", {expired}, {Event::reap}, gone,
+       [](const Facts& f) { return f.past_tombstone; }},
+  };
+  return rows;
+}
+
+// ---- every shape of record ----
+
+const StoreTime now{Millis(1'800'000'000'000)};
+
+struct Shape {
+  std::optional<Record> record;
+  Facts facts;
+};
+
+Record base_record(State state) {
+  Record record;
+  record.id = key(1);
+  record.fingerprint = body(1);
+  record.state = state;
+  record.attempt = {7, token(1)};
+  record.retention = retention;
+  record.tombstone = tombstone;
+  record.dispatched = true;
+  record.recovery_point = "phase-1";
+  record.created_at = now - 5s;
+  record.changed_at = now - 5s;
+  return record;
+}
+
+void add_waiting(std::vector<Shape>& shapes) {
+  for (const bool past : {false, true}) {
+    const StoreTime expires = past ? now : now + 1ms;
+    Record failed = base_record(State::failed_retryable);
+    failed.expires_at = expires;
+    shapes.push_back({failed, {.state = failed.state, .none = past, .past_expiry = past}});
+    for (const bool due : {false, true}) {
+      for (const Fence fence : {0, 7}) {
+        Record pending = base_record(State::pending);
+        pending.attempt.fence = fence;
+        pending.stored_request = "please";
+        pending.expires_at = expires;
+        pending.locked_until = due ? now : now + 1ms;
+        shapes.push_back({pending,
+                          {.state = pending.state, .request_stored = true, .due = due,
+                           .past_expiry = past}});
+      }
+    }
+  }
+}
+
+void add_running(std::vector<Shape>& shapes) {
+  for (const State state : {State::in_progress, State::unknown}) {
+    for (const bool holds : {true, false}) {
+      for (const bool sent : {true, false}) {
+        for (const auto policy : {LeasePolicy::unknown, LeasePolicy::resume, LeasePolicy::rerun}) {
+          for (const int request : {0, 1, 2}) {  // None, stored, stored and past its expiry.
+            Record record = base_record(state);
+            record.locked_until = holds ? now + 1ms : now;
+            record.dispatched = sent;
+            record.lease_policy = policy;
+            if (request != 0) record.stored_request = "please";
+            if (request != 0) record.expires_at = request == 2 ? now : now + 1ms;
+            shapes.push_back({record,
+                              {.state = state, .lease_holds = holds, .dispatched = sent,
+                               .may_rerun = policy != LeasePolicy::unknown,
+                               .request_stored = request != 0, .past_expiry = request == 2}});
+          }
+        }
+      }
+    }
+  }
+}
+
+void add_ended(std::vector<Shape>& shapes) {
+  for (const int age : {0, 1, 2}) {  // Fresh, past its expiry, past its tombstone.
+    for (const State state : {State::completed, State::expired}) {
+      for (const int status : {201, 503}) {
+        Record record = base_record(state);
+        record.completed_at = now - 5s;
+        record.expires_at = age == 0 ? now + 1ms : now;
+        record.tombstone_until = age == 2 ? now : now + 1ms;
+        if (state == State::completed) record.response = answer(status);
+        shapes.push_back({record,
+                          {.state = state, .none = age == 2, .past_expiry = age != 0,
+                           .past_tombstone = age == 2, .server_error = status == 503}});
+      }
+    }
+  }
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all{{std::nullopt, {.none = true}}};
+  add_waiting(all);
+  add_running(all);
+  add_ended(all);
+  return all;
+}
+
+// ---- every form of verb ----
+
+struct Asked {
+  std::string name;
+  Event event;
+  /// Fills in what depends on the verb; makes the change.
+  std::function<Change(std::optional<Record>&, Facts&, FenceCounter&)> apply;
+};
+
+void add_reserves(std::vector<Asked>& all) {
+  for (const bool same : {true, false}) {
+    for (const int token_number : {1, 2}) {
+      all.push_back({fmt::format("reserve same={} token={}", same, token_number), Event::reserve,
+                     [=](auto& record, Facts& facts, FenceCounter& fences) {
+                       Reserve verb = a_reserve(1, token_number);
+                       verb.fingerprints = {body(same ? 1 : 2)};
+                       facts.same_request = same;
+                       return transitions::reserve(record, verb, now, fences).change;
+                     }});
+    }
+    all.push_back({fmt::format("accept same={}", same), Event::accept,
+                   [=](auto& record, Facts& facts, FenceCounter&) {
+                     Accept verb = an_accept(1, "another copy");
+                     verb.as.fingerprints = {body(same ? 1 : 2)};
+                     facts.same_request = same;
+                     return transitions::accept(record, verb, now).change;
+                   }});
+  }
+  all.push_back({"claim", Event::claim, [](auto& record, Facts&, FenceCounter& fences) {
+                   if (!record || !transitions::is_claimable(*record, now)) return Change{};
+                   return transitions::claim(*record, {token(9), "d", lease, true}, now, fences)
+                       .change;
+                 }});
+}
+
+template <class Verb, class Transition>
+void add_owner(std::vector<Asked>& all, const char* name, Event event, Verb verb, Transition step) {
+  for (const Fence fence : {7, 0, 8}) {
+    for (const int token_number : {1, 2}) {
+      verb.attempt = {fence, token(token_number)};
+      all.push_back({fmt::format("{} fence={} token={}", name, fence, token_number), event,
+                     [=](auto& record, Facts& facts, FenceCounter&) {
+                       facts.match = record && record->attempt.fence == 7 && token_number == 1 &&
+                                     fence != 8;
+                       Verb asked = verb;
+                       return step(record, asked, now).change;
+                     }});
+    }
+  }
+}
+
+void add_evidence(std::vector<Asked>& all) {
+  for (const Fence fence : {7, 0, 8}) {
+    for (const bool response : {true, false}) {
+      for (const auto as : {Resolve::As::completed, Resolve::As::failed_retryable}) {
+        const bool positive = as == Resolve::As::completed;
+        all.push_back({fmt::format("resolve positive={} fence={} response={}", positive, fence,
+                                   response),
+                       positive ? Event::resolve_completed : Event::resolve_failed,
+                       [=](auto& record, Facts& facts, FenceCounter&) {
+                         facts.current_fence = record && record->attempt.fence == fence && fence != 0;
+                         facts.with_response = response;
+                         Resolve verb = a_resolve(1, as, fence);
+                         if (!response) verb.response.reset();
+                         return transitions::resolve(record, verb, now).change;
+                       }});
+      }
+    }
+  }
+  all.push_back({"cache-bust", Event::cache_bust, [](auto& record, Facts&, FenceCounter&) {
+                   return transitions::cache_bust(record, {key(1), "why"}, now).change;
+                 }});
+}
+
+std::vector<Asked> verbs() {
+  std::vector<Asked> all;
+  add_reserves(all);
+  add_owner(all, "dispatched", Event::dispatched, Dispatched{key(1), {}}, transitions::dispatched);
+  add_owner(all, "renew", Event::renew, Renew{key(1), {}, lease}, transitions::renew);
+  add_owner(all, "advance", Event::advance, Advance{key(1), {}, "phase-2"}, transitions::advance);
+  add_owner(all, "complete", Event::complete, a_complete({}), transitions::complete);
+  add_owner(all, "release", Event::release, a_release({}), transitions::release);
+  add_owner(all, "mark_unknown", Event::mark_unknown, a_mark_unknown({}),
+            transitions::mark_unknown);
+  add_evidence(all);
+  all.push_back({"sweep", Event::sweep, [](auto& record, Facts&, FenceCounter&) {
+                   return record ? transitions::sweep(*record, now) : Change{};
+                 }});
+  all.push_back({"reap", Event::reap, [](auto& record, Facts&, FenceCounter&) {
+                   const Change change = record ? transitions::reap(*record, now) : Change{};
+                   if (change.write == Write::erase) record.reset();
+                   return change;
+                 }});
+  return all;
+}
+
+const TableRow* row_for(const Facts& facts, Event event) {
+  // The reaper sees what lies there; for all others a dead record is none.
+  const bool none = event == Event::reap ? facts.state == State{} : facts.none;
+  const TableRow* found = nullptr;
+  for (const TableRow& row : table()) {
+    if (!row.events.contains(event)) continue;
+    if (none ? !row.from.empty() : !row.from.contains(facts.state)) continue;
+    if (!row.when(facts)) continue;
+    EXPECT_EQ(found, nullptr) << "two rows: " << found->name << " and " << row.name;
+    found = &row;
+  }
+  return found;
+}
+
+TEST(TransitionTable, S03_the_machine_does_what_the_table_says_and_nothing_else) {
+  std::set<std::string> used;
+  for (const Shape& shape : shapes()) {
+    for (const Asked& verb : verbs()) {
+      std::optional<Record> record = shape.record;
+      Facts facts = shape.facts;
+      FenceCounter fences{100};
+      const Change change = verb.apply(record, facts, fences);
+      const std::string what = verb.name + " on " + describe(shape.record);
+      const TableRow* row = row_for(facts, verb.event);
+      if (row == nullptr) {
+        EXPECT_EQ(change.write, Write::none) << what;
+        EXPECT_EQ(fences.last, 100u) << what;
+        // A replay takes the answer out of the copy that it was given.
+        const bool replayed = facts.state == State::completed && !facts.past_expiry;
+        if (!replayed) {
+          EXPECT_EQ(describe(record), describe(shape.record)) << what;
+        }
+        continue;
+      }
+      used.insert(row->name);
+      EXPECT_NE(change.write, Write::none) << what << " by " << row->name;
+      EXPECT_EQ(record ? record->state : gone, row->to) << what << " by " << row->name;
+      const bool new_attempt = verb.event == Event::claim ||
+                               (verb.event == Event::reserve && row->to == State::in_progress);
+      EXPECT_EQ(fences.last, new_attempt ? 101u : 100u) << what << " by " << row->name;
+      if (new_attempt) {
+        EXPECT_EQ(record->attempt.fence, 101u) << what;
+        EXPECT_EQ(record->recovery_point, facts.none ? "" : "phase-1") << what;
+      }
+    }
+  }
+  for (const TableRow& row : table()) EXPECT_TRUE(used.contains(row.name)) << row.name;
+}
+
+TEST(TransitionTable, S03_the_sweeper_and_the_reaper_are_told_of_exactly_what_is_due) {
+  for (const Shape& shape : shapes()) {
+    if (!shape.record) continue;
+    Record swept = *shape.record;
+    Record reaped = *shape.record;
+    const bool acts = transitions::sweep(swept, now).write != Write::none ||
+                      transitions::reap(reaped, now).write != Write::none;
+    const auto due = transitions::due_at(*shape.record);
+    EXPECT_EQ(due && *due <= now, acts) << describe(*shape.record);
+  }
+}
+
+}  // namespace
+}  // namespace idem::test
