@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 // Request and response heads. RFC 9112 §3 asks for at least 8,000 bytes of request line; 16 KiB of
 // head holds every real client seen and bounds what one idle connection can pin.
 inline constexpr std::size_t request_line_bytes_max = 8'192;
-inline constexpr std::size_t head_bytes_max = 16 * 1024;
+inline constexpr std::size_t head_bytes_max = 16UL * 1024;
 inline constexpr std::size_t head_fields_max = 100;
 // The longest registered method has 17 bytes (UPDATEREDIRECTREF).
 inline constexpr std::size_t request_method_bytes_max = 32;
@@ -23,16 +23,16 @@ inline constexpr auto head_time_max = 10s;
 
 // A keyed body is held whole in memory, because the whole of it is fingerprinted before the
 // reserve.
-inline constexpr std::size_t request_body_bytes_default = 1024 * 1024;
-inline constexpr std::size_t request_body_bytes_cap = 64 * 1024 * 1024;
+inline constexpr std::size_t request_body_bytes_default = 1024UL * 1024;
+inline constexpr std::size_t request_body_bytes_cap = 64UL * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
 inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
 
-inline constexpr std::size_t response_body_bytes_default = 1024 * 1024;
+inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
 
 // One chunk-size line with its extensions; more is only ever an attack.
 inline constexpr std::size_t chunk_line_bytes_max = 256;
-inline constexpr std::size_t trailer_bytes_max = 8 * 1024;
+inline constexpr std::size_t trailer_bytes_max = 8UL * 1024;
 // Interim answers before a final one; a storm of them must end.
 inline constexpr int interim_responses_max = 16;
 
@@ -44,7 +44,7 @@ inline constexpr auto keep_alive_idle = 75s;
 inline constexpr auto drain_time_max = 30s;
 // Reading on after our last answer, so that a reset does not erase it (RFC 9112 §9.6).
 inline constexpr auto linger_time_max = 2s;
-inline constexpr std::size_t linger_bytes_max = 256 * 1024;
+inline constexpr std::size_t linger_bytes_max = 256UL * 1024;
 
 inline constexpr auto upstream_timeout_default = 30s;
 inline constexpr auto connect_timeout_default = 2s;
@@ -86,9 +86,12 @@ inline constexpr auto store_clock_persist_interval = 1s;
 inline constexpr int sqlite_wal_pages_max = 8'192;
 // What the kernel's cache does not do better. SQLite 3.40 walks the whole of its page cache at a
 // commit that had split a page, so that 64 MiB was measured slower than 16.
-inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024 * 1024;
+inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;
 // Rows a listing looks at before the calls that came meanwhile have their turn.
 inline constexpr std::size_t list_slice_rows = 2'048;
+
+// How far the embedded store lets its floor of running rows lag behind: rows read at a start.
+inline constexpr std::int64_t running_floor_step = 8'192;
 
 inline constexpr std::size_t sweep_batch = 256;
 inline constexpr auto sweep_interval = 1s;

@@ -108,7 +108,7 @@ struct Record {
   State state = State::in_progress;
   Attempt attempt;
   std::string owner;
-  StoreTime locked_until{};
+  StoreTime locked_until;
   bool dispatched = false;
   LeasePolicy lease_policy = LeasePolicy::unknown;
   /// Kept in the record, so that every sweeper and every later settle agrees on them.
@@ -123,9 +123,9 @@ struct Record {
   std::optional<StoreTime> reconcile_after;
   std::uint32_t reconcile_attempts = 0;
   std::string upstream_reference;
-  StoreTime created_at{};
+  StoreTime created_at;
   /// Last change of state: for `unknown` the "since", for failed_retryable the moment of release.
-  StoreTime changed_at{};
+  StoreTime changed_at;
   std::optional<StoreTime> completed_at;
   std::optional<StoreTime> expires_at;
   std::optional<StoreTime> tombstone_until;

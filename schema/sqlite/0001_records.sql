@@ -34,10 +34,13 @@ CREATE TABLE slots (
   due_at INTEGER                         -- when sweeper or reaper must look; none: only an event helps
 ) STRICT;
 
-CREATE UNIQUE INDEX slots_by_id ON slots (id);
+-- Running rows (state 2) are in no index: the file's owner keeps them in memory, where it finds them
+-- by id and by lease (running_rows.hpp). A reserve then appends to one table, and a settling verb
+-- enters each index once.
+CREATE UNIQUE INDEX slots_by_id ON slots (id) WHERE state <> 2;
 
 -- One index for sweeper, reaper and the counts by state.
-CREATE INDEX slots_by_due ON slots (state, due_at);
+CREATE INDEX slots_by_due ON slots (state, due_at) WHERE state <> 2;
 
 -- Partial: they cost nothing to the rows that are in neither state.
 CREATE INDEX slots_claimable ON slots (locked_until, id) WHERE state = 1;

@@ -34,7 +34,8 @@ void write_back(RecordTable& table, Subject& subject, const Change& change) {
       return;
     case Write::insert:
       if (subject.row) table.erase(*subject.row);  // What lay there counted as no record.
-      return table.insert(*subject.record);
+      table.insert(*subject.record);
+      return;
     case Write::update:
       subject.row->record = std::move(*subject.record);
       return table.update(*subject.row, change);

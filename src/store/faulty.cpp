@@ -117,11 +117,10 @@ class Faulty final : public FaultyStore {
       if (const auto decided = plan_.decide(what, number)) return *decided;
     }
     std::uint64_t dice = delays_.pick(1000);
-    const std::pair<Fault, unsigned> chances[] = {{Fault::refuse, plan_.refuse},
-                                                  {Fault::lose_call, plan_.lose_call},
-                                                  {Fault::lose_reply, plan_.lose_reply},
-                                                  {Fault::delay_call, plan_.delay_call},
-                                                  {Fault::delay_reply, plan_.delay_reply}};
+    const std::pair<Fault, unsigned> chances[] = {
+        {Fault::refuse, plan_.refuse},         {Fault::lose_call, plan_.lose_call},
+        {Fault::lose_reply, plan_.lose_reply}, {Fault::late_call, plan_.late_call},
+        {Fault::delay_call, plan_.delay_call}, {Fault::delay_reply, plan_.delay_reply}};
     for (const auto& [fault, chance] : chances) {
       if (dice < chance) return fault;
       dice -= chance;
@@ -141,6 +140,11 @@ class Faulty final : public FaultyStore {
         return inner_->call(std::move(what), [done = std::move(done)](StoreResult) mutable {
           done(error(StoreError::Code::in_doubt, "reply lost by plan"));
         });
+      case Fault::late_call:
+        delays_.add([this, what = std::move(what)]() mutable {
+          inner_->call(std::move(what), [](StoreResult) {});
+        });
+        return answer(std::move(done), StoreError::Code::in_doubt, "call late by plan");
       case Fault::delay_call:
         return delays_.add([this, what = std::move(what), done = std::move(done)]() mutable {
           inner_->call(std::move(what), std::move(done));

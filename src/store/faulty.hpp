@@ -15,6 +15,7 @@ enum class Fault : std::uint8_t {
   refuse,       ///< Answered `unavailable`; nothing was done.
   lose_call,    ///< Answered `in_doubt`; nothing was done.
   lose_reply,   ///< Done, and answered `in_doubt`.
+  late_call,    ///< Answered `in_doubt`, and done only after later calls.
   delay_call,   ///< Done only after later calls, which so overtake it.
   delay_reply,  ///< Done at once, and answered after later ones.
 };
@@ -26,6 +27,7 @@ struct FaultPlan {
   unsigned refuse = 0;
   unsigned lose_call = 0;
   unsigned lose_reply = 0;
+  unsigned late_call = 0;
   unsigned delay_call = 0;
   unsigned delay_reply = 0;
   /// A delayed one waits for 1 to so many later calls.

@@ -21,8 +21,9 @@ class MemoryTable final : public RecordTable {
     return Row{part_of(found->second, parts, now)};
   }
 
-  void insert(const Record& record) override {
+  std::int64_t insert(const Record& record) override {
     remember(records_.emplace(record.id, record).first->second);
+    return 0;  // Found by its id alone.
   }
 
   void update(const Row& row, const transitions::Change& change) override {

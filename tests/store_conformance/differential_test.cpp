@@ -7,7 +7,8 @@
 #include <cstdlib>
 #include <random>
 
-/// The embedded store against the reference: the same random verbs, every reply and every record equal.
+/// The embedded store against the reference: the same random verbs, every reply and every record
+/// equal.
 namespace idem::test {
 namespace {
 
@@ -59,7 +60,8 @@ class Twins {
   void learn(const StoreResult& result) {
     if (!result) return;
     if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
-      if (const auto* execute = std::get_if<Execute>(outcome)) remember(execute->id, execute->attempt);
+      if (const auto* execute = std::get_if<Execute>(outcome))
+        remember(execute->id, execute->attempt);
     }
     if (const auto* claimed = std::get_if<std::optional<Claimed>>(&*result); claimed && *claimed) {
       remember((*claimed)->id, (*claimed)->attempt);
@@ -81,13 +83,14 @@ class Twins {
   RecordId any_key() { return key(1 + static_cast<int>(below(keys))); }
 
   void advance() {
-    clock_.advance(any_of<Millis>(
-        {1ms, 1s, 5s, 30s, 60s, 61s, 10min, 12h, 24h, 25h, 300h, 720h, 800h}));
+    clock_.advance(
+        any_of<Millis>({1ms, 1s, 5s, 30s, 60s, 61s, 10min, 12h, 24h, 25h, 300h, 720h, 800h}));
   }
 
   Attempt any_attempt(const RecordId& id) {
     const auto& known = attempts_[id.bytes[0]];
-    Attempt attempt = known.empty() ? Attempt{1, token(1)} : known[known.size() - 1 - below(known.size())];
+    Attempt attempt =
+        known.empty() ? Attempt{1, token(1)} : known[known.size() - 1 - below(known.size())];
     if (one_in(8)) attempt.fence = 0;
     if (one_in(20)) attempt.token = token(77);
     if (one_in(20)) attempt.fence += 1;
@@ -117,25 +120,43 @@ class Twins {
   StoreCall next_verb() {
     const RecordId id = any_key();
     switch (below(22)) {
-      case 0: case 1: case 2: case 3: case 4: return any_reserve();
-      case 5: case 6: return Accept{any_reserve(), std::string(below(100), 'r')};
-      case 7: case 8:
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+        return any_reserve();
+      case 5:
+      case 6:
+        return Accept{any_reserve(), std::string(below(100), 'r')};
+      case 7:
+      case 8:
         return Claim{token(20 + static_cast<int>(below(9))), "dispatcher", lease, one_in(2)};
-      case 9: return Dispatched{id, any_attempt(id)};
-      case 10: return Renew{id, any_attempt(id), any_of<Millis>({1s, lease, 120s, 0s})};
-      case 11: return Advance{id, any_attempt(id), fmt::format("phase-{}", below(9))};
-      case 12: case 13: case 14:
+      case 9:
+        return Dispatched{id, any_attempt(id)};
+      case 10:
+        return Renew{id, any_attempt(id), any_of<Millis>({1s, lease, 120s, 0s})};
+      case 11:
+        return Advance{id, any_attempt(id), fmt::format("phase-{}", below(9))};
+      case 12:
+      case 13:
+      case 14:
         return Complete{id, any_attempt(id), any_response(), one_in(2) ? "ref" : ""};
-      case 15: case 16:
+      case 15:
+      case 16:
         return Release{id, any_attempt(id), any_of({ReleaseBasis::proven, ReleaseBasis::declared}),
                        "code", any_of<Millis>({0s, 5s, 48h})};
       case 17:
         return MarkUnknown{id, any_attempt(id), "timeout",
                            one_in(2) ? std::optional<Millis>(30s) : std::nullopt, "ref-2"};
-      case 18: return any_resolve(id);
-      case 19: return CacheBust{id, "operator said so"};
-      case 20: return Sweep{1'000};
-      default: return Reap{1'000};
+      case 18:
+        return any_resolve(id);
+      case 19:
+        return CacheBust{id, "operator said so"};
+      case 20:
+        return Sweep{1'000};
+      default:
+        return Reap{1'000};
     }
   }
 

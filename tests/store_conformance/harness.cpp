@@ -108,7 +108,11 @@ StoreConformance::StoreConformance() { reopen(); }
 void StoreConformance::reopen() {
   if (store_ && !is_durable()) return;
   store_.reset();
-  store_ = open_by_url(is_durable() ? GetParam() + folder_.file("idem.db") : GetParam(), clock);
+  store_ = open_another("idem.db");
+}
+
+std::unique_ptr<Store> StoreConformance::open_another(const std::string& name) {
+  return open_by_url(is_durable() ? GetParam() + folder_.file(name) : GetParam(), clock);
 }
 
 Execute StoreConformance::run(Reserve verb) {

@@ -77,6 +77,8 @@ class StoreConformance : public testing::TestWithParam<std::string> {
   Store& store() { return *store_; }
   /// Closes and opens again, where the store keeps anything.
   void reopen();
+  /// One more store of the kind under test.
+  std::unique_ptr<Store> open_another(const std::string& name);
   bool is_durable() const { return GetParam() != "memory:"; }
 
   template <class Verb>

@@ -36,16 +36,16 @@ enum class Event {
 /// What a row's condition may ask about.
 struct Facts {
   State state{};
-  bool none = false;          ///< No record, or one that counts as none.
-  bool same_request = true;   ///< The fingerprint matches.
-  bool match = false;         ///< Fence and token, or the token alone.
-  bool current_fence = false; ///< Evidence speaks of the attempt in the record.
+  bool none = false;           ///< No record, or one that counts as none.
+  bool same_request = true;    ///< The fingerprint matches.
+  bool match = false;          ///< Fence and token, or the token alone.
+  bool current_fence = false;  ///< Evidence speaks of the attempt in the record.
   bool with_response = true;
   bool lease_holds = false;
   bool dispatched = false;
-  bool may_rerun = false;     ///< Lease policy resume or rerun.
+  bool may_rerun = false;  ///< Lease policy resume or rerun.
   bool request_stored = false;
-  bool due = true;            ///< pending: may be claimed.
+  bool due = true;  ///< pending: may be claimed.
   bool past_expiry = false;
   bool past_tombstone = false;
   bool server_error = false;  ///< The stored status is a 5xx.
@@ -71,69 +71,142 @@ const std::vector<TableRow>& table() {
   static const std::vector<TableRow> rows{
       {"reserve", {}, {reserve}, in_progress, always},
       {"accept", {}, {accept}, pending, always},
-      {"accept again", {failed_retryable}, {accept}, pending,
+      {"accept again",
+       {failed_retryable},
+       {accept},
+       pending,
        [](const Facts& f) { return f.same_request; }},
-      {"claim", {pending}, {claim}, in_progress,
+      {"claim",
+       {pending},
+       {claim},
+       in_progress,
        [](const Facts& f) { return f.due && !f.past_expiry; }},
-      {"pending times out", {pending}, {Event::sweep, reserve, accept}, completed,
+      {"pending times out",
+       {pending},
+       {Event::sweep, reserve, accept},
+       completed,
        [](const Facts& f) { return f.past_expiry && f.same_request; }},
       {"complete", {in_progress}, {complete}, completed, [](const Facts& f) { return f.match; }},
-      {"release", {in_progress, State::unknown}, {release}, failed_retryable,
+      {"release",
+       {in_progress, State::unknown},
+       {release},
+       failed_retryable,
        [](const Facts& f) { return f.match && !f.request_stored; }},
-      {"release, async", {in_progress, State::unknown}, {release}, pending,
+      {"release, async",
+       {in_progress, State::unknown},
+       {release},
+       pending,
        [](const Facts& f) { return f.match && f.request_stored && !f.past_expiry; }},
-      {"release, async, too late", {in_progress, State::unknown}, {release}, completed,
+      {"release, async, too late",
+       {in_progress, State::unknown},
+       {release},
+       completed,
        [](const Facts& f) { return f.match && f.request_stored && f.past_expiry; }},
-      {"mark unknown", {in_progress}, {mark_unknown}, State::unknown,
+      {"mark unknown",
+       {in_progress},
+       {mark_unknown},
+       State::unknown,
        [](const Facts& f) { return f.match; }},
-      {"renew, advance", {in_progress}, {renew, advance}, in_progress,
+      {"renew, advance",
+       {in_progress},
+       {renew, advance},
+       in_progress,
        [](const Facts& f) { return f.match && f.lease_holds; }},
-      {"dispatched", {in_progress}, {Event::dispatched}, in_progress,
+      {"dispatched",
+       {in_progress},
+       {Event::dispatched},
+       in_progress,
        [](const Facts& f) { return f.match && f.lease_holds && !f.dispatched; }},
-      {"never dispatched, swept", {in_progress}, {Event::sweep}, failed_retryable,
+      {"never dispatched, swept",
+       {in_progress},
+       {Event::sweep},
+       failed_retryable,
        [](const Facts& f) { return abandoned(f) && !f.request_stored; }},
-      {"never dispatched, swept, async", {in_progress}, {Event::sweep, reserve}, pending,
+      {"never dispatched, swept, async",
+       {in_progress},
+       {Event::sweep, reserve},
+       pending,
        [](const Facts& f) {
          return abandoned(f) && f.request_stored && !f.past_expiry && f.same_request;
        }},
-      {"never dispatched, swept, async, too late", {in_progress}, {Event::sweep, reserve, accept},
+      {"never dispatched, swept, async, too late",
+       {in_progress},
+       {Event::sweep, reserve, accept},
        completed,
        [](const Facts& f) {
          return abandoned(f) && f.request_stored && f.past_expiry && f.same_request;
        }},
-      {"never dispatched, accepted", {in_progress}, {accept}, pending,
+      {"never dispatched, accepted",
+       {in_progress},
+       {accept},
+       pending,
        [](const Facts& f) {
          return abandoned(f) && !(f.request_stored && f.past_expiry) && f.same_request;
        }},
-      {"never dispatched, reserved", {in_progress}, {reserve}, in_progress,
+      {"never dispatched, reserved",
+       {in_progress},
+       {reserve},
+       in_progress,
        [](const Facts& f) { return abandoned(f) && !f.request_stored && f.same_request; }},
-      {"lease ran out", {in_progress}, {Event::sweep, reserve, accept}, State::unknown,
+      {"lease ran out",
+       {in_progress},
+       {Event::sweep, reserve, accept},
+       State::unknown,
        [](const Facts& f) {
          return !f.lease_holds && f.dispatched && !f.may_rerun && f.same_request;
        }},
-      {"resumed, rerun", {in_progress}, {reserve}, in_progress,
+      {"resumed, rerun",
+       {in_progress},
+       {reserve},
+       in_progress,
        [](const Facts& f) {
          return !f.lease_holds && f.dispatched && f.may_rerun && f.same_request;
        }},
-      {"retry", {failed_retryable}, {reserve}, in_progress,
+      {"retry",
+       {failed_retryable},
+       {reserve},
+       in_progress,
        [](const Facts& f) { return f.same_request; }},
-      {"late answer", {failed_retryable, pending, State::unknown}, {complete}, completed,
+      {"late answer",
+       {failed_retryable, pending, State::unknown},
+       {complete},
+       completed,
        [](const Facts& f) { return f.match; }},
-      {"positive evidence", {failed_retryable, pending, State::unknown}, {resolve_completed},
-       completed, [](const Facts& f) { return f.current_fence && f.with_response; }},
-      {"negative evidence", {State::unknown}, {resolve_failed}, failed_retryable,
+      {"positive evidence",
+       {failed_retryable, pending, State::unknown},
+       {resolve_completed},
+       completed,
+       [](const Facts& f) { return f.current_fence && f.with_response; }},
+      {"negative evidence",
+       {State::unknown},
+       {resolve_failed},
+       failed_retryable,
        [](const Facts& f) { return f.current_fence && !f.request_stored; }},
-      {"negative evidence, async", {State::unknown}, {resolve_failed}, pending,
+      {"negative evidence, async",
+       {State::unknown},
+       {resolve_failed},
+       pending,
        [](const Facts& f) { return f.current_fence && f.request_stored && !f.past_expiry; }},
-      {"negative evidence, async, too late", {State::unknown}, {resolve_failed}, completed,
+      {"negative evidence, async, too late",
+       {State::unknown},
+       {resolve_failed},
+       completed,
        [](const Facts& f) { return f.current_fence && f.request_stored && f.past_expiry; }},
-      {"cache-bust", {completed}, {cache_bust}, failed_retryable,
+      {"cache-bust",
+       {completed},
+       {cache_bust},
+       failed_retryable,
        [](const Facts& f) { return f.server_error && !f.past_expiry; }},
-      {"expire", {completed}, {Event::reap}, expired,
+      {"expire", {completed}, {Event::reap}, expired, [](const Facts& f) { return f.past_expiry; }},
+      {"drop failed",
+       {failed_retryable},
+       {Event::reap},
+       gone,
        [](const Facts& f) { return f.past_expiry; }},
-      {"drop failed", {failed_retryable}, {Event::reap}, gone,
-       [](const Facts& f) { return f.past_expiry; }},
-      {"drop tombstone", {expired}, {Event::reap}, gone,
+      {"drop tombstone",
+       {expired},
+       {Event::reap},
+       gone,
        [](const Facts& f) { return f.past_tombstone; }},
   };
   return rows;
@@ -176,9 +249,9 @@ void add_waiting(std::vector<Shape>& shapes) {
         pending.stored_request = "please";
         pending.expires_at = expires;
         pending.locked_until = due ? now : now + 1ms;
-        shapes.push_back({pending,
-                          {.state = pending.state, .request_stored = true, .due = due,
-                           .past_expiry = past}});
+        shapes.push_back(
+            {pending,
+             {.state = pending.state, .request_stored = true, .due = due, .past_expiry = past}});
       }
     }
   }
@@ -197,9 +270,12 @@ void add_running(std::vector<Shape>& shapes) {
             if (request != 0) record.stored_request = "please";
             if (request != 0) record.expires_at = request == 2 ? now : now + 1ms;
             shapes.push_back({record,
-                              {.state = state, .lease_holds = holds, .dispatched = sent,
+                              {.state = state,
+                               .lease_holds = holds,
+                               .dispatched = sent,
                                .may_rerun = policy != LeasePolicy::unknown,
-                               .request_stored = request != 0, .past_expiry = request == 2}});
+                               .request_stored = request != 0,
+                               .past_expiry = request == 2}});
           }
         }
       }
@@ -217,8 +293,11 @@ void add_ended(std::vector<Shape>& shapes) {
         record.tombstone_until = age == 2 ? now : now + 1ms;
         if (state == State::completed) record.response = answer(status);
         shapes.push_back({record,
-                          {.state = state, .none = age == 2, .past_expiry = age != 0,
-                           .past_tombstone = age == 2, .server_error = status == 503}});
+                          {.state = state,
+                           .none = age == 2,
+                           .past_expiry = age != 0,
+                           .past_tombstone = age == 2,
+                           .server_error = status == 503}});
       }
     }
   }
@@ -260,11 +339,11 @@ void add_reserves(std::vector<Asked>& all) {
                      return transitions::accept(record, verb, now).change;
                    }});
   }
-  all.push_back({"claim", Event::claim, [](auto& record, Facts&, FenceCounter& fences) {
-                   if (!record || !transitions::is_claimable(*record, now)) return Change{};
-                   return transitions::claim(*record, {token(9), "d", lease, true}, now, fences)
-                       .change;
-                 }});
+  all.push_back(
+      {"claim", Event::claim, [](auto& record, Facts&, FenceCounter& fences) {
+         if (!record || !transitions::is_claimable(*record, now)) return Change{};
+         return transitions::claim(*record, {token(9), "d", lease, true}, now, fences).change;
+       }});
 }
 
 template <class Verb, class Transition>
@@ -274,8 +353,8 @@ void add_owner(std::vector<Asked>& all, const char* name, Event event, Verb verb
       verb.attempt = {fence, token(token_number)};
       all.push_back({fmt::format("{} fence={} token={}", name, fence, token_number), event,
                      [=](auto& record, Facts& facts, FenceCounter&) {
-                       facts.match = record && record->attempt.fence == 7 && token_number == 1 &&
-                                     fence != 8;
+                       facts.match =
+                           record && record->attempt.fence == 7 && token_number == 1 && fence != 8;
                        Verb asked = verb;
                        return step(record, asked, now).change;
                      }});
@@ -288,16 +367,16 @@ void add_evidence(std::vector<Asked>& all) {
     for (const bool response : {true, false}) {
       for (const auto as : {Resolve::As::completed, Resolve::As::failed_retryable}) {
         const bool positive = as == Resolve::As::completed;
-        all.push_back({fmt::format("resolve positive={} fence={} response={}", positive, fence,
-                                   response),
-                       positive ? Event::resolve_completed : Event::resolve_failed,
-                       [=](auto& record, Facts& facts, FenceCounter&) {
-                         facts.current_fence = record && record->attempt.fence == fence && fence != 0;
-                         facts.with_response = response;
-                         Resolve verb = a_resolve(1, as, fence);
-                         if (!response) verb.response.reset();
-                         return transitions::resolve(record, verb, now).change;
-                       }});
+        all.push_back(
+            {fmt::format("resolve positive={} fence={} response={}", positive, fence, response),
+             positive ? Event::resolve_completed : Event::resolve_failed,
+             [=](auto& record, Facts& facts, FenceCounter&) {
+               facts.current_fence = record && record->attempt.fence == fence && fence != 0;
+               facts.with_response = response;
+               Resolve verb = a_resolve(1, as, fence);
+               if (!response) verb.response.reset();
+               return transitions::resolve(record, verb, now).change;
+             }});
       }
     }
   }

@@ -25,9 +25,9 @@ StoreError unreadable(const RecordId& id, std::string_view why) {
 
 std::int64_t number(StoreTime moment) { return moment.time_since_epoch().count(); }
 
-class SlotTable final : public RecordTable {
+class Slots final : public SlotTable {
  public:
-  explicit SlotTable(sqlite3* db) : db_(db), evidence_(db) {}
+  explicit Slots(sqlite3* db) : db_(db), evidence_(db) {}
 
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
     find_.bind_bytes(1, id.bytes);
@@ -48,13 +48,19 @@ class SlotTable final : public RecordTable {
     return row;
   }
 
-  void insert(const Record& record) override {
+  std::int64_t insert(const Record& record) override {
     bind_insert(insert_, record);
     insert_.run();
-    if (!record.response && !record.stored_request) return;
     const std::int64_t slot = sqlite3_last_insert_rowid(db_);
     if (record.response) write_response(slot, *record.response);
     if (record.stored_request) write_request(slot, *record.stored_request);
+    return slot;
+  }
+
+  std::expected<std::string, StoreError> request_of(const Row& row) override {
+    Row whole = row;
+    if (auto bad = read_request(whole)) return std::unexpected(unreadable(row.record.id, *bad));
+    return std::move(*whole.record.stored_request);
   }
 
   void update(const Row& row, const transitions::Change& change) override {
@@ -84,7 +90,7 @@ class SlotTable final : public RecordTable {
 
   std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
     std::vector<RecordId> ids;
-    for (const State state : {State::in_progress, State::pending}) due(state, now, limit, ids);
+    due(State::pending, now, limit, ids);
     return ids;
   }
 
@@ -210,7 +216,7 @@ class SlotTable final : public RecordTable {
   }
 
   sqlite3* db_;
-  Statement find_{db_, select_slots(" FROM slots WHERE id = ?1")};
+  Statement find_{db_, select_slots(" FROM slots WHERE id = ?1 AND state <> 2")};
   Statement insert_{db_, insert_slot};
   Statement update_{db_, update_slot};
   Statement drop_slot_{db_, "DELETE FROM slots WHERE slot = ?1"};
@@ -221,21 +227,19 @@ class SlotTable final : public RecordTable {
   Statement put_request_{db_, "INSERT OR REPLACE INTO requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM requests WHERE slot = ?1"};
   Statement due_{db_,
-                 "SELECT id FROM slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+                 "SELECT id FROM slots WHERE state = ?1 AND state <> 2 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
   Statement claimable_{db_,
                        "SELECT id FROM slots WHERE state = 1 AND locked_until <= ?1"
                        " AND expires_at > ?1 ORDER BY locked_until, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE id = ?1"};
-  Statement hide_from_claims_{db_, "UPDATE slots SET locked_until = ?2 WHERE id = ?1"};
-  Statement list_{db_, list_slots("")};
+  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE id = ?1 AND state <> 2"};
+  Statement hide_from_claims_{db_, "UPDATE slots SET locked_until = ?2 WHERE id = ?1 AND state <> 2"};
+  Statement list_{db_, list_slots("state <> 2 AND ")};
   Statement list_unknown_{db_, list_slots("state = 5 AND ")};
   EvidenceLog evidence_;
 };
 
 }  // namespace
 
-std::unique_ptr<RecordTable> make_slot_table(sqlite3* db) {
-  return std::make_unique<SlotTable>(db);
-}
+std::unique_ptr<SlotTable> make_slot_table(sqlite3* db) { return std::make_unique<Slots>(db); }
 
 }  // namespace idem::sqlite

@@ -4,6 +4,7 @@
 #include "store/call_queue.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
+#include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
 
 #include <idem/crash_point.hpp>
@@ -96,7 +97,8 @@ class Ledger {
   Identity identity_;
   StoreClock clock_;
   sqlite::Meta meta_{db()};
-  std::unique_ptr<RecordTable> table_ = sqlite::make_slot_table(db());
+  std::unique_ptr<RecordTable> table_ =
+      sqlite::keep_running_rows(db(), meta_, sqlite::make_slot_table(db()));
   Statement begin_{db(), "BEGIN"};
   Statement commit_{db(), "COMMIT"};
   transitions::FenceCounter fences_;

@@ -1,0 +1,81 @@
+#include "store/call_queue.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <latch>
+
+/// The queue in front of a store's thread.
+namespace idem::test {
+namespace {
+
+TEST_P(StoreConformance, S04_new_work_is_refused_above_the_bound_and_owners_never) {
+  const Execute won = run(1);
+  std::latch entered(1);
+  std::latch gate(1);
+  idem::ask(store(), Find{key(1)}, [&](auto) {
+    entered.count_down();
+    gate.wait();
+  });
+  entered.wait();  // The store's thread now stands still.
+  std::atomic<std::size_t> unavailable = 0;
+  std::atomic<std::size_t> answered = 0;
+  for (std::size_t i = 0; i < limits::store_queue_max; ++i) {
+    idem::ask(store(), Find{key(9)}, [&](auto) { ++answered; });
+  }
+  for (int i = 0; i < 10; ++i) {
+    Reserve verb = a_reserve(2, 1 + i);
+    verb.generation = store().identity().generation;
+    idem::ask(store(), verb, [&](const auto& reply) {
+      if (!reply && reply.error().code == StoreError::Code::unavailable) ++unavailable;
+    });
+  }
+  std::promise<Verdict> verdict;
+  idem::ask(store(), a_complete(won),
+            [&](const auto& reply) { verdict.set_value(reply->verdict); });
+  gate.count_down();
+  EXPECT_EQ(verdict.get_future().get(), Verdict::done);
+  EXPECT_EQ(unavailable, 10u);
+  EXPECT_EQ(answered, limits::store_queue_max);
+  EXPECT_FALSE(find(2)) << "refused means nothing was changed";
+}
+
+TEST_P(StoreConformance, S04_closing_finishes_what_was_asked) {
+  std::atomic<int> answered = 0;
+  {
+    const auto another = open_another("closing");
+    for (int i = 0; i < 1'000; ++i) {
+      Reserve verb = a_reserve(i % 200, 1 + i % 7);
+      verb.generation = another->identity().generation;
+      idem::ask(*another, verb, [&, &another_store = *another](const auto& reply) {
+        EXPECT_TRUE(reply.has_value());
+        // What a completion asks in turn is part of what was asked.
+        idem::ask(another_store, Find{key(1)}, [&](const auto&) { ++answered; });
+      });
+    }
+  }
+  EXPECT_EQ(answered, 1'000);
+}
+
+TEST(CallQueue, S04_a_batch_is_what_gathered_meanwhile_in_order_and_at_most_a_group) {
+  CallQueue queue;
+  const std::size_t many = limits::commit_group_max + 10;
+  for (std::size_t i = 0; i < many; ++i) {
+    Find find;
+    find.id.bytes[0] = static_cast<std::uint8_t>(i);
+    queue.push(find, {});
+  }
+  auto batch = queue.take(true);
+  ASSERT_EQ(batch.calls.size(), limits::commit_group_max);
+  EXPECT_EQ(std::get<Find>(batch.calls[3].call).id.bytes[0], 3);
+  queue.push(Find{}, {});
+  batch = queue.take(true);
+  EXPECT_EQ(batch.calls.size(), 10u);
+  batch = queue.take(true);
+  EXPECT_EQ(batch.calls.size(), 1u);
+  EXPECT_TRUE(queue.take(false).calls.empty());
+  EXPECT_FALSE(queue.take(false).last);
+  queue.close();
+  EXPECT_TRUE(queue.take(true).last);
+}
+
+}  // namespace
+}  // namespace idem::test

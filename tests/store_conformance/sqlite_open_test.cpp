@@ -1,0 +1,310 @@
+#include "store/sqlite/sqlite_store.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+/// What the embedded store makes of the file that it is given.
+namespace idem::test {
+namespace {
+
+class SqliteOpen : public testing::Test {
+ protected:
+  std::string path() const { return folder.file("idem.db"); }
+
+  std::expected<std::unique_ptr<Store>, StoreError> open(
+      const IdentitySettings& settings = test_settings(), bool migrate = false) {
+    return open_sqlite(path(), settings, {.migrate = migrate, .host = clock.host()});
+  }
+
+  /// The reason why it is refused.
+  std::string refusal(const IdentitySettings& settings = test_settings()) {
+    const auto store = open(settings);
+    if (!store) return store.error().detail;
+    ADD_FAILURE() << "was opened";
+    return {};
+  }
+
+  void sql(const std::string& text) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+    char* message = nullptr;
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+    sqlite3_close(db);
+  }
+
+  void make_store(int records = 1) {
+    const auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    for (int i = 0; i < records; ++i) {
+      Reserve verb = a_reserve(1);
+      verb.id.bytes[0] = static_cast<std::uint8_t>(i);
+      verb.id.bytes[1] = static_cast<std::uint8_t>(i >> 8);
+      verb.generation = (*store)->identity().generation;
+      const auto outcome = ask_and_wait(**store, verb);
+      ASSERT_TRUE(outcome && is<Execute>(*outcome));
+      ASSERT_TRUE(ask_and_wait(**store, a_complete(std::get<Execute>(*outcome))));
+    }
+  }
+
+  std::string bytes() {
+    std::ifstream in(path(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write(const std::string& content) {
+    std::ofstream(path(), std::ios::binary | std::ios::trunc) << content;
+  }
+
+  TestClock clock;
+  TempFolder folder;
+};
+
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST_F(SqliteOpen, S02_the_secret_is_made_once_and_kept) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  const Identity first = (*store)->identity();
+  EXPECT_EQ(first.generation, 1u);
+  EXPECT_NE(first.secret, decltype(first.secret){});
+  store->reset();
+  store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->identity().secret, first.secret);
+  EXPECT_EQ((*store)->identity().generation, first.generation);
+}
+
+TEST_F(SqliteOpen, S02_other_settings_are_refused_by_name) {
+  make_store();
+  const std::string key_scope = refusal({"tenant", test_settings().scope_source});
+  expect_says(key_scope, "key_scope is 'operation'");
+  expect_says(key_scope, "'tenant'");
+  expect_says(key_scope, path());
+  expect_says(refusal({"operation", "jwt:sub"}), "scope_source is 'header:X-Tenant-Id'");
+  EXPECT_TRUE(open()) << "the refusals changed nothing";
+}
+
+TEST_F(SqliteOpen, S02_the_file_is_for_its_owner_alone) {
+  make_store();
+  struct stat status{};
+  ASSERT_EQ(stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(SqliteOpen, S02_an_empty_file_is_a_new_store) {
+  write("");
+  EXPECT_TRUE(open());
+}
+
+TEST_F(SqliteOpen, T01_a_file_that_is_open_is_refused) {
+  const auto store = open();
+  ASSERT_TRUE(store);
+  const auto second = open();
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, StoreError::Code::unavailable);
+  expect_says(second.error().detail, "another process owns " + path());
+}
+
+TEST_F(SqliteOpen, T30_a_file_that_is_no_database_is_refused_and_left_alone) {
+  const std::string garbage(20'000, 'g');
+  write(garbage);
+  const std::string why = refusal();
+  expect_says(why, "not a database");
+  expect_says(why, path());
+  EXPECT_EQ(bytes(), garbage);
+}
+
+TEST_F(SqliteOpen, T30_a_corrupt_file_is_refused) {
+  make_store(600);
+  std::string content = bytes();
+  ASSERT_GT(content.size(), 20 * 4096u);
+  for (std::size_t page = 8; page < 14; ++page) content.replace(page * 4096, 2'000, 2'000, '\xaa');
+  write(content);
+  const std::string why = refusal();
+  expect_says(why, "corrupt");
+  expect_says(why, path());
+}
+
+TEST_F(SqliteOpen, T30_a_store_without_its_tables_is_refused) {
+  make_store();
+  sql("DROP TABLE responses");
+  expect_says(refusal(), "tables are missing");
+}
+
+TEST_F(SqliteOpen, T30_a_store_without_its_secret_is_refused) {
+  make_store();
+  sql("DELETE FROM meta WHERE name = 'secret'");
+  expect_says(refusal(), "identity is damaged");
+}
+
+TEST_F(SqliteOpen, T30_another_programs_database_is_refused_and_left_alone) {
+  sql("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+  const std::string before = bytes();
+  expect_says(refusal(), "another program's database");
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(SqliteOpen, S02_a_newer_schema_is_refused) {
+  make_store();
+  sql("PRAGMA user_version = 99");
+  expect_says(refusal(), "schema version 99");
+}
+
+TEST_F(SqliteOpen, S02_an_older_schema_waits_for_migrate) {
+  write("");
+  sql("PRAGMA application_id = 1231316333");  // "Idem", of a version before the first.
+  expect_says(refusal(), "--migrate");
+  EXPECT_TRUE(open(test_settings(), true));
+  EXPECT_TRUE(open());
+}
+
+TEST_F(SqliteOpen, S02_a_path_that_cannot_be_is_refused_in_words) {
+  const auto why = [&](const std::string& where) {
+    const auto store = open_sqlite(where, test_settings());
+    return store ? std::string("was opened") : store.error().detail;
+  };
+  expect_says(why(folder.file("no/such/idem.db")), "does not exist");
+  expect_says(why(""), "empty");
+  expect_says(why(folder.file("")), "idem-store");
+}
+
+TEST_F(SqliteOpen, S02_names_that_sqlite_reads_otherwise_are_files) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(path()).parent_path());
+  for (const std::string name : {":memory:", "file:x?mode=memory"}) {
+    EXPECT_TRUE(open_sqlite(name, test_settings())) << name;
+    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST_F(SqliteOpen, S02_no_fence_is_granted_twice_over_restarts) {
+  Fence last = 0;
+  for (int start = 0; start < 5; ++start) {
+    const auto store = open();
+    ASSERT_TRUE(store);
+    Reserve verb = a_reserve(start);
+    verb.generation = 1;
+    const auto outcome = ask_and_wait(**store, verb);
+    ASSERT_TRUE(outcome && is<Execute>(*outcome));
+    EXPECT_GT(std::get<Execute>(*outcome).attempt.fence, last);
+    last = std::get<Execute>(*outcome).attempt.fence;
+  }
+}
+
+TEST_F(SqliteOpen, S15_a_jump_of_the_wall_clock_between_two_starts_expires_nothing) {
+  make_store();
+  for (const Millis jump : {Millis(24h * 3650), Millis(-24h * 3650)}) {
+    HostClock host = clock.host();
+    host.wall = [wall = host.wall, jump] { return wall() + jump; };
+    const auto store = open_sqlite(path(), test_settings(), {.host = host});
+    ASSERT_TRUE(store);
+    EXPECT_TRUE(ask_and_wait(**store, Reap{100})->empty());
+    const auto records = ask_and_wait(**store, List{});
+    ASSERT_EQ(records->size(), 1u);
+    EXPECT_EQ(records->front().state, State::completed);
+  }
+}
+
+// ---- rows that cannot be read ----
+
+class SqliteCorruptRow : public SqliteOpen {
+ protected:
+  void SetUp() override {
+    make_store(3);  // Keys 0, 1 and 2 in their first byte.
+    clock.advance(1s);
+  }
+
+  Reserve again(int number) {
+    Reserve verb = a_reserve(1, 2);
+    verb.id.bytes[0] = static_cast<std::uint8_t>(number);
+    verb.id.bytes[1] = 0;
+    verb.generation = 1;
+    return verb;
+  }
+
+  void expect_only_this_call_is_refused(const std::string& tampering) {
+    sql(tampering + " WHERE slot = 2");
+    const auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    for (int round = 0; round < 2; ++round) {
+      const auto reply = ask_and_wait(**store, again(1));
+      ASSERT_FALSE(reply) << tampering;
+      EXPECT_EQ(reply.error().code, StoreError::Code::refused);
+      EXPECT_TRUE(is<Replay>(*ask_and_wait(**store, again(0))));
+      EXPECT_TRUE(is<Replay>(*ask_and_wait(**store, again(2))));
+    }
+  }
+};
+
+TEST_F(SqliteCorruptRow, T30_a_state_that_is_none_of_ours) {
+  expect_only_this_call_is_refused("UPDATE slots SET state = 99");
+}
+TEST_F(SqliteCorruptRow, T30_a_token_of_the_wrong_size) {
+  expect_only_this_call_is_refused("UPDATE slots SET token = x'00'");
+}
+TEST_F(SqliteCorruptRow, T30_a_fingerprint_of_the_wrong_size) {
+  expect_only_this_call_is_refused("UPDATE slots SET fingerprint = zeroblob(33)");
+}
+TEST_F(SqliteCorruptRow, T30_a_completed_record_without_its_moments) {
+  expect_only_this_call_is_refused("UPDATE slots SET completed_at = NULL");
+}
+TEST_F(SqliteCorruptRow, T30_fields_that_cannot_be_decoded) {
+  expect_only_this_call_is_refused("UPDATE responses SET fields = x'0109000000ff'");
+}
+TEST_F(SqliteCorruptRow, T30_fields_of_a_later_schema) {
+  expect_only_this_call_is_refused("UPDATE responses SET fields = x'02'");
+}
+TEST_F(SqliteCorruptRow, T30_a_status_that_is_none) {
+  expect_only_this_call_is_refused("UPDATE responses SET status = -7");
+}
+TEST_F(SqliteCorruptRow, T30_an_answer_that_is_missing) {
+  expect_only_this_call_is_refused("DELETE FROM responses");
+}
+
+TEST_F(SqliteCorruptRow, T30_it_stands_in_nobodys_way) {
+  sql("UPDATE slots SET lease_policy = 9 WHERE slot = 2");
+  clock.advance(retention);
+  const auto store = open();
+  ASSERT_TRUE(store);
+  std::size_t reaped = 0;
+  for (int round = 0; round < 6; ++round) reaped += ask_and_wait(**store, Reap{1})->size();
+  EXPECT_GE(reaped, 1u);
+  const auto records = ask_and_wait(**store, List{});
+  ASSERT_EQ(records->size(), 2u) << "a listing leaves it out";
+  for (const Record& record : *records) EXPECT_EQ(record.state, State::expired);
+}
+
+TEST_F(SqliteCorruptRow, T30_a_pending_request_that_is_missing_does_not_stop_the_dispatcher) {
+  {
+    const auto store = open();
+    ASSERT_TRUE(store);
+    for (const int number : {11, 12}) {
+      Accept verb = an_accept(number);
+      verb.as.generation = 1;
+      ASSERT_TRUE(ask_and_wait(**store, verb));
+    }
+  }
+  sql(fmt::format("DELETE FROM requests WHERE slot = (SELECT slot FROM slots WHERE id = x'{}')",
+                  to_hex(key(11).bytes)));
+  const auto store = open();
+  ASSERT_TRUE(store);
+  const Claim claim{token(50), "dispatcher", lease, true};
+  EXPECT_FALSE(ask_and_wait(**store, claim));
+  const auto second = ask_and_wait(**store, claim);
+  ASSERT_TRUE(second && *second);
+  EXPECT_EQ((*second)->id, key(12));
+  clock.advance(retention);
+  bool timed_out = false;
+  const auto steps = ask_and_wait(**store, Sweep{10});
+  for (const auto& step : *steps) timed_out |= step.id == key(11);
+  EXPECT_TRUE(timed_out) << "its client hears a 408 in the end";
+}
+
+}  // namespace
+}  // namespace idem::test
