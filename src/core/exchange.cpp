@@ -191,7 +191,7 @@ ExchangeAction Exchange::on_ready(MonotonicTime now) {
                           "The lease no longer covered the dispatch timeout; nothing was sent.");
   }
   phase_ = Phase::sending;
-  return Send{attempt_, reserve_.id};
+  return Send{attempt_, reserve_.id, lease_end_ - settings_.dispatch_timeout};
 }
 
 ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail) {

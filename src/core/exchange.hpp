@@ -70,10 +70,12 @@ struct AskLater {
 };
 /// Get a connection; report UpstreamReady or UpstreamNotReached.
 struct Connect {};
-/// Send the request now, once, and report how it ended.
+/// Send the request now, once, and report how it ended. Look at the clock once more, directly
+/// before the first byte: past `not_after` nothing may be sent, which is UpstreamNotReached.
 struct Send {
   Attempt attempt;
   RecordId id;
+  MonotonicTime not_after;
 };
 /// Tell the client. If owes_settlement(), go on with RetryDue until Done.
 struct AnswerClient {

@@ -21,12 +21,12 @@ http::Task<ExchangeEvent> Dispatch::connect() {
 }
 
 http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
-                                         std::string_view body,
+                                         std::string_view body, MonotonicTime not_after,
                                          const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
   call_ = std::make_unique<UpstreamCall>(std::move(wire_));
   const MonotonicTime deadline = MonotonicClock::now() + settings_.upstream_timeout;
-  const auto answered = co_await call_->run(method, head, body, deadline, on_interim);
+  const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {
     auto event = co_await read_answer();
     co_return event;

@@ -142,7 +142,8 @@ class KeyedDriver {
     head_ += "\r\n";
     auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
     http::UpstreamCall::InterimSink sink(on_interim);
-    auto event = co_await dispatch_.send(client_.head().method, head_, request_.body, sink);
+    auto event =
+        co_await dispatch_.send(client_.head().method, head_, request_.body, send.not_after, sink);
     co_return event;
   }
 

@@ -19,10 +19,13 @@ bool UpstreamCall::something_to_read() noexcept {
 }
 
 Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
-                               std::string_view body, MonotonicTime deadline,
-                               const InterimSink& on_interim) {
+                               std::string_view body, MonotonicTime not_after,
+                               MonotonicTime deadline, const InterimSink& on_interim) {
   wire_->deadline(deadline);
   crash_point(CrashPoint::dispatch_before_first_byte);
+  // The last look at the clock, with nothing between it and the send: a process that was stopped
+  // must not send for an attempt that may have been taken from it.
+  if (MonotonicClock::now() > not_after) co_return Result(std::unexpected(Failure::nothing_sent));
   if (crash_point_armed(CrashPoint::dispatch_mid_request)) {
     const std::size_t half = head.size() / 2;
     accepted_ += wire_->write_now(head.substr(0, half));

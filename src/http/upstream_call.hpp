@@ -24,10 +24,10 @@ class UpstreamCall {
   explicit UpstreamCall(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
 
   /// Sends as much of the request as is needed to get a final answer and reads that answer's head.
-  /// `head` and `body` must outlive the call. Ends at `deadline`.
+  /// `head` and `body` must outlive the call. Ends at `deadline`; sends nothing after `not_after`.
   Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
-                                         std::string_view body, MonotonicTime deadline,
-                                         const InterimSink& on_interim);
+                                         std::string_view body, MonotonicTime not_after,
+                                         MonotonicTime deadline, const InterimSink& on_interim);
   /// In parts, for a relayed body: the head first, then pieces, then the answer's head.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
   Task<std::expected<void, Failure>> read_head(std::string_view method,

@@ -76,8 +76,8 @@ class RunningRows final : public RecordTable {
   }
   void hide_from_claims(const RecordId& id) override { slots_->hide_from_claims(id); }
 
-  // The settled rows of a slice come in order of their ids; the running ones of the same stretch are
-  // put between them.
+  // The settled rows of a slice come in order of their ids; the running ones of the same stretch
+  // are put between them.
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
     std::vector<Record> slice;
@@ -159,9 +159,8 @@ class RunningRows final : public RecordTable {
       const auto id = rows.bytes(1);
       std::copy_n(id.begin(), std::min(id.size(), damaged.row.record.id.bytes.size()),
                   damaged.row.record.id.bytes.begin());
-      damaged.why = {StoreError::Code::refused,
-                     "record " + to_hex(damaged.row.record.id.bytes) +
-                         " cannot be read: " + record.error()};
+      damaged.why = {StoreError::Code::refused, "record " + to_hex(damaged.row.record.id.bytes) +
+                                                    " cannot be read: " + record.error()};
       running_.insert_or_assign(damaged.row.record.id, std::move(damaged));
     }
   }

@@ -227,12 +227,15 @@ class Slots final : public SlotTable {
   Statement put_request_{db_, "INSERT OR REPLACE INTO requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM requests WHERE slot = ?1"};
   Statement due_{db_,
-                 "SELECT id FROM slots WHERE state = ?1 AND state <> 2 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+                 "SELECT id FROM slots WHERE state = ?1 AND state <> 2 AND due_at <= ?2 ORDER BY "
+                 "due_at LIMIT ?3"};
   Statement claimable_{db_,
                        "SELECT id FROM slots WHERE state = 1 AND locked_until <= ?1"
                        " AND expires_at > ?1 ORDER BY locked_until, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE id = ?1 AND state <> 2"};
-  Statement hide_from_claims_{db_, "UPDATE slots SET locked_until = ?2 WHERE id = ?1 AND state <> 2"};
+  Statement hide_from_lifecycle_{db_,
+                                 "UPDATE slots SET due_at = NULL WHERE id = ?1 AND state <> 2"};
+  Statement hide_from_claims_{db_,
+                              "UPDATE slots SET locked_until = ?2 WHERE id = ?1 AND state <> 2"};
   Statement list_{db_, list_slots("state <> 2 AND ")};
   Statement list_unknown_{db_, list_slots("state = 5 AND ")};
   EvidenceLog evidence_;
