@@ -20,6 +20,37 @@ struct Connections {
   bool draining = false;
 };
 
+/// What outlives the server object: a coroutine that is cut off at the end of the process still
+/// takes its stream off the list.
+struct Accepted {
+  explicit Accepted(std::size_t loops) : by_loop(loops) {}
+  std::vector<Connections> by_loop;
+  std::atomic<std::size_t> open{0};
+  std::atomic<std::size_t> told{0};
+};
+
+/// Keeps the stream on its list for as long as its coroutine lives, an exception included.
+class Listed {
+ public:
+  Listed(std::shared_ptr<Accepted> accepted, std::size_t index, ServerStream& stream)
+      : accepted_(std::move(accepted)), index_(index), stream_(stream) {
+    Connections& mine = accepted_->by_loop[index_];
+    mine.open.insert(&stream_);
+    if (mine.draining) stream_.drain();
+  }
+  ~Listed() {
+    accepted_->by_loop[index_].open.erase(&stream_);
+    accepted_->open.fetch_sub(1);
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+ private:
+  std::shared_ptr<Accepted> accepted_;
+  std::size_t index_;
+  ServerStream& stream_;
+};
+
 Task<void> serve_connection(ServerStream& stream, Service& service) {
   for (;;) {
     const bool more = co_await stream.next_request();
@@ -36,7 +67,7 @@ class AsioServer final : public Server {
   AsioServer(std::vector<ServingLoop> loops, ServerStream::Options options)
       : loops_(std::move(loops)),
         options_(options),
-        connections_(loops_.size()),
+        accepted_(std::make_shared<Accepted>(loops_.size())),
         acceptor_(loops_.front().loop->context()) {}
 
   std::expected<void, std::string> bind(const std::string& address) {
@@ -74,16 +105,17 @@ class AsioServer final : public Server {
           error_code ignored;
           acceptor_.close(ignored);
         }
-        connections_[i].draining = true;
-        for (auto* stream : connections_[i].open) stream->drain();
-        told_.fetch_add(1);
+        Connections& mine = accepted_->by_loop[i];
+        mine.draining = true;
+        for (auto* stream : mine.open) stream->drain();
+        accepted_->told.fetch_add(1);
       });
     }
   }
 
   bool drained() const override {
     // A connection accepted just before is still counted in open_, though no coroutine has it yet.
-    if (told_.load() < loops_.size() || open_.load() > 0) return false;
+    if (accepted_->told.load() < loops_.size() || accepted_->open.load() > 0) return false;
     for (const auto& serving : loops_) {
       if (serving.loop->running() > 0) return false;
     }
@@ -96,8 +128,8 @@ class AsioServer final : public Server {
     acceptor_.async_accept(
         loops_[index].loop->context(), [this, index](const error_code& error, Socket socket) {
           if (!acceptor_.is_open()) return;
-          if (!error && open_.load() < limits::connections_max) {
-            open_.fetch_add(1);
+          if (!error && accepted_->open.load() < limits::connections_max) {
+            accepted_->open.fetch_add(1);
             loops_[index].loop->post([this, index, moved = std::move(socket)]() mutable {
               adopt(index, std::move(moved));
             });
@@ -120,21 +152,15 @@ class AsioServer final : public Server {
 
   Task<void> run(std::size_t index, Socket socket) {
     ServerStream stream(*loops_[index].loop, std::move(socket), options_);
-    auto& mine = connections_[index];
-    mine.open.insert(&stream);
-    if (mine.draining) stream.drain();
+    const Listed listed(accepted_, index, stream);
     co_await serve_connection(stream, *loops_[index].service);
-    mine.open.erase(&stream);
-    open_.fetch_sub(1);
   }
 
   std::vector<ServingLoop> loops_;
   ServerStream::Options options_;
-  std::vector<Connections> connections_;
+  std::shared_ptr<Accepted> accepted_;
   Acceptor acceptor_;
   std::size_t next_ = 0;
-  std::atomic<std::size_t> open_{0};
-  std::atomic<std::size_t> told_{0};
 };
 
 }  // namespace

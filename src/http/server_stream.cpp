@@ -256,6 +256,7 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing)
   answered_ = true;
   wire_.deadline(MonotonicClock::now() + write_time_max);
   const bool sent = co_await wire_.write(out_);
+  wire_.no_deadline();
   if (!sent) keep_alive_ = false;
   co_return sent;
 }
@@ -271,13 +272,18 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
   } else {
     sent = co_await wire_.write(piece);
   }
+  // The next piece may be long in coming, and that is not this client's fault.
+  wire_.no_deadline();
   if (!sent) keep_alive_ = false;
   co_return sent;
 }
 
 Task<bool> ServerStream::end_stream() {
   bool sent = true;
-  if (chunked_out_ && !suppress_body_) sent = co_await wire_.write(last_chunk);
+  if (chunked_out_ && !suppress_body_) {
+    wire_.deadline(MonotonicClock::now() + write_time_max);
+    sent = co_await wire_.write(last_chunk);
+  }
   wire_.no_deadline();
   if (!sent) keep_alive_ = false;
   co_return sent;

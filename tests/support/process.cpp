@@ -75,6 +75,11 @@ Process::~Process() {
   if (reaper_.joinable()) reaper_.join();
   if (reader_.joinable()) reader_.join();
   if (output_fd_ >= 0) ::close(output_fd_);
+  // A sanitizer speaks on the child's stderr, and a child that is killed has no exit status to
+  // tell.
+  for (const auto* finding : {"Sanitizer:", "runtime error:", "broken invariant"}) {
+    if (output_.find(finding) != std::string::npos) ADD_FAILURE() << "the process reported a bug";
+  }
   if (testing::Test::HasFailure()) {
     fmt::print(stderr, "---- output of process {} ----\n{}----\n", pid_, output_);
   }

@@ -114,6 +114,7 @@ class RunningRows final : public RecordTable {
     if (running.row.record.stored_request) running.row.record.stored_request->clear();
     running.due = transitions::due_at(record);
     if (running.due) due_.emplace(*running.due, record.id);
+    places_.insert(place);
     running_.insert_or_assign(record.id, std::move(running));
   }
 
@@ -121,6 +122,7 @@ class RunningRows final : public RecordTable {
     const auto found = running_.find(id);
     if (found == running_.end()) return;
     undue(found->second);
+    places_.erase(found->second.row.place);
     running_.erase(found);
   }
 
@@ -134,8 +136,8 @@ class RunningRows final : public RecordTable {
   void keep_floor_below(std::int64_t place) {
     if (place < floor_) return put_floor(place);
     if (place < floor_ + limits::running_floor_step) return;
-    std::int64_t lowest = place;
-    for (const auto& [id, running] : running_) lowest = std::min(lowest, running.row.place);
+    // One row that runs for long holds the floor down for all, so this is asked at every insert.
+    const std::int64_t lowest = places_.empty() ? place : std::min(place, *places_.begin());
     if (lowest >= floor_ + limits::running_floor_step / 2) put_floor(lowest);
   }
 
@@ -161,6 +163,7 @@ class RunningRows final : public RecordTable {
                   damaged.row.record.id.bytes.begin());
       damaged.why = {StoreError::Code::refused, "record " + to_hex(damaged.row.record.id.bytes) +
                                                     " cannot be read: " + record.error()};
+      places_.insert(damaged.row.place);
       running_.insert_or_assign(damaged.row.record.id, std::move(damaged));
     }
   }
@@ -169,6 +172,7 @@ class RunningRows final : public RecordTable {
   std::unique_ptr<SlotTable> slots_;
   std::map<RecordId, Running> running_;
   std::set<std::pair<StoreTime, RecordId>> due_;
+  std::set<std::int64_t> places_;  ///< Of all that run; the lowest bounds the floor.
   std::int64_t floor_;
 };
 
