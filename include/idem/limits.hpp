@@ -94,6 +94,8 @@ inline constexpr std::size_t list_slice_rows = 2'048;
 inline constexpr std::int64_t running_floor_step = 8'192;
 
 inline constexpr std::size_t sweep_batch = 256;
+// How far the embedded store's clock follows the wall clock over one restart of the machine.
+inline constexpr auto store_clock_jump_max = 24h;
 inline constexpr auto sweep_interval = 1s;
 
 }  // namespace idem::limits

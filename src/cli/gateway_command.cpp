@@ -113,7 +113,9 @@ class GatewayProcess {
 
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
-    const auto end = MonotonicClock::now() + limits::drain_time_max;
+    // Long enough for a request that had just been dispatched, and for its settling.
+    const auto longest = options_.settings.upstream_timeout + limits::lease_margin;
+    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained()) return true;
       const timespec pause{0, 5'000'000};

@@ -202,6 +202,15 @@ ExchangeAction Exchange::release_unsent(std::string error_code, std::string deta
 }
 
 ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
+  return conclude(std::move(event), true);
+}
+
+ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
+  stream_ = true;
+  return conclude(std::move(event.head), false);
+}
+
+ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   IDEM_ASSERT(phase_ == Phase::sending);
   Answer& answer = event.answer;
   const Disposition disposition =
@@ -213,7 +222,7 @@ ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
   switch (disposition) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored = to_store(answer, true);
+      StoredResponse stored = to_store(answer, whole);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }
@@ -230,15 +239,6 @@ ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
   outcome_ = "unknown";
   return settle(MarkUnknown{reserve_.id, attempt_, code, {}, std::move(event.reference)},
                 std::move(answer));
-}
-
-ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
-  IDEM_ASSERT(phase_ == Phase::sending);
-  outcome_ = "stored";
-  stream_ = true;
-  StoredResponse stored = to_store(event.head.answer, false);
-  return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.head.reference)},
-                std::move(event.head.answer));
 }
 
 ExchangeAction Exchange::on_lost(const UpstreamLost& event) {

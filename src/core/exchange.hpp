@@ -81,7 +81,7 @@ struct Send {
 struct AnswerClient {
   Answer answer;
 };
-/// Oversize: the completion is durable; send this head and stream the waiting body after it.
+/// Oversize: the settling is durable; send this head and stream the waiting body after it.
 struct StreamThrough {
   Answer head;
 };
@@ -127,6 +127,7 @@ class Exchange {
   ExchangeAction on_ready(MonotonicTime now);
   ExchangeAction on_answered(UpstreamAnswered event);
   ExchangeAction on_oversize(UpstreamOversize event);
+  ExchangeAction conclude(UpstreamAnswered event, bool whole);
   ExchangeAction on_lost(const UpstreamLost& event);
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);

@@ -12,7 +12,7 @@ enum class Disposition : std::uint8_t { store, release_proven, release_declared,
 
 /// The upstream's own word about one response (`Idem-Outcome`, §12).
 enum class UpstreamSays : std::uint8_t { store, not_executed, unknown };
-/// Nothing for a value that is none of the three: such a header is ignored, and the table decides.
+/// Nothing for a value that is none of the three.
 std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept;
 
 struct AnswerFacts {

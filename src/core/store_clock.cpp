@@ -1,5 +1,7 @@
 #include "core/store_clock.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 #include <fstream>
 
@@ -11,7 +13,10 @@ StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<Cloc
   const bool same_boot = !host.boot_id.empty() && host.boot_id == last->boot_id;
   // An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
   if (same_boot && uptime >= last->uptime) return last->store + (uptime - last->uptime);
-  return std::max(host.wall(), last->store);
+  // Another boot, and only the wall clock to go by, which may be wrong by years (an RTC before its
+  // first synchronisation). A step back is not taken; a step forward is taken up to a bound, because
+  // lagging behind only delays expiry, while a jump would end every replay and tombstone at once.
+  return std::clamp(host.wall(), last->store, last->store + limits::store_clock_jump_max);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
 
 http::Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
-  answered.while_sending = call_->answered_while_sending();
+  answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
   if (call_->head().framing == http::Framing::until_close) {
     // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3).

@@ -71,12 +71,16 @@ UpstreamAnswered end_to_end(const http::ResponseHead& head) {
   answered.answer.headers.reserve(head.fields.size() + 3);
   const http::HopByHop hop(head.fields);
   for (const auto& field : head.fields) {
-    if (hop.drops(field)) continue;
     if (is_reserved_field(field.name)) {
-      if (equal_names(field.name, "Idem-Outcome")) answered.says = parse_upstream_says(field.value);
+      if (equal_names(field.name, "Idem-Outcome")) {
+        // What cannot be understood, or is said twice and differently, is no proof of anything.
+        const auto says = parse_upstream_says(field.value).value_or(UpstreamSays::unknown);
+        answered.says = answered.says.value_or(says) == says ? says : UpstreamSays::unknown;
+      }
       if (equal_names(field.name, "Idem-Reference")) answered.reference = field.value;
       continue;
     }
+    if (hop.drops(field)) continue;
     answered.answer.headers.push_back({std::string(field.name), std::string(field.value)});
   }
   return answered;

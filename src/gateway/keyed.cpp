@@ -107,6 +107,7 @@ class KeyedDriver {
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
         auto event = co_await send_request(*send);
+        waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {

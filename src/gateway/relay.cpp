@@ -78,22 +78,33 @@ class Relay {
   Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
-    auto sent = co_await call.send(out_);
-    if (!sent) co_return sent.error() == UpstreamCall::Failure::nothing_sent;
-    while (!client_.body_finished() && !call.answered_while_sending()) {
+    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
+    const UpstreamCall::InterimSink sink(on_interim);
+    auto going = co_await call.send(out_);
+    while (going && !client_.body_finished() && !call.answered_while_sending()) {
       const auto piece = co_await client_.next_piece();
       if (!piece) {
         co_await client_.refuse(piece.error());
         co_return false;
       }
-      sent = co_await send_piece(call, *piece);
-      if (!sent) {
-        co_await fail_call(sent.error());
+      going = co_await send_piece(call, *piece);
+      if (!going || !call.answered_while_sending()) continue;
+      // Something came before the piece was taken: interim answers, or an early final one.
+      going = co_await call.read_head(client_.head().method, sink, true);
+      if (going && call.head().status >= 200) {
+        co_await pass_answer(call);
         co_return false;
       }
     }
-    const bool again = co_await answer_from(call);
-    co_return again;
+    if (going) going = co_await call.read_head(client_.head().method, sink);
+    if (going) {
+      co_await pass_answer(call);
+      co_return false;
+    }
+    if (going.error() == UpstreamCall::Failure::nothing_sent) co_return true;
+    if (may_ask_again(going.error()) && call.wire().unread().empty()) co_return true;
+    co_await fail_call(going.error());
+    co_return false;
   }
 
   Task<std::expected<void, UpstreamCall::Failure>> send_piece(UpstreamCall& call,
@@ -110,15 +121,7 @@ class Relay {
     co_return sent;
   }
 
-  Task<bool> answer_from(UpstreamCall& call) {
-    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
-    UpstreamCall::InterimSink sink(on_interim);
-    const auto answered = co_await call.read_head(client_.head().method, sink);
-    if (!answered) {
-      if (may_ask_again(answered.error()) && call.wire().unread().empty()) co_return true;
-      co_await fail_call(answered.error());
-      co_return false;
-    }
+  Task<void> pass_answer(UpstreamCall& call) {
     Answer head = std::move(end_to_end(call.head()).answer);
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
@@ -129,14 +132,13 @@ class Relay {
       const auto piece = co_await call.body().next(call.wire());
       if (!piece) {
         client_.abort_stream();
-        co_return false;
+        co_return;
       }
       if (piece->empty()) break;
       sent = co_await client_.stream_piece(*piece);
     }
     if (sent) co_await client_.end_stream();
     if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
-    co_return false;
   }
 
   // HEAD and 304 describe a body that does not follow: that length is the upstream's to tell.

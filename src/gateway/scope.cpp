@@ -1,7 +1,25 @@
 #include "gateway/scope.hpp"
 
+#include <algorithm>
+
 namespace idem::gateway {
 namespace {
+
+/// §9 knows static credentials only: one that changes between a request and its retry would hide the
+/// record, and the retry would run again. So Basic, and Bearer tokens that are not JWTs. The scheme's
+/// spelling does not count (RFC 9110 §11.1).
+std::optional<std::string> static_credential(std::string_view value) {
+  const auto space = value.find(' ');
+  if (space == std::string_view::npos) return std::nullopt;
+  const auto scheme = value.substr(0, space);
+  auto secret = value.substr(space);
+  while (!secret.empty() && secret.front() == ' ') secret.remove_prefix(1);
+  if (secret.empty()) return std::nullopt;
+  if (http::same_name(scheme, "Basic")) return "basic " + std::string(secret);
+  const bool is_jwt = secret.starts_with("eyJ") && std::ranges::count(secret, '.') >= 2;
+  if (!http::same_name(scheme, "Bearer") || is_jwt) return std::nullopt;
+  return "bearer " + std::string(secret);
+}
 
 std::optional<std::string_view> only_line(const http::RequestHead& head, std::string_view name) {
   std::optional<std::string_view> found;
@@ -54,8 +72,9 @@ std::optional<std::string> scope_of(const http::RequestHead& head, const ScopeSo
         if (found) return std::nullopt;
         found = field.value;
       }
-      if (!found || found->empty()) return std::nullopt;
-      return credential_digest(secret, *found);
+      const auto credential = found ? static_credential(*found) : std::nullopt;
+      if (!credential) return std::nullopt;
+      return credential_digest(secret, *credential);
     }
   }
   return std::nullopt;

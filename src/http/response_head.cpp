@@ -137,6 +137,10 @@ Reading ResponseReader::judge_framing() {
   if (to_head_ || status < 200 || status == 204 || status == 304) {
     // Whatever the fields say, nothing follows (P19); the length is what a GET would have had.
     if (length && codings_ == 0) head_.content_length = *length;
+    // A server that announces a body where none may follow may well send it, a moment later: its
+    // bytes must not meet the next request on this connection.
+    const bool body_announced = codings_ != 0 || (status == 204 && length.value_or(0) > 0);
+    if (body_announced) head_.keep_alive = false;
     return Reading::done;
   }
   if (codings_ != 0) {

@@ -17,7 +17,9 @@ constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 // A refused request's rest is read and dropped up to here, so that the connection can live on.
 constexpr std::uint64_t discard_bytes_max = 64 * 1024;
 constexpr Millis body_grace = 10s;
+// For each slice of an answer.
 constexpr Millis write_time_max = 30s;
+constexpr std::size_t write_slice_bytes = 64UL * 1024;
 
 void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
@@ -92,7 +94,7 @@ Task<bool> ServerStream::next_request() {
   wire_.no_deadline();
   keep_alive_ = head_.keep_alive;
   body_.begin(head_.framing, head_.content_length);
-  body_started_ = MonotonicClock::now();
+  body_waited_ = Millis(0);
   crash_point(CrashPoint::parsed);
   co_return true;
 }
@@ -106,11 +108,9 @@ Task<bool> ServerStream::continue_first() {
   co_return sent;
 }
 
-void ServerStream::body_deadline(std::size_t received) noexcept {
-  body_received_ += received;
-  const auto allowance = Millis(static_cast<std::int64_t>(body_received_) * 1000 /
-                                static_cast<std::int64_t>(limits::body_rate_bytes_per_second_min));
-  wire_.deadline(body_started_ + body_grace + allowance);
+Millis ServerStream::body_allowance() const noexcept {
+  return body_grace + Millis(static_cast<std::int64_t>(body_received_) * 1000 /
+                             static_cast<std::int64_t>(limits::body_rate_bytes_per_second_min));
 }
 
 Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexcept {
@@ -127,11 +127,14 @@ Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexc
 
 Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
   using Piece = std::expected<std::string_view, Refusal>;
+  // Only the time spent waiting for this client counts against it, not an upstream's backpressure.
+  const MonotonicTime asked = MonotonicClock::now();
+  wire_.deadline(asked + body_allowance() - body_waited_);
   const bool may_go_on = co_await continue_first();
   if (!may_go_on) co_return Piece(std::unexpected(Refusal{0, "the client went away"}));
-  body_deadline(0);
   const auto piece = co_await body_.next(wire_);
   wire_.no_deadline();
+  body_waited_ += MonotonicClock::now() - asked;
   if (!piece) {
     keep_alive_ = false;
     co_return Piece(std::unexpected(refusal_of(piece.error())));
@@ -172,6 +175,10 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
   for (const auto& field : answer.headers) {
     // The last gate of §14: whatever came from the store or the upstream, nothing splits a head.
     if (!is_token(field.name) || !is_field_value(field.value)) continue;
+    if (equal_names(field.name, "Transfer-Encoding") || equal_names(field.name, "Connection") ||
+        (!framing_field.empty() && equal_names(field.name, "Content-Length"))) {
+      continue;  // Framing is ours.
+    }
     has_date = has_date || equal_names(field.name, "Date");
     out_ += field.name;
     out_ += ": ";
@@ -213,9 +220,22 @@ Task<bool> ServerStream::answer(const Answer& answer) {
     const bool rest = co_await wire_.write(std::string_view(out_).substr(out_.size() / 2), body);
     co_return rest;
   }
-  const bool sent = co_await wire_.write(out_, body);
-  wire_.no_deadline();
+  const bool sent = co_await write_slowly(out_, body);
   if (!sent) keep_alive_ = false;
+  co_return sent;
+}
+
+// The deadline moves with each slice taken: a slow reader is served, one that has stopped is not.
+Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view body) {
+  std::string_view slice = body.substr(0, write_slice_bytes);
+  bool sent = co_await wire_.write(head, slice);
+  while (sent && slice.size() < body.size()) {
+    body.remove_prefix(slice.size());
+    slice = body.substr(0, write_slice_bytes);
+    wire_.deadline(MonotonicClock::now() + write_time_max);
+    sent = co_await wire_.write(slice);
+  }
+  wire_.no_deadline();
   co_return sent;
 }
 

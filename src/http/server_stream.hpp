@@ -64,7 +64,8 @@ class ServerStream {
   enum class Reading : std::uint8_t { done, more, refused, gone };
   Task<bool> wait_for_head();
   Task<bool> continue_first();
-  void body_deadline(std::size_t received) noexcept;
+  Millis body_allowance() const noexcept;
+  Task<bool> write_slowly(std::string_view head, std::string_view body);
   void append_head(const Answer& answer, std::string_view framing_field);
   Refusal refusal_of(const BodyReader::Failure& failure) const noexcept;
   bool body_allowed(int status) const noexcept;
@@ -76,7 +77,7 @@ class ServerStream {
   BodyReader body_;
   std::string out_;
   std::size_t scanned_ = 0;
-  MonotonicTime body_started_{};
+  Millis body_waited_{0};
   std::size_t body_received_ = 0;
   bool idle_ = false;
   bool draining_ = false;

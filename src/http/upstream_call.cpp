@@ -45,11 +45,7 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second)
   unsent_second_ = second;
   while (!unsent_first_.empty() || !unsent_second_.empty()) {
     const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);
-    accepted_ += taken;
-    const std::size_t of_first = std::min(taken, unsent_first_.size());
-    unsent_first_.remove_prefix(of_first);
-    unsent_second_.remove_prefix(taken - of_first);
-    if (unsent_first_.empty()) std::swap(unsent_first_, unsent_second_);
+    note_taken(taken);
     if (taken > 0) continue;
     if (wire_->trouble() != Wire::Trouble::none) {
       if (accepted_ == 0) co_return Result(std::unexpected(Failure::nothing_sent));
@@ -64,7 +60,8 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second)
   co_return Result();
 }
 
-Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink& on_interim) {
+Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink& on_interim,
+                                     bool more_to_send) {
   std::size_t scanned = 0;
   for (;;) {
     const auto parsed = parse_response_head(wire_->unread(), scanned, method, head_);
@@ -81,15 +78,42 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
       co_return Result(std::unexpected(Failure::malformed));
     }
     if (head_.status != 100 && on_interim) co_await on_interim(head_);
+    wire_->unpin();  // Makes room: interim answers must not fill the buffer before the final head.
     scanned = 0;
     if (answered_while_sending()) {
       const auto sent = co_await send(unsent_first_, unsent_second_);
       if (!sent) co_return sent;
+      // What the client has still to say comes first; the caller asks for the head again.
+      if (more_to_send && !answered_while_sending()) co_return Result();
     }
   }
   wire_->pin();
   body_.begin(head_.framing, head_.content_length);
+  co_await finish_sending();
   co_return Result();
+}
+
+// An upstream may answer while it still reads, and finish its answer only when it has read all
+// (RFC 9112 §9.3). Where the answer says that it does not want the rest, sending ends.
+Task<void> UpstreamCall::finish_sending() {
+  early_ = answered_while_sending();
+  if (head_.status >= 400 || !head_.keep_alive) co_return;
+  while (answered_while_sending()) {
+    const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);
+    note_taken(taken);
+    if (taken > 0) continue;
+    if (wire_->trouble() != Wire::Trouble::none) co_return;
+    const bool writable = co_await wire_->wait_writable();
+    if (!writable) co_return;
+  }
+}
+
+void UpstreamCall::note_taken(std::size_t taken) noexcept {
+  accepted_ += taken;
+  const std::size_t of_first = std::min(taken, unsent_first_.size());
+  unsent_first_.remove_prefix(of_first);
+  unsent_second_.remove_prefix(taken - of_first);
+  if (unsent_first_.empty()) std::swap(unsent_first_, unsent_second_);
 }
 
 std::unique_ptr<Wire> UpstreamCall::take_reusable() {

@@ -28,13 +28,18 @@ class UpstreamCall {
   Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
                                          std::string_view body, MonotonicTime not_after,
                                          MonotonicTime deadline, const InterimSink& on_interim);
-  /// In parts, for a relayed body: the head first, then pieces, then the answer's head.
+  /// In parts, for a relayed body: the head first, then pieces, then the answer's head. With
+  /// `more_to_send`, read_head() also ends after interim answers (head().status < 200) once the
+  /// piece under way was sent.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
   Task<std::expected<void, Failure>> read_head(std::string_view method,
-                                               const InterimSink& on_interim);
+                                               const InterimSink& on_interim,
+                                               bool more_to_send = false);
 
   const ResponseHead& head() const noexcept { return head_; }
-  /// The answer's head was begun before the whole request had been handed to the kernel.
+  /// The final head came before the whole request had been handed to the kernel.
+  bool answered_early() const noexcept { return early_; }
+  /// There is something to read, and something of the request is still unsent.
   bool answered_while_sending() const noexcept {
     return !unsent_first_.empty() || !unsent_second_.empty();
   }
@@ -46,6 +51,8 @@ class UpstreamCall {
   std::unique_ptr<Wire> take_reusable();
 
  private:
+  Task<void> finish_sending();
+  void note_taken(std::size_t taken) noexcept;
   Failure failure() const noexcept;
   bool something_to_read() noexcept;
 
@@ -56,6 +63,7 @@ class UpstreamCall {
   std::string_view unsent_second_;
   std::size_t accepted_ = 0;
   int interims_ = 0;
+  bool early_ = false;
 };
 
 }  // namespace idem::http

@@ -71,20 +71,35 @@ void UpstreamPool::give_back(std::unique_ptr<Wire> wire) {
   idle_.push_back({std::move(wire), MonotonicClock::now()});
 }
 
+std::vector<asio::ip::tcp::endpoint> UpstreamPool::numeric_endpoint() const {
+  error_code error;
+  const auto address = asio::ip::make_address(address_.endpoint.host, error);
+  if (error) return {};
+  const auto port = static_cast<std::uint16_t>(std::stoul(address_.endpoint.port));
+  return {asio::ip::tcp::endpoint(address, port)};
+}
+
 Task<std::expected<std::unique_ptr<Wire>, std::string>> UpstreamPool::connect() {
   using Result = std::expected<std::unique_ptr<Wire>, std::string>;
   error_code error;
   auto token = asio::redirect_error(resume, error);
-  asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(loop_.context());
-  const auto found =
-      co_await resolver.async_resolve(address_.endpoint.host, address_.endpoint.port, token);
-  if (error) co_return Result(std::unexpected("resolving the upstream failed: " + error.message()));
+  // A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
+  std::vector<asio::ip::tcp::endpoint> found = numeric_endpoint();
+  if (found.empty()) {
+    asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(loop_.context());
+    const auto entries =
+        co_await resolver.async_resolve(address_.endpoint.host, address_.endpoint.port, token);
+    if (error) {
+      co_return Result(std::unexpected("resolving the upstream failed: " + error.message()));
+    }
+    for (const auto& entry : entries) found.push_back(entry.endpoint());
+  }
   Socket socket(loop_.context());
   ConnectDeadline deadline(loop_, socket, MonotonicClock::now() + options_.connect_timeout);
-  for (const auto& entry : found) {
+  for (const auto& endpoint : found) {
     error_code ignored;
     socket.close(ignored);
-    co_await socket.async_connect(entry.endpoint(), token);
+    co_await socket.async_connect(endpoint, token);
     if (!error || deadline.passed()) break;
   }
   if (deadline.passed()) co_return Result(std::unexpected("connecting to the upstream timed out"));

@@ -39,6 +39,7 @@ class UpstreamPool final : Timed {
     std::unique_ptr<Wire> wire;
     MonotonicTime since;
   };
+  std::vector<asio::ip::tcp::endpoint> numeric_endpoint() const;
   void tick(MonotonicTime now) override;
 
   UpstreamAddress address_;

@@ -113,6 +113,76 @@ TEST_F(WireRules, P19_P31_WhatHasNoBodyHasNoneAndLengthsAreTheStoredBytes) {
   EXPECT_EQ(client.exchange({.method = "GET", .target = "/b"}).body, "abc");
 }
 
+// A 204 that announces a body: its bytes came a moment later and were taken for the answer to the
+// next caller's request.
+TEST_F(WireRules, P23_ABodyAfterA204NeverReachesAnotherCaller) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    if (!connection.read_request()) return;
+    connection.write("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n");
+    if (connection.read_request()) connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nA");
+  });
+  const auto gateway = before(upstream);
+  EXPECT_EQ(send_once(gateway->address(), charge("a")).status, 204);
+  EXPECT_EQ(send_once(gateway->address(), charge("b")).status, 204);
+  EXPECT_EQ(upstream.connections(), 2);
+}
+
+// Two words about one response were resolved in favour of the last, and a retry ran again.
+TEST_F(WireRules, S12_AnUpstreamThatContradictsItselfProvesNothing) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    const char* const words[] = {"Idem-Outcome: store\r\nIdem-Outcome: not-executed\r\n",
+                                 "Idem-Outcome: perhaps\r\n",
+                                 "Idem-Outcome: unknown\r\nConnection: Idem-Outcome\r\n"};
+    for (const auto* word : words) {
+      if (!connection.read_request()) return;
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + std::string(word) + "\r\n");
+    }
+  });
+  const auto gateway = before(upstream);
+  for (const auto* key : {"a", "b", "c"}) {
+    EXPECT_EQ(send_once(gateway->address(), charge(key)).get("Idempotency-Outcome"), "unknown");
+    EXPECT_TRUE(is_problem(send_once(gateway->address(), charge(key)), 409, "outcome_unknown"));
+  }
+}
+
+// Interim heads stayed in the buffer until it was full, and the next read met a broken invariant.
+TEST_F(WireRules, P18_InterimAnswersDoNotFillTheBuffer) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    const auto padded = [](std::string head) {
+      const std::string_view name = "X-Pad: ";
+      const std::size_t used = head.size() + name.size() + 4;
+      return head + std::string(name) + std::string(16'384 - used, 'p') + "\r\n\r\n";
+    };
+    while (connection.read_request()) {
+      connection.write(padded("HTTP/1.1 103 Early Hints\r\n") +
+                       padded("HTTP/1.1 103 Early Hints\r\n") +
+                       padded("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"));
+      connection.write("ok");
+    }
+  });
+  const auto gateway = before(upstream);
+  const auto answer = send_once(gateway->address(), charge("k"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "ok");
+}
+
+TEST_F(WireRules, P25_ARequestIsSentToItsEndWhileTheAnswerBegins) {
+  const std::string body(8'000'000, 'x');
+  ScriptedUpstream upstream([&](UpstreamConnection& connection) {
+    connection.read_some();
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    if (connection.read_request()) connection.write("ok");
+  });
+  auto options = this->options(upstream.address());
+  options.store = dir_.path() / "large.db";
+  options.flags.insert(options.flags.end(), {"--request-body-max", "16MiB"});
+  const Gateway gateway(options);
+  const auto answer = send_once(gateway.address(), charge("k", {}, body));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "ok");
+  EXPECT_EQ(upstream.requests(), 1);
+}
+
 TEST_F(WireRules, P32_TheDateIsTheOriginalOne) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (connection.read_request()) {

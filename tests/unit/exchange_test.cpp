@@ -160,6 +160,25 @@ TEST(Exchange, S12_oversize_completes_durably_without_a_body_before_streaming) {
   EXPECT_NE(script.as<StreamThrough>(), nullptr);
 }
 
+// An answer too large to keep was stored as completed whatever it said.
+TEST(Exchange, S12_oversize_means_what_its_status_means) {
+  const auto asked = [](int status, std::optional<UpstreamSays> says = {}) {
+    ExchangeScript script;
+    script.until_sent();
+    auto head = script.answered(status);
+    head.says = says;
+    script.on(UpstreamOversize{head});
+    return script;
+  };
+  EXPECT_NE(asked(500).asked<MarkUnknown>(), nullptr);
+  EXPECT_NE(asked(429).asked<Release>(), nullptr);
+  EXPECT_NE(asked(421).asked<Release>(), nullptr);
+  EXPECT_NE(asked(503, UpstreamSays::not_executed).asked<Release>(), nullptr);
+  auto script = asked(500);
+  script.store_says(script.done(State::unknown));
+  EXPECT_NE(script.as<StreamThrough>(), nullptr);
+}
+
 TEST(Exchange, V27_renews_at_a_third_of_the_lease_and_only_while_the_attempt_runs) {
   ExchangeScript script;
   EXPECT_FALSE(script.exchange().heartbeat(script.now() + lease));  // Still reserving.
