@@ -14,8 +14,9 @@ StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<Cloc
   // An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
   if (same_boot && uptime >= last->uptime) return last->store + (uptime - last->uptime);
   // Another boot, and only the wall clock to go by, which may be wrong by years (an RTC before its
-  // first synchronisation). A step back is not taken; a step forward is taken up to a bound, because
-  // lagging behind only delays expiry, while a jump would end every replay and tombstone at once.
+  // first synchronisation). A step back is not taken; a step forward is taken up to a bound,
+  // because lagging behind only delays expiry, while a jump would end every replay and tombstone at
+  // once.
   return std::clamp(host.wall(), last->store, last->store + limits::store_clock_jump_max);
 }
 

@@ -5,9 +5,9 @@
 namespace idem::gateway {
 namespace {
 
-/// §9 knows static credentials only: one that changes between a request and its retry would hide the
-/// record, and the retry would run again. So Basic, and Bearer tokens that are not JWTs. The scheme's
-/// spelling does not count (RFC 9110 §11.1).
+/// §9 knows static credentials only: one that changes between a request and its retry would hide
+/// the record, and the retry would run again. So Basic, and Bearer tokens that are not JWTs. The
+/// scheme's spelling does not count (RFC 9110 §11.1).
 std::optional<std::string> static_credential(std::string_view value) {
   const auto space = value.find(' ');
   if (space == std::string_view::npos) return std::nullopt;

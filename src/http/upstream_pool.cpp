@@ -83,7 +83,8 @@ Task<std::expected<std::unique_ptr<Wire>, std::string>> UpstreamPool::connect() 
   using Result = std::expected<std::unique_ptr<Wire>, std::string>;
   error_code error;
   auto token = asio::redirect_error(resume, error);
-  // A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
+  // A numeric host is never looked up: the resolver's one thread would be one more thing to wait
+  // for.
   std::vector<asio::ip::tcp::endpoint> found = numeric_endpoint();
   if (found.empty()) {
     asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(loop_.context());

@@ -25,7 +25,9 @@ TEST_F(Conflict, T67_V10_InProgressTellsWhenToAskAgain) {
   EXPECT_GE(seconds, 1);
   EXPECT_LE(seconds, 60) << "more than the lease can last";
   provider_->release("h");
-  EXPECT_TRUE(replays(first.read_response(), ask(charge("k"))));
+  // Named first: the order in which a call's arguments are evaluated is the compiler's choice.
+  const auto answer = first.read_response();
+  EXPECT_TRUE(replays(answer, ask(charge("k"))));
   EXPECT_EQ(effects("k"), 1);
 }
 

@@ -46,6 +46,28 @@ TEST_F(Scope, T35_ScopeAndKeyCannotBeJoinedIntoAnother) {
   EXPECT_EQ(provider_->ledger().effects, 4);
 }
 
+// A scope that changes between a request and its retry hides the record, and the retry runs again.
+TEST_F(Scope, S09_OnlyAStaticCredentialIsAScope) {
+  auto options = this->options(provider_->address());
+  options.store = dir_.path() / "credential.db";
+  options.scope = {"--scope", "authorization"};
+  const Gateway gateway(options);
+  const auto by = [&](std::string_view credential) {
+    auto request = with(without(charge("k"), "X-Tenant-Id"), "Authorization", credential);
+    return send_once(gateway.address(), request);
+  };
+  for (const auto* changing :
+       {"AWS4-HMAC-SHA256 Credential=a, Signature=b", "Digest username=a",
+        "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "DPoP abc", "Basic", "x"}) {
+    EXPECT_TRUE(is_problem(by(changing), 401, "scope_missing")) << changing;
+  }
+  EXPECT_EQ(by("Basic YTpi").status, 201);
+  EXPECT_EQ(by("basic  YTpi").get("Idempotent-Replayed"), "true");
+  EXPECT_FALSE(by("Bearer sk_live_1").get("Idempotent-Replayed"));
+  EXPECT_FALSE(by("Bearer sk_live_2").get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 3);
+}
+
 TEST_F(Scope, S08_IsAskedForOnlyWhereAKeyCounts) {
   EXPECT_EQ(ask({.method = "GET", .target = "/echo"}).status, 200);
   EXPECT_EQ(ask({.method = "PUT", .target = "/charges", .body = "{}"}).status, 201);

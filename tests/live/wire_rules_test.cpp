@@ -90,7 +90,8 @@ TEST_F(WireRules, P19_P31_WhatHasNoBodyHasNoneAndLengthsAreTheStoredBytes) {
       } else if (request->method() == "HEAD") {
         connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
       } else {
-        connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+        connection.write(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
       }
     }
   });
@@ -119,7 +120,8 @@ TEST_F(WireRules, P23_ABodyAfterA204NeverReachesAnotherCaller) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     connection.write("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n");
-    if (connection.read_request()) connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nA");
+    if (connection.read_request())
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nA");
   });
   const auto gateway = before(upstream);
   EXPECT_EQ(send_once(gateway->address(), charge("a")).status, 204);
@@ -187,7 +189,8 @@ TEST_F(WireRules, P32_TheDateIsTheOriginalOne) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write(
-          "HTTP/1.1 201 Created\r\nDate: Tue, 15 Nov 1994 08:12:31 GMT\r\nContent-Length: 0\r\n\r\n");
+          "HTTP/1.1 201 Created\r\nDate: Tue, 15 Nov 1994 08:12:31 GMT\r\nContent-Length: "
+          "0\r\n\r\n");
     }
   });
   const auto gateway = before(upstream);

@@ -1,5 +1,7 @@
 #include "store_conformance/harness.hpp"
 
+#include <idem/limits.hpp>
+
 /// protocol.md §15: the embedded store's clock.
 namespace idem::test {
 namespace {
@@ -53,6 +55,15 @@ TEST(StoreClock, S15_an_uptime_behind_the_mark_is_not_comparable) {
   host.uptime = 1s;
   host.wall += 1h;
   EXPECT_EQ(StoreClock(host.clock(), mark).now(), StoreTime(host.wall));
+}
+
+// A machine that came up with a clock years ahead ended every replay and tombstone at once.
+TEST(StoreClock, S15_after_another_boot_follows_the_wall_clock_by_a_bounded_step) {
+  Host host;
+  const ClockMark mark = StoreClock(host.clock(), std::nullopt).mark();
+  host.boot = "boot-2";
+  host.wall += 24h * 365;
+  EXPECT_EQ(StoreClock(host.clock(), mark).now(), mark.store + limits::store_clock_jump_max);
 }
 
 TEST(StoreClock, S15_an_unknown_boot_is_never_the_same_one) {
