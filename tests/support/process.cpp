@@ -150,7 +150,9 @@ void Process::signal(int number) {
 
 std::optional<int> Process::wait(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout, [&] { return status_.has_value() || pid_ <= 0; });
+  // Its last words too: the exit may be seen before the pipe has been read to its end.
+  changed_.wait_for(lock, timeout,
+                    [&] { return (status_.has_value() && output_closed_) || pid_ <= 0; });
   return status_;
 }
 
