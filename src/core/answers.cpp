@@ -2,7 +2,7 @@
 
 #include "core/policy.hpp"
 
-#include <cstdio>
+#include <string>
 
 namespace idem {
 namespace {
@@ -53,12 +53,19 @@ std::string imf_fixdate(StoreTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(seconds);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(seconds - day);
-  char text[48];
-  std::snprintf(text, sizeof text, "%s, %02u %s %04d %02d:%02d:%02d GMT",
-                days[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),
-                months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()));
+  std::string text = "Www, dd Mmm yyyy hh:mm:ss GMT";
+  const auto put = [&text](std::size_t at, std::size_t digits, auto number) {
+    for (auto rest = static_cast<unsigned>(number); digits-- > 0; rest /= 10) {
+      text[at + digits] = static_cast<char>('0' + rest % 10);
+    }
+  };
+  text.replace(0, 3, days[std::chrono::weekday(day).c_encoding()]);
+  put(5, 2, static_cast<unsigned>(date.day()));
+  text.replace(8, 3, months[static_cast<unsigned>(date.month()) - 1]);
+  put(12, 4, static_cast<int>(date.year()));
+  put(17, 2, clock.hours().count());
+  put(20, 2, clock.minutes().count());
+  put(23, 2, clock.seconds().count());
   return text;
 }
 

@@ -7,8 +7,10 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <memory>
 
@@ -197,9 +199,39 @@ void random_bytes(std::span<std::uint8_t> out) {
   }
 }
 
+namespace {
+
+// Counts the forks that this process came out of: a child must not go on with what its parent drew,
+// because two attempts with one token would each take the other's reservation for its own.
+std::atomic<unsigned> forks{0};
+
+void notice_forks() {
+  static const int code =
+      ::pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  IDEM_ASSERT(code == 0);
+}
+
+// A draw costs far more than its bytes, so they are drawn for many tokens at once.
+struct TokenBlock {
+  std::array<std::uint8_t, 64 * sizeof(Token)> bytes;
+  std::size_t used = sizeof bytes;
+  unsigned drawn_after = 0;
+};
+
+}  // namespace
+
 Token random_token() {
+  notice_forks();
+  thread_local TokenBlock block;
+  const unsigned now = forks.load(std::memory_order_relaxed);
+  if (block.used == block.bytes.size() || block.drawn_after != now) {
+    random_bytes(block.bytes);
+    block.used = 0;
+    block.drawn_after = now;
+  }
   Token token;
-  random_bytes(token.bytes);
+  std::copy_n(block.bytes.begin() + block.used, token.bytes.size(), token.bytes.begin());
+  block.used += token.bytes.size();
   return token;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -312,6 +314,26 @@ TEST(Fingerprint, S04_tokens_are_never_the_same_twice) {
   std::vector<std::uint8_t> bytes(4096);
   random_bytes(bytes);
   EXPECT_GT(std::set<std::uint8_t>(bytes.begin(), bytes.end()).size(), 200U);
+}
+
+TEST(RandomToken, a_child_never_draws_what_its_parent_draws) {
+  random_token();  // The parent has drawn ahead.
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Token token = random_token();
+    const bool told = ::write(ends[1], token.bytes.data(), token.bytes.size()) == 16;
+    ::_exit(told ? 0 : 1);
+  }
+  Token of_child;
+  ASSERT_EQ(::read(ends[0], of_child.bytes.data(), of_child.bytes.size()), 16);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_NE(to_hex(random_token().bytes), to_hex(of_child.bytes));
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "store/sqlite/open_database.hpp"
 
+#include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 
@@ -82,9 +83,10 @@ Opening<void> Opener::prepare_file() const {
 
 Opening<void> Opener::connect() {
   sqlite3* db = nullptr;
-  const char* vfs = options_.vfs.empty() ? nullptr : options_.vfs.c_str();
+  const std::string vfs = buffered_log_vfs(options_.vfs);
   const int code = sqlite3_open_v2(
-      path_.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs);
+      path_.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+      vfs.c_str());
   connection_.reset(db);
   if (code != SQLITE_OK) return failure();
   if (sqlite3_db_readonly(db, "main") == 1) {

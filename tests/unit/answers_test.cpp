@@ -1,0 +1,22 @@
+#include "core/answers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace idem::test {
+namespace {
+
+std::string date_of(std::int64_t seconds, std::int64_t millis = 0) {
+  return imf_fixdate(StoreTime(Millis(seconds * 1000 + millis)));
+}
+
+// RFC 9110 §5.6.7, whose example is the first.
+TEST(Answers, a_date_is_an_imf_fixdate) {
+  EXPECT_EQ(date_of(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(date_of(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(date_of(951782399), "Mon, 28 Feb 2000 23:59:59 GMT");
+  EXPECT_EQ(date_of(951782400), "Tue, 29 Feb 2000 00:00:00 GMT");
+  EXPECT_EQ(date_of(253402300799, 999), "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+}  // namespace
+}  // namespace idem::test
