@@ -48,8 +48,8 @@ std::optional<tcp::endpoint> parse_endpoint(std::string_view text) {
   if (colon == text.npos) return std::nullopt;
   const auto port_text = text.substr(colon + 1);
   std::uint16_t port = 0;
-  const auto* end = port_text.data() + port_text.size();
-  if (std::from_chars(port_text.data(), end, port).ptr != end) return std::nullopt;
+  const auto* const end = port_text.end();
+  if (std::from_chars(port_text.begin(), end, port).ptr != end) return std::nullopt;
   boost::system::error_code error;
   const auto host = asio::ip::make_address(std::string(text.substr(0, colon)), error);
   if (error) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "ledger.hpp"
 
@@ -21,7 +22,7 @@ using Task = boost::asio::awaitable<void, Executor>;
 
 /// A named place where requests wait until a test lets them go on.
 struct Hold {
-  explicit Hold(Executor executor) : changed(executor, Timer::time_point::max()) {}
+  explicit Hold(const Executor& executor) : changed(executor, Timer::time_point::max()) {}
 
   std::size_t waiting = 0;
   std::uint64_t releases = 0;
@@ -30,7 +31,7 @@ struct Hold {
 
 /// All that one provider knows. One thread owns it.
 struct World {
-  explicit World(Executor e) : executor(e) {}
+  explicit World(Executor e) : executor(std::move(e)) {}
 
   Hold& hold(const std::string& name) { return holds.try_emplace(name, executor).first->second; }
 

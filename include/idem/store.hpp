@@ -167,9 +167,20 @@ struct MarkUnknown {
 
 /// Settle an unknown record by evidence, or end a pending / failed_retryable one by positive
 /// evidence (§3, §19). The evidence is appended to the log in every case, also when it is refused.
+///
+/// That nothing is there proves nothing as long as the attempt could still send: as
+/// failed_retryable it counts only if it was observed after the end of the attempt's lease and
+/// `grace`, by the store's clock. An observation from the future is taken as one of now.
 struct Resolve {
   enum class As : std::uint8_t { completed, failed_retryable };
-  enum class Verdict : std::uint8_t { done, not_found, wrong_state, wrong_fence, missing_response };
+  enum class Verdict : std::uint8_t {
+    done,
+    not_found,
+    wrong_state,
+    wrong_fence,
+    missing_response,
+    too_early
+  };
   struct Reply {
     Verdict verdict = Verdict::not_found;
     std::optional<State> state;
@@ -183,6 +194,7 @@ struct Resolve {
   std::string evidence;
   std::string reason;
   StoreTime observed_at{};
+  Millis grace{};  ///< How long its source may take to show what was done.
 };
 /// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable.
 struct CacheBust {

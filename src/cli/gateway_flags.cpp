@@ -18,7 +18,7 @@ std::string node_name() {
   return std::string(name) + "/" + std::to_string(::getpid());
 }
 
-std::string variable_of(std::string flag) {
+std::string variable_of(std::string_view flag) {
   std::string name = "IDEM_";
   for (const char c : flag.substr(2)) {
     name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

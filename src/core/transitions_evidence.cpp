@@ -1,11 +1,13 @@
 #include "core/record_changes.hpp"
 
+#include <algorithm>
+
 namespace idem::transitions {
 namespace {
 
 using Verdict = Resolve::Verdict;
 
-Verdict verdict_on(const Record& record, const Resolve& verb) noexcept {
+Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noexcept {
   const bool positive = verb.as == Resolve::As::completed;
   switch (record.state) {
     case State::unknown:
@@ -22,6 +24,8 @@ Verdict verdict_on(const Record& record, const Resolve& verb) noexcept {
   // A pending record that nobody ever ran has no attempt that evidence could speak of.
   if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
   if (positive && !verb.response) return Verdict::missing_response;
+  const StoreTime observed_at = std::min(verb.observed_at, now);
+  if (!positive && observed_at <= record.locked_until + verb.grace) return Verdict::too_early;
   return Verdict::done;
 }
 
@@ -45,7 +49,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
                 .recorded_at = now};
   if (!record || !is_live(*record, now)) return step;
   step.entry.before = state_at(*record, now);
-  step.outcome.verdict = verdict_on(*record, verb);
+  step.outcome.verdict = verdict_on(*record, verb, now);
   if (step.outcome.verdict == Verdict::done) {
     switch (verb.as) {
       case Resolve::As::completed:

@@ -50,7 +50,9 @@ struct Check {
     return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
   }
   Complaint operator()(const Resolve& verb) const {
-    return verb.response ? bad_response(*verb.response) : std::nullopt;
+    auto bad = bad_delay(verb.grace);
+    if (!bad && verb.response) bad = bad_response(*verb.response);
+    return bad;
   }
   template <class Verb>
   Complaint operator()(const Verb&) const {

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 // A refused request's rest is read and dropped up to here, so that the connection can live on.
-constexpr std::uint64_t discard_bytes_max = 64 * 1024;
+constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
 constexpr Millis body_grace = 10s;
 // For each slice of an answer.
 constexpr Millis write_time_max = 30s;

@@ -52,7 +52,7 @@ class Wire final : public Timed {
   Socket& socket() noexcept { return socket_; }
 
  private:
-  static constexpr std::size_t buffer_bytes = 32 * 1024;
+  static constexpr std::size_t buffer_bytes = 32UL * 1024;
 
   void tick(MonotonicTime now) override;
   void note(const boost::system::error_code& error) noexcept;

@@ -90,13 +90,14 @@ class Faulty final : public FaultyStore {
     do {
       before = delays_.calls();
       flush();
-      (void)ask_and_wait(*inner_, Find{});
+      [[maybe_unused]] const auto answered = ask_and_wait(*inner_, Find{});
     } while (delays_.calls() != before || !delays_.empty());
   }
 
   void call(StoreCall what, StoreCompletion done) override {
     auto ready = delays_.tick();
-    apply(next_fault(what), std::move(what), std::move(done));
+    const auto fault = next_fault(what);
+    apply(fault, std::move(what), std::move(done));
     for (auto& action : ready) action();
   }
 

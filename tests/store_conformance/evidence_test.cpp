@@ -22,14 +22,48 @@ TEST_P(StoreConformance, S03_unknown_is_resolved_as_completed) {
 TEST_P(StoreConformance, S03_unknown_is_resolved_as_failed) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
+  clock.advance(lease + 1ms);
   EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence)),
             (Resolve::Reply{Said::done, State::failed_retryable}));
   run(1, 2);
   ask(an_accept(2));
   const Execute second = claim();
   ask(a_mark_unknown(second));
+  clock.advance(lease + 1ms);
   EXPECT_EQ(ask(a_resolve(2, As::failed_retryable, second.attempt.fence)).state, State::pending);
   claim(51);
+}
+
+TEST_P(StoreConformance, S19_negative_evidence_counts_only_from_after_the_attempt) {
+  const Execute first = run(1);
+  const StoreTime end = clock.now() + lease;
+  ask(a_mark_unknown(first));
+  const auto nothing_there = [&](StoreTime observed_at, Millis grace) {
+    Resolve verb = a_resolve(1, As::failed_retryable, first.attempt.fence);
+    verb.observed_at = observed_at;
+    verb.grace = grace;
+    return ask(verb);
+  };
+  const Resolve::Reply refused{Said::too_early, State::unknown};
+  EXPECT_EQ(nothing_there(clock.now(), 0ms), refused);
+  EXPECT_EQ(nothing_there(end + 1h, 0ms), refused) << "nobody has seen the future";
+  clock.advance(1h);
+  EXPECT_EQ(nothing_there(end - 1ms, 0ms), refused) << "the attempt could still send";
+  EXPECT_EQ(nothing_there(end, 0ms), refused);
+  EXPECT_EQ(nothing_there(end + 5s, 5s), refused) << "it may not have shown yet";
+  EXPECT_EQ(state(1), State::unknown);
+  EXPECT_EQ(nothing_there(end + 5s + 1ms, 5s),
+            (Resolve::Reply{Said::done, State::failed_retryable}));
+  EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 6u) << "the refused ones are kept, too";
+}
+
+TEST_P(StoreConformance, S19_positive_evidence_counts_whenever_it_was_observed) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  Resolve verb = a_resolve(1, As::completed, first.attempt.fence);
+  verb.observed_at = clock.now();
+  verb.grace = 1h;
+  EXPECT_EQ(ask(verb), (Resolve::Reply{Said::done, State::completed}));
 }
 
 TEST_P(StoreConformance, S03_positive_evidence_ends_what_waits_for_a_retry) {

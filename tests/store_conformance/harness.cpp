@@ -100,6 +100,7 @@ Resolve a_resolve(int key_number, Resolve::As as, Fence fence) {
   verb.source = "provider";
   verb.evidence = "payment 17 exists";
   verb.reason = "looked up";
+  verb.observed_at = StoreTime::max();  // Counts as the moment of the asking.
   return verb;
 }
 

@@ -40,6 +40,7 @@ struct Facts {
   bool same_request = true;    ///< The fingerprint matches.
   bool match = false;          ///< Fence and token, or the token alone.
   bool current_fence = false;  ///< Evidence speaks of the attempt in the record.
+  bool after_lease = false;
   bool with_response = true;
   bool lease_holds = false;
   bool dispatched = false;
@@ -181,17 +182,21 @@ const std::vector<TableRow>& table() {
        {State::unknown},
        {resolve_failed},
        failed_retryable,
-       [](const Facts& f) { return f.current_fence && !f.request_stored; }},
+       [](const Facts& f) { return f.after_lease && f.current_fence && !f.request_stored; }},
       {"negative evidence, async",
        {State::unknown},
        {resolve_failed},
        pending,
-       [](const Facts& f) { return f.current_fence && f.request_stored && !f.past_expiry; }},
+       [](const Facts& f) {
+         return f.after_lease && f.current_fence && f.request_stored && !f.past_expiry;
+       }},
       {"negative evidence, async, too late",
        {State::unknown},
        {resolve_failed},
        completed,
-       [](const Facts& f) { return f.current_fence && f.request_stored && f.past_expiry; }},
+       [](const Facts& f) {
+         return f.after_lease && f.current_fence && f.request_stored && f.past_expiry;
+       }},
       {"cache-bust",
        {completed},
        {cache_bust},
@@ -265,6 +270,8 @@ void add_running(std::vector<Shape>& shapes) {
           for (const int request : {0, 1, 2}) {  // None, stored, stored and past its expiry.
             Record record = base_record(state);
             record.locked_until = holds ? now + 1ms : now;
+            // What was observed now was observed after the attempt's last instant, or was not.
+            if (state == State::unknown) record.locked_until -= 1ms;
             record.dispatched = sent;
             record.lease_policy = policy;
             if (request != 0) record.stored_request = "please";
@@ -373,6 +380,7 @@ void add_evidence(std::vector<Asked>& all) {
              [=](auto& record, Facts& facts, FenceCounter&) {
                facts.current_fence = record && record->attempt.fence == fence && fence != 0;
                facts.with_response = response;
+               facts.after_lease = record && now > record->locked_until;
                Resolve verb = a_resolve(1, as, fence);
                if (!response) verb.response.reset();
                return transitions::resolve(record, verb, now).change;

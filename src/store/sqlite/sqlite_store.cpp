@@ -217,7 +217,7 @@ class SqliteStore final : public Store {
 
 std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string& path,
                                                               const IdentitySettings& settings,
-                                                              SqliteOptions options) {
+                                                              const SqliteOptions& options) {
   auto opened = sqlite::open_database(path, settings, options);
   if (!opened) return std::unexpected(std::move(opened.error()));
   return std::make_unique<SqliteStore>(std::move(*opened));

@@ -27,6 +27,6 @@ struct SqliteOptions {
 /// one line goes to stderr and the process aborts; what is durable is the truth of the next start.
 std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string& path,
                                                               const IdentitySettings& settings,
-                                                              SqliteOptions options = {});
+                                                              const SqliteOptions& options = {});
 
 }  // namespace idem
