@@ -33,6 +33,7 @@ CREATE INDEX slots_by_due ON slots (state, due_at);
 
 -- Partial: they cost nothing to the rows that are in neither state.
 CREATE INDEX slots_claimable ON slots (claim_at, id) WHERE state = 1;
+CREATE INDEX slots_unknown ON slots (id) WHERE state = 5;
 
 CREATE TABLE requests (
   slot INTEGER PRIMARY KEY,
