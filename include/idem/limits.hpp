@@ -93,8 +93,12 @@ inline constexpr std::size_t sqlite_log_buffer_bytes = 96 * 1024UL;
 // Rows a listing looks at before the calls that came meanwhile have their turn.
 inline constexpr std::size_t list_slice_rows = 2'048;
 
-// How far the embedded store lets its floor of running rows lag behind: rows read at a start.
-inline constexpr std::int64_t running_floor_step = 8'192;
+// The embedded store numbers its rows upwards from 1; a number from here on is none of its own, and
+// far enough from the end of 64 bits to count on.
+inline constexpr std::int64_t row_numbers_end = std::int64_t{1} << 62;
+// Unused cells between the running rows that a start looks for; those above it are used from the
+// next start on. A damaged cell number must not make it gather a list without end.
+inline constexpr std::size_t running_gaps_max = 65'536;
 
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.

@@ -28,10 +28,10 @@ class RecordTable {
 
   /// Error: the row is there and cannot be read; it concerns this record only.
   virtual Loaded load(const RecordId& id, Parts parts, StoreTime now) = 0;
-  /// There is no row of this id. Answers the place that the record was given.
-  virtual std::int64_t insert(const Record& record) = 0;
+  /// There is no row of this id.
+  virtual void insert(Record record) = 0;
   /// `row` was loaded, and nothing was written in between.
-  virtual void update(const Row& row, const transitions::Change& change) = 0;
+  virtual void update(Row row, const transitions::Change& change) = 0;
   virtual void erase(const Row& row) = 0;
 
   /// Up to `limit` records that sweep() / reap() would change, those longest due first.

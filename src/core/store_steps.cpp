@@ -34,11 +34,10 @@ void write_back(RecordTable& table, Subject& subject, const Change& change) {
       return;
     case Write::insert:
       if (subject.row) table.erase(*subject.row);  // What lay there counted as no record.
-      table.insert(*subject.record);
-      return;
+      return table.insert(std::move(*subject.record));
     case Write::update:
       subject.row->record = std::move(*subject.record);
-      return table.update(*subject.row, change);
+      return table.update(std::move(*subject.row), change);
     case Write::erase:
       return table.erase(*subject.row);
   }

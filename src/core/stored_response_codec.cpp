@@ -1,64 +1,65 @@
 #include "core/stored_response_codec.hpp"
 
-#include <optional>
+#include "core/byte_cursor.hpp"
 
 namespace idem {
 namespace {
 
-constexpr std::size_t length_bytes = 4;
+constexpr std::size_t head_bytes = 1 + 2 + 1;
 
-void append_framed(std::string& out, std::string_view text) {
-  auto length = static_cast<std::uint32_t>(text.size());
-  for (std::size_t i = 0; i < length_bytes; ++i, length >>= 8) {
-    out += static_cast<char>(length & 0xff);
+std::expected<StoredResponse, std::string_view> read_head(ByteReader& in) {
+  if (in.is_at_end()) return std::unexpected("its answer is empty");
+  if (in.number<std::uint8_t>() != stored_answer_version) {
+    return std::unexpected("its answer is of a version that this program does not know");
   }
-  out += text;
-}
-
-std::optional<std::string_view> take_framed(std::string_view& rest) {
-  if (rest.size() < length_bytes) return std::nullopt;
-  std::size_t length = 0;
-  for (std::size_t i = length_bytes; i-- > 0;) {
-    length = length << 8 | static_cast<unsigned char>(rest[i]);
+  StoredResponse response;
+  response.status = in.number<std::uint16_t>();
+  const auto body_stored = in.number<std::uint8_t>();
+  response.body_stored = body_stored != 0;
+  if (in.is_cut_short()) return std::unexpected("its answer is cut short");
+  if (response.status < 100 || response.status > 999) {
+    return std::unexpected("its answer has no valid status");
   }
-  rest.remove_prefix(length_bytes);
-  if (length > rest.size()) return std::nullopt;
-  const std::string_view text = rest.substr(0, length);
-  rest.remove_prefix(length);
-  return text;
+  if (body_stored > 1) return std::unexpected("its answer's flags are none of ours");
+  return response;
 }
 
 }  // namespace
 
-std::string encode_fields(const std::vector<Field>& fields) {
-  std::size_t size = 1;
-  for (const Field& field : fields) {
-    size += 2 * length_bytes + field.name.size() + field.value.size();
+void encode_answer(const StoredResponse& response, std::string& out) {
+  std::size_t size = head_bytes;
+  for (const Field& field : response.headers) {
+    size += framed_bytes(field.name) + framed_bytes(field.value);
   }
-  std::string out;
-  out.reserve(size);
-  out += static_cast<char>(stored_fields_version);
-  for (const Field& field : fields) {
-    append_framed(out, field.name);
-    append_framed(out, field.value);
-  }
-  return out;
+  out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
+    ByteWriter to(bytes);
+    to.number(stored_answer_version);
+    to.number(static_cast<std::uint16_t>(response.status));
+    to.number(static_cast<std::uint8_t>(response.body_stored ? 1 : 0));
+    for (const Field& field : response.headers) {
+      to.framed(field.name);
+      to.framed(field.value);
+    }
+    return static_cast<std::size_t>(to.at() - bytes);
+  });
 }
 
-std::expected<std::vector<Field>, std::string_view> decode_fields(std::string_view bytes) {
-  if (bytes.empty()) return std::unexpected("no bytes");
-  if (static_cast<std::uint8_t>(bytes.front()) != stored_fields_version) {
-    return std::unexpected("unknown schema version");
+std::expected<StoredResponse, std::string_view> decode_answer(std::string_view bytes) {
+  ByteReader in(bytes);
+  auto response = read_head(in);
+  if (!response) return response;
+  while (!in.is_at_end()) {
+    const std::string_view name = in.framed();
+    const std::string_view value = in.framed();
+    if (in.is_cut_short()) return std::unexpected("its answer is cut short");
+    response->headers.emplace_back(std::string(name), std::string(value));
   }
-  bytes.remove_prefix(1);
-  std::vector<Field> fields;
-  while (!bytes.empty()) {
-    const auto name = take_framed(bytes);
-    const auto value = name ? take_framed(bytes) : std::nullopt;
-    if (!value) return std::unexpected("cut short");
-    fields.emplace_back(std::string(*name), std::string(*value));
-  }
-  return fields;
+  return response;
+}
+
+std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes) {
+  ByteReader in(bytes);
+  return read_head(in);
 }
 
 }  // namespace idem

@@ -5,19 +5,24 @@
 #include <expected>
 #include <string>
 #include <string_view>
-#include <vector>
 
-/// How a stored answer's header fields lie in a store: length-framed, so that any byte may stand in
-/// them and none can end one early (protocol.md §14). The body is kept beside, as it is.
+/// How a stored answer lies in a store, but for its body, which is kept beside, as it is: status,
+/// whether the body was kept, and the header fields, length-framed, so that any byte may stand in
+/// them and none can end one early (protocol.md §14).
 namespace idem {
 
-inline constexpr std::uint8_t stored_fields_version = 1;
+inline constexpr std::uint8_t stored_answer_version = 1;
 
-/// version (1 byte), then for each field: name length, name, value length, value. Lengths are 32
-/// bits, little-endian; the end of the bytes is the end of the list.
-std::string encode_fields(const std::vector<Field>& fields);
+/// Replaces `out`, whose memory is used again. Layout (byte_cursor.hpp): version (8 bits), status
+/// (16), body_stored (8: 0 or 1), then for each field name and value, framed; the end of the bytes
+/// is the end of the list.
+void encode_answer(const StoredResponse& response, std::string& out);
 
-/// Total: any bytes give fields or the reason why not; never reads past the end.
-std::expected<std::vector<Field>, std::string_view> decode_fields(std::string_view bytes);
+/// The answer without its body. Total: any bytes give an answer or the reason why not; never reads
+/// past the end. Refuses what encode_answer() does not write for a status of 100 to 999.
+std::expected<StoredResponse, std::string_view> decode_answer(std::string_view bytes);
+
+/// The same, but looks at no field and gives none: for listings.
+std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes);
 
 }  // namespace idem

@@ -21,15 +21,15 @@ class MemoryTable final : public RecordTable {
     return Row{part_of(found->second, parts, now)};
   }
 
-  std::int64_t insert(const Record& record) override {
-    remember(records_.emplace(record.id, record).first->second);
-    return 0;  // Found by its id alone.
+  void insert(Record record) override {
+    const RecordId id = record.id;
+    remember(records_.emplace(id, std::move(record)).first->second);
   }
 
-  void update(const Row& row, const transitions::Change& change) override {
+  void update(Row row, const transitions::Change& change) override {
     Record& stored = records_.at(row.record.id);
     forget(stored);
-    Record next = row.record;
+    Record next = std::move(row.record);
     if (!change.response) next.response = std::move(stored.response);
     if (!change.request) next.stored_request = std::move(stored.stored_request);
     stored = std::move(next);

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <latch>
 
-/// The embedded store keeps running rows in no index of the file: after a start it finds them by
-/// reading from a floor on. A running row below the floor would be taken for absent, and run twice.
+/// The embedded store keeps what runs in a table of its own, and in memory beside it. A running
+/// record that a start takes for absent would run twice.
 namespace idem::test {
 namespace {
 
@@ -39,7 +39,7 @@ class RunningRows : public testing::Test {
     return is<Execute>(outcome) ? std::get<Execute>(outcome) : Execute{};
   }
 
-  /// So many new keys reserved, and completed where `settle`: enough rows to lift the floor.
+  /// So many new keys reserved at once, and completed where `settle`.
   void pass(std::uint32_t count, bool settle = true) {
     std::latch left(count);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -57,36 +57,47 @@ class RunningRows : public testing::Test {
     left.wait();
   }
 
-  /// In waves, so that the rows in flight do not themselves hold the floor down.
-  void lift_the_floor() {
-    const std::int64_t before = floor();
-    for (int wave = 0; wave < 30; ++wave) pass(1'000);
+  void sql(const std::string& text) {
     close();
-    EXPECT_GT(floor(), before) << "this test needs a floor that rose";
+    sqlite3* db = nullptr;
+    sqlite3_open(path().c_str(), &db);
+    char* message = nullptr;
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+    sqlite3_close(db);
     reopen();
   }
 
   /// Read from the file, which is closed meanwhile.
-  std::int64_t floor() {
-    const bool was_open = store_ != nullptr;
+  std::int64_t number(const std::string& query) {
     close();
     sqlite3* db = nullptr;
     sqlite3_stmt* rows = nullptr;
     sqlite3_open(path().c_str(), &db);
-    sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE name = 'running_floor'", -1, &rows,
-                       nullptr);
-    const std::int64_t value = sqlite3_step(rows) == SQLITE_ROW ? sqlite3_column_int64(rows, 0) : 0;
+    sqlite3_prepare_v2(db, query.c_str(), -1, &rows, nullptr);
+    EXPECT_EQ(sqlite3_step(rows), SQLITE_ROW) << query;
+    const std::int64_t value = sqlite3_column_int64(rows, 0);
     sqlite3_finalize(rows);
     sqlite3_close(db);
-    if (was_open) reopen();
+    reopen();
     return value;
   }
+  std::int64_t rows_in(const std::string& table) { return number("SELECT count(*) FROM " + table); }
 
-  void sql(const std::string& text) {
-    sqlite3* db = nullptr;
-    sqlite3_open(path().c_str(), &db);
-    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
-    sqlite3_close(db);
+  /// Not once, and not after a start either.
+  void expect_refused(int key_number) {
+    Reserve reserve = a_reserve(key_number, 2);
+    reserve.generation = 1;
+    for (int round = 0; round < 2; ++round) {
+      const auto reply = ask_and_wait(store(), reserve);
+      ASSERT_FALSE(reply) << describe(*reply);
+      EXPECT_EQ(reply.error().code, StoreError::Code::refused);
+      EXPECT_FALSE(ask_and_wait(store(), Find{key(key_number)}));
+      EXPECT_FALSE(ask_and_wait(store(), Complete{key(key_number), {0, token(1)}, answer(), ""}));
+      clock.advance(2 * lease);
+      for (const LifecycleStep& step : ask(Sweep{100})) EXPECT_NE(step.id, key(key_number));
+      reopen();
+    }
+    for (const Record& record : ask(List{})) EXPECT_NE(record.id, key(key_number));
   }
 
   TestClock clock;
@@ -99,47 +110,126 @@ class RunningRows : public testing::Test {
 
 TEST_F(RunningRows, T01_a_row_that_was_running_before_the_others_is_found_after_a_start) {
   const Execute first = run(a_reserve(1));
-  for (int wave = 0; wave < 20; ++wave) pass(1'000);
+  pass(1'000);
   reopen();
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
   EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::done);
   EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
 }
 
-TEST_F(RunningRows, T01_a_retry_in_an_old_place_lowers_the_floor_with_it) {
+TEST_F(RunningRows, T01_a_retry_of_an_old_record_is_found_after_a_start) {
   ask(a_release(run(a_reserve(1))));
-  lift_the_floor();
-  const Execute second = run(a_reserve(1, 2));  // Far below the floor.
+  pass(1'000);
+  const Execute second = run(a_reserve(1, 2));
   reopen();
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 3)))) << "taken for absent, it would run twice";
   EXPECT_EQ(ask(a_complete(second)).verdict, Verdict::done);
 }
 
-TEST_F(RunningRows, T01_a_claim_of_an_old_request_lowers_the_floor_with_it) {
+TEST_F(RunningRows, T01_many_that_run_are_all_found_after_a_start) {
+  pass(2'000, false);
+  pass(2'000);
+  reopen();
+  EXPECT_EQ(ask(List{.state = State::in_progress, .limit = 5'000}).size(), 2'000u);
+}
+
+TEST_F(RunningRows, S02_a_record_lies_in_one_table_or_the_other) {
+  const Execute won = run(a_reserve(1));
+  EXPECT_EQ(rows_in("running"), 1);
+  EXPECT_EQ(rows_in("slots"), 0);
+  ask(a_complete(won));
+  EXPECT_EQ(rows_in("running"), 0);
+  EXPECT_EQ(rows_in("slots"), 1);
+  ask(a_release(run(a_reserve(2))));
+  EXPECT_EQ(rows_in("slots"), 2);
+  run(a_reserve(2, 2));
+  EXPECT_EQ(rows_in("running"), 1);
+  EXPECT_EQ(rows_in("slots"), 1);
+}
+
+TEST_F(RunningRows, T01_what_an_owner_says_of_a_running_record_is_found_after_a_start) {
+  Reserve verb = a_reserve(1);
+  verb.dispatched = false;
+  const Execute won = run(verb);
+  clock.advance(lease / 2);
+  EXPECT_EQ(ask(Renew{won.id, won.attempt, lease}).verdict, Verdict::done);
+  EXPECT_EQ(ask(Dispatched{won.id, won.attempt}).verdict, Verdict::done);
+  EXPECT_EQ(ask(Advance{won.id, won.attempt, "phase-2 " + std::string(5'000, 'p')}).verdict,
+            Verdict::done);
+  const std::string before = describe(ask(Find{key(1)}));
+  reopen();
+  EXPECT_EQ(describe(ask(Find{key(1)})), before);
+  EXPECT_EQ(rows_in("running"), 1);
+  clock.advance(lease);
+  ASSERT_EQ(ask(Sweep{10}).size(), 1u);
+  EXPECT_EQ(ask(Find{key(1)})->state, State::unknown) << "it was marked as dispatched";
+}
+
+TEST_F(RunningRows, T01_a_request_survives_its_claims) {
+  const std::string request(10'000, 'r');
+  Accept accept = an_accept(1, request);
+  accept.as.generation = 1;
+  ASSERT_TRUE(is<Pending>(ask(accept)));
+  const std::int64_t slot = number("SELECT slot FROM requests");
+  for (int round = 0; round < 3; ++round) {
+    pass(50);
+    clock.advance(5s);
+    const auto claimed = ask(Claim{token(50 + round), "dispatcher", lease, true});
+    ASSERT_TRUE(claimed);
+    EXPECT_EQ(claimed->request, request);
+    EXPECT_EQ(number("SELECT slot FROM running"), slot) << "its number is its own for life";
+    EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 3))));
+    EXPECT_EQ(ask(Find{key(1)})->stored_request, request);
+    const Execute attempt{claimed->id, claimed->attempt, {}};
+    if (round == 2) {
+      ask(a_complete(attempt));
+      break;
+    }
+    ask(a_release(attempt));
+    EXPECT_EQ(ask(Find{key(1)})->state, State::pending);
+    EXPECT_EQ(ask(Find{key(1)})->stored_request, request);
+    EXPECT_EQ(rows_in("requests"), 1);
+  }
+  EXPECT_EQ(rows_in("requests"), 0);
+  EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 3))));
+}
+
+TEST_F(RunningRows, T01_a_number_is_not_given_again_while_its_record_runs) {
   Accept accept = an_accept(1);
   accept.as.generation = 1;
   ASSERT_TRUE(is<Pending>(ask(accept)));
-  lift_the_floor();
   const auto claimed = ask(Claim{token(50), "dispatcher", lease, true});
   ASSERT_TRUE(claimed);
-  reopen();
-  EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 3))));
-  const auto record = ask(Find{key(1)});
-  ASSERT_TRUE(record);
-  EXPECT_EQ(record->stored_request, "POST / please");
+  reopen();  // No slot has the number now, but the running record does.
+  accept = an_accept(2, "another request");
+  accept.as.generation = 1;
+  ASSERT_TRUE(is<Pending>(ask(accept)));
+  EXPECT_EQ(ask(Find{key(1)})->stored_request, "POST / please");
+  EXPECT_EQ(ask(Find{key(2)})->stored_request, "another request");
 }
 
-TEST_F(RunningRows, T01_the_floor_follows_a_table_that_was_emptied) {
-  lift_the_floor();
-  clock.advance(retention + tombstone);
-  for (int round = 0; round < 2; ++round) {
-    while (!ask(Reap{5'000}).empty()) {
-    }
-  }
-  EXPECT_TRUE(ask(List{}).empty());
-  run(a_reserve(1));  // In one of the first places again.
+TEST_F(RunningRows, S02_cells_are_used_again) {
+  pass(100);
+  const std::string high = "SELECT coalesce(max(cell), 0) FROM running";
+  for (int number = 1; number <= 3; ++number) run(a_reserve(number));
+  EXPECT_EQ(number(high), 3);
+  const auto claimed = Execute{key(2), {0, token(1)}, {}};
+  ask(a_complete(claimed));
+  run(a_reserve(4));
+  EXPECT_EQ(number(high), 3) << "into the gap";
+  ask(a_complete({key(1), {0, token(1)}, {}}));
   reopen();
-  EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
+  run(a_reserve(5));
+  EXPECT_EQ(number(high), 3) << "into a gap that a start has found";
+  run(a_reserve(6));
+  EXPECT_EQ(number(high), 4);
+}
+
+TEST_F(RunningRows, S02_many_pairs_leave_a_small_table) {
+  pass(5'000);
+  EXPECT_EQ(rows_in("running"), 0);
+  EXPECT_LE(number("SELECT count(*) FROM dbstat WHERE name = 'running'"), 2);
+  EXPECT_LE(number("PRAGMA freelist_count"), 300) << "what ran at once, and no more";
 }
 
 TEST_F(RunningRows, T52_the_lease_of_a_row_found_after_a_start_is_swept) {
@@ -153,28 +243,85 @@ TEST_F(RunningRows, T52_the_lease_of_a_row_found_after_a_start_is_swept) {
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
 }
 
+// ---- what cannot be read, or is there twice ----
+
 TEST_F(RunningRows, T30_a_running_row_that_cannot_be_read_is_not_run_again) {
   run(a_reserve(1));
-  close();
-  sql("UPDATE slots SET token = x'00'");
-  reopen();
-  Reserve verb = a_reserve(1, 2);
-  verb.generation = 1;
-  for (int round = 0; round < 2; ++round) {
-    const auto reply = ask_and_wait(store(), verb);
-    ASSERT_FALSE(reply);
-    EXPECT_EQ(reply.error().code, StoreError::Code::refused);
-    reopen();
-  }
+  sql("UPDATE running SET record = substr(record, 1, 60)");
+  expect_refused(1);
   run(a_reserve(2));
   EXPECT_EQ(ask(List{}).size(), 1u);
 }
 
-TEST_F(RunningRows, T01_many_that_hold_the_floor_down_are_all_found_after_a_start) {
-  pass(2'000, false);
-  for (int wave = 0; wave < 12; ++wave) pass(1'000);
-  reopen();
-  EXPECT_EQ(ask(List{.state = State::in_progress, .limit = 5'000}).size(), 2'000u);
+TEST_F(RunningRows, T30_a_settled_record_among_those_that_run_is_refused) {
+  ask(a_complete(run(a_reserve(1))));
+  sql("INSERT INTO running SELECT 9, id, slot, record FROM slots; DELETE FROM slots");
+  expect_refused(1);
+}
+
+TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobodys_way) {
+  run(a_reserve(1));
+  sql("UPDATE running SET cell = 9223372036854775807");
+  EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
+  sql("UPDATE running SET cell = -7");
+  EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
+  sql("UPDATE running SET cell = 1000000000000");
+  pass(100);
+  EXPECT_EQ(ask(a_complete({key(1), {0, token(1)}, {}})).verdict, Verdict::done);
+  EXPECT_EQ(rows_in("running"), 0);
+}
+
+TEST_F(RunningRows, T30_an_id_found_as_running_and_as_settled_is_refused_for_good) {
+  ask(a_complete(run(a_reserve(1))));
+  run(a_reserve(2));
+  sql("INSERT INTO running SELECT 9, s.id, 0, r.record FROM slots s, running r");
+  expect_refused(1);
+  EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2)))) << "swept meanwhile, like any other";
+}
+
+TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
+  for (const int number : {1, 2}) {
+    Accept accept = an_accept(number);
+    accept.as.generation = 1;
+    ASSERT_TRUE(is<Pending>(ask(accept)));
+  }
+  run(a_reserve(3));
+  sql("INSERT INTO running SELECT 9, s.id, 0, r.record FROM slots s, running r WHERE s.slot = 1");
+  const Claim claim{token(50), "dispatcher", lease, true};
+  EXPECT_FALSE(ask_and_wait(store(), claim)) << "the first is refused";
+  const auto second = ask_and_wait(store(), claim);
+  ASSERT_TRUE(second && *second);
+  EXPECT_EQ((*second)->id, key(2));
+  clock.advance(retention);
+  std::size_t swept = 0;
+  for (int round = 0; round < 4; ++round) swept += ask(Sweep{1}).size();
+  EXPECT_EQ(swept, 2u) << "those of 2 and 3";
+}
+
+TEST_F(RunningRows, T30_an_id_found_twice_among_those_that_run_is_refused) {
+  run(a_reserve(1));
+  sql("INSERT INTO running SELECT 2, id, slot, record FROM running");
+  expect_refused(1);
+}
+
+TEST_F(RunningRows, T30_a_number_that_two_records_have_is_refused_to_both) {
+  for (const int number : {1, 2}) {
+    Accept accept = an_accept(number);
+    accept.as.generation = 1;
+    ASSERT_TRUE(is<Pending>(ask(accept)));
+    ASSERT_TRUE(ask(Claim{token(50), "dispatcher", lease, true}));
+  }
+  sql("UPDATE running SET slot = 1");
+  expect_refused(1);
+  expect_refused(2);
+}
+
+TEST_F(RunningRows, T30_a_number_that_is_a_settled_records_is_refused) {
+  ask(a_complete(run(a_reserve(1))));
+  run(a_reserve(2));
+  sql("UPDATE running SET slot = 1");
+  expect_refused(2);
+  EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
 }
 
 }  // namespace

@@ -132,8 +132,14 @@ TEST_F(SqliteOpen, T30_a_corrupt_file_is_refused) {
 
 TEST_F(SqliteOpen, T30_a_store_without_its_tables_is_refused) {
   make_store();
-  sql("DROP TABLE responses");
+  sql("DROP TABLE running");
   expect_says(refusal(), "tables are missing");
+}
+
+TEST_F(SqliteOpen, T30_a_running_record_without_its_id_closes_the_store) {
+  make_store();
+  sql("INSERT INTO running VALUES (1, x'00', 0, x'00')");
+  expect_says(refusal(), "a running record has lost its id");
 }
 
 TEST_F(SqliteOpen, T30_a_store_without_its_secret_is_refused) {
@@ -228,6 +234,12 @@ class SqliteCorruptRow : public SqliteOpen {
     return verb;
   }
 
+  /// SQL: the record with its byte number `at`, from 0, replaced.
+  static std::string with_byte(int at, int byte) {
+    return fmt::format("CAST(substr(record, 1, {}) || x'{:02x}' || substr(record, {}) AS BLOB)", at,
+                       byte, at + 2);
+  }
+
   void expect_only_this_call_is_refused(const std::string& tampering) {
     sql(tampering + " WHERE slot = 2");
     const auto store = open();
@@ -245,30 +257,39 @@ class SqliteCorruptRow : public SqliteOpen {
 TEST_F(SqliteCorruptRow, T30_a_state_that_is_none_of_ours) {
   expect_only_this_call_is_refused("UPDATE slots SET state = 99");
 }
-TEST_F(SqliteCorruptRow, T30_a_token_of_the_wrong_size) {
-  expect_only_this_call_is_refused("UPDATE slots SET token = x'00'");
+TEST_F(SqliteCorruptRow, T30_a_state_that_is_not_the_records) {
+  expect_only_this_call_is_refused("UPDATE slots SET state = 4");
 }
-TEST_F(SqliteCorruptRow, T30_a_fingerprint_of_the_wrong_size) {
-  expect_only_this_call_is_refused("UPDATE slots SET fingerprint = zeroblob(33)");
+TEST_F(SqliteCorruptRow, T30_a_running_state_among_those_that_do_not_run) {
+  expect_only_this_call_is_refused("UPDATE slots SET state = 2, record = " + with_byte(1, 2));
+}
+TEST_F(SqliteCorruptRow, T30_a_record_that_is_cut_short) {
+  expect_only_this_call_is_refused("UPDATE slots SET record = substr(record, 1, 50)");
+}
+TEST_F(SqliteCorruptRow, T30_a_record_with_more_behind_it) {
+  expect_only_this_call_is_refused("UPDATE slots SET record = CAST(record || x'00' AS BLOB)");
+}
+TEST_F(SqliteCorruptRow, T30_a_record_without_bytes) {
+  expect_only_this_call_is_refused("UPDATE slots SET record = x''");
 }
 TEST_F(SqliteCorruptRow, T30_a_completed_record_without_its_moments) {
-  expect_only_this_call_is_refused("UPDATE slots SET completed_at = NULL");
+  expect_only_this_call_is_refused("UPDATE slots SET record = " + with_byte(4, 1));
 }
 TEST_F(SqliteCorruptRow, T30_fields_that_cannot_be_decoded) {
-  expect_only_this_call_is_refused("UPDATE responses SET fields = x'0109000000ff'");
+  expect_only_this_call_is_refused("UPDATE slots SET answer = x'01c9000109000000ff'");
 }
-TEST_F(SqliteCorruptRow, T30_fields_of_a_later_schema) {
-  expect_only_this_call_is_refused("UPDATE responses SET fields = x'02'");
+TEST_F(SqliteCorruptRow, T30_an_answer_of_a_later_schema) {
+  expect_only_this_call_is_refused("UPDATE slots SET answer = x'02c90001'");
 }
 TEST_F(SqliteCorruptRow, T30_a_status_that_is_none) {
-  expect_only_this_call_is_refused("UPDATE responses SET status = -7");
+  expect_only_this_call_is_refused("UPDATE slots SET answer = x'01f9ff01'");
 }
 TEST_F(SqliteCorruptRow, T30_an_answer_that_is_missing) {
-  expect_only_this_call_is_refused("DELETE FROM responses");
+  expect_only_this_call_is_refused("UPDATE slots SET answer = NULL");
 }
 
 TEST_F(SqliteCorruptRow, T30_it_stands_in_nobodys_way) {
-  sql("UPDATE slots SET lease_policy = 9 WHERE slot = 2");
+  sql("UPDATE slots SET record = " + with_byte(2, 9) + " WHERE slot = 2");
   clock.advance(retention);
   const auto store = open();
   ASSERT_TRUE(store);

@@ -153,9 +153,15 @@ Opening<void> Opener::migrate() {
   if (!done) return done;
   const auto tables = ask_number(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-      " ('slots', 'responses', 'requests', 'evidence', 'meta')");
+      " ('running', 'slots', 'requests', 'evidence', 'meta')");
   if (!tables) return std::unexpected(tables.error());
   if (*tables != 5) return refused(fmt::format("{}: is corrupt: tables are missing", path_));
+  // Whose key it stands in the way of cannot be told, so no key would be safe to run.
+  const auto nameless = ask_number("SELECT count(*) FROM running WHERE length(id) <> 16");
+  if (!nameless) return std::unexpected(nameless.error());
+  if (*nameless != 0) {
+    return refused(fmt::format("{}: is corrupt: a running record has lost its id", path_));
+  }
   return {};
 }
 

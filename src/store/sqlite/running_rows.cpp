@@ -1,7 +1,9 @@
 #include "store/sqlite/running_rows.hpp"
 
-#include "store/sqlite/slot_row.hpp"
+#include "core/stored_record_codec.hpp"
+#include "store/sqlite/running_table.hpp"
 
+#include <idem/assert.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -11,19 +13,22 @@
 namespace idem::sqlite {
 namespace {
 
-constexpr std::string_view floor_name = "running_floor";
+constexpr std::string_view number_is_shared = "its number is another record's, too";
 
 class RunningRows final : public RecordTable {
  public:
-  RunningRows(sqlite3* db, Meta& meta, std::unique_ptr<SlotTable> slots)
-      : meta_(meta), slots_(std::move(slots)), floor_(meta.integer(floor_name).value_or(0)) {
-    read_all(db);
+  RunningRows(sqlite3* db, std::unique_ptr<SlotTable> slots)
+      : slots_(std::move(slots)),
+        table_(db, [this](const RunningTable::Found& found) { take_in(found); }) {
+    places_.clear();
   }
 
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
     const auto found = running_.find(id);
     if (found == running_.end()) return slots_->load(id, parts, now);
-    if (!found->second.readable) return std::unexpected(found->second.why);
+    if (!found->second.why_not.empty()) {
+      return std::unexpected(unreadable(id, found->second.why_not));
+    }
     Row row = found->second.row;
     if (parts == Parts::all && row.record.stored_request) {
       auto request = slots_->request_of(row);
@@ -33,21 +38,37 @@ class RunningRows final : public RecordTable {
     return row;
   }
 
-  std::int64_t insert(const Record& record) override {
-    const std::int64_t place = slots_->insert(record);
-    if (record.state == State::in_progress) remember(record, place);
-    return place;
+  void insert(Record record) override {
+    if (record.state != State::in_progress) return slots_->insert(std::move(record));
+    // Only an accepted request is stored, and that is pending first.
+    IDEM_ASSERT(!record.stored_request);
+    begin({std::move(record)});
   }
 
-  void update(const Row& row, const transitions::Change& change) override {
-    slots_->update(row, change);
-    forget(row.record.id);
-    if (row.record.state == State::in_progress) remember(row.record, row.place);
+  void update(Row row, const transitions::Change& change) override {
+    const bool runs = row.record.state == State::in_progress;
+    const auto found = running_.find(row.record.id);
+    if (found == running_.end()) {
+      if (!runs) return slots_->update(std::move(row), change);
+      slots_->take_out(row);
+      drop_request_if(row, change);
+      begin(std::move(row));
+    } else if (runs) {
+      drop_request_if(row, change);
+      go_on(found->second, std::move(row));
+    } else {
+      table_.erase(found->second.cell);
+      forget(found);
+      slots_->put_in(row, change);
+    }
   }
 
   void erase(const Row& row) override {
-    slots_->erase(row);
-    forget(row.record.id);
+    const auto found = running_.find(row.record.id);
+    if (found == running_.end()) return slots_->erase(row);
+    table_.erase(found->second.cell);
+    if (row.place != 0) slots_->drop_request(row.place);
+    forget(found);
   }
 
   std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
@@ -69,10 +90,10 @@ class RunningRows final : public RecordTable {
     return slots_->next_claimable(now);
   }
 
+  // An id that is found twice may stand in the way in both places.
   void hide_from_lifecycle(const RecordId& id) override {
-    const auto found = running_.find(id);
-    if (found == running_.end()) return slots_->hide_from_lifecycle(id);
-    undue(found->second);
+    if (const auto found = running_.find(id); found != running_.end()) undue(found->second);
+    slots_->hide_from_lifecycle(id);
   }
   void hide_from_claims(const RecordId& id) override { slots_->hide_from_claims(id); }
 
@@ -86,7 +107,7 @@ class RunningRows final : public RecordTable {
     const auto rest = slots_->list(rest_of_it, now, rows_max, slice);
     auto at = verb.after ? running_.upper_bound(*verb.after) : running_.begin();
     for (; at != running_.end() && !(rest && at->first > *rest); ++at) {
-      if (!at->second.readable || !is_listed(verb, at->second.row.record)) continue;
+      if (!at->second.why_not.empty() || !is_listed(verb, at->second.row.record)) continue;
       slice.push_back(without_bodies(at->second.row.record));
     }
     std::ranges::sort(slice, {}, &Record::id);
@@ -103,27 +124,39 @@ class RunningRows final : public RecordTable {
  private:
   struct Running {
     Row row;  ///< Without the stored request's bytes.
+    std::int64_t cell = 0;
     std::optional<StoreTime> due{};
-    bool readable = true;
-    StoreError why{};
+    std::string why_not{};  ///< Not empty: it cannot be read, for this reason.
   };
+  using Rows = std::map<RecordId, Running>;
 
-  void remember(const Record& record, std::int64_t place) {
-    keep_floor_below(place);
-    Running running{.row = {record, place}};
-    if (running.row.record.stored_request) running.row.record.stored_request->clear();
-    running.due = transitions::due_at(record);
-    if (running.due) due_.emplace(*running.due, record.id);
-    places_.insert(place);
-    running_.insert_or_assign(record.id, std::move(running));
+  /// A record that did not run.
+  void begin(Row row) {
+    const std::int64_t cell = table_.insert(row.record, row.place);
+    remember(std::move(row), cell);
   }
 
-  void forget(const RecordId& id) {
-    const auto found = running_.find(id);
-    if (found == running_.end()) return;
-    undue(found->second);
-    places_.erase(found->second.row.place);
-    running_.erase(found);
+  void go_on(Running& running, Row row) {
+    table_.update(running.cell, row.record);
+    undue(running);
+    running.row = std::move(row);
+    make_due(running);
+  }
+
+  void remember(Row row, std::int64_t cell) {
+    const RecordId id = row.record.id;
+    if (row.record.stored_request) row.record.stored_request->clear();
+    make_due(running_.insert_or_assign(id, Running{std::move(row), cell}).first->second);
+  }
+
+  void forget(Rows::iterator at) {
+    undue(at->second);
+    running_.erase(at);
+  }
+
+  void make_due(Running& running) {
+    running.due = transitions::due_at(running.row.record);
+    if (running.due) due_.emplace(*running.due, running.row.record.id);
   }
 
   void undue(Running& running) {
@@ -131,56 +164,56 @@ class RunningRows final : public RecordTable {
     running.due.reset();
   }
 
-  // In the transaction that writes the row, so the floor is never above a running row. It is raised
-  // now and then only: what lies between is read at the next start, and costs little.
-  void keep_floor_below(std::int64_t place) {
-    if (place < floor_) return put_floor(place);
-    if (place < floor_ + limits::running_floor_step) return;
-    // One row that runs for long holds the floor down for all, so this is asked at every insert.
-    const std::int64_t lowest = places_.empty() ? place : std::min(place, *places_.begin());
-    if (lowest >= floor_ + limits::running_floor_step / 2) put_floor(lowest);
+  // A transition to in_progress, or within it, never stores one.
+  void drop_request_if(const Row& row, const transitions::Change& change) {
+    if (!change.request) return;
+    IDEM_ASSERT(!row.record.stored_request);
+    if (row.place != 0) slots_->drop_request(row.place);
   }
 
-  void put_floor(std::int64_t place) {
-    floor_ = place;
-    meta_.put_integer(floor_name, place);
+  void take_in(const RunningTable::Found& found) {
+    RecordId id;
+    found.id.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+    auto record = decode_record(found.record);
+    const std::string_view why_not =
+        record ? what_is_wrong(id, *record, found.place) : record.error();
+    const auto [namesake, is_new] = places_.emplace(found.place, id);
+    const bool is_shared = found.place != 0 && !is_new;
+    if (is_shared) refuse(namesake->second, number_is_shared);
+    if (is_shared || !why_not.empty()) return refuse(id, is_shared ? number_is_shared : why_not);
+    record->id = id;
+    remember({std::move(*record), found.place}, found.cell);
   }
 
-  void read_all(sqlite3* db) {
-    Statement rows(db, "SELECT " + std::string(slot_columns) +
-                           " FROM slots WHERE slot >= ?1 AND state = 2 ORDER BY slot");
-    rows.bind(1, floor_);
-    while (rows.step()) {
-      auto record = read_slot(rows);
-      if (record) {
-        remember(*record, rows.integer(0));
-        continue;
-      }
-      // It stays in the way of its key: what cannot be read must not be taken for absent.
-      Running damaged{.row = {{}, rows.integer(0)}, .readable = false};
-      const auto id = rows.bytes(1);
-      std::copy_n(id.begin(), std::min(id.size(), damaged.row.record.id.bytes.size()),
-                  damaged.row.record.id.bytes.begin());
-      damaged.why = {StoreError::Code::refused, "record " + to_hex(damaged.row.record.id.bytes) +
-                                                    " cannot be read: " + record.error()};
-      places_.insert(damaged.row.place);
-      running_.insert_or_assign(damaged.row.record.id, std::move(damaged));
-    }
+  std::string_view what_is_wrong(const RecordId& id, const Record& record, std::int64_t place) {
+    if (record.state != State::in_progress) return "it does not run, and lies among those that do";
+    if (running_.contains(id)) return "it is found twice among those that run";
+    if (slots_->holds_id(id)) return "it is found twice, as running and as settled";
+    if (place == 0) return record.stored_request ? "its request has no number" : "";
+    if (place < 0 || place >= limits::row_numbers_end) return "its number is none of ours";
+    return slots_->holds_place(place) ? number_is_shared : "";
   }
 
-  Meta& meta_;
+  /// It stays in the way of its key: what cannot be read must not be taken for absent.
+  void refuse(const RecordId& id, std::string_view why) {
+    Running& refused = running_[id];
+    undue(refused);
+    refused.row.record.id = id;
+    refused.why_not = why;
+    slots_->leave_out(id);
+  }
+
   std::unique_ptr<SlotTable> slots_;
-  std::map<RecordId, Running> running_;
+  Rows running_;
   std::set<std::pair<StoreTime, RecordId>> due_;
-  std::set<std::int64_t> places_;  ///< Of all that run; the lowest bounds the floor.
-  std::int64_t floor_;
+  std::map<std::int64_t, RecordId> places_;  ///< While they are read.
+  RunningTable table_;
 };
 
 }  // namespace
 
-std::unique_ptr<RecordTable> keep_running_rows(sqlite3* db, Meta& meta,
-                                               std::unique_ptr<SlotTable> slots) {
-  return std::make_unique<RunningRows>(db, meta, std::move(slots));
+std::unique_ptr<RecordTable> keep_running_rows(sqlite3* db, std::unique_ptr<SlotTable> slots) {
+  return std::make_unique<RunningRows>(db, std::move(slots));
 }
 
 }  // namespace idem::sqlite

@@ -1,19 +1,19 @@
 #pragma once
 
-#include "store/sqlite/meta.hpp"
 #include "store/sqlite/slot_table.hpp"
 
 #include <memory>
 
 namespace idem::sqlite {
 
-/// Keeps the running records (in_progress) of `slots` in memory beside their rows, and answers for
-/// them without asking SQLite: the file's owner is the only writer, so what it wrote last is what
-/// is there. In the file they stand in no index but the table itself; a reserve then appends one
-/// row and touches nothing else, and a settling verb finds its row by place. After a start they are
-/// found by reading the rows from the *floor* on: a place below which no running row lies, kept in
-/// `meta`.
-std::unique_ptr<RecordTable> keep_running_rows(sqlite3* db, Meta& meta,
-                                               std::unique_ptr<SlotTable> slots);
+/// Keeps the running records (in_progress) in memory beside their rows, and answers for them
+/// without asking SQLite: the file's owner is the only writer, so what it wrote last is what is
+/// there. A reserve then writes one small row that no index knows, and what settles it takes that
+/// row away and puts the record into `slots`, in the transaction of the same step. All rows that
+/// run are read here, once.
+///
+/// A row that cannot be read stands in the way of its key, and so does one whose id or number is
+/// found twice: which of the two is true nobody knows.
+std::unique_ptr<RecordTable> keep_running_rows(sqlite3* db, std::unique_ptr<SlotTable> slots);
 
 }  // namespace idem::sqlite

@@ -1,92 +1,127 @@
 #include "store/sqlite/slot_table.hpp"
 
+#include "core/stored_record_codec.hpp"
 #include "core/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
-#include "store/sqlite/slot_row.hpp"
+
+#include <idem/limits.hpp>
 
 #include <limits>
+#include <set>
 
 namespace idem::sqlite {
 namespace {
 
-std::string select_slots(std::string_view rest) {
-  return "SELECT " + std::string(slot_columns) + std::string(rest);
-}
-
-std::string list_slots(std::string_view index_condition) {
-  return select_slots(", status, whole FROM slots LEFT JOIN responses USING (slot) WHERE ") +
-         std::string(index_condition) + "id > ?1 ORDER BY id LIMIT ?2";
-}
-
-StoreError unreadable(const RecordId& id, std::string_view why) {
-  return {StoreError::Code::refused,
-          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why)};
-}
-
 std::int64_t number(StoreTime moment) { return moment.time_since_epoch().count(); }
+
+void bind_moment(Statement& statement, int at, const std::optional<StoreTime>& moment) {
+  if (moment) {
+    statement.bind(at, number(*moment));
+  } else {
+    statement.bind_null(at);
+  }
+}
+
+/// From the columns `state` and `record`, which is the one after it.
+std::expected<Record, std::string_view> read_record(Statement& row, int state_at) {
+  auto record = decode_record(row.bytes(state_at + 1));
+  if (!record) return record;
+  if (row.integer(state_at) != static_cast<std::int64_t>(record->state)) {
+    return std::unexpected("its state is not that of its row");
+  }
+  if (record->state == State::in_progress) {
+    return std::unexpected("it runs, and lies among those that do not");
+  }
+  return record;
+}
 
 class Slots final : public SlotTable {
  public:
-  explicit Slots(sqlite3* db) : db_(db), evidence_(db) {}
+  explicit Slots(sqlite3* db) : db_(db), evidence_(db) {
+    Statement last(db,
+                   "SELECT max((SELECT coalesce(max(slot), 0) FROM slots WHERE slot < ?1),"
+                   " (SELECT coalesce(max(slot), 0) FROM running WHERE slot < ?1))");
+    last.bind(1, limits::row_numbers_end);
+    const RowsEnd end(last);
+    if (last.step()) last_place_ = last.integer(0);
+  }
 
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
-    find_.bind_bytes(1, id.bytes);
-    if (!find_.step()) return std::nullopt;
-    const RowsEnd end(find_);
-    auto record = read_slot(find_);
+    Statement& rows = parts == Parts::slot ? find_ : find_whole_;
+    rows.bind_bytes(1, id.bytes);
+    if (!rows.step()) return std::nullopt;
+    const RowsEnd end(rows);
+    auto record = read_record(rows, 1);
     if (!record) return std::unexpected(unreadable(id, record.error()));
-    Row row{std::move(*record), find_.integer(0)};
+    Row row{std::move(*record), rows.integer(0)};
+    row.record.id = id;
     const bool answered =
         parts == Parts::all ||
         (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
     if (answered && row.record.state == State::completed) {
-      if (auto bad = read_response(row)) return std::unexpected(unreadable(id, *bad));
+      if (rows.is_null(3)) return std::unexpected(unreadable(id, "its answer is missing"));
+      auto response = decode_answer(rows.bytes(3));
+      if (!response) return std::unexpected(unreadable(id, response.error()));
+      response->body = rows.bytes(4);
+      row.record.response = std::move(*response);
     }
     if (parts == Parts::all && row.record.stored_request) {
-      if (auto bad = read_request(row)) return std::unexpected(unreadable(id, *bad));
+      auto request = request_of(row);
+      if (!request) return std::unexpected(std::move(request.error()));
+      row.record.stored_request = std::move(*request);
     }
     return row;
   }
 
-  std::int64_t insert(const Record& record) override {
-    bind_insert(insert_, record);
-    insert_.run();
-    const std::int64_t slot = sqlite3_last_insert_rowid(db_);
-    if (record.response) write_response(slot, *record.response);
-    if (record.stored_request) write_request(slot, *record.stored_request);
-    return slot;
+  void insert(Record record) override {
+    put_in({std::move(record)}, {transitions::Write::insert, true, true});
   }
+
+  void put_in(const Row& row, const transitions::Change& change) override {
+    const Record& record = row.record;
+    const std::int64_t place = row.place != 0 ? row.place : ++last_place_;
+    bind_row(insert_, place, record);
+    insert_.bind_bytes(8, record.id.bytes);
+    bind_answer(insert_, record);
+    insert_.run();
+    if (change.request) change_request(row, place);
+  }
+
+  void take_out(const Row& row) override { drop(drop_slot_, row.place); }
 
   std::expected<std::string, StoreError> request_of(const Row& row) override {
-    Row whole = row;
-    if (auto bad = read_request(whole)) return std::unexpected(unreadable(row.record.id, *bad));
-    return std::move(*whole.record.stored_request);
+    request_.bind(1, row.place);
+    if (!request_.step()) {
+      return std::unexpected(unreadable(row.record.id, "its request is missing"));
+    }
+    const RowsEnd end(request_);
+    return std::string(request_.bytes(0));
   }
 
-  void update(const Row& row, const transitions::Change& change) override {
-    bind_update(update_, row.record, row.place);
-    update_.run();
-    if (change.response) {
-      if (row.record.response) {
-        write_response(row.place, *row.record.response);
-      } else {
-        drop(drop_response_, row.place);
-      }
-    }
-    if (change.request) {
-      if (row.record.stored_request) {
-        write_request(row.place, *row.record.stored_request);
-      } else {
-        drop(drop_request_, row.place);
-      }
-    }
+  void drop_request(std::int64_t place) override { drop(drop_request_, place); }
+
+  void update(Row row, const transitions::Change& change) override {
+    Statement& statement = change.response ? update_whole_ : update_;
+    bind_row(statement, row.place, row.record);
+    if (change.response) bind_answer(statement, row.record);
+    statement.run();
+    if (change.request) change_request(row, row.place);
   }
 
   void erase(const Row& row) override {
     drop(drop_slot_, row.place);
-    drop(drop_response_, row.place);
     drop(drop_request_, row.place);
   }
+
+  bool holds_id(const RecordId& id) override {
+    find_.bind_bytes(1, id.bytes);
+    return is_found(find_);
+  }
+  bool holds_place(std::int64_t place) override {
+    place_.bind(1, place);
+    return is_found(place_);
+  }
+  void leave_out(const RecordId& id) override { left_out_.insert(id); }
 
   std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
     std::vector<RecordId> ids;
@@ -132,8 +167,8 @@ class Slots final : public SlotTable {
     std::size_t seen = 0;
     for (; rows.step(); ++seen) {
       if (found.size() >= verb.limit) return std::nullopt;
-      last = id_of(rows, 1);
-      if (auto record = read_listed(rows, now); record && is_listed(verb, *record)) {
+      last = id_of(rows, 0);
+      if (auto record = read_listed(rows, last, now); record && is_listed(verb, *record)) {
         found.push_back(std::move(*record));
       }
     }
@@ -153,52 +188,51 @@ class Slots final : public SlotTable {
     return id;
   }
 
-  std::optional<std::string_view> read_response(Row& row) {
-    response_.bind(1, row.place);
-    if (!response_.step()) return "its answer is missing";
-    const RowsEnd end(response_);
-    auto fields = decode_fields(response_.bytes(2));
-    if (!fields) return fields.error();
-    const std::int64_t status = response_.integer(0);
-    if (status < 100 || status > 999) return "its answer has no valid status";
-    row.record.response = {static_cast<int>(status), std::move(*fields),
-                           std::string(response_.bytes(3)), response_.integer(1) != 0};
-    return std::nullopt;
+  static bool is_found(Statement& rows) {
+    const RowsEnd end(rows);
+    return rows.step();
   }
 
-  std::optional<std::string_view> read_request(Row& row) {
-    request_.bind(1, row.place);
-    if (!request_.step()) return "its request is missing";
-    const RowsEnd end(request_);
-    row.record.stored_request = request_.bytes(0);
-    return std::nullopt;
+  /// Parameters 1 to 5 of every statement that writes a row.
+  void bind_row(Statement& s, std::int64_t place, const Record& record) {
+    encode_record(record, record_bytes_);
+    s.bind(1, place);
+    s.bind(2, static_cast<std::int64_t>(record.state));
+    bind_moment(s, 3, transitions::due_at(record));
+    const bool waits = record.state == State::pending;
+    bind_moment(s, 4, waits ? std::optional(record.locked_until) : std::nullopt);
+    s.bind_blob(5, record_bytes_);
+  }
+
+  void bind_answer(Statement& s, const Record& record) {
+    if (record.response) {
+      encode_answer(*record.response, answer_bytes_);
+      s.bind_blob(6, answer_bytes_);
+      s.bind_blob(7, record.response->body);
+    } else {
+      s.bind_null(6);
+      s.bind_null(7);
+    }
   }
 
   /// None for what a listing does not show: rows that count as none, and corrupt ones.
-  std::optional<Record> read_listed(Statement& rows, StoreTime now) {
-    auto record = read_slot(rows);
-    if (!record) return std::nullopt;
-    if (!rows.is_null(slot_columns_end)) {
-      record->response.emplace();
-      record->response->status = static_cast<int>(rows.integer(slot_columns_end));
-      record->response->body_stored = rows.integer(slot_columns_end + 1) != 0;
+  std::optional<Record> read_listed(Statement& rows, const RecordId& id, StoreTime now) {
+    auto record = read_record(rows, 1);
+    if (!record || left_out_.contains(id)) return std::nullopt;
+    record->id = id;
+    if (record->state == State::completed) {
+      if (auto status = decode_status(rows.bytes(3))) record->response = std::move(*status);
     }
     return transitions::view(std::move(*record), now);
   }
 
-  void write_response(std::int64_t slot, const StoredResponse& response) {
-    const std::string fields = encode_fields(response.headers);
-    put_response_.bind(1, slot);
-    put_response_.bind(2, response.status);
-    put_response_.bind(3, response.body_stored ? 1 : 0);
-    put_response_.bind_blob(4, fields);
-    put_response_.bind_blob(5, response.body);
-    put_response_.run();
-  }
-
-  void write_request(std::int64_t slot, const std::string& request) {
-    put_request_.bind(1, slot);
-    put_request_.bind_blob(2, request);
+  void change_request(const Row& row, std::int64_t place) {
+    if (!row.record.stored_request) {
+      if (row.place != 0) drop(drop_request_, place);
+      return;
+    }
+    put_request_.bind(1, place);
+    put_request_.bind_blob(2, *row.record.stored_request);
     put_request_.run();
   }
 
@@ -216,32 +250,48 @@ class Slots final : public SlotTable {
   }
 
   sqlite3* db_;
-  Statement find_{db_, select_slots(" FROM slots WHERE id = ?1 AND state <> 2")};
-  Statement insert_{db_, insert_slot};
-  Statement update_{db_, update_slot};
+  Statement find_{db_, "SELECT slot, state, record FROM slots WHERE id = ?1"};
+  Statement find_whole_{db_, "SELECT slot, state, record, answer, body FROM slots WHERE id = ?1"};
+  Statement place_{db_, "SELECT slot FROM slots WHERE slot = ?1"};
+  Statement insert_{db_,
+                    "INSERT INTO slots (slot, state, due_at, claim_at, record, answer, body, id)"
+                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"};
+  Statement update_{db_,
+                    "UPDATE slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5"
+                    " WHERE slot = ?1"};
+  Statement update_whole_{db_,
+                          "UPDATE slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5,"
+                          " answer = ?6, body = ?7 WHERE slot = ?1"};
   Statement drop_slot_{db_, "DELETE FROM slots WHERE slot = ?1"};
-  Statement response_{db_, "SELECT status, whole, fields, body FROM responses WHERE slot = ?1"};
-  Statement put_response_{db_, "INSERT OR REPLACE INTO responses VALUES (?1, ?2, ?3, ?4, ?5)"};
-  Statement drop_response_{db_, "DELETE FROM responses WHERE slot = ?1"};
   Statement request_{db_, "SELECT request FROM requests WHERE slot = ?1"};
   Statement put_request_{db_, "INSERT OR REPLACE INTO requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM requests WHERE slot = ?1"};
   Statement due_{db_,
-                 "SELECT id FROM slots WHERE state = ?1 AND state <> 2 AND due_at <= ?2 ORDER BY "
-                 "due_at LIMIT ?3"};
+                 "SELECT id FROM slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+  // due_at of a pending record is its expiry.
   Statement claimable_{db_,
-                       "SELECT id FROM slots WHERE state = 1 AND locked_until <= ?1"
-                       " AND expires_at > ?1 ORDER BY locked_until, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_,
-                                 "UPDATE slots SET due_at = NULL WHERE id = ?1 AND state <> 2"};
-  Statement hide_from_claims_{db_,
-                              "UPDATE slots SET locked_until = ?2 WHERE id = ?1 AND state <> 2"};
-  Statement list_{db_, list_slots("state <> 2 AND ")};
-  Statement list_unknown_{db_, list_slots("state = 5 AND ")};
+                       "SELECT id FROM slots WHERE state = 1 AND claim_at <= ?1"
+                       " AND due_at > ?1 ORDER BY claim_at, id LIMIT 1"};
+  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE id = ?1"};
+  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?2 WHERE id = ?1"};
+  Statement list_{db_,
+                  "SELECT id, state, record, answer FROM slots WHERE id > ?1 ORDER BY id LIMIT ?2"};
+  Statement list_unknown_{db_,
+                          "SELECT id, state, record, answer FROM slots"
+                          " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
+  std::int64_t last_place_ = 0;
+  std::set<RecordId> left_out_;
+  std::string record_bytes_;
+  std::string answer_bytes_;
   EvidenceLog evidence_;
 };
 
 }  // namespace
+
+StoreError unreadable(const RecordId& id, std::string_view why) {
+  return {StoreError::Code::refused,
+          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why)};
+}
 
 std::unique_ptr<SlotTable> make_slot_table(sqlite3* db) { return std::make_unique<Slots>(db); }
 

@@ -98,7 +98,7 @@ class Ledger {
   StoreClock clock_;
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_ =
-      sqlite::keep_running_rows(db(), meta_, sqlite::make_slot_table(db()));
+      sqlite::keep_running_rows(db(), sqlite::make_slot_table(db()));
   Statement begin_{db(), "BEGIN"};
   Statement commit_{db(), "COMMIT"};
   transitions::FenceCounter fences_;

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+/// Whole numbers, byte arrays and length-framed texts to and from bytes, for what lies in a store.
+/// Numbers are little-endian; a text has its length before it, 32 bits.
+namespace idem {
+
+template <std::unsigned_integral T>
+T little_endian(T value) noexcept {
+  return std::endian::native == std::endian::little ? value : std::byteswap(value);
+}
+
+constexpr std::size_t framed_bytes(std::string_view text) noexcept {
+  return sizeof(std::uint32_t) + text.size();
+}
+
+/// Writes where the caller has made room; it checks nothing.
+class ByteWriter {
+ public:
+  explicit ByteWriter(char* out) noexcept : at_(out) {}
+
+  template <std::unsigned_integral T>
+  void number(T value) noexcept {
+    value = little_endian(value);
+    std::memcpy(at_, &value, sizeof value);
+    at_ += sizeof value;
+  }
+  template <std::size_t N>
+  void bytes(const std::array<std::uint8_t, N>& from) noexcept {
+    std::memcpy(at_, from.data(), N);
+    at_ += N;
+  }
+  /// `text` is shorter than 4 GiB.
+  void framed(std::string_view text) noexcept {
+    number(static_cast<std::uint32_t>(text.size()));
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+
+  const char* at() const noexcept { return at_; }
+
+ private:
+  char* at_;
+};
+
+/// Never reads past the end: from the first read that would, all give zeros and is_cut_short()
+/// holds, so that one look at the end is enough.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) noexcept : rest_(bytes) {}
+
+  template <std::unsigned_integral T>
+  T number() noexcept {
+    T value = 0;
+    if (const auto from = take(sizeof value); !from.empty()) {
+      std::memcpy(&value, from.data(), sizeof value);
+    }
+    return little_endian(value);
+  }
+  template <std::size_t N>
+  void bytes(std::array<std::uint8_t, N>& out) noexcept {
+    if (const auto from = take(N); !from.empty()) std::memcpy(out.data(), from.data(), N);
+  }
+  std::string_view framed() noexcept { return take(number<std::uint32_t>()); }
+
+  bool is_cut_short() const noexcept { return cut_short_; }
+  bool is_at_end() const noexcept { return rest_.empty(); }
+
+ private:
+  std::string_view take(std::size_t size) noexcept {
+    if (cut_short_ || size > rest_.size()) {
+      cut_short_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool cut_short_ = false;
+};
+
+}  // namespace idem

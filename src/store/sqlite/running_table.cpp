@@ -1,0 +1,57 @@
+#include "store/sqlite/running_table.hpp"
+
+#include "core/stored_record_codec.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::sqlite {
+
+RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>& see)
+    : insert_(db, "INSERT INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
+      update_(db, "UPDATE running SET record = ?2 WHERE cell = ?1"),
+      erase_(db, "DELETE FROM running WHERE cell = ?1") {
+  Statement rows(db, "SELECT cell, id, slot, record FROM running ORDER BY cell");
+  while (rows.step()) {
+    const std::int64_t cell = rows.integer(0);
+    see({cell, rows.bytes(1), rows.integer(2), rows.bytes(3)});
+    if (cell < 1 || cell >= limits::row_numbers_end)
+      continue;  // None of ours, and in no way of us.
+    for (std::int64_t gap = last_cell_ + 1; gap < cell; ++gap) {
+      if (free_.size() >= limits::running_gaps_max) break;
+      free_.push(gap);
+    }
+    last_cell_ = cell;
+  }
+}
+
+std::int64_t RunningTable::insert(const Record& record, std::int64_t place) {
+  std::int64_t cell = last_cell_ + 1;
+  if (free_.empty()) {
+    last_cell_ = cell;
+  } else {
+    cell = free_.top();
+    free_.pop();
+  }
+  encode_record(record, record_bytes_);
+  insert_.bind(1, cell);
+  insert_.bind_bytes(2, record.id.bytes);
+  insert_.bind(3, place);
+  insert_.bind_blob(4, record_bytes_);
+  insert_.run();
+  return cell;
+}
+
+void RunningTable::update(std::int64_t cell, const Record& record) {
+  encode_record(record, record_bytes_);
+  update_.bind(1, cell);
+  update_.bind_blob(2, record_bytes_);
+  update_.run();
+}
+
+void RunningTable::erase(std::int64_t cell) {
+  erase_.bind(1, cell);
+  erase_.run();
+  free_.push(cell);
+}
+
+}  // namespace idem::sqlite

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "store/sqlite/connection.hpp"
+
+#include <idem/record.hpp>
+
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace idem::sqlite {
+
+/// The durable copy of the records that run. A cell that was given up is used again, the lowest
+/// first, so that what is written again and again are the same few pages.
+class RunningTable {
+ public:
+  struct Found {
+    std::int64_t cell;
+    std::string_view id;
+    std::int64_t place;  ///< The record's number in SlotTable.
+    std::string_view record;
+  };
+
+  /// Gives each row to `see`, in order of their cells; what it was given ends with the call.
+  RunningTable(sqlite3* db, const std::function<void(const Found&)>& see);
+
+  /// Answers the cell that the record was given.
+  std::int64_t insert(const Record& record, std::int64_t place);
+  void update(std::int64_t cell, const Record& record);
+  void erase(std::int64_t cell);
+
+ private:
+  Statement insert_;
+  Statement update_;
+  Statement erase_;
+  std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free_;
+  std::int64_t last_cell_ = 0;
+  std::string record_bytes_;
+};
+
+}  // namespace idem::sqlite
