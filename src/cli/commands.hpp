@@ -27,6 +27,8 @@ int run(int argc, char** argv);
 struct GatewayOptions {
   std::string listen;
   std::string admin;  ///< Empty: no admin listener.
+  /// Of the listener for clients; without a certificate it is plain.
+  http::TlsContext::ServerFiles tls;
   std::string store;
   bool migrate = false;
   unsigned threads = 0;

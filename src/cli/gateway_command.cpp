@@ -18,6 +18,7 @@ sigset_t block_signals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   return set;
@@ -35,11 +36,11 @@ class GatewayProcess {
     if (!store) return fail(store.error());
     store_ = std::move(*store);
     shared_ = std::make_unique<gateway::GatewayShared>(options_.settings, *store_);
+    if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
     start();
-    int signal = 0;
-    sigwait(&signals_, &signal);
+    for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal == SIGHUP;) reload();
     return stop();
   }
 
@@ -47,6 +48,24 @@ class GatewayProcess {
   int fail(const std::string& sentence) {
     std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
     return failed;
+  }
+
+  std::expected<void, std::string> read_certificate() {
+    if (options_.tls.certificate.empty()) return {};
+    auto context = http::TlsContext::for_server(options_.tls, tls_.get());
+    if (!context) return std::unexpected("TLS: " + context.error());
+    tls_ = std::move(*context);
+    return {};
+  }
+
+  // What cannot be read leaves the old certificate in use: a gateway that is up stays up.
+  void reload() {
+    if (const auto read = read_certificate(); !read) {
+      log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
+      return;
+    }
+    if (tls_) gateway_server_->use_tls(tls_);
+    log_(LogLevel::info, "reloaded", {{"certificate", options_.tls.certificate}});
   }
 
   void build_loops() {
@@ -76,6 +95,7 @@ class GatewayProcess {
   }
 
   void start() {
+    if (tls_) gateway_server_->use_tls(tls_);
     gateway_server_->start();
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
@@ -119,7 +139,8 @@ class GatewayProcess {
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained()) return true;
       const timespec pause{0, 5'000'000};
-      if (sigtimedwait(&signals_, nullptr, &pause) > 0) return false;
+      const int signal = sigtimedwait(&signals_, nullptr, &pause);
+      if (signal > 0 && signal != SIGHUP) return false;
     }
     return false;
   }
@@ -134,6 +155,7 @@ class GatewayProcess {
   std::unique_ptr<http::Loop> admin_loop_;
   std::vector<std::unique_ptr<http::Service>> services_;
   std::vector<http::ServingLoop> serving_;
+  std::shared_ptr<const http::TlsContext> tls_;
   std::unique_ptr<http::Server> gateway_server_;
   std::unique_ptr<http::Server> admin_server_;
   std::vector<std::thread> threads_;

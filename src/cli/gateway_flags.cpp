@@ -50,7 +50,7 @@ Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings
         "would "
         "give one tenant's answers to another. Write --scope header:X-Tenant-Id "
         "--trust-scope-header, "
-        "--scope authorization or --scope static:NAME");
+        "--scope authorization, --scope mtls or --scope static:NAME");
   }
   auto scope = gateway::parse_scope_source(flags.scope);
   if (!scope) return std::unexpected("--scope: " + scope.error());
@@ -60,6 +60,29 @@ Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings
                            "--trust-scope-header if only a trusted proxy can reach this listener");
   }
   settings.scope = std::move(*scope);
+  return {};
+}
+
+Checked take_tls(const GatewayFlags& flags, GatewayOptions& options) {
+  options.tls = {flags.tls_cert, flags.tls_key, flags.tls_client_ca};
+  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
+    return std::unexpected("--tls-cert and --tls-key belong together: give both files or neither");
+  }
+  if (!flags.tls_client_ca.empty() && flags.tls_cert.empty()) {
+    return std::unexpected("--tls-client-ca needs --tls-cert and --tls-key");
+  }
+  const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
+  if (by_certificate && flags.tls_client_ca.empty()) {
+    return std::unexpected(
+        "--scope mtls needs --tls-client-ca FILE: whose client certificates are believed");
+  }
+  if (!options.settings.upstream.tls) {
+    if (flags.upstream_ca.empty() && flags.upstream_verify == "true") return {};
+    return std::unexpected("--upstream-ca and --upstream-verify need an https:// upstream");
+  }
+  auto context = http::TlsContext::for_client({flags.upstream_ca, flags.upstream_verify == "true"});
+  if (!context) return std::unexpected("--upstream-ca " + context.error());
+  options.settings.upstream_tls = std::move(*context);
   return {};
 }
 
@@ -125,9 +148,18 @@ void declare(CLI::App& command, GatewayFlags& f) {
   add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")
       ->capture_default_str();
   add("--admin", f.admin, "HOST:PORT for /livez and /readyz; none by default");
-  add("--upstream", f.upstream, "http://HOST:PORT of the API behind the gateway")->required();
+  add("--tls-cert", f.tls_cert, "PEM file: the certificate and its chain; read again on SIGHUP");
+  add("--tls-key", f.tls_key, "PEM file: its key, without a passphrase");
+  add("--tls-client-ca", f.tls_client_ca, "PEM file: who signs the certificates of clients");
+  add("--upstream", f.upstream, "http(s)://HOST[:PORT] of the API behind the gateway")->required();
+  add("--upstream-ca", f.upstream_ca,
+      "PEM file: who signs the upstream's; by default the system's");
+  add("--upstream-verify", f.upstream_verify,
+      "the upstream's certificate must be good, and its own")
+      ->check(CLI::IsMember({"true", "false"}))
+      ->capture_default_str();
   add("--store", f.store, "sqlite:PATH or memory:")->capture_default_str();
-  add("--scope", f.scope, "who a key belongs to: header:NAME, authorization or static:NAME");
+  add("--scope", f.scope, "who a key belongs to: header:NAME, authorization, mtls or static:NAME");
   command.add_flag("--trust-scope-header", f.trust_scope_header,
                    "only trusted proxies can reach the listener, so the scope header is believed");
   add("--preset", f.preset, "what an upstream's answer means")
@@ -189,8 +221,8 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
   settings.separate_dispatch_mark = flags.dispatch_mark == "separate";
   for (const Checked& checked :
-       {check_words(flags), take_scope(flags, settings), take_key(flags, settings),
-        take_times(flags, settings),
+       {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
+        take_key(flags, settings), take_times(flags, settings),
         take_size("--request-body-max", flags.request_body_max, settings.request_body_bytes_max),
         take_size("--response-body-max", flags.response_body_max,
                   settings.response_body_bytes_max)}) {

@@ -13,6 +13,11 @@ struct GatewayFlags {
   std::string listen = "127.0.0.1:8080";
   std::string admin;
   std::string upstream;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string upstream_ca;
+  std::string upstream_verify = "true";
   std::string store = "sqlite:./idem.db";
   std::string scope;
   bool trust_scope_header = false;

@@ -53,8 +53,8 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
   answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
-  if (call_->head().framing == http::Framing::until_close) {
-    // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3).
+  if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
+    // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3); TLS would (§9.8).
     co_return UpstreamLost{UpstreamLost::How::unframed, status};
   }
   for (;;) {

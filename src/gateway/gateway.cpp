@@ -60,7 +60,8 @@ class GatewayService final : public http::Service {
   GatewayService(http::Loop& loop, GatewayShared& shared)
       : shared_(shared),
         pool_(loop, shared.settings.upstream,
-              {shared.settings.connect_timeout, shared.settings.upstream_keep_alive_idle}) {}
+              {shared.settings.connect_timeout, shared.settings.upstream_keep_alive_idle,
+               shared.settings.upstream_tls}) {}
 
   // The order of protocol.md §6: scope, key syntax, body, fingerprint; then the exchange.
   Task<void> serve(http::ServerStream& client) override {
@@ -87,7 +88,7 @@ class GatewayService final : public http::Service {
           {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
       co_return;
     }
-    auto scope = scope_of(head, shared_.settings.scope, shared_.store.identity().secret);
+    auto scope = scope_of(client, shared_.settings.scope, shared_.store.identity().secret);
     if (!scope) {
       const Problem problem{.code = ProblemCode::scope_missing,
                             .detail = "Exactly one non-empty value is needed from " +

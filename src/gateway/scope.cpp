@@ -51,15 +51,19 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
   if (text == "authorization") {
     return ScopeSource{ScopeSource::Kind::authorization, "Authorization", text};
   }
-  return std::unexpected("\"" + text +
-                         "\" is no scope source; write header:NAME, authorization or static:NAME");
+  if (text == "mtls") return ScopeSource{ScopeSource::Kind::mtls, {}, text};
+  return std::unexpected(
+      "\"" + text + "\" is no scope source; write header:NAME, authorization, mtls or static:NAME");
 }
 
-std::optional<std::string> scope_of(const http::RequestHead& head, const ScopeSource& source,
+std::optional<std::string> scope_of(const http::ServerStream& client, const ScopeSource& source,
                                     const Secret& secret) {
+  const http::RequestHead& head = client.head();
   switch (source.kind) {
     case ScopeSource::Kind::fixed:
       return source.name;
+    case ScopeSource::Kind::mtls:
+      return client.peer_identity();
     case ScopeSource::Kind::header: {
       const auto value = only_line(head, source.name);
       if (!value) return std::nullopt;

@@ -13,7 +13,7 @@ namespace idem::gateway {
 
 /// Where a request's scope comes from (protocol.md §9).
 struct ScopeSource {
-  enum class Kind : std::uint8_t { header, authorization, fixed };
+  enum class Kind : std::uint8_t { header, authorization, mtls, fixed };
   Kind kind = Kind::fixed;
   std::string name;  ///< The header's name, or the fixed scope itself.
   std::string text;  ///< As configured, e.g. "header:X-Tenant-Id"; recorded in the store.
@@ -21,6 +21,7 @@ struct ScopeSource {
 
 struct GatewaySettings {
   http::UpstreamAddress upstream;
+  std::shared_ptr<const http::TlsContext> upstream_tls;  ///< For an https upstream.
   ScopeSource scope;
   KeyOptions key;
   std::vector<std::string> key_headers{"Idempotency-Key"};
@@ -43,7 +44,8 @@ struct GatewaySettings {
 /// lease too short for that.
 Millis lease_margin(Millis lease) noexcept;
 
-/// "header:NAME", "authorization" or "static:NAME"; otherwise a sentence that says what to write.
+/// "header:NAME", "authorization", "mtls" or "static:NAME"; otherwise a sentence that says what to
+/// write.
 std::expected<ScopeSource, std::string> parse_scope_source(const std::string& text);
 
 }  // namespace idem::gateway

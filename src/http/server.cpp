@@ -51,7 +51,12 @@ class Listed {
   ServerStream& stream_;
 };
 
-Task<void> serve_connection(ServerStream& stream, Service& service) {
+Task<void> serve_connection(ServerStream& stream, Service& service,
+                            std::shared_ptr<const TlsContext> tls) {
+  if (tls) {
+    const bool secured = co_await stream.secure(*tls);
+    if (!secured) co_return;
+  }
   for (;;) {
     const bool more = co_await stream.next_request();
     if (!more) break;
@@ -96,6 +101,11 @@ class AsioServer final : public Server {
     return shown + ":" + std::to_string(endpoint.port());
   }
 
+  void use_tls(std::shared_ptr<const TlsContext> context) override {
+    loops_.front().loop->post(
+        [this, context = std::move(context)]() mutable { tls_ = std::move(context); });
+  }
+
   void start() override { accept_next(); }
 
   void drain() override {
@@ -125,18 +135,18 @@ class AsioServer final : public Server {
  private:
   void accept_next() {
     const std::size_t index = next_++ % loops_.size();
-    acceptor_.async_accept(
-        loops_[index].loop->context(), [this, index](const error_code& error, Socket socket) {
-          if (!acceptor_.is_open()) return;
-          if (!error && accepted_->open.load() < limits::connections_max) {
-            accepted_->open.fetch_add(1);
-            loops_[index].loop->post([this, index, moved = std::move(socket)]() mutable {
-              adopt(index, std::move(moved));
-            });
-          }
-          if (error && error != asio::error::connection_aborted) return pause_accepting();
-          accept_next();
+    acceptor_.async_accept(loops_[index].loop->context(), [this, index](const error_code& error,
+                                                                        Socket socket) {
+      if (!acceptor_.is_open()) return;
+      if (!error && accepted_->open.load() < limits::connections_max) {
+        accepted_->open.fetch_add(1);
+        loops_[index].loop->post([this, index, tls = tls_, moved = std::move(socket)]() mutable {
+          adopt(index, std::move(moved), std::move(tls));
         });
+      }
+      if (error && error != asio::error::connection_aborted) return pause_accepting();
+      accept_next();
+    });
   }
 
   // Out of descriptors, most likely: accepting again at once would spin.
@@ -146,20 +156,21 @@ class AsioServer final : public Server {
     if (acceptor_.is_open()) accept_next();
   }
 
-  void adopt(std::size_t index, Socket socket) {
-    loops_[index].loop->spawn(run(index, std::move(socket)));
+  void adopt(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls) {
+    loops_[index].loop->spawn(run(index, std::move(socket), std::move(tls)));
   }
 
-  Task<void> run(std::size_t index, Socket socket) {
+  Task<void> run(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls) {
     ServerStream stream(*loops_[index].loop, std::move(socket), options_);
     const Listed listed(accepted_, index, stream);
-    co_await serve_connection(stream, *loops_[index].service);
+    co_await serve_connection(stream, *loops_[index].service, std::move(tls));
   }
 
   std::vector<ServingLoop> loops_;
   ServerStream::Options options_;
   std::shared_ptr<Accepted> accepted_;
   Acceptor acceptor_;
+  std::shared_ptr<const TlsContext> tls_;  ///< The first loop's thread only.
   std::size_t next_ = 0;
 };
 

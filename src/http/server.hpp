@@ -36,6 +36,9 @@ class Server {
 
   /// "HOST:PORT" as bound.
   virtual std::string address() const = 0;
+  /// Connections accepted from now on speak TLS by this context; those before keep theirs. Before
+  /// start(), or from any thread.
+  virtual void use_tls(std::shared_ptr<const TlsContext> context) = 0;
   /// Starts to accept. Before the loops run.
   virtual void start() = 0;
   /// Stops accepting, ends idle connections, lets busy ones finish. Safe from any thread.

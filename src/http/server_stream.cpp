@@ -45,6 +45,15 @@ std::string_view date_field() {
 ServerStream::ServerStream(Loop& loop, Socket socket, const Options& options)
     : loop_(loop), wire_(loop, std::move(socket)), options_(options) {}
 
+Task<bool> ServerStream::secure(const TlsContext& context) {
+  wire_.deadline(MonotonicClock::now() + options_.head_time);
+  auto session = TlsSession::accept(context, wire_.socket().native_handle());
+  const bool secured = co_await wire_.secure(std::move(session));
+  wire_.no_deadline();
+  if (secured) peer_identity_ = wire_.tls()->peer_identity();
+  co_return secured;
+}
+
 Task<bool> ServerStream::wait_for_head() {
   for (;;) {
     const auto parsed = parse_request_head(wire_.unread(), scanned_, head_);

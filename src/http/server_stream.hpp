@@ -19,6 +19,11 @@ class ServerStream {
 
   ServerStream(Loop& loop, Socket socket, const Options& options);
 
+  /// Takes the client's side of TLS first, within the time that a head may take. False: close.
+  Task<bool> secure(const TlsContext& context);
+  /// Who the client's verified certificate says it is (TlsSession::peer_identity()).
+  const std::optional<std::string>& peer_identity() const noexcept { return peer_identity_; }
+
   /// Waits for the next request's head. False: no more requests; a refused one has been answered.
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
@@ -73,6 +78,7 @@ class ServerStream {
   Loop& loop_;
   Wire wire_;
   Options options_;
+  std::optional<std::string> peer_identity_;
   RequestHead head_;
   BodyReader body_;
   std::string out_;

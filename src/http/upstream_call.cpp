@@ -10,7 +10,7 @@ namespace idem::http {
 using Result = std::expected<void, UpstreamCall::Failure>;
 
 UpstreamCall::Failure UpstreamCall::failure() const noexcept {
-  if (accepted_ == 0) return Failure::nothing_sent;
+  if (nothing_sent()) return Failure::nothing_sent;
   return wire_->trouble() == Wire::Trouble::timeout ? Failure::timeout : Failure::closed;
 }
 
@@ -28,9 +28,9 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
   if (MonotonicClock::now() > not_after) co_return Result(std::unexpected(Failure::nothing_sent));
   if (crash_point_armed(CrashPoint::dispatch_mid_request)) {
     const std::size_t half = head.size() / 2;
-    accepted_ += wire_->write_now(head.substr(0, half));
+    const std::size_t taken = wire_->write_now(head.substr(0, half));
     crash_point(CrashPoint::dispatch_mid_request);
-    head.remove_prefix(accepted_);
+    head.remove_prefix(taken);
   }
   const auto sent = co_await send(head, body);
   if (!sent) co_return sent;
@@ -48,13 +48,13 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second)
     note_taken(taken);
     if (taken > 0) continue;
     if (wire_->trouble() != Wire::Trouble::none) {
-      if (accepted_ == 0) co_return Result(std::unexpected(Failure::nothing_sent));
+      if (nothing_sent()) co_return Result(std::unexpected(Failure::nothing_sent));
       break;  // An answer may be waiting in the receive buffer: read before believing the error.
     }
     if (something_to_read()) break;  // An early final answer (RFC 9112 §9.3), or its end.
     const bool woken = co_await wire_->wait_any();
     if (!woken && wire_->trouble() == Wire::Trouble::timeout) {
-      co_return Result(std::unexpected(accepted_ == 0 ? Failure::nothing_sent : Failure::timeout));
+      co_return Result(std::unexpected(failure()));
     }
   }
   co_return Result();
@@ -109,7 +109,6 @@ Task<void> UpstreamCall::finish_sending() {
 }
 
 void UpstreamCall::note_taken(std::size_t taken) noexcept {
-  accepted_ += taken;
   const std::size_t of_first = std::min(taken, unsent_first_.size());
   unsent_first_.remove_prefix(of_first);
   unsent_second_.remove_prefix(taken - of_first);

@@ -21,7 +21,8 @@ class UpstreamCall {
   /// Called for each interim answer worth passing on (not 100).
   using InterimSink = std::function<Task<void>(const ResponseHead&)>;
 
-  explicit UpstreamCall(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+  explicit UpstreamCall(std::unique_ptr<Wire> wire)
+      : wire_(std::move(wire)), bytes_out_before_(wire_->bytes_out()) {}
 
   /// Sends as much of the request as is needed to get a final answer and reads that answer's head.
   /// `head` and `body` must outlive the call. Ends at `deadline`; sends nothing after `not_after`.
@@ -52,6 +53,7 @@ class UpstreamCall {
 
  private:
   Task<void> finish_sending();
+  bool nothing_sent() const noexcept { return wire_->bytes_out() == bytes_out_before_; }
   void note_taken(std::size_t taken) noexcept;
   Failure failure() const noexcept;
   bool something_to_read() noexcept;
@@ -61,7 +63,7 @@ class UpstreamCall {
   BodyReader body_;
   std::string_view unsent_first_;
   std::string_view unsent_second_;
-  std::size_t accepted_ = 0;
+  std::uint64_t bytes_out_before_;
   int interims_ = 0;
   bool early_ = false;
 };

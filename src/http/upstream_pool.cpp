@@ -2,7 +2,7 @@
 
 #include <idem/limits.hpp>
 
-#include <boost/asio/connect.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/redirect_error.hpp>
 
 namespace idem::http {
@@ -30,24 +30,56 @@ class ConnectDeadline final : Timed {
   bool passed_ = false;
 };
 
+/// A name's look-up, or the end of the patience for it, whichever comes first. Held by both, since
+/// the look-up may outlive the one who asked.
+struct LookUp {
+  using Answer = std::expected<std::vector<asio::ip::tcp::endpoint>, std::string>;
+
+  LookUp(Loop& loop, MonotonicTime deadline)
+      : resolver(loop.context()), patience(loop.context(), deadline - MonotonicClock::now()) {}
+
+  static void start(const std::shared_ptr<LookUp>& self, const HostPort& name) {
+    self->resolver.async_resolve(
+        name.host, name.port, [self](const error_code& error, const auto& entries) {
+          self->answer.emplace();
+          if (error) {
+            self->answer = std::unexpected("resolving the upstream failed: " + error.message());
+          } else {
+            for (const auto& entry : entries) (*self->answer)->push_back(entry.endpoint());
+          }
+          self->patience.cancel();
+        });
+  }
+
+  asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver;
+  asio::basic_waitable_timer<std::chrono::steady_clock,
+                             asio::wait_traits<std::chrono::steady_clock>, Executor>
+      patience;
+  std::optional<Answer> answer;
+};
+
 }  // namespace
 
 std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string& url) {
-  static constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme)) {
-    return std::unexpected("\"" + url + "\": the upstream is given as http://HOST[:PORT]");
+  static constexpr std::string_view plain = "http://";
+  static constexpr std::string_view secure = "https://";
+  const bool tls = url.starts_with(secure);
+  if (!tls && !url.starts_with(plain)) {
+    return std::unexpected(
+        "\"" + url + "\": the upstream is given as http://HOST[:PORT] or https://HOST[:PORT]");
   }
-  std::string authority = url.substr(scheme.size());
+  std::string authority = url.substr(tls ? secure.size() : plain.size());
   if (authority.ends_with('/')) authority.pop_back();
   if (authority.empty() || authority.find_first_of("/?#@ ") != std::string::npos) {
-    return std::unexpected("\"" + url + "\": only http://HOST[:PORT], without a path or user name");
+    return std::unexpected("\"" + url +
+                           "\": only a scheme and HOST[:PORT], without a path or user name");
   }
   const auto colon = authority.rfind(':');
   const bool has_port =
       colon != std::string::npos && authority.find(']', colon) == std::string::npos;
-  auto endpoint = parse_host_port(has_port ? authority : authority + ":80");
+  auto endpoint = parse_host_port(has_port ? authority : authority + (tls ? ":443" : ":80"));
   if (!endpoint) return std::unexpected(endpoint.error());
-  return UpstreamAddress{std::move(*endpoint), std::move(authority)};
+  return UpstreamAddress{std::move(*endpoint), std::move(authority), tls};
 }
 
 UpstreamPool::UpstreamPool(Loop& loop, UpstreamAddress address, Options options)
@@ -66,6 +98,10 @@ std::unique_ptr<Wire> UpstreamPool::take_idle() {
 void UpstreamPool::give_back(std::unique_ptr<Wire> wire) {
   if (options_.keep_alive_idle <= Millis(0)) return;
   if (idle_.size() >= limits::upstream_idle_connections_per_loop_max) return;
+  // A server hands tickets out behind its handshake, so they are here by the first answer.
+  if (auto* session = wire->tls()) {
+    if (auto ticket = session->ticket()) ticket_ = std::move(ticket);
+  }
   wire->no_deadline();
   wire->unpin();
   idle_.push_back({std::move(wire), MonotonicClock::now()});
@@ -79,34 +115,67 @@ std::vector<asio::ip::tcp::endpoint> UpstreamPool::numeric_endpoint() const {
   return {asio::ip::tcp::endpoint(address, port)};
 }
 
-Task<std::expected<std::unique_ptr<Wire>, std::string>> UpstreamPool::connect() {
-  using Result = std::expected<std::unique_ptr<Wire>, std::string>;
+Task<UpstreamPool::Connected> UpstreamPool::connect() {
+  const MonotonicTime deadline = MonotonicClock::now() + options_.connect_timeout;
+  const auto endpoints = co_await resolve(deadline);
+  if (!endpoints) co_return Connected(std::unexpected(endpoints.error()));
+  auto connected = co_await connect_to(*endpoints, deadline);
+  if (!connected || !address_.tls) co_return connected;
+  Wire& wire = **connected;
+  const bool secured = co_await secure(wire, deadline);
+  if (secured) co_return connected;
+  const bool timed_out = wire.trouble() == Wire::Trouble::timeout;
+  co_return Connected(
+      std::unexpected("TLS with the upstream failed: " +
+                      (timed_out ? std::string("it took too long") : wire.tls()->why())));
+}
+
+// A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
+// A name's look-up cannot be cut short, but nobody has to wait for its end.
+Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
+    MonotonicTime deadline) {
+  using Result = std::expected<Endpoints, std::string>;
+  Endpoints found = numeric_endpoint();
+  if (!found.empty()) co_return Result(std::move(found));
+  const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
+  LookUp::start(looked_up, address_.endpoint);
+  error_code cancelled;
+  auto token = asio::redirect_error(resume, cancelled);
+  co_await looked_up->patience.async_wait(token);
+  if (!looked_up->answer) {
+    co_return Result(std::unexpected("resolving the upstream's name timed out"));
+  }
+  co_return std::move(*looked_up->answer);
+}
+
+Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoints,
+                                                       MonotonicTime deadline) {
   error_code error;
   auto token = asio::redirect_error(resume, error);
-  // A numeric host is never looked up: the resolver's one thread would be one more thing to wait
-  // for.
-  std::vector<asio::ip::tcp::endpoint> found = numeric_endpoint();
-  if (found.empty()) {
-    asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver(loop_.context());
-    const auto entries =
-        co_await resolver.async_resolve(address_.endpoint.host, address_.endpoint.port, token);
-    if (error) {
-      co_return Result(std::unexpected("resolving the upstream failed: " + error.message()));
-    }
-    for (const auto& entry : entries) found.push_back(entry.endpoint());
-  }
   Socket socket(loop_.context());
-  ConnectDeadline deadline(loop_, socket, MonotonicClock::now() + options_.connect_timeout);
-  for (const auto& endpoint : found) {
+  ConnectDeadline limit(loop_, socket, deadline);
+  for (const auto& endpoint : endpoints) {
     error_code ignored;
     socket.close(ignored);
     co_await socket.async_connect(endpoint, token);
-    if (!error || deadline.passed()) break;
+    if (!error || limit.passed()) break;
   }
-  if (deadline.passed()) co_return Result(std::unexpected("connecting to the upstream timed out"));
-  if (error)
-    co_return Result(std::unexpected("connecting to the upstream failed: " + error.message()));
-  co_return Result(std::make_unique<Wire>(loop_, std::move(socket)));
+  if (limit.passed()) {
+    co_return Connected(std::unexpected("connecting to the upstream timed out"));
+  }
+  if (error) {
+    co_return Connected(std::unexpected("connecting to the upstream failed: " + error.message()));
+  }
+  co_return Connected(std::make_unique<Wire>(loop_, std::move(socket)));
+}
+
+Task<bool> UpstreamPool::secure(Wire& wire, MonotonicTime deadline) {
+  auto session = TlsSession::connect(*options_.tls, wire.socket().native_handle(),
+                                     address_.endpoint.host, ticket_.get());
+  wire.deadline(deadline);
+  const bool secured = co_await wire.secure(std::move(session));
+  wire.no_deadline();
+  co_return secured;
 }
 
 void UpstreamPool::tick(MonotonicTime now) {

@@ -13,8 +13,10 @@ namespace idem::http {
 struct UpstreamAddress {
   HostPort endpoint;
   std::string authority;  ///< As configured: what an absolute URL would carry.
+  bool tls = false;
 };
-/// From "http://host[:port]"; a path, query, user information or another scheme is refused.
+/// From "http://host[:port]" or "https://host[:port]"; a path, query, user information or another
+/// scheme is refused.
 std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string& url);
 
 /// The connections of one loop to one upstream. Loop's thread only.
@@ -23,6 +25,7 @@ class UpstreamPool final : Timed {
   struct Options {
     Millis connect_timeout;
     Millis keep_alive_idle;
+    std::shared_ptr<const TlsContext> tls{};  ///< Where the address asks for it.
   };
   UpstreamPool(Loop& loop, UpstreamAddress address, Options options);
 
@@ -30,6 +33,8 @@ class UpstreamPool final : Timed {
   /// (RFC 9112 §9.2). None: open one.
   std::unique_ptr<Wire> take_idle();
   /// A new connection; no byte of any request is sent (no TCP Fast Open).
+  /// With TLS, the handshake is done, and none of its bytes are a request's (no early data). All of
+  /// it, the look-up of a name included, ends within the connect timeout.
   Task<std::expected<std::unique_ptr<Wire>, std::string>> connect();
   /// Keeps a connection whose last answer ended cleanly.
   void give_back(std::unique_ptr<Wire> wire);
@@ -39,12 +44,18 @@ class UpstreamPool final : Timed {
     std::unique_ptr<Wire> wire;
     MonotonicTime since;
   };
-  std::vector<asio::ip::tcp::endpoint> numeric_endpoint() const;
+  using Connected = std::expected<std::unique_ptr<Wire>, std::string>;
+  using Endpoints = std::vector<asio::ip::tcp::endpoint>;
+  Endpoints numeric_endpoint() const;
+  Task<std::expected<Endpoints, std::string>> resolve(MonotonicTime deadline);
+  Task<Connected> connect_to(const Endpoints& endpoints, MonotonicTime deadline);
+  Task<bool> secure(Wire& wire, MonotonicTime deadline);
   void tick(MonotonicTime now) override;
 
   UpstreamAddress address_;
   Options options_;
   std::vector<Idle> idle_;  ///< Oldest first; taken from the back, so that spares age out.
+  TlsTicket ticket_{nullptr, nullptr};  ///< Of the last session, for the next.
   bool pruning_ = false;
 };
 

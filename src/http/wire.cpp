@@ -14,6 +14,12 @@ namespace idem::http {
 
 using boost::system::error_code;
 
+namespace {
+
+constexpr std::size_t tls_record_bytes = 16UL * 1024;
+
+}  // namespace
+
 Wire::Wire(Loop& loop, Socket socket)
     : Timed(loop), socket_(std::move(socket)), buffer_(new char[buffer_bytes]) {
   error_code ignored;
@@ -39,7 +45,39 @@ void Wire::note(const error_code& error) noexcept {
   }
 }
 
-Task<std::size_t> Wire::read_some() {
+Task<bool> Wire::secure(std::unique_ptr<TlsSession> session) {
+  tls_ = std::move(session);
+  for (;;) {
+    const auto wants = tls_->handshake();
+    if (wants == TlsSession::Wants::nothing) co_return true;
+    const bool go_on = co_await wait_for(wants);
+    if (!go_on) co_return false;
+  }
+}
+
+Task<bool> Wire::wait_for(TlsSession::Wants wants) {
+  switch (wants) {
+    case TlsSession::Wants::nothing:
+      co_return true;
+    case TlsSession::Wants::readable: {
+      const bool readable = co_await wait_readable();
+      co_return readable;
+    }
+    case TlsSession::Wants::writable: {
+      const bool writable = co_await wait_writable();
+      co_return writable;
+    }
+    case TlsSession::Wants::ended:
+      trouble_ = Trouble::eof;
+      co_return false;
+    case TlsSession::Wants::failed:
+      trouble_ = Trouble::reset;
+      co_return false;
+  }
+  co_return false;
+}
+
+void Wire::make_room() noexcept {
   if (begin_ == end_) begin_ = end_ = pin_;
   if (end_ == buffer_bytes) {
     std::memmove(buffer_.get() + pin_, buffer_.get() + begin_, end_ - begin_);
@@ -47,6 +85,24 @@ Task<std::size_t> Wire::read_some() {
     begin_ = pin_;
   }
   IDEM_ASSERT(end_ < buffer_bytes);
+}
+
+Task<std::size_t> Wire::read_sealed() {
+  for (;;) {
+    const auto moved = tls_->read(buffer_.get() + end_, buffer_bytes - end_);
+    end_ += moved.bytes;
+    if (moved.bytes > 0) co_return moved.bytes;
+    const bool go_on = co_await wait_for(moved.wants);
+    if (!go_on) co_return 0;
+  }
+}
+
+Task<std::size_t> Wire::read_some() {
+  make_room();
+  if (tls_) {
+    const std::size_t read = co_await read_sealed();
+    co_return read;
+  }
   error_code error;
   auto token = asio::redirect_error(resume, error);
   auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
@@ -59,7 +115,24 @@ Task<std::size_t> Wire::read_some() {
   co_return got;
 }
 
+// Small parts are joined, so that a head and its body are one record and one system call. The same
+// bytes come again after a record that was taken in part, and give the same record.
+std::size_t Wire::write_sealed(std::string_view first, std::string_view second) noexcept {
+  if (first.empty()) std::swap(first, second);
+  if (!second.empty() && first.size() < tls_record_bytes) {
+    joined_ = first;
+    joined_ += second.substr(0, tls_record_bytes - first.size());
+    first = joined_;
+  }
+  const auto moved = tls_->write(first);
+  if (moved.wants == TlsSession::Wants::ended || moved.wants == TlsSession::Wants::failed) {
+    trouble_ = Trouble::reset;
+  }
+  return moved.bytes;
+}
+
 std::size_t Wire::write_now(std::string_view first, std::string_view second) noexcept {
+  if (tls_) return write_sealed(first, second);
   std::array<iovec, 2> parts{{{const_cast<char*>(first.data()), first.size()},
                               {const_cast<char*>(second.data()), second.size()}}};
   msghdr message{};
@@ -69,7 +142,10 @@ std::size_t Wire::write_now(std::string_view first, std::string_view second) noe
   do {
     sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (sent >= 0) {
+    bytes_out_ += static_cast<std::uint64_t>(sent);
+    return static_cast<std::size_t>(sent);
+  }
   if (errno != EAGAIN && errno != EWOULDBLOCK) trouble_ = Trouble::reset;
   return 0;
 }
@@ -98,14 +174,24 @@ Task<bool> Wire::wait_writable() {
   co_return !error;
 }
 
+Task<bool> Wire::wait_readable() {
+  error_code error;
+  auto token = asio::redirect_error(resume, error);
+  co_await socket_.async_wait(Socket::wait_read, token);
+  if (error) note(error);
+  co_return !error;
+}
+
 bool Wire::quiet_and_open() noexcept {
   if (begin_ != end_ || trouble_ != Trouble::none) return false;
+  if (tls_) return tls_->peek() == TlsSession::Wants::readable;
   char byte = 0;
   const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
 void Wire::shutdown_send() noexcept {
+  if (tls_) tls_->say_end();
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
 }

@@ -1,20 +1,32 @@
 #pragma once
 
 #include "http/loop.hpp"
+#include "http/tls.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace idem::http {
 
-/// A TCP connection with one read buffer and one deadline. The buffer never moves while a message
-/// is pinned, so views into a parsed head stay valid until unpin(). Loop's thread only.
+/// A TCP connection, plain or with TLS on it, with one read buffer and one deadline. The buffer
+/// never moves while a message is pinned, so views into a parsed head stay valid until unpin().
+/// Loop's thread only.
 class Wire final : public Timed {
  public:
+  /// With TLS, an end that the peer did not announce (close_notify) is `reset`, not `eof`.
   enum class Trouble : std::uint8_t { none, eof, timeout, reset };
 
   Wire(Loop& loop, Socket socket);
+
+  /// Puts TLS on the connection, before anything else is read or written. False: see trouble() and
+  /// tls()->why().
+  Task<bool> secure(std::unique_ptr<TlsSession> session);
+  /// None where the connection is plain.
+  TlsSession* tls() const noexcept { return tls_.get(); }
+  /// Trouble::eof can be no cut by a third party (RFC 9112 §9.8).
+  bool end_is_proven() const noexcept { return tls_ != nullptr; }
 
   std::string_view unread() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
   /// The bytes stay where they are until the next read_some() or unpin().
@@ -31,9 +43,13 @@ class Wire final : public Timed {
   /// Hands as many bytes to the kernel as it takes now; never waits. 0 with trouble() none: try
   /// later.
   std::size_t write_now(std::string_view first, std::string_view second = {}) noexcept;
+  /// Bytes that the kernel took so far, whatever they carried: when this has not grown, nothing of
+  /// what was to be written has left (protocol.md §11).
+  std::uint64_t bytes_out() const noexcept { return tls_ ? tls_->bytes_out() : bytes_out_; }
   /// Writes all. False: see trouble().
   Task<bool> write(std::string_view first, std::string_view second = {});
   Task<bool> wait_writable();
+  Task<bool> wait_readable();
   /// Waits until there is room to write or something to read, so that an early answer is not
   /// missed.
   Task<bool> wait_any();
@@ -46,6 +62,7 @@ class Wire final : public Timed {
   /// True when the peer can still be alive and has sent nothing unasked (RFC 9112 §9.2).
   bool quiet_and_open() noexcept;
 
+  /// Says that nothing more will be sent.
   void shutdown_send() noexcept;
   /// Ends whatever is pending, as Trouble::reset.
   void cancel() noexcept;
@@ -55,6 +72,10 @@ class Wire final : public Timed {
   static constexpr std::size_t buffer_bytes = 32UL * 1024;
 
   void tick(MonotonicTime now) override;
+  void make_room() noexcept;
+  Task<std::size_t> read_sealed();
+  std::size_t write_sealed(std::string_view first, std::string_view second) noexcept;
+  Task<bool> wait_for(TlsSession::Wants wants);
   void note(const boost::system::error_code& error) noexcept;
 
   Socket socket_;
@@ -63,6 +84,9 @@ class Wire final : public Timed {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   MonotonicTime deadline_ = MonotonicTime::max();
+  std::uint64_t bytes_out_ = 0;
+  std::unique_ptr<TlsSession> tls_;
+  std::string joined_;  ///< The next TLS record, where it comes from two places.
   bool timed_out_ = false;
   Trouble trouble_ = Trouble::none;
 };

@@ -39,7 +39,9 @@ std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
                                  "--admin",
                                  "127.0.0.1:0",
                                  "--upstream",
-                                 "http://" + options.upstream,
+                                 options.upstream.find("://") == std::string::npos
+                                     ? "http://" + options.upstream
+                                     : options.upstream,
                                  "--store",
                                  "sqlite:" + options.store.string()};
   words.insert(words.end(), options.scope.begin(), options.scope.end());

@@ -18,7 +18,7 @@ namespace idem::test {
 std::filesystem::path built_program(std::string_view name);
 
 struct GatewayOptions {
-  std::string upstream;         ///< HOST:PORT
+  std::string upstream;         ///< HOST:PORT, or a URL
   std::filesystem::path store;  ///< A SQLite file.
   std::vector<std::string> flags{};
   std::vector<std::string> environment{};

@@ -115,4 +115,9 @@ Response send_once(std::string_view address, const Request& request) {
   return connection.exchange(request);
 }
 
+Response send_once(std::string_view address, const TlsSide& side, const Request& request) {
+  Connection connection(address, side);
+  return connection.exchange(request);
+}
+
 }  // namespace idem::test

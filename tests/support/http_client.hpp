@@ -39,6 +39,11 @@ class Connection {
  public:
   explicit Connection(std::string_view address) : socket_(Socket::connect_to(address)) {}
 
+  /// With TLS; not open when the handshake failed.
+  Connection(std::string_view address, const TlsSide& side) : Connection(address) {
+    if (!socket_.secure_as_client(side)) socket_.close();
+  }
+
   bool open() const { return socket_.open(); }
   Socket& socket() { return socket_; }
 
@@ -64,5 +69,6 @@ class Connection {
 
 /// One request on a connection of its own.
 Response send_once(std::string_view address, const Request& request);
+Response send_once(std::string_view address, const TlsSide& side, const Request& request);
 
 }  // namespace idem::test

@@ -53,8 +53,9 @@ void UpstreamConnection::close() {
   socket_.close();
 }
 
-ScriptedUpstream::ScriptedUpstream(Script script)
+ScriptedUpstream::ScriptedUpstream(Script script, std::optional<TlsSide> tls)
     : script_(std::move(script)),
+      tls_(std::move(tls)),
       listener_(listen_anywhere()),
       address_(local_address(listener_)),
       acceptor_([this] { accept_all(); }) {}
@@ -98,7 +99,8 @@ void ScriptedUpstream::accept_all() {
 }
 
 void ScriptedUpstream::serve(UpstreamConnection& connection) {
-  script_(connection);
+  // Without a handshake nobody is there to follow the script.
+  if (!tls_ || connection.socket_.secure_as_server(*tls_)) script_(connection);
   const std::lock_guard lock(mutex_);
   connection.socket_.close();
   ++finished_;

@@ -47,6 +47,7 @@ class UpstreamConnection {
   void half_close() { socket_.half_close(); }
   void reset();
   void close();
+  TlsLayer* tls() { return socket_.tls(); }
 
  private:
   friend class ScriptedUpstream;
@@ -65,7 +66,7 @@ class ScriptedUpstream {
  public:
   using Script = std::function<void(UpstreamConnection&)>;
 
-  explicit ScriptedUpstream(Script script);
+  explicit ScriptedUpstream(Script script, std::optional<TlsSide> tls = std::nullopt);
   ~ScriptedUpstream();
   ScriptedUpstream(const ScriptedUpstream&) = delete;
   ScriptedUpstream& operator=(const ScriptedUpstream&) = delete;
@@ -92,6 +93,7 @@ class ScriptedUpstream {
   bool wait_for(const int& counter, int value);
 
   Script script_;
+  const std::optional<TlsSide> tls_;
   int listener_ = -1;
   std::string address_;
 

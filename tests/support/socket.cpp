@@ -35,11 +35,13 @@ Socket::Socket(int fd) : fd_(fd) {
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-Socket::Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+Socket::Socket(Socket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), tls_(std::move(other.tls_)) {}
 
 Socket& Socket::operator=(Socket&& other) noexcept {
   close();
   fd_ = std::exchange(other.fd_, -1);
+  tls_ = std::move(other.tls_);
   return *this;
 }
 
@@ -59,7 +61,18 @@ Socket Socket::connect_to(std::string_view address) {
   return Socket(fd);
 }
 
+bool Socket::secure_as_client(const TlsSide& side) {
+  tls_ = open() ? TlsLayer::connect(fd_, side) : nullptr;
+  return tls_ != nullptr;
+}
+
+bool Socket::secure_as_server(const TlsSide& side) {
+  tls_ = open() ? TlsLayer::accept(fd_, side) : nullptr;
+  return tls_ != nullptr;
+}
+
 bool Socket::send_all(std::string_view bytes) {
+  if (tls_) return tls_->send_all(bytes);
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -72,7 +85,8 @@ bool Socket::send_all(std::string_view bytes) {
 Socket::Received Socket::receive(std::string& into) {
   char buffer[64 * 1024];
   for (;;) {
-    const ssize_t count = ::recv(fd_, buffer, sizeof buffer, 0);
+    const ssize_t count =
+        tls_ ? tls_->receive(buffer, sizeof buffer) : ::recv(fd_, buffer, sizeof buffer, 0);
     if (count > 0) {
       into.append(buffer, static_cast<std::size_t>(count));
       return Received::bytes;
@@ -88,7 +102,10 @@ bool Socket::readable_within(int milliseconds) const {
   return ::poll(&entry, 1, milliseconds) > 0;
 }
 
-void Socket::half_close() { ::shutdown(fd_, SHUT_WR); }
+void Socket::half_close() {
+  if (tls_) tls_->say_end();
+  ::shutdown(fd_, SHUT_WR);
+}
 
 void Socket::reset() {
   const linger now{.l_onoff = 1, .l_linger = 0};
@@ -97,6 +114,7 @@ void Socket::reset() {
 }
 
 void Socket::close() {
+  tls_.reset();
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 

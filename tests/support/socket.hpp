@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "support/tls_layer.hpp"
 
 namespace idem::test {
 
@@ -19,6 +22,11 @@ class Socket {
   /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts.
   static Socket connect_to(std::string_view address);
 
+  /// Puts TLS on it; false when the handshake failed.
+  bool secure_as_client(const TlsSide& side);
+  bool secure_as_server(const TlsSide& side);
+  TlsLayer* tls() { return tls_.get(); }
+
   bool open() const { return fd_ >= 0; }
   int fd() const { return fd_; }
 
@@ -30,6 +38,7 @@ class Socket {
   /// True once there is something to receive, an end included.
   bool readable_within(int milliseconds) const;
 
+  /// With TLS its end is announced first; close() and reset() do not.
   void half_close();
   /// Closes with a RST instead of a FIN.
   void reset();
@@ -37,6 +46,7 @@ class Socket {
 
  private:
   int fd_ = -1;
+  std::unique_ptr<TlsLayer> tls_;
 };
 
 /// Listens on a free port of 127.0.0.1; the descriptor, or -1.

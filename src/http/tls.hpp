@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct ssl_ctx_st;
+struct ssl_st;
+struct ssl_session_st;
+
+/// The door by which OpenSSL's TLS enters: TLS 1.2 and 1.3, ALPN `http/1.1` only, no compression,
+/// no renegotiation, and no early data, because a replayed first flight is a retry that nobody
+/// asked for (RFC 8446 §8, RFC 8470).
+namespace idem::http {
+
+/// Certificates and rules of one side. Never changes, so it may be used from any thread.
+class TlsContext {
+ public:
+  struct ServerFiles {
+    std::string certificate;  ///< PEM, the leaf first, then its chain.
+    std::string key;          ///< PEM, without a passphrase.
+    /// PEM: who signs client certificates; empty: none are asked for. A client without one is
+    /// served, but has no peer_identity(); one with a wrong one is refused.
+    std::string client_ca{};
+  };
+  /// Reads the files; the error is a sentence that names the file. With `before`, sessions that
+  /// began under it can be resumed, unless client certificates are asked for: a resumed session is
+  /// not verified again.
+  static std::expected<std::shared_ptr<const TlsContext>, std::string> for_server(
+      const ServerFiles& files, const TlsContext* before = nullptr);
+
+  struct ClientFiles {
+    std::string ca{};    ///< PEM; empty: the system's.
+    bool verify = true;  ///< The chain, and that the certificate is the host's.
+  };
+  static std::expected<std::shared_ptr<const TlsContext>, std::string> for_client(
+      const ClientFiles& files);
+
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  ssl_ctx_st* get() const noexcept { return context_; }
+  bool verifies() const noexcept { return verifies_; }
+
+ private:
+  TlsContext(ssl_ctx_st* context, bool verifies) : context_(context), verifies_(verifies) {}
+
+  ssl_ctx_st* context_;
+  bool verifies_;
+};
+
+/// What a client may offer to a server that it has spoken to before.
+using TlsTicket = std::unique_ptr<ssl_session_st, void (*)(ssl_session_st*)>;
+
+/// One TLS session over a socket that does not block. Never waits. One thread at a time.
+class TlsSession {
+ public:
+  /// What has to happen before the call can go on.
+  enum class Wants : std::uint8_t {
+    nothing,   ///< It is done.
+    readable,  ///< Call again when the socket has bytes.
+    writable,  ///< Call again, with the same bytes, when the socket takes some.
+    ended,     ///< The peer said that it ends (close_notify).
+    failed,    ///< Cut without that word, or no TLS; why() says more.
+  };
+
+  static std::unique_ptr<TlsSession> accept(const TlsContext& context, int socket);
+  /// `host` is what the certificate must be for, a name or an IP address; a name is sent as SNI.
+  static std::unique_ptr<TlsSession> connect(const TlsContext& context, int socket,
+                                             const std::string& host, ssl_session_st* ticket);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  Wants handshake();
+
+  struct Moved {
+    std::size_t bytes = 0;
+    Wants wants = Wants::nothing;
+  };
+  Moved read(char* to, std::size_t room);
+  /// Takes at most one record's worth.
+  Moved write(std::string_view bytes);
+  /// nothing: there is something to read. Reads and answers what TLS itself has to say.
+  Wants peek();
+  /// Tells the peer that nothing more will come.
+  void say_end() noexcept;
+
+  /// Bytes that the kernel took from this session, whatever they carried.
+  std::uint64_t bytes_out() const noexcept;
+  bool resumed() const noexcept;
+  /// A name for the holder of the peer's verified certificate that outlives the certificate's
+  /// renewal: its first URI name (RFC 5280 §4.2.1.6), or else its subject as text; then `#` and a
+  /// digest of the same together with the issuer, since texts of two issuers may be alike. None
+  /// where there is no certificate, or it names nobody.
+  std::optional<std::string> peer_identity() const;
+  /// Of a client's session: none before the server has given one.
+  TlsTicket ticket() const;
+  const std::string& why() const noexcept { return why_; }
+
+ private:
+  explicit TlsSession(ssl_st* session) : session_(session) {}
+  Wants wants_after(int result);
+
+  ssl_st* session_;
+  std::string why_;
+};
+
+}  // namespace idem::http

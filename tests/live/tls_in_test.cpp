@@ -1,0 +1,263 @@
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "support/certificates.hpp"
+#include "support/live.hpp"
+
+/// TLS between client and gateway: what is spoken, what is refused, who the client is.
+namespace idem::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TlsIn : public Live {
+ protected:
+  void SetUp() override {
+    authority_ = std::make_unique<Authority>(dir_.path() / "pki", "server-ca");
+    clients_ = std::make_unique<Authority>(dir_.path() / "pki", "client-ca");
+    take(authority_->issue({.common_name = "gateway", .other_names = {"DNS:localhost"}}));
+    Live::SetUp();
+  }
+
+  /// What the gateway reads, at its start and on SIGHUP.
+  void take(const Authority::Files& files) {
+    fs::copy_file(files.certificate, certificate(), fs::copy_options::overwrite_existing);
+    fs::copy_file(files.key, key(), fs::copy_options::overwrite_existing);
+  }
+  std::string certificate() const { return (dir_.path() / "gateway.pem").string(); }
+  std::string key() const { return (dir_.path() / "gateway.key").string(); }
+
+  std::vector<std::string> flags() const override {
+    return {"--tls-cert", certificate(), "--tls-key", key()};
+  }
+
+  TlsSide client() const {
+    return {.ca = authority_->file(), .host = "localhost", .alpn = "http/1.1"};
+  }
+  Connection connect(const TlsSide& side) const { return {gateway_->address(), side}; }
+
+  std::unique_ptr<Authority> authority_;
+  std::unique_ptr<Authority> clients_;
+};
+
+TEST_F(TlsIn, AKeyedRequestRunsOnceAndIsReplayed) {
+  const auto first = send_once(gateway_->address(), client(), charge("k"));
+  EXPECT_EQ(first.status, 201);
+  EXPECT_TRUE(replays(first, send_once(gateway_->address(), client(), charge("k"))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(TlsIn, ManyRequestsGoOverOneConnection) {
+  auto connection = connect(client());
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(connection.exchange(charge("k" + std::to_string(i))).status, 201);
+  }
+  EXPECT_EQ(connection.socket().tls()->alpn(), "http/1.1");
+}
+
+TEST_F(TlsIn, LargeBodiesCrossRecordsWhole) {
+  auto request = with(without(charge(""), "Idempotency-Key"), "Content-Type", "text/plain");
+  request.method = "PUT";
+  request.target = "/echo";
+  request.body = std::string(600'000, 'x') + "end";
+  auto connection = connect(client());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(connection.exchange(request).status, 201) << i;
+}
+
+TEST_F(TlsIn, OnlyTls12AndLaterIsSpoken) {
+  for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
+    auto side = client();
+    side.version = version;
+    EXPECT_FALSE(connect(side).open()) << version;
+  }
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    auto side = client();
+    side.version = version;
+    EXPECT_EQ(send_once(gateway_->address(), side, charge("k")).status, 201) << version;
+  }
+}
+
+TEST_F(TlsIn, AnotherProtocolThanHttp11IsRefused) {
+  auto side = client();
+  side.alpn = "h2";
+  EXPECT_FALSE(connect(side).open());
+  side.alpn.clear();
+  EXPECT_TRUE(connect(side).open()) << "who asks for none gets HTTP/1.1";
+}
+
+class TlsResumption : public TlsIn, public testing::WithParamInterface<int> {};
+
+TEST_P(TlsResumption, ASessionIsResumedAlsoAcrossAReload) {
+  auto side = client();
+  side.version = GetParam();
+  auto first = connect(side);
+  ASSERT_EQ(first.exchange(charge("k")).status, 201);
+  EXPECT_FALSE(first.socket().tls()->resumed());
+  side.session = first.socket().tls()->session();
+  auto second = connect(side);
+  EXPECT_EQ(second.exchange(charge("k")).status, 201);
+  EXPECT_TRUE(second.socket().tls()->resumed());
+  take(authority_->issue({.common_name = "renewed", .other_names = {"DNS:localhost"}}));
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
+  auto third = connect(side);
+  EXPECT_EQ(third.exchange(charge("k")).status, 201);
+  EXPECT_TRUE(third.socket().tls()->resumed());
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, TlsResumption, testing::Values(TLS1_2_VERSION, TLS1_3_VERSION),
+                         [](const auto& version) {
+                           return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
+                         });
+
+TEST_F(TlsIn, EarlyDataIsNotOffered) {
+  auto connection = connect(client());
+  ASSERT_EQ(connection.exchange(charge("k")).status, 201);
+  const auto session = connection.socket().tls()->session();
+  EXPECT_EQ(SSL_SESSION_get_max_early_data(session.get()), 0u);
+}
+
+TEST_F(TlsIn, ARenewedCertificateIsReadOnSighupAndConnectionsLiveOn) {
+  auto before = connect(client());
+  ASSERT_EQ(before.exchange(charge("1")).status, 201);
+  Authority another(dir_.path() / "pki", "another-ca");
+  take(another.issue({.common_name = "gateway", .other_names = {"DNS:localhost"}}));
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
+  auto side = client();
+  EXPECT_FALSE(connect(side).open()) << "it is signed by somebody else now";
+  side.ca = another.file();
+  EXPECT_EQ(send_once(gateway_->address(), side, charge("2")).status, 201);
+  EXPECT_EQ(before.exchange(charge("3")).status, 201);
+}
+
+TEST_F(TlsIn, ACertificateThatCannotBeReadLeavesTheOldOneInUse) {
+  fs::resize_file(certificate(), 40);
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reload_failed"));
+  EXPECT_EQ(send_once(gateway_->address(), client(), charge("k")).status, 201);
+}
+
+TEST_F(TlsIn, AKeyOfAnotherCertificateIsRefusedAtTheStart) {
+  const auto other = authority_->issue({.common_name = "other"});
+  auto wrong = options(provider_->address());
+  wrong.flags = {"--tls-cert", certificate(), "--tls-key", other.key};
+  wrong.store = dir_.path() / "second.db";
+  Gateway gateway(wrong);
+  EXPECT_FALSE(gateway.running());
+  EXPECT_EQ(gateway.process().exit_code(), 1);
+  EXPECT_NE(gateway.process().output().find(other.key), std::string::npos);
+}
+
+TEST_F(TlsIn, PlainHttpIsNotAnswered) {
+  Connection plain(gateway_->address());
+  ASSERT_TRUE(plain.send(charge("k")));
+  const auto said = plain.read_until_close();
+  EXPECT_EQ(said.find("HTTP/1.1 2"), std::string::npos) << said;
+  EXPECT_EQ(effects("k"), 0);
+}
+
+TEST_F(TlsIn, P30_ABodyThatIsCutReservesNothing) {
+  auto connection = connect(client());
+  auto request = with(charge("cut"), "Content-Length", "100");
+  ASSERT_TRUE(connection.send(request));
+  connection.socket().close();
+  EXPECT_EQ(send_once(gateway_->address(), client(), charge("cut")).status, 201);
+  EXPECT_EQ(effects("cut"), 1);
+}
+
+TEST_F(TlsIn, P22_TheEndIsAnnouncedAfterTheLastAnswer) {
+  auto connection = connect(client());
+  ASSERT_TRUE(connection.send(with(charge("k"), "Connection", "close")));
+  EXPECT_EQ(connection.read_response().status, 201);
+  std::string rest;
+  EXPECT_EQ(connection.socket().receive(rest), Socket::Received::end) << "close_notify";
+}
+
+class TlsScope : public TlsIn {
+ protected:
+  void SetUp() override {
+    TlsIn::SetUp();
+    auto by_certificate = options(provider_->address());
+    by_certificate.scope = {"--scope", "mtls"};
+    by_certificate.store = dir_.path() / "mtls.db";
+    by_certificate.flags.insert(by_certificate.flags.end(), {"--tls-client-ca", clients_->file()});
+    gateway_ = std::make_unique<Gateway>(by_certificate);
+    ASSERT_TRUE(gateway_->running());
+  }
+
+  TlsSide holding(const Authority::Files& files) const {
+    auto side = client();
+    side.certificate = files.certificate;
+    side.key = files.key;
+    return side;
+  }
+  Response ask_as(const TlsSide& side) const {
+    return send_once(gateway_->address(), side, charge("k"));
+  }
+};
+
+TEST_F(TlsScope, S09_EachHolderHasKeysOfItsOwn) {
+  const auto acme = holding(clients_->issue({.common_name = "acme"}));
+  const auto other = holding(clients_->issue({.common_name = "other"}));
+  const auto first = ask_as(acme);
+  EXPECT_EQ(first.status, 201);
+  EXPECT_TRUE(replays(first, ask_as(acme)));
+  const auto others = ask_as(other);
+  EXPECT_EQ(others.status, 201);
+  EXPECT_FALSE(others.get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 2);
+}
+
+TEST_F(TlsScope, S09_ARenewedCertificateIsTheSameHolder) {
+  const auto first = ask_as(holding(clients_->issue({.common_name = "acme"})));
+  const auto renewed = holding(clients_->issue({.common_name = "acme"}));
+  EXPECT_TRUE(replays(first, ask_as(renewed)));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(TlsScope, S09_AUriNameGoesBeforeTheSubject) {
+  const auto first = ask_as(holding(
+      clients_->issue({.common_name = "pod-1", .other_names = {"URI:spiffe://idem.test/pay"}})));
+  EXPECT_TRUE(
+      replays(first, ask_as(holding(clients_->issue(
+                         {.common_name = {}, .other_names = {"URI:spiffe://idem.test/pay"}})))));
+  EXPECT_EQ(ask_as(holding(clients_->issue(
+                       {.common_name = {}, .other_names = {"URI:spiffe://idem.test/refund"}})))
+                .status,
+            201);
+  EXPECT_EQ(effects("k"), 2);
+}
+
+TEST_F(TlsScope, S09_NoCertificateOrANamelessOneIsNoScope) {
+  EXPECT_TRUE(is_problem(ask_as(client()), 401, "scope_missing"));
+  const auto nameless =
+      holding(clients_->issue({.common_name = {}, .other_names = {"DNS:x.test"}}));
+  EXPECT_TRUE(is_problem(ask_as(nameless), 401, "scope_missing"));
+  EXPECT_EQ(effects("k"), 0);
+}
+
+TEST_F(TlsScope, S09_ACertificateOfAnotherAuthorityOrAnExpiredOneIsRefused) {
+  EXPECT_EQ(ask_as(holding(authority_->issue({.common_name = "acme"}))).status, 0);
+  EXPECT_EQ(ask_as(holding(clients_->issue({.common_name = "acme", .expired = true}))).status, 0);
+  EXPECT_EQ(effects("k"), 0);
+}
+
+TEST_F(TlsScope, S09_AResumedSessionKeepsItsHolder) {
+  auto side = holding(clients_->issue({.common_name = "acme"}));
+  auto first = connect(side);
+  const auto answer = first.exchange(charge("k"));
+  ASSERT_EQ(answer.status, 201);
+  side.session = first.socket().tls()->session();
+  auto second = connect(side);
+  EXPECT_TRUE(replays(answer, second.exchange(charge("k"))));
+  EXPECT_TRUE(second.socket().tls()->resumed());
+  EXPECT_EQ(effects("k"), 1);
+}
+
+}  // namespace
+}  // namespace idem::test

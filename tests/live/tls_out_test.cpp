@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/certificates.hpp"
+#include "support/live.hpp"
+#include "support/scripted_upstream.hpp"
+
+/// TLS between gateway and upstream: whom it believes, and what a failure proves.
+namespace idem::test {
+namespace {
+
+class TlsOut : public testing::Test {
+ protected:
+  void SetUp() override { IDEM_NEED_PROGRAM("idem"); }
+
+  TlsSide server(const Authority::Holder& holder) {
+    const auto files = authority_.issue(holder);
+    return {.certificate = files.certificate, .key = files.key, .alpn = "http/1.1"};
+  }
+  TlsSide server() { return server({.common_name = "api", .other_names = {"IP:127.0.0.1"}}); }
+
+  void start(const ScriptedUpstream& upstream, std::vector<std::string> flags = {}) {
+    gateway_.reset();  // One store, one process.
+    upstream_url_ = "https://" + upstream.address();
+    if (flags.empty()) flags = {"--upstream-ca", authority_.file()};
+    gateway_ = std::make_unique<Gateway>(GatewayOptions{
+        .upstream = upstream_url_, .store = dir_.path() / "idem.db", .flags = flags});
+    ASSERT_TRUE(gateway_->running());
+  }
+  Response ask(const Request& request) { return send_once(gateway_->address(), request); }
+
+  TempDir dir_;
+  Authority authority_{dir_.path() / "pki", "upstream-ca"};
+  std::string upstream_url_;
+  std::unique_ptr<Gateway> gateway_;
+};
+
+TEST_F(TlsOut, AKeyedRequestRunsOnceAndItsConnectionIsUsedAgain) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  start(upstream, {"--upstream-ca", authority_.file(), "--threads", "1"});
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);
+  EXPECT_TRUE(replays(ask(charge("k0")), ask(charge("k0"))));
+  EXPECT_EQ(upstream.requests(), 20);
+  EXPECT_EQ(upstream.connections(), 1);
+}
+
+TEST_F(TlsOut, UnkeyedRequestsPassThrough) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  start(upstream);
+  EXPECT_EQ(ask({.method = "GET", .target = "/x"}).status, 200);
+  Request large{.method = "PUT", .target = "/x", .body = std::string(300'000, 'x')};
+  EXPECT_EQ(ask(large).status, 200);
+}
+
+TEST_F(TlsOut, S11_ACertificateThatIsNotBelievedProvesThatNothingRan) {
+  const Authority::Holder other_host{.common_name = "api", .other_names = {"IP:127.0.0.9"}};
+  const Authority::Holder expired{
+      .common_name = "api", .other_names = {"IP:127.0.0.1"}, .expired = true};
+  for (const auto& holder : {other_host, expired}) {
+    ScriptedUpstream upstream(ScriptedUpstream::answer_all, server(holder));
+    start(upstream);
+    const auto refused = ask(charge("k"));
+    EXPECT_TRUE(is_problem(refused, 503, "upstream_unreachable")) << refused.raw;
+    EXPECT_EQ(json_text(refused.body, "retry"), "same_key");
+    EXPECT_EQ(upstream.requests(), 0);
+    EXPECT_EQ(upstream.received().at(0), "");
+  }
+}
+
+TEST_F(TlsOut, VerificationIsOnUnlessSwitchedOff) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  Authority stranger(dir_.path() / "pki", "stranger");
+  start(upstream, {"--upstream-ca", stranger.file()});
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable"));
+  start(upstream, {"--upstream-verify", "false"});
+  EXPECT_EQ(ask(charge("k2")).status, 200);
+}
+
+TEST_F(TlsOut, S11_AnUpstreamWithoutTlsProvesThatNothingRan) {
+  ScriptedUpstream upstream([](UpstreamConnection& connection) {
+    connection.read_some();
+    connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+  });
+  start(upstream);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable"));
+}
+
+TEST_F(TlsOut, S11_AHandshakeThatNeverEndsIsCutOff) {
+  Gate end;
+  ScriptedUpstream upstream([&](UpstreamConnection& connection) {
+    connection.read_some();
+    end.wait();
+  });
+  start(upstream, {"--upstream-ca", authority_.file(), "--connect-timeout", "200ms"});
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable"));
+  end.open();
+}
+
+TEST_F(TlsOut, ANameIsSentAsSniAndMustBeTheCertificates) {
+  std::string seen;
+  ScriptedUpstream upstream(
+      [&](UpstreamConnection& connection) {
+        seen = connection.tls()->sni() + " " + connection.tls()->alpn();
+        ScriptedUpstream::answer_all(connection);
+      },
+      server({.common_name = "api", .other_names = {"DNS:localhost"}}));
+  start(upstream);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable")) << "no name, no match";
+  const auto port = upstream.address().substr(upstream.address().rfind(':'));
+  gateway_ =
+      std::make_unique<Gateway>(GatewayOptions{.upstream = "https://localhost" + port,
+                                               .store = dir_.path() / "named.db",
+                                               .flags = {"--upstream-ca", authority_.file()}});
+  EXPECT_EQ(ask(charge("k")).status, 200);
+  EXPECT_EQ(seen, "localhost http/1.1");
+}
+
+/// An answer whose end is the connection's end, announced or not.
+void answer_until_close(UpstreamConnection& connection, bool announced) {
+  if (!connection.read_request()) return;
+  connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nall of it");
+  if (announced) connection.half_close();
+}
+
+TEST_F(TlsOut, S11_AnAnnouncedEndMakesAnAnswerComplete) {
+  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, true); }, server());
+  start(upstream);
+  const auto first = ask(charge("k"));
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, "all of it");
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  EXPECT_EQ(upstream.requests(), 1);
+}
+
+TEST_F(TlsOut, S11_AnEndThatWasNotAnnouncedIsACut) {
+  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, false); }, server());
+  start(upstream);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
+  EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
+  EXPECT_EQ(upstream.requests(), 1);
+}
+
+TEST_F(TlsOut, P24_AConnectionThatDiesAfterTheRequestIsUnknownAndNeverSentAgain) {
+  ScriptedUpstream upstream([](UpstreamConnection& c) { c.read_request(); }, server());
+  start(upstream);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
+  EXPECT_EQ(upstream.requests(), 1);
+}
+
+TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
+  ScriptedUpstream upstream(
+      [](UpstreamConnection& connection) {
+        if (connection.read_request()) connection.write_answer();
+        connection.half_close();
+      },
+      server());
+  start(upstream);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);
+    ASSERT_TRUE(upstream.wait_for_finished(i + 1));
+  }
+  EXPECT_EQ(upstream.requests(), 20);
+}
+
+}  // namespace
+}  // namespace idem::test

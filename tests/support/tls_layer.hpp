@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct ssl_st;
+struct ssl_session_st;
+
+namespace idem::test {
+
+/// What one side of a test's TLS connection brings along.
+struct TlsSide {
+  std::string certificate{};  ///< PEM files; a client may have none.
+  std::string key{};
+  std::string ca{};    ///< Whom it believes; empty: anybody.
+  std::string host{};  ///< A client's: sent as SNI.
+  std::string alpn{};  ///< One protocol's name; empty: none is offered or chosen.
+  int version = 0;     ///< TLS1_2_VERSION, ...; 0: whatever both have.
+  std::shared_ptr<ssl_session_st> session{};  ///< A client's, to be resumed.
+};
+
+/// TLS on a blocking socket, by OpenSSL and not by the code under test.
+class TlsLayer {
+ public:
+  /// Null when the handshake failed.
+  static std::unique_ptr<TlsLayer> accept(int fd, const TlsSide& side);
+  static std::unique_ptr<TlsLayer> connect(int fd, const TlsSide& side);
+
+  bool send_all(std::string_view bytes);
+  /// As ::read(): 0 at the announced end, below 0 for everything else.
+  long receive(char* to, std::size_t room);
+  void say_end();
+
+  std::string alpn() const;
+  std::string version() const;
+  std::string sni() const;
+  bool resumed() const;
+  std::shared_ptr<ssl_session_st> session() const;
+
+ private:
+  explicit TlsLayer(std::shared_ptr<ssl_st> session) : session_(std::move(session)) {}
+  static std::unique_ptr<TlsLayer> make(int fd, const TlsSide& side, bool server);
+  std::shared_ptr<ssl_st> session_;
+};
+
+}  // namespace idem::test
