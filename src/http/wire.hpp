@@ -1,7 +1,7 @@
 #pragma once
 
 #include "http/loop.hpp"
-#include "http/tls.hpp"
+#include "http/tls/tls.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -47,6 +47,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/store", {"idem/", "core/", "store/"}},
     {"src/store/sqlite", {"idem/", "core/", "store/", "sqlite3.h", "fmt/"}},
     {"src/http", {"idem/", "core/", "http/", "boost/", "fmt/"}},
+    {"src/http/tls", {"idem/", "http/tls/", "openssl/"}},
     {"src/gateway", {"idem/", "core/", "http/", "gateway/"}},
     {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "http/", "admin/"}},

@@ -1,4 +1,4 @@
-#include "http/tls_error.hpp"
+#include "http/tls/error.hpp"
 
 #include <openssl/err.h>
 

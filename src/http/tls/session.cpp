@@ -1,5 +1,5 @@
-#include "http/tls.hpp"
-#include "http/tls_error.hpp"
+#include "http/tls/error.hpp"
+#include "http/tls/tls.hpp"
 
 #include <idem/record.hpp>
 
