@@ -28,6 +28,7 @@ struct GatewayOptions {
   std::string listen;
   std::string admin;  ///< Empty: no admin listener.
   std::string store;
+  std::string spill_dir;  ///< Never empty.
   bool migrate = false;
   unsigned threads = 0;
   std::string log_format = "text";
