@@ -31,6 +31,9 @@ inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
 // Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
 // with the store, which uploads must not be able to fill.
 inline constexpr std::uint64_t spill_bytes_max = 4ULL * 1024 * 1024 * 1024;
+// What a large body must leave free on its disk: a store that cannot write ends the process, so its
+// log (sqlite_wal_pages_max, 32 MiB) and as much again stay out of reach of uploads.
+inline constexpr std::uint64_t spill_disk_free_min = 64UL * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
 inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
 

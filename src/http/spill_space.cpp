@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
@@ -23,6 +24,12 @@ int open_unlinked(const std::string& directory) {
   return named;
 }
 
+bool leaves_enough(int fd) noexcept {
+  struct statvfs disk{};
+  if (::fstatvfs(fd, &disk) != 0) return false;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize >= limits::spill_disk_free_min;
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<SpillSpace>, std::string> SpillSpace::open(std::string directory,
@@ -30,7 +37,7 @@ std::expected<std::unique_ptr<SpillSpace>, std::string> SpillSpace::open(std::st
   std::unique_ptr<SpillSpace> space(new SpillSpace(std::move(directory), bytes_max));
   const auto probe = space->make_file();
   // One byte: a full disk takes a file and none of what belongs into it.
-  if (!probe || !probe->append("x")) {
+  if (!probe || ::write(probe->fd_, "x", 1) != 1) {
     return std::unexpected("large request bodies cannot be written in \"" + space->directory_ +
                            "\": " + std::generic_category().message(errno));
   }
@@ -59,7 +66,7 @@ SpillFile::~SpillFile() {
 }
 
 bool SpillFile::append(std::string_view bytes) noexcept {
-  if (!space_.take(bytes.size())) return false;
+  if (!leaves_enough(fd_) || !space_.take(bytes.size())) return false;
   size_ += bytes.size();
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());

@@ -46,7 +46,8 @@ class SpillFile {
 
   /// Appends all of `bytes`. Blocks for a copy into the page cache, which is a memcpy unless the
   /// kernel holds back a writer that dirties memory faster than the disk takes it. False: the disk
-  /// is full, a quota or the space's own bound is reached; the file is of no further use.
+  /// is full or nearly so, a quota or the space's own bound is reached; the file is of no further
+  /// use.
   bool append(std::string_view bytes) noexcept;
   /// Ends the writing and makes bytes() readable. False: the kernel would not map it. Bytes that
   /// were evicted and cannot be read back end the process (SIGBUS), which is a crash like another.
