@@ -21,14 +21,29 @@ inline constexpr std::size_t request_method_bytes_max = 32;
 inline constexpr std::size_t head_empty_lines_max = 2;
 inline constexpr auto head_time_max = 10s;
 
-// A keyed body is held whole in memory, because the whole of it is fingerprinted before the
-// reserve.
+// A keyed body is held whole, because the whole of it is fingerprinted before the reserve.
 inline constexpr std::size_t request_body_bytes_default = 1024UL * 1024;
 inline constexpr std::size_t request_body_bytes_cap = 64UL * 1024 * 1024;
+// Of it in memory; the rest goes into an unlinked file. Nearly every API call is smaller, so it
+// never touches a file; and a full house of connections (connections_max) that all fill this holds
+// 1 GiB. It is also the size of one write to the file.
+inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
+// Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
+// with the store, which uploads must not be able to fill.
+inline constexpr std::uint64_t spill_bytes_max = 4ULL * 1024 * 1024 * 1024;
+// What a large body must leave free on its disk: a store that cannot write ends the process, so its
+// log (sqlite_wal_pages_max, 32 MiB) and as much again stay out of reach of uploads.
+inline constexpr std::uint64_t spill_disk_free_min = 64UL * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
 inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
 
 inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
+
+// Names an operator may add to what is replayed; there are only six to add.
+inline constexpr std::size_t replay_fields_max = 16;
+
+// A client has its write time for each such slice of an answer: a slow reader is served.
+inline constexpr std::size_t write_slice_bytes = 64UL * 1024;
 
 // One chunk-size line with its extensions; more is only ever an attack.
 inline constexpr std::size_t chunk_line_bytes_max = 256;
@@ -50,6 +65,9 @@ inline constexpr auto upstream_timeout_default = 30s;
 inline constexpr auto connect_timeout_default = 2s;
 // A pooled connection older than this is not trusted with a keyed request.
 inline constexpr auto upstream_keep_alive_idle = 1s;
+// Longer than the pings of every WebSocket server in use, and short enough that a peer that has
+// vanished does not hold its connection for ever.
+inline constexpr auto tunnel_idle_default = 10min;
 inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
 
 inline constexpr auto lease_default = 60s;

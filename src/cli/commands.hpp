@@ -30,6 +30,7 @@ struct GatewayOptions {
   /// Of the listener for clients; without a certificate it is plain.
   http::TlsContext::ServerFiles tls;
   std::string store;
+  std::string spill_dir;  ///< Never empty.
   bool migrate = false;
   unsigned threads = 0;
   std::string log_format = "text";

@@ -21,6 +21,8 @@ sigset_t block_signals() {
   sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  // A file at the process's size limit is a full disk, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   return set;
 }
 
@@ -35,7 +37,10 @@ class GatewayProcess {
                             options_.migrate);
     if (!store) return fail(store.error());
     store_ = std::move(*store);
-    shared_ = std::make_unique<gateway::GatewayShared>(options_.settings, *store_);
+    auto spill = http::SpillSpace::open(options_.spill_dir);
+    if (!spill) return fail("--spill-dir: " + spill.error());
+    spill_ = std::move(*spill);
+    shared_ = std::make_unique<gateway::GatewayShared>(options_.settings, *store_, *spill_);
     if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
@@ -150,6 +155,7 @@ class GatewayProcess {
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
   std::unique_ptr<Store> store_;
+  std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   std::vector<std::unique_ptr<http::Loop>> loops_;
   std::unique_ptr<http::Loop> admin_loop_;

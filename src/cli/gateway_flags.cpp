@@ -1,11 +1,14 @@
 #include "cli/gateway_flags.hpp"
 
+#include "core/policy.hpp"
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
 
 #include <idem/fingerprint.hpp>
 
 #include <unistd.h>
+#include <cstdlib>
+#include <filesystem>
 
 namespace idem::cli {
 namespace {
@@ -103,6 +106,7 @@ Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings
       {"--upstream-timeout", flags.upstream_timeout, settings.upstream_timeout},
       {"--connect-timeout", flags.connect_timeout, settings.connect_timeout},
       {"--keepalive-idle", flags.keepalive_idle, settings.upstream_keep_alive_idle},
+      {"--tunnel-idle", flags.tunnel_idle, settings.tunnel_idle},
       {"--lease", flags.lease, settings.lease},
       {"--retention", flags.retention, settings.retention},
       {"--tombstone", flags.tombstone, settings.tombstone}};
@@ -113,6 +117,7 @@ Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings
                     settings.connect_timeout <= Millis(0) || settings.retention <= Millis(0);
   if (zero)
     return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
+  if (settings.tunnel_idle <= Millis(0)) return std::unexpected("--tunnel-idle must be above 0");
   if (settings.lease <= settings.upstream_timeout + gateway::lease_margin(settings.lease)) {
     return std::unexpected(
         "--lease " + flags.lease + " must exceed --upstream-timeout " + flags.upstream_timeout +
@@ -125,6 +130,36 @@ Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings
         "--accept-rerun-after-expiry if that is meant");
   }
   return {};
+}
+
+Checked take_replay_fields(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
+  if (flags.replay_fields.size() > limits::replay_fields_max) {
+    return std::unexpected("--replay-field: at most " + std::to_string(limits::replay_fields_max));
+  }
+  for (const auto& name : flags.replay_fields) {
+    if (!http::is_token(name)) {
+      return std::unexpected("--replay-field: \"" + name + "\" is no field name");
+    }
+    if (!is_withheld(name) && !may_store(name)) {
+      return std::unexpected("--replay-field " + name +
+                             ": this field belongs to one connection or to the gateway and cannot "
+                             "be replayed");
+    }
+  }
+  settings.replay_fields = flags.replay_fields;
+  return {};
+}
+
+/// Beside the SQLite file: that directory is writable and no memory file system.
+std::string spill_dir_of(const GatewayFlags& flags) {
+  static constexpr std::string_view sqlite = "sqlite:";
+  if (!flags.spill_dir.empty()) return flags.spill_dir;
+  if (flags.store.starts_with(sqlite)) {
+    const auto parent = std::filesystem::path(flags.store.substr(sqlite.size())).parent_path();
+    return parent.empty() ? "." : parent.string();
+  }
+  const char* const chosen = std::getenv("TMPDIR");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
 Checked check_words(const GatewayFlags& flags) {
@@ -191,7 +226,17 @@ void declare(CLI::App& command, GatewayFlags& f) {
                    "needed for --tombstone 0s");
   add("--request-body-max", f.request_body_max, "largest keyed request body")
       ->capture_default_str();
+  add("--spill-dir", f.spill_dir,
+      "where keyed bodies above 64KiB lie while they are served, as files without a name; by "
+      "default "
+      "the store's directory");
   add("--response-body-max", f.response_body_max, "largest answer that is stored")
+      ->capture_default_str();
+  add("--replay-field", f.replay_fields,
+      "a field such as Set-Cookie that is stored and replayed although it is not by default; "
+      "repeatable")
+      ->allow_extra_args(false);
+  add("--tunnel-idle", f.tunnel_idle, "how long an upgraded connection may be silent both ways")
       ->capture_default_str();
   add("--dispatch-mark", f.dispatch_mark,
       "reserve: one durable write before dispatch; separate: a second one just before the first "
@@ -210,6 +255,7 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   options.listen = flags.listen;
   options.admin = flags.admin;
   options.store = flags.store;
+  options.spill_dir = spill_dir_of(flags);
   options.migrate = flags.migrate;
   options.threads = flags.threads;
   options.log_format = flags.log_format;
@@ -222,7 +268,7 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   settings.separate_dispatch_mark = flags.dispatch_mark == "separate";
   for (const Checked& checked :
        {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
-        take_key(flags, settings), take_times(flags, settings),
+        take_key(flags, settings), take_times(flags, settings), take_replay_fields(flags, settings),
         take_size("--request-body-max", flags.request_body_max, settings.request_body_bytes_max),
         take_size("--response-body-max", flags.response_body_max,
                   settings.response_body_bytes_max)}) {

@@ -34,7 +34,10 @@ struct GatewayFlags {
   std::string tombstone = "30d";
   bool accept_rerun_after_expiry = false;
   std::string request_body_max = "1MiB";
+  std::string spill_dir;
   std::string response_body_max = "1MiB";
+  std::vector<std::string> replay_fields;
+  std::string tunnel_idle = "10m";
   std::string dispatch_mark = "reserve";
   unsigned threads = 0;
   std::string log_format = "text";

@@ -23,13 +23,14 @@ Answer unreachable_answer(std::string detail, const RecordId& id, Millis retry_a
                     .retry_after = retry_after});
 }
 
-StoredResponse to_store(const Answer& answer, bool with_body) {
+StoredResponse to_store(const Answer& answer, bool with_body,
+                        std::span<const std::string> replay_fields) {
   StoredResponse stored;
   stored.status = answer.status;
   stored.body_stored = with_body;
   stored.headers.reserve(answer.headers.size());
   for (const auto& field : answer.headers) {
-    if (may_store(field.name)) stored.headers.push_back(field);
+    if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
   }
   if (with_body) stored.body = answer.body;
   return stored;
@@ -222,7 +223,7 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   switch (disposition) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored = to_store(answer, whole);
+      StoredResponse stored = to_store(answer, whole, settings_.replay_fields);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }

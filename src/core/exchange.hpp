@@ -6,6 +6,7 @@
 #include <idem/store.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -16,8 +17,9 @@
 namespace idem {
 
 struct ExchangeSettings {
-  Millis dispatch_timeout{};  ///< From the first byte to the last of the answer.
-  Millis renew_interval{};    ///< A third of the lease.
+  Millis dispatch_timeout{};                     ///< From the first byte to the last of the answer.
+  Millis renew_interval{};                       ///< A third of the lease.
+  std::span<const std::string> replay_fields{};  ///< Stored although withheld by default.
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };

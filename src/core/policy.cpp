@@ -1,11 +1,18 @@
 #include "core/policy.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace idem {
 namespace {
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+template <class Names>
+bool is_among(std::string_view name, const Names& names) noexcept {
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view other) { return equal_names(name, other); });
+}
 
 bool has_prefix(std::string_view name, std::string_view prefix) noexcept {
   return name.size() >= prefix.size() && equal_names(name.substr(0, prefix.size()), prefix);
@@ -67,27 +74,19 @@ bool is_reserved_field(std::string_view name) noexcept {
          equal_names(name, "Idempotency-Outcome") || equal_names(name, "Idempotency-Expires");
 }
 
-bool may_store(std::string_view name) noexcept {
-  static constexpr std::array<std::string_view, 16> never{"Set-Cookie",
-                                                          "Set-Cookie2",
-                                                          "WWW-Authenticate",
-                                                          "Authentication-Info",
-                                                          "Alt-Svc",
-                                                          "Clear-Site-Data",
-                                                          "Connection",
-                                                          "Keep-Alive",
-                                                          "TE",
-                                                          "Trailer",
-                                                          "Transfer-Encoding",
-                                                          "Upgrade",
-                                                          "Content-Length",
-                                                          "Via",
-                                                          "Proxy-Connection",
-                                                          "Authorization"};
-  for (const auto banned : never) {
-    if (equal_names(name, banned)) return false;
-  }
-  return !has_prefix(name, "Proxy-") && !is_reserved_field(name);
+bool is_withheld(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 6> withheld{
+      "Set-Cookie",          "Set-Cookie2", "WWW-Authenticate",
+      "Authentication-Info", "Alt-Svc",     "Clear-Site-Data"};
+  return is_among(name, withheld);
+}
+
+bool may_store(std::string_view name, std::span<const std::string> allowed) noexcept {
+  static constexpr std::array<std::string_view, 10> never{
+      "Connection", "Keep-Alive",     "TE",  "Trailer",          "Transfer-Encoding",
+      "Upgrade",    "Content-Length", "Via", "Proxy-Connection", "Authorization"};
+  if (is_withheld(name)) return is_among(name, allowed);
+  return !is_among(name, never) && !has_prefix(name, "Proxy-") && !is_reserved_field(name);
 }
 
 }  // namespace idem

@@ -3,6 +3,8 @@
 #include <idem/record.hpp>
 
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 /// What a complete answer of the upstream means, and which of its fields may be kept.
@@ -27,8 +29,13 @@ struct AnswerFacts {
 Disposition disposition_ietf(const AnswerFacts& facts) noexcept;
 
 /// False for fields that are never stored nor replayed (§14): credentials, cookies, hop-by-hop ones
-/// and Idem's own. Matching is case-insensitive.
-bool may_store(std::string_view field_name) noexcept;
+/// and Idem's own; those that are only withheld are true when `allowed` names them. Matching is
+/// case-insensitive.
+bool may_store(std::string_view field_name, std::span<const std::string> allowed = {}) noexcept;
+
+/// True for fields that are withheld for what they say (cookies, credentials), so that an operator
+/// may allow them; those that frame a message or a connection can never be.
+bool is_withheld(std::string_view field_name) noexcept;
 
 /// True for names that Idem keeps for itself on both sides: `Idem-*`, `Idempotent-Replayed`,
 /// `Idempotency-Outcome`, `Idempotency-Expires`.

@@ -1,6 +1,7 @@
 #include "gateway/dispatch.hpp"
 
 #include "gateway/forward.hpp"
+#include "gateway/stream_body.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -53,6 +54,13 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
   answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
+  // A stream is not waited for, and neither is what announces that it cannot be kept. What is known
+  // about either stands in its head.
+  const bool too_large = call_->head().framing == http::Framing::content_length &&
+                         call_->head().content_length > settings_.response_body_bytes_max;
+  if (too_large || is_stream(call_->head(), call_->body())) {
+    co_return UpstreamOversize{std::move(answered)};
+  }
   if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
     // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3); TLS would (§9.8).
     co_return UpstreamLost{UpstreamLost::How::unframed, status};

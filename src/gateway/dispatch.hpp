@@ -27,7 +27,7 @@ class Dispatch {
 
   /// After UpstreamOversize: the part of the body that was read already, and the call to read on
   /// from.
-  std::string_view begun_body() const noexcept { return body_; }
+  std::string take_begun_body() noexcept { return std::move(body_); }
   http::UpstreamCall& call() noexcept { return *call_; }
   void give_back();
 

@@ -5,6 +5,7 @@
 #include "gateway/keyed.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/scope.hpp"
+#include "gateway/upgrade.hpp"
 
 #include <idem/key.hpp>
 
@@ -83,6 +84,11 @@ class GatewayService final : public http::Service {
       co_await relay_unkeyed(client, pool_, shared_.settings);
       co_return;
     }
+    if (!offered_protocols(head).empty()) {
+      // P28: what would happen behind a 101 has no answer that could be kept.
+      co_await client.refuse({501, "an Upgrade of a keyed request (RFC 9110 7.8)"});
+      co_return;
+    }
     if (strips_what_we_rely_on(head)) {
       co_await client.refuse(
           {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
@@ -107,7 +113,7 @@ class GatewayService final : public http::Service {
       co_await client.answer(full);
       co_return;
     }
-    auto body = co_await client.read_body(shared_.settings.request_body_bytes_max);
+    auto body = co_await client.read_body(shared_.settings.request_body_bytes_max, shared_.spill);
     if (!body) {
       co_await client.refuse(body.error());
       co_return;

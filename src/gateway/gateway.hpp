@@ -14,6 +14,7 @@ namespace idem::gateway {
 struct GatewayShared {
   const GatewaySettings settings;
   Store& store;
+  http::SpillSpace& spill;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

@@ -2,6 +2,7 @@
 
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/stream_body.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
@@ -61,7 +62,7 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
                          .target = head.origin_form,
                          .content_type = {},
                          .chosen_headers = {},
-                         .body = request.body};
+                         .body = request.body.bytes()};
   for (const auto& field : head.fields) {
     if (field.known == http::FieldName::content_type) parts.content_type = field.value;
   }
@@ -89,7 +90,8 @@ class KeyedDriver {
         request_(std::move(request)),
         exchange_(std::make_shared<Exchange>(
             ExchangeSettings{.dispatch_timeout = shared.settings.upstream_timeout,
-                             .renew_interval = shared.settings.lease / 3},
+                             .renew_interval = shared.settings.lease / 3,
+                             .replay_fields = shared.settings.replay_fields},
             std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, shared.settings) {}
@@ -139,12 +141,12 @@ class KeyedDriver {
     head_.clear();
     append_forwarded_head(head_, client_.head(), shared_.settings.via_name);
     append_attempt_fields(head_, send.attempt, send.id);
-    append_content_length(head_, request_.body.size());
+    append_content_length(head_, request_.body.bytes().size());
     head_ += "\r\n";
     auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
     http::UpstreamCall::InterimSink sink(on_interim);
-    auto event =
-        co_await dispatch_.send(client_.head().method, head_, request_.body, send.not_after, sink);
+    const std::string_view body = request_.body.bytes();
+    auto event = co_await dispatch_.send(client_.head().method, head_, body, send.not_after, sink);
     co_return event;
   }
 
@@ -156,23 +158,26 @@ class KeyedDriver {
   // The completion is durable, so the client may have bytes. What the upstream cannot finish is cut
   // off, and a retry hears that the answer was not kept.
   Task<void> stream_through(const Answer& head) {
+    request_.body = http::ReceivedBody(shared_.spill);  // Sent, and a stream may last for days.
     auto& call = dispatch_.call();
     const auto framing = call.head().framing;
     bool sent = co_await client_.begin_stream(head, {framing, call.head().content_length});
-    if (sent) sent = co_await client_.stream_piece(dispatch_.begun_body());
-    while (sent) {
-      const MonotonicTime deadline = MonotonicClock::now() + shared_.settings.upstream_timeout;
-      call.wire().deadline(deadline);
-      const auto piece = co_await call.body().next(call.wire());
-      if (!piece) {
-        client_.abort_stream();
-        co_return;
-      }
-      if (piece->empty()) break;
-      sent = co_await client_.stream_piece(*piece);
-    }
-    if (sent) co_await client_.end_stream();
+    if (sent) sent = co_await send_begun();
+    if (sent) co_await stream_body(client_, call, shared_.settings);
     dispatch_.give_back();
+  }
+
+  // In slices, because each has its time: a slow reader is served, one that has stopped is not.
+  Task<bool> send_begun() {
+    const std::string begun = dispatch_.take_begun_body();
+    std::string_view rest = begun;
+    bool sent = true;
+    while (sent && !rest.empty()) {
+      const auto slice = rest.substr(0, limits::write_slice_bytes);
+      rest.remove_prefix(slice.size());
+      sent = co_await client_.stream_piece(slice);
+    }
+    co_return sent;
   }
 
   http::ServerStream& client_;

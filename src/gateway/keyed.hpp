@@ -12,7 +12,7 @@ struct KeyedRequest {
   std::string scope;
   std::string operation;
   std::string key;
-  std::string body;
+  http::ReceivedBody body;
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

@@ -1,6 +1,9 @@
 #include "gateway/relay.hpp"
 
 #include "gateway/forward.hpp"
+#include "gateway/stream_body.hpp"
+#include "gateway/tunnel.hpp"
+#include "gateway/upgrade.hpp"
 #include "http/upstream_call.hpp"
 
 namespace idem::gateway {
@@ -47,9 +50,17 @@ class Relay {
   static constexpr std::string_view closed_detail = "The upstream closed before it answered.";
   static constexpr std::string_view timeout_detail = "The upstream did not answer within its time.";
   static constexpr std::string_view broken_detail = "The upstream's answer was not valid HTTP.";
+  static constexpr std::string_view switched_detail =
+      "The upstream switched to a protocol that the client had not offered.";
 
   void build_head() {
     append_forwarded_head(out_, client_.head(), settings_.via_name);
+    if (ends_with_head(client_.head())) upgrade_ = offered_protocols(client_.head());
+    if (!upgrade_.empty()) {
+      out_ += "Connection: upgrade\r\nUpgrade: ";
+      out_ += upgrade_;
+      out_ += "\r\n";
+    }
     switch (client_.head().framing) {
       case Framing::content_length:
         append_content_length(out_, client_.head().content_length);
@@ -77,6 +88,7 @@ class Relay {
   // changed.
   Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
+    if (!upgrade_.empty()) call.allow_switch();
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
     auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
     const UpstreamCall::InterimSink sink(on_interim);
@@ -98,7 +110,11 @@ class Relay {
     }
     if (going) going = co_await call.read_head(client_.head().method, sink);
     if (going) {
-      co_await pass_answer(call);
+      if (call.head().status == 101) {
+        co_await switch_protocols(call);
+      } else {
+        co_await pass_answer(call);
+      }
       co_return false;
     }
     if (going.error() == UpstreamCall::Failure::nothing_sent) co_return true;
@@ -126,19 +142,20 @@ class Relay {
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
                                                     call.head().content_length};
-    bool sent = co_await client_.begin_stream(head, framing);
-    while (sent) {
-      call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
-      const auto piece = co_await call.body().next(call.wire());
-      if (!piece) {
-        client_.abort_stream();
-        co_return;
-      }
-      if (piece->empty()) break;
-      sent = co_await client_.stream_piece(*piece);
-    }
-    if (sent) co_await client_.end_stream();
+    const bool begun = co_await client_.begin_stream(head, framing);
+    if (begun) co_await stream_body(client_, call, settings_);
     if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
+  }
+
+  Task<void> switch_protocols(UpstreamCall& call) {
+    const auto protocols = switched_to(call.head(), upgrade_);
+    if (!protocols) {
+      co_await fail(ProblemCode::upstream_failed, switched_detail);
+      co_return;
+    }
+    const Answer head = std::move(end_to_end(call.head()).answer);
+    const bool sent = co_await client_.switch_protocols(head, *protocols);
+    if (sent) co_await run_tunnel(client_, call.wire(), settings_.tunnel_idle);
   }
 
   // HEAD and 304 describe a body that does not follow: that length is the upstream's to tell.
@@ -173,6 +190,7 @@ class Relay {
   http::UpstreamPool& pool_;
   const GatewaySettings& settings_;
   bool pooled_ = false;
+  std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
   std::string chunk_;
 };

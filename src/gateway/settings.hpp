@@ -34,6 +34,10 @@ struct GatewaySettings {
   Millis tombstone = limits::tombstone_default;
   std::size_t request_body_bytes_max = limits::request_body_bytes_default;
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
+  /// How long a tunnel may lie without a byte either way.
+  Millis tunnel_idle = limits::tunnel_idle_default;
+  /// Fields that are stored and replayed although §14 withholds them by default.
+  std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
   std::string owner;  ///< This node's name, for people.
   /// Our name in Via, unlike that of any other gateway, so that a loop is seen (RFC 9110 §7.6.3).

@@ -26,6 +26,11 @@ Problem problem_of(const Refusal& refusal) {
     case 501:
       problem.code = ProblemCode::not_implemented;
       break;
+    case 503:
+      // Only a body that found no room; when there is some again nobody can tell.
+      problem.code = ProblemCode::store_unavailable;
+      problem.retry_after = Millis(1000);
+      break;
     case 505:
       problem.code = ProblemCode::version_not_supported;
       break;
@@ -40,6 +45,8 @@ std::string_view reason_phrase(int status) noexcept {
   switch (status) {
     case 100:
       return "Continue";
+    case 101:
+      return "Switching Protocols";
     case 103:
       return "Early Hints";
     case 200:

@@ -19,7 +19,6 @@ constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
 constexpr Millis body_grace = 10s;
 // For each slice of an answer.
 constexpr Millis write_time_max = 30s;
-constexpr std::size_t write_slice_bytes = 64UL * 1024;
 
 void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
@@ -152,20 +151,23 @@ Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
   co_return Piece(*piece);
 }
 
-Task<std::expected<std::string, Refusal>> ServerStream::read_body(std::size_t bytes_max) {
-  using Whole = std::expected<std::string, Refusal>;
+Task<std::expected<ReceivedBody, Refusal>> ServerStream::read_body(std::size_t bytes_max,
+                                                                   SpillSpace& spill) {
+  using Whole = std::expected<ReceivedBody, Refusal>;
   static constexpr Refusal too_large{413, "the request body is larger than the limit"};
-  std::string whole;
+  static constexpr Refusal no_room{503, "the request body could not be kept, so nothing was run"};
+  ReceivedBody whole(spill);
   if (head_.framing == Framing::content_length) {
     if (head_.content_length > bytes_max) co_return Whole(std::unexpected(too_large));
-    whole.reserve(static_cast<std::size_t>(head_.content_length));
+    whole.expect(head_.content_length);
   }
   while (!body_.finished()) {
     const auto piece = co_await next_piece();
     if (!piece) co_return Whole(std::unexpected(piece.error()));
     if (whole.size() + piece->size() > bytes_max) co_return Whole(std::unexpected(too_large));
-    whole.append(*piece);
+    if (!whole.append(*piece)) co_return Whole(std::unexpected(no_room));
   }
+  if (!whole.complete()) co_return Whole(std::unexpected(no_room));
   co_return Whole(std::move(whole));
 }
 
@@ -236,11 +238,11 @@ Task<bool> ServerStream::answer(const Answer& answer) {
 
 // The deadline moves with each slice taken: a slow reader is served, one that has stopped is not.
 Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view body) {
-  std::string_view slice = body.substr(0, write_slice_bytes);
+  std::string_view slice = body.substr(0, limits::write_slice_bytes);
   bool sent = co_await wire_.write(head, slice);
   while (sent && slice.size() < body.size()) {
     body.remove_prefix(slice.size());
-    slice = body.substr(0, write_slice_bytes);
+    slice = body.substr(0, limits::write_slice_bytes);
     wire_.deadline(MonotonicClock::now() + write_time_max);
     sent = co_await wire_.write(slice);
   }
@@ -318,6 +320,19 @@ Task<bool> ServerStream::end_stream() {
   co_return sent;
 }
 
+Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view protocols) {
+  keep_alive_ = false;
+  std::string fields = "Connection: upgrade\r\nUpgrade: ";
+  fields += protocols;
+  fields += "\r\n";
+  append_head(head, fields);
+  answered_ = true;
+  wire_.deadline(MonotonicClock::now() + write_time_max);
+  const bool sent = co_await wire_.write(out_);
+  wire_.no_deadline();
+  co_return sent;
+}
+
 Task<bool> ServerStream::interim(const Answer& head) {
   if (head_.minor_version == 0) co_return true;
   append_head(head, "");
@@ -365,7 +380,8 @@ Task<void> ServerStream::close() {
 
 void ServerStream::drain() noexcept {
   draining_ = true;
-  if (idle_) wire_.cancel();
+  if (idle_ || cut_at_drain_ != nullptr) wire_.cancel();
+  if (cut_at_drain_ != nullptr) cut_at_drain_->cancel();
 }
 
 }  // namespace idem::http

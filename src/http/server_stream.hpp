@@ -2,6 +2,7 @@
 
 #include "core/problem.hpp"
 #include "http/body.hpp"
+#include "http/received_body.hpp"
 
 #include <optional>
 #include <string>
@@ -28,9 +29,10 @@ class ServerStream {
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
 
-  /// The whole body, at most `bytes_max`; 100-continue is sent first where asked for. On a refusal
-  /// answer with refuse(); status 0 stands for a client that went away.
-  Task<std::expected<std::string, Refusal>> read_body(std::size_t bytes_max);
+  /// The whole body, at most `bytes_max`, the most of it in a file of `spill`; 100-continue is sent
+  /// first where asked for. On a refusal answer with refuse(): 503 when there is nowhere to put it;
+  /// status 0 stands for a client that went away.
+  Task<std::expected<ReceivedBody, Refusal>> read_body(std::size_t bytes_max, SpillSpace& spill);
   /// The next piece of a body that is relayed; empty at the end.
   Task<std::expected<std::string_view, Refusal>> next_piece();
   bool body_finished() const noexcept { return body_.finished(); }
@@ -51,6 +53,11 @@ class ServerStream {
   /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
   void abort_stream() noexcept { aborted_ = true; }
 
+  /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
+  /// read and write, and the connection closes after it. False: the client went away.
+  Task<bool> switch_protocols(const Answer& head, std::string_view protocols);
+  Wire& wire() noexcept { return wire_; }
+
   /// Passes a 1xx answer on; silently not to an HTTP/1.0 client (RFC 9110 §15.2).
   Task<bool> interim(const Answer& head);
 
@@ -63,6 +70,21 @@ class ServerStream {
   bool idle() const noexcept { return idle_; }
   /// Ends an idle connection; a busy one closes after its answer.
   void drain() noexcept;
+  bool draining() const noexcept { return draining_; }
+  /// For what has no end of its own. While this lives, drain() also ends what is pending on this
+  /// connection and on `other`; with no `other` it does nothing.
+  class CutAtDrain {
+   public:
+    CutAtDrain(ServerStream& stream, Wire* other) noexcept : stream_(stream) {
+      stream_.cut_at_drain_ = other;
+    }
+    ~CutAtDrain() { stream_.cut_at_drain_ = nullptr; }
+    CutAtDrain(const CutAtDrain&) = delete;
+    CutAtDrain& operator=(const CutAtDrain&) = delete;
+
+   private:
+    ServerStream& stream_;
+  };
   Loop& loop() noexcept { return loop_; }
 
  private:
@@ -85,6 +107,7 @@ class ServerStream {
   std::size_t scanned_ = 0;
   Millis body_waited_{0};
   std::size_t body_received_ = 0;
+  Wire* cut_at_drain_ = nullptr;
   bool idle_ = false;
   bool draining_ = false;
   bool keep_alive_ = false;

@@ -72,8 +72,8 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
       continue;
     }
     wire_->consume(**parsed);
-    if (head_.status >= 200) break;
-    // 101 answers an Upgrade, and none was sent.
+    if (head_.status >= 200 || (head_.status == 101 && may_switch_)) break;
+    // A 101 to a request without an Upgrade is no HTTP.
     if (head_.status == 101 || ++interims_ > limits::interim_responses_max) {
       co_return Result(std::unexpected(Failure::malformed));
     }

@@ -37,6 +37,9 @@ class UpstreamCall {
                                                const InterimSink& on_interim,
                                                bool more_to_send = false);
 
+  /// The request carries an Upgrade: a 101 is then a final answer, and what follows it is no HTTP.
+  void allow_switch() noexcept { may_switch_ = true; }
+
   const ResponseHead& head() const noexcept { return head_; }
   /// The final head came before the whole request had been handed to the kernel.
   bool answered_early() const noexcept { return early_; }
@@ -66,6 +69,7 @@ class UpstreamCall {
   std::uint64_t bytes_out_before_;
   int interims_ = 0;
   bool early_ = false;
+  bool may_switch_ = false;
 };
 
 }  // namespace idem::http

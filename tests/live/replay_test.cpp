@@ -93,6 +93,40 @@ TEST_F(Replay, T32_V35_CookiesAndCredentialsReachOnlyTheFirstCaller) {
   EXPECT_EQ(again.get("X-Kept"), "yes");
 }
 
+/// An operator who wants cookies in replays, and nothing else of what is withheld.
+class ReplayFields : public Live {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--replay-field", "set-cookie", "--replay-field", "Alt-Svc"};
+  }
+};
+
+TEST_F(ReplayFields, P33_AnOperatorMayHaveWithheldFieldsReplayed) {
+  const std::string faults =
+      "header=Set-Cookie:a=1,header=Set-Cookie:b=2,header=Alt-Svc:clear,"
+      "header=WWW-Authenticate:Basic,header=Connection:X-Hop,header=X-Hop:1";
+  const auto first = ask(charge("k", faults));
+  const auto again = ask(charge("k", faults));
+  EXPECT_TRUE(replays(first, again));
+  EXPECT_EQ(again.count("Set-Cookie"), first.count("Set-Cookie"));
+  EXPECT_EQ(again.get("Set-Cookie"), "a=1");
+  EXPECT_EQ(again.get("Alt-Svc"), "clear");
+  EXPECT_FALSE(again.get("WWW-Authenticate"));
+  EXPECT_FALSE(again.get("X-Hop"));
+}
+
+TEST_F(ReplayFields, P33_FramingAndOurOwnFieldsCannotBeAllowed) {
+  for (const auto* name : {"Connection", "transfer-encoding", "Content-Length", "Idem-Fence",
+                           "Proxy-Authenticate", "Idempotent-Replayed", "no name"}) {
+    auto options = this->options(provider_->address());
+    options.store = dir_.path() / "second.db";
+    options.flags = {"--replay-field", name};
+    Gateway second(options);
+    EXPECT_EQ(second.process().exit_code(), 2) << name;
+    EXPECT_NE(second.process().output().find("--replay-field"), std::string::npos);
+  }
+}
+
 TEST_F(Replay, P14_HopByHopFieldsOfTheUpstreamStopHere) {
   const std::string faults =
       "header=Connection:X-Hop,header=X-Hop:1,header=Keep-Alive:timeout=5,header=X-End:2";

@@ -61,7 +61,8 @@ Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) { start(
 void Gateway::start() {
   process_ = std::make_unique<Process>(ProcessOptions{.program = built_program(options_.program),
                                                       .arguments = gateway_arguments(options_),
-                                                      .environment = options_.environment});
+                                                      .environment = options_.environment,
+                                                      .file_bytes_max = options_.file_bytes_max});
   address_ = process_->wait_for_address("gateway");
   admin_ = address_.empty() ? std::string{} : process_->wait_for_address("admin");
 }

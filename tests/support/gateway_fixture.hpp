@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,13 @@ namespace idem::test {
 std::filesystem::path built_program(std::string_view name);
 
 struct GatewayOptions {
-  std::string upstream;         ///< HOST:PORT, or a URL
-  std::filesystem::path store;  ///< A SQLite file.
+  std::string upstream{};         ///< HOST:PORT, or a URL
+  std::filesystem::path store{};  ///< A SQLite file.
   std::vector<std::string> flags{};
   std::vector<std::string> environment{};
   std::string program = "idem";  ///< Or `idem-crash`.
   std::string listen = "127.0.0.1:0";
+  std::optional<std::uint64_t> file_bytes_max{};
   /// Given unless empty.
   std::vector<std::string> scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header"};
 };

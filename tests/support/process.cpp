@@ -61,6 +61,10 @@ Process::Process(const ProcessOptions& options) {
     if (::getppid() != parent) ::_exit(127);
     ::dup2(ends[1], STDOUT_FILENO);
     ::dup2(ends[1], STDERR_FILENO);
+    if (options.file_bytes_max) {
+      const rlimit limit{.rlim_cur = *options.file_bytes_max, .rlim_max = *options.file_bytes_max};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
     ::execve(argv[0], argv.data(), envp.data());
     ::_exit(127);
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,8 @@ struct ProcessOptions {
   std::filesystem::path program;
   std::vector<std::string> arguments{};
   std::vector<std::string> environment{};  ///< `NAME=VALUE`, added to this process's own.
+  /// RLIMIT_FSIZE: to the program, a disk that is full from there on.
+  std::optional<std::uint64_t> file_bytes_max{};
 };
 
 /// A program that runs for as long as this object lives. Both its outputs are kept, and printed
@@ -49,6 +52,7 @@ class Process {
   /// True once a signal stopped it (SIGSTOP); false when it ended instead or the time is over.
   bool wait_stopped(std::chrono::milliseconds timeout = patience);
   bool ended();
+  pid_t pid() const { return pid_; }
   std::string output();
 
  private:

@@ -44,6 +44,8 @@ class UpstreamConnection {
   bool write(std::string_view bytes) { return socket_.send_all(bytes); }
   /// 200 with this body and the connection kept open.
   bool write_answer(std::string_view body = "ok");
+  /// What is read from it directly is neither kept nor counted.
+  Socket& socket() { return socket_; }
   void half_close() { socket_.half_close(); }
   void reset();
   void close();

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace idem::test {
 namespace {
 
@@ -57,6 +60,18 @@ TEST(Policy, T32_what_is_never_stored) {
        {"Content-Type", "Location", "ETag", "Date", "Content-Encoding", "Vary"}) {
     EXPECT_TRUE(may_store(name)) << name;
   }
+}
+
+TEST(Policy, P33_what_is_withheld_may_be_allowed_and_nothing_else) {
+  const std::vector<std::string> allowed{"set-cookie", "Connection", "Idem-Fence", "Proxy-Status"};
+  EXPECT_TRUE(may_store("Set-Cookie", allowed));
+  for (const auto* name : {"WWW-Authenticate", "Connection", "Idem-Fence", "Proxy-Status"}) {
+    EXPECT_FALSE(may_store(name, allowed)) << name;
+  }
+  EXPECT_TRUE(may_store("ETag", allowed));
+  EXPECT_TRUE(is_withheld("set-cookie"));
+  EXPECT_FALSE(is_withheld("ETag"));
+  EXPECT_FALSE(is_withheld("Connection"));
 }
 
 }  // namespace

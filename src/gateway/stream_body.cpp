@@ -1,0 +1,41 @@
+#include "gateway/stream_body.hpp"
+
+namespace idem::gateway {
+
+using http::Task;
+
+bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noexcept {
+  if (body.finished()) return false;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::content_type) continue;
+    auto type = field.value.substr(0, field.value.find(';'));
+    while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.remove_suffix(1);
+    if (http::same_name(type, "text/event-stream")) return true;
+    if (http::same_name(type, "multipart/x-mixed-replace")) return true;
+  }
+  return false;
+}
+
+Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
+                       const GatewaySettings& settings) {
+  const bool endless = is_stream(call.head(), call.body());
+  const http::ServerStream::CutAtDrain cut(client, endless ? &call.wire() : nullptr);
+  bool sent = true;
+  while (sent) {
+    if (endless && client.draining()) {
+      client.abort_stream();
+      co_return;
+    }
+    call.wire().deadline(MonotonicClock::now() + settings.upstream_timeout);
+    const auto piece = co_await call.body().next(call.wire());
+    if (!piece) {
+      client.abort_stream();
+      co_return;
+    }
+    if (piece->empty()) break;
+    sent = co_await client.stream_piece(*piece);
+  }
+  if (sent) co_await client.end_stream();
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/bulk.hpp"
+#include "support/scripted_live.hpp"
+
+namespace idem::test {
+namespace {
+
+/// Answers above --response-body-max (1 MiB by default): given once, and never run again.
+class Oversize : public Scripted {
+ protected:
+  static constexpr std::size_t whole = 3 * mebibyte;
+  static constexpr std::size_t half = 2 * mebibyte;
+
+  static std::string head(bool chunked) {
+    const std::string created = "HTTP/1.1 201 Created\r\nLocation: /reports/7\r\n";
+    return created + (chunked ? "Transfer-Encoding: chunked\r\n\r\n"
+                              : "Content-Length: " + std::to_string(whole) + "\r\n\r\n");
+  }
+  /// The first half of the body: above the limit, and not yet all.
+  static std::string begun(bool chunked) {
+    return chunked ? "200000\r\n" + pattern_text(half) + "\r\n" : pattern_text(half);
+  }
+  static std::string rest(bool chunked) {
+    const auto bytes = pattern_text(whole).substr(half);
+    return chunked ? "100000\r\n" + bytes + "\r\n0\r\n\r\n" : bytes;
+  }
+
+  void expect_not_stored(std::string_view key) {
+    const auto retry = ask(charge(key));
+    EXPECT_TRUE(is_problem(retry, 409, "response_not_stored"));
+    EXPECT_NE(retry.body.find("\"original_status\":201"), std::string::npos) << retry.body;
+    EXPECT_EQ(retry.get("Location"), "/reports/7");
+  }
+};
+
+TEST_F(Oversize, T24_ComesWholeAndIsNotKeptHoweverItIsFramed) {
+  for (const bool chunked : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
+      while (connection.read_request()) {
+        connection.write(head(chunked) + begun(chunked) + rest(chunked));
+      }
+    }));
+    const std::string key = chunked ? "chunked" : "length";
+    Connection client(gateway_->address());
+    const auto first = client.exchange(charge(key));
+    EXPECT_EQ(first.status, 201) << first.trouble;
+    EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
+    EXPECT_TRUE(first.body == pattern_text(whole));
+    EXPECT_EQ(client.exchange(charge("next-" + key)).status, 201) << "both connections go on";
+    expect_not_stored(key);
+    EXPECT_EQ(upstream_->requests(), 2);
+    EXPECT_EQ(upstream_->connections(), 1);
+  }
+}
+
+TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheEndOfTheAnswer) {
+  for (const bool chunked : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
+      if (!connection.read_request()) return;
+      connection.write(head(chunked) + begun(chunked));
+      connection.read_some();  // Until the gateway is gone.
+    }));
+    const std::string key = chunked ? "chunked" : "length";
+    Connection client(gateway_->address());
+    client.send(charge(key));
+    std::string seen;
+    ASSERT_TRUE(read_until(client.socket(), seen, "\r\n\r\n"));
+    gateway_->kill();
+    gateway_->restart();
+    ASSERT_TRUE(gateway_->running());
+    for (int i = 0; i < 3; ++i) expect_not_stored(key);
+    EXPECT_EQ(upstream_->requests(), 1);
+  }
+}
+
+TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheFirstByteOfTheAnswer) {
+  IDEM_NEED_PROGRAM("idem-crash");
+  GatewayOptions options;
+  options.program = "idem-crash";
+  options.environment = {"IDEM_CRASH_AT=settle_after_commit:1"};
+  ASSERT_NO_FATAL_FAILURE(start(
+      [](UpstreamConnection& connection) {
+        if (connection.read_request()) connection.write(head(false) + begun(false) + rest(false));
+      },
+      {}, std::move(options)));
+  Connection client(gateway_->address());
+  client.send(charge("k"));
+  EXPECT_EQ(client.read_until_close(), "") << "not a byte of it was sent";
+  EXPECT_EQ(gateway_->process().exit_code(), 128 + SIGKILL);
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  for (int i = 0; i < 3; ++i) expect_not_stored("k");
+  EXPECT_EQ(upstream_->requests(), 1);
+}
+
+TEST_F(Oversize, T24_T17_AClientThatLeavesInTheMiddle) {
+  for (const bool chunked : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
+      if (!connection.read_request()) return;
+      connection.write(head(chunked) + begun(chunked) + rest(chunked));
+      connection.read_some();
+    }));
+    const std::string key = chunked ? "chunked" : "length";
+    Connection client(gateway_->address());
+    client.send(charge(key));
+    std::string seen;
+    ASSERT_TRUE(read_until(client.socket(), seen, "\r\n\r\n"));
+    client.socket().reset();
+    expect_not_stored(key);
+    EXPECT_TRUE(upstream_->wait_for_finished(1)) << "the half-read connection is closed, not kept";
+    expect_not_stored(key);
+    EXPECT_EQ(upstream_->requests(), 1);
+  }
+}
+
+TEST_F(Oversize, T24_T23_AnUpstreamThatBreaksOffInTheMiddle) {
+  for (const bool chunked : {false, true}) {
+    ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
+      if (connection.read_request()) connection.write(head(chunked) + begun(chunked));
+    }));
+    const std::string key = chunked ? "chunked" : "length";
+    const auto first = ask(charge(key));
+    EXPECT_EQ(first.status, 0) << "a cut answer must not look whole";
+    EXPECT_TRUE(first.trouble.starts_with("cut")) << first.trouble;
+    expect_not_stored(key);
+    EXPECT_EQ(upstream_->requests(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "support/bulk.hpp"
+#include "support/scripted_live.hpp"
+
+namespace idem::test {
+namespace {
+
+constexpr std::uint64_t large = (sanitized ? 32 : 1024) * mebibyte;
+// Of anonymous memory, while a body of `large` passes.
+constexpr std::uint64_t growth_max = 8 * mebibyte;
+
+using PassThrough = Scripted;
+
+std::string length_field(std::uint64_t bytes) {
+  return "Content-Length: " + std::to_string(bytes) + "\r\n";
+}
+
+TEST_F(PassThrough, ABodyOfAGibibyteGoesUpInConstantMemory) {
+  std::uint64_t during = 0;
+  ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
+    std::string seen;
+    while (read_until(connection.socket(), seen, "\r\n\r\n")) {
+      if (seen.starts_with("PUT")) {
+        const auto body = seen.substr(seen.find("\r\n\r\n") + 4);
+        const bool intact = receive_pattern(connection.socket(), body, large);
+        during = anonymous_bytes(gateway_->process().pid());
+        connection.write_answer(intact ? "intact" : "broken");
+        return;
+      }
+      connection.write_answer("warm");
+      seen.clear();
+    }
+  }));
+  ask({.method = "GET", .target = "/"});
+  const auto before = anonymous_bytes(gateway_->process().pid());
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(large) + "\r\n");
+  EXPECT_TRUE(send_pattern(client.socket(), large));
+  EXPECT_EQ(client.read_response().body, "intact");
+  RecordProperty("growth_kib", static_cast<int>((during - std::min(before, during)) / 1024));
+  if (!sanitized) {
+    EXPECT_LT(during, before + growth_max);
+  }
+}
+
+TEST_F(PassThrough, AnAnswerOfAGibibyteComesDownInConstantMemory) {
+  ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
+    std::string seen;
+    while (read_until(connection.socket(), seen, "\r\n\r\n")) {
+      if (seen.starts_with("GET /file")) {
+        connection.write("HTTP/1.1 200 OK\r\n" + length_field(large) + "\r\n");
+        send_pattern(connection.socket(), large);
+      } else {
+        connection.write_answer("warm");
+      }
+      seen.clear();
+    }
+  }));
+  ask({.method = "GET", .target = "/"});
+  const auto before = anonymous_bytes(gateway_->process().pid());
+  Connection client(gateway_->address());
+  client.send_raw("GET /file HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string seen;
+  ASSERT_TRUE(read_until(client.socket(), seen, "\r\n\r\n"));
+  EXPECT_NE(seen.find(length_field(large)), std::string::npos) << seen.substr(0, 500);
+  const auto body = seen.substr(seen.find("\r\n\r\n") + 4);
+  EXPECT_TRUE(receive_pattern(client.socket(), body, large));
+  const auto during = anonymous_bytes(gateway_->process().pid());
+  RecordProperty("growth_kib", static_cast<int>((during - std::min(before, during)) / 1024));
+  if (!sanitized) {
+    EXPECT_LT(during, before + growth_max);
+  }
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/"}).body, "warm") << "and goes on";
+}
+
+TEST_F(PassThrough, P25_AnEarlyFinalAnswerComesWhileTheBodyIsStillSent) {
+  Gate answered;
+  ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+    connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge");
+    answered.wait();  // And reads nothing more: the rest of the body has nowhere to go.
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(large) + "\r\n");
+  std::thread sender([&] { send_pattern(client.socket(), large); });
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 413) << answer.trouble;
+  EXPECT_EQ(answer.body, "large");
+  sender.join();
+  answered.open();
+  EXPECT_TRUE(upstream_->wait_for_finished(1));
+}
+
+TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {
+  ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n" + length_field(2) +
+                  "\r\n");
+  std::string interim;
+  ASSERT_TRUE(read_until(client.socket(), interim, "\r\n\r\n"));
+  EXPECT_EQ(interim, "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send_raw("{}");
+  EXPECT_EQ(client.read_response().status, 200);
+  EXPECT_EQ(upstream_->received()[0].find("Expect"), std::string::npos);
+}
+
+TEST_F(PassThrough, P19_HeadAnd204And304HaveNoBody) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
+    while (const auto request = connection.read_request()) {
+      if (request->method() == "HEAD") {
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\n");
+      } else if (request->target() == "/204") {
+        connection.write("HTTP/1.1 204 No Content\r\n\r\n");
+      } else if (request->target() == "/304") {
+        connection.write("HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\nETag: \"a\"\r\n\r\n");
+      } else {
+        connection.write_answer("body");
+      }
+    }
+  }));
+  Connection client(gateway_->address());
+  const auto head = client.exchange({.method = "HEAD", .target = "/a"});
+  EXPECT_EQ(head.get("Content-Length"), "77");
+  const auto none = client.exchange({.method = "GET", .target = "/204"});
+  EXPECT_EQ(none.status, 204);
+  EXPECT_FALSE(none.get("Content-Length"));
+  const auto same = client.exchange({.method = "GET", .target = "/304"});
+  EXPECT_EQ(same.status, 304);
+  EXPECT_EQ(same.get("ETag"), "\"a\"");
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/a"}).body, "body");
+  EXPECT_EQ(upstream_->connections(), 1);
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/bulk.hpp"
+#include "support/scripted_live.hpp"
+
+namespace idem::test {
+namespace {
+
+/// Keyed bodies that do not fit into the memory a request may have.
+class Spill : public Scripted {
+ protected:
+  void SetUp() override {
+    Scripted::SetUp();
+    std::filesystem::create_directory(spill_dir());
+  }
+  std::string spill_dir() const { return (dir_.path() / "spill").string(); }
+  std::vector<std::string> flags() const {
+    return {"--request-body-max", "64MiB", "--spill-dir", spill_dir()};
+  }
+  bool nothing_visible() const { return std::filesystem::is_empty(spill_dir()); }
+  int held() const { return unlinked_files(gateway_->process().pid(), spill_dir()); }
+
+  static Request upload(std::string_view key, std::string body) {
+    auto request = without(charge(key, {}, body), "Content-Type");
+    return with(std::move(request), "Content-Type", "application/octet-stream");
+  }
+};
+
+TEST_F(Spill, T41_ALargeBodyArrivesByteForByteAndItsWholeCounts) {
+  std::string arrived;
+  ASSERT_NO_FATAL_FAILURE(start(
+      [&](UpstreamConnection& connection) {
+        while (const auto request = connection.read_request()) {
+          arrived = request->body;
+          connection.write_answer("done");
+        }
+      },
+      flags()));
+  Connection client(gateway_->address());
+  for (const std::size_t size : {65'535UL, 65'536UL, 65'537UL, 131'073UL, 5'000'001UL}) {
+    const auto key = std::to_string(size);
+    auto body = pattern_text(size);
+    const auto first = client.exchange(upload(key, body));
+    EXPECT_EQ(first.status, 200) << first.raw;
+    EXPECT_TRUE(arrived == body) << size;
+    EXPECT_TRUE(replays(first, client.exchange(upload(key, body))));
+    auto chunked = with(upload(key, {}), "Transfer-Encoding", "chunked");
+    char length[32];
+    std::snprintf(length, sizeof length, "%zx\r\n", size);
+    chunked.body = length + body + "\r\n0\r\n\r\n";
+    EXPECT_TRUE(replays(first, client.exchange(chunked)));
+    body.back() = static_cast<char>(body.back() + 1);
+    EXPECT_TRUE(is_problem(client.exchange(upload(key, body)), 422, "key_reused"));
+    EXPECT_TRUE(nothing_visible());
+  }
+  EXPECT_EQ(upstream_->requests(), 5);
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/"}).status, 200);
+  EXPECT_EQ(held(), 0) << "a file outlived its request";
+}
+
+TEST_F(Spill, ConcurrentUploadsStayOutOfMemory) {
+  const std::uint64_t size = (sanitized ? 4 : 32) * mebibyte;
+  constexpr int uploads = 6;
+  Gate answer;
+  ASSERT_NO_FATAL_FAILURE(start(
+      [&](UpstreamConnection& connection) {
+        std::string seen;
+        if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+        if (seen.starts_with("GET")) return void(connection.write_answer("warm"));
+        const auto body = seen.substr(seen.find("\r\n\r\n") + 4);
+        const bool intact = receive_pattern(connection.socket(), body, size);
+        connection.write(intact ? "HTTP/1.1 103 Early Hints\r\n\r\n" : "broken");
+        answer.wait();
+        connection.write_answer();
+      },
+      flags()));
+  const auto pid = gateway_->process().pid();
+  ask({.method = "GET", .target = "/"});
+  const auto before = anonymous_bytes(pid);
+  ASSERT_GT(before, 0U);
+
+  const auto whole = with(upload("k", {}), "Content-Length", std::to_string(size));
+  std::list<Connection> clients;
+  std::vector<std::thread> senders;
+  for (int i = 0; i < uploads; ++i) {
+    auto& client = clients.emplace_back(gateway_->address());
+    auto request = with(without(whole, "Idempotency-Key"), "Idempotency-Key", std::to_string(i));
+    senders.emplace_back([&client, request, size] {
+      client.send(request);
+      send_pattern(client.socket(), size);
+    });
+  }
+  for (auto& sender : senders) sender.join();
+  // The early hints say that the upstream has the whole body, which the gateway still holds.
+  for (auto& client : clients) {
+    std::string hint;
+    EXPECT_TRUE(read_until(client.socket(), hint, "\r\n\r\n"));
+    EXPECT_TRUE(hint.starts_with("HTTP/1.1 103")) << hint;
+  }
+  const auto during = anonymous_bytes(pid);
+  EXPECT_EQ(held(), uploads);
+  EXPECT_TRUE(nothing_visible());
+  answer.open();
+  for (auto& client : clients) EXPECT_EQ(client.read_response().status, 200);
+  RecordProperty("growth_kib", static_cast<int>((during - std::min(before, during)) / 1024));
+  if (!sanitized) {
+    EXPECT_LT(during, before + 8 * mebibyte);
+  }
+}
+
+TEST_F(Spill, P30_AFullDiskFailsClosedBeforeAnythingIsReservedOrSent) {
+  ASSERT_NO_FATAL_FAILURE(
+      start(ScriptedUpstream::answer_all, flags(), {.file_bytes_max = mebibyte}));
+  const auto body = pattern_text(mebibyte + 100'000);
+  const auto refused = ask(upload("k", body));
+  EXPECT_TRUE(is_problem(refused, 503, "store_unavailable"));
+  EXPECT_EQ(json_text(refused.body, "retry"), "same_key");
+  EXPECT_TRUE(refused.get("Retry-After"));
+  EXPECT_TRUE(nothing_visible());
+  EXPECT_EQ(upstream_->requests(), 0);
+  // Under the same key another body would be misuse, had the refused one left a trace.
+  const auto small = ask(charge("k"));
+  EXPECT_EQ(small.status, 200) << small.raw;
+  EXPECT_FALSE(small.get("Idempotent-Replayed"));
+  EXPECT_EQ(upstream_->requests(), 1);
+  EXPECT_EQ(held(), 0);
+}
+
+TEST_F(Spill, ADirectoryThatCannotBeWrittenIsRefusedAtStart) {
+  const Provider provider;
+  Gateway gateway({.upstream = provider.address(),
+                   .store = dir_.path() / "idem.db",
+                   .flags = {"--spill-dir", spill_dir() + "/missing"}});
+  EXPECT_FALSE(gateway.running());
+  EXPECT_EQ(gateway.process().exit_code(), 1);
+  EXPECT_NE(gateway.process().output().find("--spill-dir"), std::string::npos);
+  EXPECT_NE(gateway.process().output().find("missing"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace idem::test
