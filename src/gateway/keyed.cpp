@@ -161,7 +161,9 @@ class KeyedDriver {
     request_.body = http::ReceivedBody(shared_.spill);  // Sent, and a stream may last for days.
     auto& call = dispatch_.call();
     const auto framing = call.head().framing;
-    bool sent = co_await client_.begin_stream(head, {framing, call.head().content_length});
+    const http::ServerStream::StreamFraming length{framing, call.head().content_length};
+    const http::ServerStream::StreamStart nothing_yet{};
+    bool sent = co_await client_.begin_stream(head, length, nothing_yet);
     if (sent) sent = co_await send_begun();
     if (sent) co_await stream_body(client_, call, shared_.settings);
     dispatch_.give_back();

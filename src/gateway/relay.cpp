@@ -142,8 +142,14 @@ class Relay {
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
                                                     call.head().content_length};
-    const bool begun = co_await client_.begin_stream(head, framing);
-    if (begun) co_await stream_body(client_, call, settings_);
+    const auto piece = call.body().next_if_here(call.wire());
+    if (!piece) {
+      co_await fail_call(UpstreamCall::Failure::malformed);
+      co_return;
+    }
+    const http::ServerStream::StreamStart start{*piece, call.body().finished()};
+    const bool begun = co_await client_.begin_stream(head, framing, start);
+    if (begun && !start.whole) co_await stream_body(client_, call, settings_);
     if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
   }
 

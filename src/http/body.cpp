@@ -41,6 +41,10 @@ std::expected<std::string_view, BodyReader::Failure> BodyReader::take(Wire& wire
   return unread.substr(0, size);
 }
 
+std::expected<std::string_view, BodyReader::Failure> BodyReader::next_if_here(Wire& wire) {
+  return finished_ ? std::string_view{} : take(wire);
+}
+
 Task<std::expected<std::string_view, BodyReader::Failure>> BodyReader::next(Wire& wire) {
   using Piece = std::expected<std::string_view, Failure>;
   while (!finished_) {

@@ -259,7 +259,8 @@ Task<bool> ServerStream::refuse(const Refusal& refusal) {
   co_return sent;
 }
 
-Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing) {
+Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
+                                      StreamStart start) {
   if (draining_) keep_alive_ = false;
   suppress_body_ = !body_allowed(head.status);
   chunked_out_ = false;
@@ -285,8 +286,15 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing)
   }
   append_head(head, field);
   answered_ = true;
+  stream_ended_ = start.whole;
+  if (suppress_body_) start.piece = {};
+  if (chunked_out_) {
+    append_chunk(out_, start.piece);
+    if (start.whole) out_ += last_chunk;
+    start.piece = {};
+  }
   wire_.deadline(MonotonicClock::now() + write_time_max);
-  const bool sent = co_await wire_.write(out_);
+  const bool sent = co_await wire_.write(out_, start.piece);
   wire_.no_deadline();
   if (!sent) keep_alive_ = false;
   co_return sent;
@@ -311,7 +319,7 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
 
 Task<bool> ServerStream::end_stream() {
   bool sent = true;
-  if (chunked_out_ && !suppress_body_) {
+  if (chunked_out_ && !stream_ended_) {
     wire_.deadline(MonotonicClock::now() + write_time_max);
     sent = co_await wire_.write(last_chunk);
   }

@@ -46,8 +46,13 @@ class ServerStream {
     Framing framing = Framing::none;
     std::uint64_t content_length = 0;
   };
+  /// What goes out together with the head, in one write.
+  struct StreamStart {
+    std::string_view piece{};
+    bool whole = false;  ///< It is all of the body: end_stream() has nothing left to do.
+  };
   /// Sends the head of a streamed answer. Chunked becomes until-close for an HTTP/1.0 client.
-  Task<bool> begin_stream(const Answer& head, StreamFraming framing);
+  Task<bool> begin_stream(const Answer& head, StreamFraming framing, StreamStart start);
   Task<bool> stream_piece(std::string_view piece);
   Task<bool> end_stream();
   /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
@@ -114,6 +119,7 @@ class ServerStream {
   bool continue_sent_ = false;
   bool answered_ = false;
   bool chunked_out_ = false;
+  bool stream_ended_ = false;
   bool suppress_body_ = false;
   bool aborted_ = false;
 };
