@@ -38,7 +38,9 @@ TEST_F(Spill, T41_ALargeBodyArrivesByteForByteAndItsWholeCounts) {
       [&](UpstreamConnection& connection) {
         while (const auto request = connection.read_request()) {
           arrived = request->body;
-          connection.write_answer("done");
+          connection.write(
+              "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+              "Content-Length: 4\r\n\r\ndone");
         }
       },
       flags()));
