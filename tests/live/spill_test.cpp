@@ -116,6 +116,25 @@ TEST_F(Spill, ConcurrentUploadsStayOutOfMemory) {
   }
 }
 
+// The canonical form is made in memory; the allocator kept it, once per loop.
+TEST_F(Spill, LargeJsonLeavesNoMemoryBehind) {
+  ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all, flags()));
+  std::string body = "[0";
+  while (body.size() < 8 * mebibyte) body += R"(,{"amount":1250,"name":"abcdefgh"})";
+  body += ']';
+  const auto pid = gateway_->process().pid();
+  Connection client(gateway_->address());
+  client.exchange({.method = "GET", .target = "/"});
+  const auto before = anonymous_bytes(pid);
+  for (const auto* key : {"a", "b", "c", "d"}) {
+    EXPECT_EQ(client.exchange(charge(key, {}, body)).status, 200);
+  }
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/"}).status, 200);
+  if (!sanitized) {
+    EXPECT_LT(anonymous_bytes(pid), before + 8 * mebibyte);
+  }
+}
+
 TEST_F(Spill, P30_AFullDiskFailsClosedBeforeAnythingIsReservedOrSent) {
   ASSERT_NO_FATAL_FAILURE(
       start(ScriptedUpstream::answer_all, flags(), {.file_bytes_max = mebibyte}));
