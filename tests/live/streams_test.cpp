@@ -139,6 +139,22 @@ TEST_F(Streams, T25_UnkeyedEventsArriveOneByOneToo) {
   EXPECT_TRUE(read_until(client.socket(), seen, "0\r\n\r\n"));
 }
 
+TEST_F(Streams, T25_TheHeadDoesNotWaitForTheFirstEvent) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
+    if (!connection.read_request()) return;
+    connection.write(chunked_head);
+    connection.read_some();  // Silent, until the gateway goes.
+  }));
+  for (const auto& request : {charge("k"), Request{.method = "GET", .target = "/events"}}) {
+    Connection client(gateway_->address());
+    client.send(request);
+    std::string seen;
+    EXPECT_TRUE(read_until(client.socket(), seen, "\r\n\r\n")) << request.method;
+    EXPECT_TRUE(seen.starts_with("HTTP/1.1 201")) << seen;
+  }
+  expect_not_stored("k");
+}
+
 // The upstream's timeout is for each piece of a stream: this one takes longer as a whole.
 TEST_F(Streams, T25_AStreamMayLastLongerThanTheUpstreamsTimeout) {
   ASSERT_NO_FATAL_FAILURE(start(
