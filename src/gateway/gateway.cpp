@@ -86,7 +86,8 @@ class GatewayService final : public http::Service {
     }
     if (!offered_protocols(head).empty()) {
       // P28: what would happen behind a 101 has no answer that could be kept.
-      co_await client.refuse({501, "an Upgrade of a keyed request (RFC 9110 7.8)"});
+      const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
+      co_await client.refuse(refusal);
       co_return;
     }
     if (strips_what_we_rely_on(head)) {

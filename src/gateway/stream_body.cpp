@@ -35,7 +35,11 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
     if (piece->empty()) break;
     sent = co_await client.stream_piece(*piece);
   }
-  if (sent) co_await client.end_stream();
+  if (sent) {
+    co_await client.end_stream();
+  } else {
+    client.abort_stream();  // A client that reads until the close must not take this one for it.
+  }
 }
 
 }  // namespace idem::gateway

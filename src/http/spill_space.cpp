@@ -20,8 +20,9 @@ int open_unlinked(const std::string& directory) {
   std::string name = directory + "/idem-body-XXXXXX";
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
   // A crash between these two lines leaves an empty file, which holds nobody's bytes.
-  if (named >= 0) ::unlink(name.c_str());
-  return named;
+  if (named < 0 || ::unlink(name.c_str()) == 0) return named;
+  ::close(named);
+  return -1;
 }
 
 bool leaves_enough(int fd) noexcept {
