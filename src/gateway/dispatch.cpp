@@ -51,6 +51,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
 
 http::Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
+  add_date(answered.answer);
   answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
   if (call_->head().framing == http::Framing::until_close) {

@@ -3,6 +3,8 @@
 #include "core/problem.hpp"
 #include "http/body.hpp"
 
+#include <idem/limits.hpp>
+
 #include <optional>
 #include <string>
 
@@ -13,8 +15,10 @@ namespace idem::http {
 class ServerStream {
  public:
   struct Options {
-    Millis head_time;
-    Millis idle_time;
+    Millis head_time = limits::head_time_default;
+    Millis idle_time = limits::keep_alive_idle_default;
+    Millis body_grace = limits::body_grace_default;
+    Millis write_time = limits::write_time_default;
   };
 
   ServerStream(Loop& loop, Socket socket, const Options& options);

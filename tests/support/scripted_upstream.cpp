@@ -37,9 +37,36 @@ std::optional<RequestMessage> UpstreamConnection::read_request() {
   }
 }
 
+std::optional<Head> UpstreamConnection::peek_head() {
+  for (;;) {
+    if (auto head = parse_head(buffer_)) return head;
+    if (!read_some()) return std::nullopt;
+  }
+}
+
+bool UpstreamConnection::wait_for_bytes(std::size_t count) {
+  while (buffer_.size() < count) {
+    if (!read_some()) return false;
+  }
+  return true;
+}
+
+bool UpstreamConnection::drip(std::string_view bytes, int pause_milliseconds) {
+  for (const char& byte : bytes) {
+    if (socket_.readable_within(pause_milliseconds)) return false;
+    if (!write({&byte, 1})) return false;
+  }
+  return true;
+}
+
 bool UpstreamConnection::write_answer(std::string_view body) {
   return write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
                std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
+}
+
+void UpstreamConnection::shrink_window() {
+  const int bytes = 128 * 1024;
+  ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
 // The descriptor changes under the owner's lock, because its destructor looks at it.
@@ -53,8 +80,9 @@ void UpstreamConnection::close() {
   socket_.close();
 }
 
-ScriptedUpstream::ScriptedUpstream(Script script)
+ScriptedUpstream::ScriptedUpstream(Script script, bool keep)
     : script_(std::move(script)),
+      keep_(keep),
       listener_(listen_anywhere()),
       address_(local_address(listener_)),
       acceptor_([this] { accept_all(); }) {}
@@ -101,13 +129,14 @@ void ScriptedUpstream::serve(UpstreamConnection& connection) {
   script_(connection);
   const std::lock_guard lock(mutex_);
   connection.socket_.close();
+  connection.buffer_ = {};
   ++finished_;
   changed_.notify_all();
 }
 
 void ScriptedUpstream::note_bytes(int index, std::string_view bytes) {
   const std::lock_guard lock(mutex_);
-  received_[static_cast<std::size_t>(index)] += bytes;
+  if (keep_) received_[static_cast<std::size_t>(index)] += bytes;
 }
 
 void ScriptedUpstream::note_request() {

@@ -16,8 +16,11 @@ class Socket {
   Socket(Socket&& other) noexcept;
   Socket& operator=(Socket&& other) noexcept;
 
-  /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts.
-  static Socket connect_to(std::string_view address);
+  /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts. `from`: the
+  /// IPv4 address that the other side sees, any of 127.0.0.0/8 here.
+  static Socket connect_to(std::string_view address, std::string_view from = {});
+  /// The same, with as small a window as the kernel allows: it takes little that is not read.
+  static Socket connect_with_small_window(std::string_view address, std::string_view from);
 
   bool open() const { return fd_ >= 0; }
   int fd() const { return fd_; }
@@ -30,12 +33,17 @@ class Socket {
   /// True once there is something to receive, an end included.
   bool readable_within(int milliseconds) const;
 
+  /// True once the connection is reset or closed both ways, whatever there is still to read.
+  bool hung_up() const;
+
   void half_close();
   /// Closes with a RST instead of a FIN.
   void reset();
   void close();
 
  private:
+  static Socket connect_from(std::string_view address, std::string_view from, int window);
+
   int fd_ = -1;
 };
 
