@@ -33,6 +33,9 @@ inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
 // What a body may take besides that rate: a round trip lost and sent again, several times over.
 inline constexpr auto body_grace_default = 10s;
 inline constexpr auto body_grace_cap = 60s;
+// Unsent bytes that the kernel holds for one client; without it an answer that nobody reads takes
+// the kernel's 4 MiB, times the number of such clients.
+inline constexpr int unsent_bytes_max = 128 * 1024;
 // For each slice of an answer, 64 KiB at most: about 2 KiB/s.
 inline constexpr auto write_time_default = 30s;
 inline constexpr auto write_time_cap = 10min;

@@ -4,6 +4,8 @@
 
 #include <boost/asio/redirect_error.hpp>
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <atomic>
 #include <charconv>
 #include <set>
@@ -147,6 +149,8 @@ class AsioServer final : public Server {
     if (gone) return;
     auto place = admission_->admit(peer.address());
     if (!place) return;
+    const int unsent = limits::unsent_bytes_max;
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     loops_[index].loop->post(
         [this, index, moved = std::move(socket), held = std::move(*place)]() mutable {
           adopt(index, std::move(moved), std::move(held));

@@ -67,9 +67,9 @@ std::string house_of(const fs::path& file) {
 // The standard library's headers have no slash and no suffix; the C library's and the kernel's end
 // in .h and are named here.
 bool is_standard(const std::string& name) {
-  static const std::set<std::string> system{"sys/socket.h", "sys/uio.h",      "sys/file.h",
-                                            "sys/stat.h",   "sys/resource.h", "unistd.h",
-                                            "time.h",       "fcntl.h",        "pthread.h"};
+  static const std::set<std::string> system{
+      "sys/socket.h",  "sys/uio.h", "sys/file.h", "sys/stat.h", "sys/resource.h",
+      "netinet/tcp.h", "unistd.h",  "time.h",     "fcntl.h",    "pthread.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 

@@ -81,6 +81,7 @@ TEST_F(PerAddress, EveryEndingGivesThePlaceBack) {
     Held held(gateway_->address(), "127.0.0.2");
     ASSERT_TRUE(held.take_all(per_address));
     for (auto& connection : held.open()) ending(*connection);
+    held.open().clear();
     Held next(gateway_->address(), "127.0.0.2");
     ASSERT_TRUE(next.take_all(per_address));
   }

@@ -33,6 +33,7 @@ TEST_F(Drain, P22_WhatIsInFlightIsSettledAndAnsweredWithClose) {
   EXPECT_EQ(answer.get("Idempotency-Outcome"), "stored");
   EXPECT_EQ(answer.get("Connection"), "close");
   EXPECT_TRUE(client.closed_by_peer());
+  client.socket().close();
   EXPECT_EQ(gateway_->process().exit_code(), 0);
   gateway_->restart();
   ASSERT_TRUE(gateway_->running());
@@ -50,6 +51,7 @@ TEST_F(Drain, P22_AStreamedAnswerIsFinishedToo) {
   EXPECT_EQ(answer.status, 201) << answer.trouble;
   EXPECT_EQ(answer.body.size(), 300'000U);
   EXPECT_EQ(answer.get("Connection"), "close");
+  client.socket().close();
   EXPECT_EQ(gateway_->process().exit_code(), 0);
 }
 
@@ -71,6 +73,7 @@ TEST_F(Drain, P22_TheLastAnswerSurvivesAClientThatStillSends) {
   EXPECT_EQ(answer.status, 201) << answer.trouble;
   EXPECT_EQ(answer.get("Connection"), "close");
   EXPECT_TRUE(client.closed_by_peer());
+  client.socket().close();
   EXPECT_EQ(gateway_->process().exit_code(), 0);
   EXPECT_EQ(provider_->of_key("next").arrivals, 0) << "what was not answered was not run";
   EXPECT_EQ(effects("k"), 1);
@@ -85,6 +88,7 @@ TEST_F(Drain, ABodyThatIsStillArrivingIsWaitedFor) {
   const auto answer = client.read_response();
   EXPECT_EQ(answer.status, 201) << answer.trouble;
   EXPECT_EQ(answer.get("Connection"), "close");
+  client.socket().close();
   EXPECT_EQ(gateway_->process().exit_code(), 0);
 }
 
