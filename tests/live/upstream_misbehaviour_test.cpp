@@ -82,7 +82,6 @@ constexpr std::size_t medium = 1'000'000;
 
 // It reads no further before the client was told, so that the rest can never have been sent.
 void answer_early(UpstreamConnection& connection, int position, const char* status, Gate& told) {
-  connection.shrink_window();
   connection.wait_for_bytes(place(position, large / 8) + 1);
   connection.write("HTTP/1.1 " + std::string(status) +
                    "\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly");
@@ -198,6 +197,7 @@ class UpstreamMisbehaviour : public testing::Test {
  protected:
   void SetUp() override {
     IDEM_NEED_PROGRAM("idem");
+    upstream_.shrink_windows();
     GatewayOptions options{.upstream = upstream_.address(), .store = dir_.path() / "idem.db"};
     options.flags = {"--upstream-timeout", timeout(), "--request-body-max", "16MiB"};
     gateway_ = std::make_unique<Gateway>(options);

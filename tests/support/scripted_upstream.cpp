@@ -64,11 +64,6 @@ bool UpstreamConnection::write_answer(std::string_view body) {
                std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
 }
 
-void UpstreamConnection::shrink_window() {
-  const int bytes = 128 * 1024;
-  ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-}
-
 // The descriptor changes under the owner's lock, because its destructor looks at it.
 void UpstreamConnection::reset() {
   const std::lock_guard lock(owner_.mutex_);
@@ -100,6 +95,11 @@ ScriptedUpstream::~ScriptedUpstream() {
   acceptor_.join();
   for (auto& thread : threads_) thread.join();
   ::close(listener_);
+}
+
+void ScriptedUpstream::shrink_windows() {
+  const int bytes = 128 * 1024;
+  ::setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
 void ScriptedUpstream::answer_all(UpstreamConnection& connection) {

@@ -51,8 +51,6 @@ class UpstreamConnection {
   bool write(std::string_view bytes) { return socket_.send_all(bytes); }
   /// 200 with this body and the connection kept open.
   bool write_answer(std::string_view body = "ok");
-  /// Takes little unread, so that a large request is really under way.
-  void shrink_window();
   void half_close() { socket_.half_close(); }
   void reset();
   void close();
@@ -84,6 +82,8 @@ class ScriptedUpstream {
   static void answer_all(UpstreamConnection& connection);
 
   const std::string& address() const { return address_; }
+  /// From now on connections take little unread, so that a large request is really under way.
+  void shrink_windows();
   int connections();
   /// Requests that arrived whole.
   int requests();
