@@ -19,13 +19,16 @@ inline constexpr std::size_t head_fields_max = 100;
 inline constexpr std::size_t request_method_bytes_max = 32;
 // RFC 9112 §2.2 asks for one; clients that end a body with a stray CRLF send no more than two.
 inline constexpr std::size_t head_empty_lines_max = 2;
-inline constexpr auto head_time_max = 10s;
+// From its first byte to its last: honest heads take milliseconds, and a minute is what the slowest
+// link seen needs. More only keeps a place for who drips.
+inline constexpr auto head_time_default = 10s;
+inline constexpr auto head_time_cap = 60s;
 
 // A keyed body is held whole, because the whole of it is fingerprinted before the reserve.
 inline constexpr std::size_t request_body_bytes_default = 1024UL * 1024;
 inline constexpr std::size_t request_body_bytes_cap = 64UL * 1024 * 1024;
 // Of it in memory; the rest goes into an unlinked file. Nearly every API call is smaller, so it
-// never touches a file; and a full house of connections (connections_max) that all fill this holds
+// never touches a file; and a full house of connections (connections_default) that all fill this holds
 // 1 GiB. It is also the size of one write to the file.
 inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
 // Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
@@ -36,6 +39,15 @@ inline constexpr std::uint64_t spill_bytes_max = 4ULL * 1024 * 1024 * 1024;
 inline constexpr std::uint64_t spill_disk_free_min = 64UL * 1024 * 1024;
 // A body slower than this is an attack or a dead link; neither may pin a connection.
 inline constexpr std::size_t body_rate_bytes_per_second_min = 1024;
+// What a body may take besides that rate: a round trip lost and sent again, several times over.
+inline constexpr auto body_grace_default = 10s;
+inline constexpr auto body_grace_cap = 60s;
+// Unsent bytes that the kernel holds for one client; without it an answer that nobody reads takes
+// the kernel's 4 MiB, times the number of such clients.
+inline constexpr int unsent_bytes_max = 128 * 1024;
+// For each slice of an answer, 64 KiB at most: about 2 KiB/s.
+inline constexpr auto write_time_default = 30s;
+inline constexpr auto write_time_cap = 10min;
 
 inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
 
@@ -55,7 +67,10 @@ inline constexpr std::size_t key_bytes_max = 255;
 inline constexpr std::size_t scope_bytes_max = 255;
 inline constexpr std::size_t json_depth_max = 64;
 
-inline constexpr auto keep_alive_idle = 75s;
+// Longer than the idle time of the load balancers in front of us (60 s), so that they close first
+// and do not meet our closing with a request. Beyond an hour a place is only ever lost.
+inline constexpr auto keep_alive_idle_default = 75s;
+inline constexpr auto keep_alive_idle_cap = 1h;
 inline constexpr auto drain_time_max = 30s;
 // Reading on after our last answer, so that a reset does not erase it (RFC 9112 §9.6).
 inline constexpr auto linger_time_max = 2s;
@@ -76,8 +91,15 @@ inline constexpr auto lease_margin = 5s;
 inline constexpr auto retention_default = 24h;
 inline constexpr auto tombstone_default = 720h;
 
-// Open client connections of one process; more are refused at accept.
-inline constexpr std::size_t connections_max = 16'384;
+// Open client connections of one listener; more are closed at accept. Each may hold its 32 KiB
+// buffer: half a gibibyte by default, eight at the cap.
+inline constexpr std::size_t connections_default = 16'384;
+inline constexpr std::size_t connections_cap = 262'144;
+// Of one IPv4 address or IPv6 /64: a quarter, so that no single client can keep all others out, and
+// still enough for a proxy in front of us with a full pool.
+inline constexpr std::size_t connections_per_address_default = 4'096;
+// Refused connections are reported no more often, with their number.
+inline constexpr auto refusal_log_interval = 1s;
 // Calls that may wait in front of a store; above it new work is refused, owners' verbs never.
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.

@@ -35,6 +35,9 @@ struct GatewayOptions {
   unsigned threads = 0;
   std::string log_format = "text";
   gateway::GatewaySettings settings;
+  http::ServerStream::Options timers;
+  std::size_t connections = limits::connections_default;
+  std::size_t connections_per_address = limits::connections_per_address_default;
 };
 int run_gateway(const GatewayOptions& options);
 

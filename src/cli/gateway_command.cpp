@@ -6,6 +6,7 @@
 #include "workers/sweeper.hpp"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <csignal>
 #include <cstdio>
 #include <thread>
@@ -35,6 +36,15 @@ void give_large_blocks_back() {
   ::mallopt(M_MMAP_THRESHOLD, block_bytes);
 }
 
+/// Each connection costs a descriptor, and its upstream another. Interactive shells still give a
+/// process 1,024 of those it may have; running out would starve the honest clients first.
+void take_all_descriptors() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
 class GatewayProcess {
  public:
   GatewayProcess(const GatewayOptions& options, LogSink log)
@@ -42,6 +52,7 @@ class GatewayProcess {
 
   int run() {
     signals_ = block_signals();
+    take_all_descriptors();
     auto store = open_store(options_.store, {.scope_source = options_.settings.scope.text},
                             options_.migrate);
     if (!store) return fail(store.error());
@@ -96,13 +107,14 @@ class GatewayProcess {
   }
 
   std::expected<void, std::string> open_listeners() {
-    const http::ServerStream::Options timers{limits::head_time_max, limits::keep_alive_idle};
-    auto gateway = http::Server::listen(options_.listen, serving_, timers);
+    http::Admission::Options admission{options_.connections, options_.connections_per_address,
+                                       log_};
+    auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
     if (!gateway) return std::unexpected("--listen: " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
-    auto admin =
-        http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}}, timers);
+    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}},
+                                      options_.timers, {});
     if (!admin) return std::unexpected("--admin: " + admin.error());
     admin_server_ = std::move(*admin);
     return {};

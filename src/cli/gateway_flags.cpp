@@ -162,6 +162,24 @@ std::string spill_dir_of(const GatewayFlags& flags) {
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
+/// How long and how many: clients that are slow on purpose are held off by these.
+Checked take_client_limits(const GatewayFlags& flags, GatewayOptions& options) {
+  const std::tuple<std::string_view, const std::string&, Millis&, Millis> all[] = {
+      {"--head-timeout", flags.head_timeout, options.timers.head_time, limits::head_time_cap},
+      {"--idle-timeout", flags.idle_timeout, options.timers.idle_time, limits::keep_alive_idle_cap},
+      {"--body-grace", flags.body_grace, options.timers.body_grace, limits::body_grace_cap},
+      {"--write-timeout", flags.write_timeout, options.timers.write_time, limits::write_time_cap}};
+  for (const auto& [flag, text, out, cap] : all) {
+    if (const auto taken = take_duration(flag, text, out); !taken) return taken;
+    if (out > Millis(0) && out <= cap) continue;
+    return std::unexpected(std::string(flag) + " " + text + " must be above 0 and at most " +
+                           std::to_string(cap / Millis(1000)) + "s");
+  }
+  options.connections = flags.connections;
+  options.connections_per_address = flags.connections_per_address;
+  return {};
+}
+
 Checked check_words(const GatewayFlags& flags) {
   if (flags.preset != "ietf") {
     return std::unexpected("--preset " + flags.preset +
@@ -243,6 +261,20 @@ void declare(CLI::App& command, GatewayFlags& f) {
       "byte")
       ->check(CLI::IsMember({"reserve", "separate"}))
       ->capture_default_str();
+  add("--head-timeout", f.head_timeout, "for a request's head, from its first byte; at most 60s")
+      ->capture_default_str();
+  add("--idle-timeout", f.idle_timeout, "how long a client's idle connection is kept; at most 1h")
+      ->capture_default_str();
+  add("--body-grace", f.body_grace, "for a request's body besides 1 KiB/s; at most 60s")
+      ->capture_default_str();
+  add("--write-timeout", f.write_timeout, "for each 64 KiB that a client takes; at most 10m")
+      ->capture_default_str();
+  add("--connections", f.connections, "client connections at the same time; more are closed")
+      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
+      ->capture_default_str();
+  add("--connections-per-address", f.connections_per_address, "of one IPv4 address or IPv6 /64")
+      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
+      ->capture_default_str();
   add("--threads", f.threads, "event loops; by default one per core")->check(CLI::Range(1, 256));
   add("--log-format", f.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -268,7 +300,8 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   settings.separate_dispatch_mark = flags.dispatch_mark == "separate";
   for (const Checked& checked :
        {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
-        take_key(flags, settings), take_times(flags, settings), take_replay_fields(flags, settings),
+        take_key(flags, settings), take_times(flags, settings), take_client_limits(flags, options),
+        take_replay_fields(flags, settings),
         take_size("--request-body-max", flags.request_body_max, settings.request_body_bytes_max),
         take_size("--response-body-max", flags.response_body_max,
                   settings.response_body_bytes_max)}) {

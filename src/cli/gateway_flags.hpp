@@ -39,6 +39,12 @@ struct GatewayFlags {
   std::vector<std::string> replay_fields;
   std::string tunnel_idle = "10m";
   std::string dispatch_mark = "reserve";
+  std::string head_timeout = "10s";
+  std::string idle_timeout = "75s";
+  std::string body_grace = "10s";
+  std::string write_timeout = "30s";
+  std::size_t connections = limits::connections_default;
+  std::size_t connections_per_address = limits::connections_per_address_default;
   unsigned threads = 0;
   std::string log_format = "text";
   bool migrate = false;

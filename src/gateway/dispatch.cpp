@@ -52,6 +52,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
 
 http::Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
+  add_date(answered.answer);
   answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
   // A stream is not waited for, and neither is what announces that it cannot be kept. What is known

@@ -1,5 +1,6 @@
 #include "gateway/forward.hpp"
 
+#include "core/answers.hpp"
 #include "core/policy.hpp"
 
 #include <charconv>
@@ -63,6 +64,14 @@ void append_content_length(std::string& out, std::uint64_t length) {
   out += "Content-Length: ";
   append_number(out, length);
   out += "\r\n";
+}
+
+void add_date(Answer& answer) {
+  for (const auto& field : answer.headers) {
+    if (equal_names(field.name, "Date")) return;
+  }
+  const auto now = std::chrono::floor<Millis>(std::chrono::system_clock::now());
+  answer.headers.push_back({"Date", imf_fixdate(now)});
 }
 
 UpstreamAnswered end_to_end(const http::ResponseHead& head) {

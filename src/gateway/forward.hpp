@@ -22,6 +22,10 @@ void append_attempt_fields(std::string& out, const Attempt& attempt, const Recor
 
 void append_content_length(std::string& out, std::uint64_t length);
 
+/// RFC 9110 §6.6.1: who stores or forwards a response without Date adds the time of its arrival. To
+/// be done before it is stored, so that a replay carries the same (P32).
+void add_date(Answer& answer);
+
 /// The end-to-end part of the upstream's head; `Idem-Outcome` and `Idem-Reference` are taken out.
 UpstreamAnswered end_to_end(const http::ResponseHead& head);
 

@@ -46,6 +46,7 @@ class RequestReader {
   bool unknown_coding_ = false;
   bool unknown_expectation_ = false;
   bool has_upgrade_ = false;
+  bool has_via_ = false;
   bool says_close_ = false;
   bool says_keep_alive_ = false;
   bool says_upgrade_ = false;
@@ -227,7 +228,9 @@ Reading RequestReader::judge_field(const FieldView& field) {
     case FieldName::retry_after:
     case FieldName::te:
     case FieldName::trailer:
+      return Reading::done;
     case FieldName::via:
+      has_via_ = true;
       return Reading::done;
   }
   return Reading::done;
@@ -345,7 +348,10 @@ Reading RequestReader::finish() {
   if (!target_host_.empty()) head_.host = target_host_;
   if (unknown_coding_) return reader_.refuse(501, "a transfer coding that is not served");
   if (unknown_expectation_) return reader_.refuse(417, "an expectation that is not served");
-  head_.keep_alive = !says_close_ && (head_.minor_version == 1 || says_keep_alive_);
+  // An old proxy passes Connection on without understanding it, and then waits for the end (P29,
+  // RFC 9112 §9.3).
+  const bool old_keep_alive = says_keep_alive_ && !has_via_;
+  head_.keep_alive = !says_close_ && (head_.minor_version == 1 || old_keep_alive);
   // RFC 9110 §7.8: an Upgrade in HTTP/1.0 is ignored.
   head_.upgrade = has_upgrade_ && says_upgrade_ && head_.minor_version == 1;
   return Reading::done;

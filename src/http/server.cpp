@@ -4,6 +4,8 @@
 
 #include <boost/asio/redirect_error.hpp>
 
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <atomic>
 #include <charconv>
 #include <set>
@@ -25,7 +27,6 @@ struct Connections {
 struct Accepted {
   explicit Accepted(std::size_t loops) : by_loop(loops) {}
   std::vector<Connections> by_loop;
-  std::atomic<std::size_t> open{0};
   std::atomic<std::size_t> told{0};
 };
 
@@ -38,10 +39,7 @@ class Listed {
     mine.open.insert(&stream_);
     if (mine.draining) stream_.drain();
   }
-  ~Listed() {
-    accepted_->by_loop[index_].open.erase(&stream_);
-    accepted_->open.fetch_sub(1);
-  }
+  ~Listed() { accepted_->by_loop[index_].open.erase(&stream_); }
   Listed(const Listed&) = delete;
   Listed& operator=(const Listed&) = delete;
 
@@ -69,10 +67,12 @@ Task<void> serve_connection(ServerStream& stream, Service& service,
 
 class AsioServer final : public Server {
  public:
-  AsioServer(std::vector<ServingLoop> loops, ServerStream::Options options)
+  AsioServer(std::vector<ServingLoop> loops, ServerStream::Options options,
+             Admission::Options admission)
       : loops_(std::move(loops)),
         options_(options),
         accepted_(std::make_shared<Accepted>(loops_.size())),
+        admission_(std::make_shared<Admission>(std::move(admission))),
         acceptor_(loops_.front().loop->context()) {}
 
   std::expected<void, std::string> bind(const std::string& address) {
@@ -124,8 +124,8 @@ class AsioServer final : public Server {
   }
 
   bool drained() const override {
-    // A connection accepted just before is still counted in open_, though no coroutine has it yet.
-    if (accepted_->told.load() < loops_.size() || accepted_->open.load() > 0) return false;
+    // A connection accepted just before has its place, though no coroutine has it yet.
+    if (accepted_->told.load() < loops_.size() || admission_->open() > 0) return false;
     for (const auto& serving : loops_) {
       if (serving.loop->running() > 0) return false;
     }
@@ -135,18 +135,14 @@ class AsioServer final : public Server {
  private:
   void accept_next() {
     const std::size_t index = next_++ % loops_.size();
-    acceptor_.async_accept(loops_[index].loop->context(), [this, index](const error_code& error,
-                                                                        Socket socket) {
-      if (!acceptor_.is_open()) return;
-      if (!error && accepted_->open.load() < limits::connections_max) {
-        accepted_->open.fetch_add(1);
-        loops_[index].loop->post([this, index, tls = tls_, moved = std::move(socket)]() mutable {
-          adopt(index, std::move(moved), std::move(tls));
-        });
-      }
-      if (error && error != asio::error::connection_aborted) return pause_accepting();
-      accept_next();
-    });
+    acceptor_.async_accept(loops_[index].loop->context(),
+                           [this, index](const error_code& error, Socket socket) {
+                             if (!acceptor_.is_open()) return;
+                             if (!error) offer(index, std::move(socket));
+                             if (error && error != asio::error::connection_aborted)
+                               return pause_accepting();
+                             accept_next();
+                           });
   }
 
   // Out of descriptors, most likely: accepting again at once would spin.
@@ -156,11 +152,29 @@ class AsioServer final : public Server {
     if (acceptor_.is_open()) accept_next();
   }
 
-  void adopt(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls) {
-    loops_[index].loop->spawn(run(index, std::move(socket), std::move(tls)));
+  // A connection without a place is closed by going out of scope, before a byte of it is read.
+  void offer(std::size_t index, Socket socket) {
+    error_code gone;
+    const auto peer = socket.remote_endpoint(gone);
+    if (gone) return;
+    auto place = admission_->admit(peer.address());
+    if (!place) return;
+    const int unsent = limits::unsent_bytes_max;
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    loops_[index].loop->post(
+        [this, index, tls = tls_, moved = std::move(socket), held = std::move(*place)]() mutable {
+          adopt(index, std::move(moved), std::move(tls), std::move(held));
+        });
   }
 
-  Task<void> run(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls) {
+  void adopt(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls,
+             Admission::Place place) {
+    loops_[index].loop->spawn(run(index, std::move(socket), std::move(tls), std::move(place)));
+  }
+
+  // The place is given up when the coroutine's frame goes, after the stream: on every ending.
+  Task<void> run(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls,
+                 [[maybe_unused]] Admission::Place place) {
     ServerStream stream(*loops_[index].loop, std::move(socket), options_);
     const Listed listed(accepted_, index, stream);
     co_await serve_connection(stream, *loops_[index].service, std::move(tls));
@@ -169,6 +183,7 @@ class AsioServer final : public Server {
   std::vector<ServingLoop> loops_;
   ServerStream::Options options_;
   std::shared_ptr<Accepted> accepted_;
+  std::shared_ptr<Admission> admission_;
   Acceptor acceptor_;
   std::shared_ptr<const TlsContext> tls_;  ///< The first loop's thread only.
   std::size_t next_ = 0;
@@ -178,8 +193,9 @@ class AsioServer final : public Server {
 
 std::expected<std::unique_ptr<Server>, std::string> Server::listen(const std::string& address,
                                                                    std::vector<ServingLoop> loops,
-                                                                   ServerStream::Options options) {
-  auto server = std::make_unique<AsioServer>(std::move(loops), options);
+                                                                   ServerStream::Options options,
+                                                                   Admission::Options admission) {
+  auto server = std::make_unique<AsioServer>(std::move(loops), options, std::move(admission));
   auto bound = server->bind(address);
   if (!bound) return std::unexpected(bound.error());
   return server;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/admission.hpp"
 #include "http/server_stream.hpp"
 
 #include <expected>
@@ -31,7 +32,8 @@ class Server {
   /// it.
   static std::expected<std::unique_ptr<Server>, std::string> listen(const std::string& address,
                                                                     std::vector<ServingLoop> loops,
-                                                                    ServerStream::Options options);
+                                                                    ServerStream::Options options,
+                                                                    Admission::Options admission);
   virtual ~Server() = default;
 
   /// "HOST:PORT" as bound.

@@ -16,9 +16,6 @@ using namespace std::chrono_literals;
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 // A refused request's rest is read and dropped up to here, so that the connection can live on.
 constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
-constexpr Millis body_grace = 10s;
-// For each slice of an answer.
-constexpr Millis write_time_max = 30s;
 
 void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
@@ -117,8 +114,9 @@ Task<bool> ServerStream::continue_first() {
 }
 
 Millis ServerStream::body_allowance() const noexcept {
-  return body_grace + Millis(static_cast<std::int64_t>(body_received_) * 1000 /
-                             static_cast<std::int64_t>(limits::body_rate_bytes_per_second_min));
+  return options_.body_grace +
+         Millis(static_cast<std::int64_t>(body_received_) * 1000 /
+                static_cast<std::int64_t>(limits::body_rate_bytes_per_second_min));
 }
 
 Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexcept {
@@ -224,7 +222,7 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   const std::string_view body =
       body_allowed(answer.status) ? std::string_view(answer.body) : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
-  wire_.deadline(MonotonicClock::now() + write_time_max);
+  wire_.deadline(MonotonicClock::now() + options_.write_time);
   if (crash_point_armed(CrashPoint::answer_mid)) {
     co_await wire_.write(std::string_view(out_).substr(0, out_.size() / 2));
     crash_point(CrashPoint::answer_mid);
@@ -232,7 +230,7 @@ Task<bool> ServerStream::answer(const Answer& answer) {
     co_return rest;
   }
   const bool sent = co_await write_slowly(out_, body);
-  if (!sent) keep_alive_ = false;
+  if (!sent) abort_stream();  // What the kernel still holds is for nobody: it goes at once.
   co_return sent;
 }
 
@@ -243,7 +241,7 @@ Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view bo
   while (sent && slice.size() < body.size()) {
     body.remove_prefix(slice.size());
     slice = body.substr(0, limits::write_slice_bytes);
-    wire_.deadline(MonotonicClock::now() + write_time_max);
+    wire_.deadline(MonotonicClock::now() + options_.write_time);
     sent = co_await wire_.write(slice);
   }
   wire_.no_deadline();
@@ -293,7 +291,7 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
     if (start.whole) out_ += last_chunk;
     start.piece = {};
   }
-  wire_.deadline(MonotonicClock::now() + write_time_max);
+  wire_.deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_, start.piece);
   wire_.no_deadline();
   if (!sent) keep_alive_ = false;
@@ -302,7 +300,7 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
 
 Task<bool> ServerStream::stream_piece(std::string_view piece) {
   if (suppress_body_ || piece.empty()) co_return true;
-  wire_.deadline(MonotonicClock::now() + write_time_max);
+  wire_.deadline(MonotonicClock::now() + options_.write_time);
   bool sent = false;
   if (chunked_out_) {
     out_.clear();
@@ -313,14 +311,15 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
   }
   // The next piece may be long in coming, and that is not this client's fault.
   wire_.no_deadline();
-  if (!sent) keep_alive_ = false;
+  // A quiet close would look like the end to a client that reads until then (HTTP/1.0).
+  if (!sent) abort_stream();
   co_return sent;
 }
 
 Task<bool> ServerStream::end_stream() {
   bool sent = true;
   if (chunked_out_ && !stream_ended_) {
-    wire_.deadline(MonotonicClock::now() + write_time_max);
+    wire_.deadline(MonotonicClock::now() + options_.write_time);
     sent = co_await wire_.write(last_chunk);
   }
   wire_.no_deadline();
@@ -335,7 +334,7 @@ Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view p
   fields += "\r\n";
   append_head(head, fields);
   answered_ = true;
-  wire_.deadline(MonotonicClock::now() + write_time_max);
+  wire_.deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_);
   wire_.no_deadline();
   co_return sent;
@@ -344,7 +343,7 @@ Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view p
 Task<bool> ServerStream::interim(const Answer& head) {
   if (head_.minor_version == 0) co_return true;
   append_head(head, "");
-  wire_.deadline(MonotonicClock::now() + write_time_max);
+  wire_.deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_);
   wire_.no_deadline();
   co_return sent;

@@ -4,6 +4,8 @@
 #include "http/body.hpp"
 #include "http/received_body.hpp"
 
+#include <idem/limits.hpp>
+
 #include <optional>
 #include <string>
 
@@ -14,8 +16,10 @@ namespace idem::http {
 class ServerStream {
  public:
   struct Options {
-    Millis head_time;
-    Millis idle_time;
+    Millis head_time = limits::head_time_default;
+    Millis idle_time = limits::keep_alive_idle_default;
+    Millis body_grace = limits::body_grace_default;
+    Millis write_time = limits::write_time_default;
   };
 
   ServerStream(Loop& loop, Socket socket, const Options& options);

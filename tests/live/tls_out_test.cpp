@@ -37,7 +37,7 @@ class TlsOut : public testing::Test {
 };
 
 TEST_F(TlsOut, AKeyedRequestRunsOnceAndItsConnectionIsUsedAgain) {
-  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   start(upstream, {"--upstream-ca", authority_.file(), "--threads", "1"});
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);
   EXPECT_TRUE(replays(ask(charge("k0")), ask(charge("k0"))));
@@ -46,7 +46,7 @@ TEST_F(TlsOut, AKeyedRequestRunsOnceAndItsConnectionIsUsedAgain) {
 }
 
 TEST_F(TlsOut, UnkeyedRequestsPassThrough) {
-  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   start(upstream);
   EXPECT_EQ(ask({.method = "GET", .target = "/x"}).status, 200);
   Request large{.method = "PUT", .target = "/x", .body = std::string(300'000, 'x')};
@@ -58,7 +58,7 @@ TEST_F(TlsOut, S11_ACertificateThatIsNotBelievedProvesThatNothingRan) {
   const Authority::Holder expired{
       .common_name = "api", .other_names = {"IP:127.0.0.1"}, .expired = true};
   for (const auto& holder : {other_host, expired}) {
-    ScriptedUpstream upstream(ScriptedUpstream::answer_all, server(holder));
+    ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server(holder)});
     start(upstream);
     const auto refused = ask(charge("k"));
     EXPECT_TRUE(is_problem(refused, 503, "upstream_unreachable")) << refused.raw;
@@ -69,7 +69,7 @@ TEST_F(TlsOut, S11_ACertificateThatIsNotBelievedProvesThatNothingRan) {
 }
 
 TEST_F(TlsOut, VerificationIsOnUnlessSwitchedOff) {
-  ScriptedUpstream upstream(ScriptedUpstream::answer_all, server());
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   Authority stranger(dir_.path() / "pki", "stranger");
   start(upstream, {"--upstream-ca", stranger.file()});
   EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable"));
@@ -104,7 +104,7 @@ TEST_F(TlsOut, ANameIsSentAsSniAndMustBeTheCertificates) {
         seen = connection.tls()->sni() + " " + connection.tls()->alpn();
         ScriptedUpstream::answer_all(connection);
       },
-      server({.common_name = "api", .other_names = {"DNS:localhost"}}));
+      {.tls = server({.common_name = "api", .other_names = {"DNS:localhost"}})});
   start(upstream);
   EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable")) << "no name, no match";
   const auto port = upstream.address().substr(upstream.address().rfind(':'));
@@ -124,7 +124,8 @@ void answer_until_close(UpstreamConnection& connection, bool announced) {
 }
 
 TEST_F(TlsOut, S11_AnAnnouncedEndMakesAnAnswerComplete) {
-  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, true); }, server());
+  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, true); },
+                            {.tls = server()});
   start(upstream);
   const auto first = ask(charge("k"));
   EXPECT_EQ(first.status, 200);
@@ -134,7 +135,8 @@ TEST_F(TlsOut, S11_AnAnnouncedEndMakesAnAnswerComplete) {
 }
 
 TEST_F(TlsOut, S11_AnEndThatWasNotAnnouncedIsACut) {
-  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, false); }, server());
+  ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, false); },
+                            {.tls = server()});
   start(upstream);
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
@@ -142,7 +144,7 @@ TEST_F(TlsOut, S11_AnEndThatWasNotAnnouncedIsACut) {
 }
 
 TEST_F(TlsOut, P24_AConnectionThatDiesAfterTheRequestIsUnknownAndNeverSentAgain) {
-  ScriptedUpstream upstream([](UpstreamConnection& c) { c.read_request(); }, server());
+  ScriptedUpstream upstream([](UpstreamConnection& c) { c.read_request(); }, {.tls = server()});
   start(upstream);
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   EXPECT_EQ(upstream.requests(), 1);
@@ -154,7 +156,7 @@ TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
         if (connection.read_request()) connection.write_answer();
         connection.half_close();
       },
-      server());
+      {.tls = server()});
   start(upstream);
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);

@@ -37,7 +37,8 @@ struct Response {
 /// One client connection. Nothing is ever sent a second time.
 class Connection {
  public:
-  explicit Connection(std::string_view address) : socket_(Socket::connect_to(address)) {}
+  explicit Connection(std::string_view address, std::string_view from = {})
+      : socket_(Socket::connect_to(address, from)) {}
 
   /// With TLS; not open when the handshake failed.
   Connection(std::string_view address, const TlsSide& side) : Connection(address) {

@@ -37,6 +37,28 @@ std::optional<RequestMessage> UpstreamConnection::read_request() {
   }
 }
 
+std::optional<Head> UpstreamConnection::peek_head() {
+  for (;;) {
+    if (auto head = parse_head(buffer_)) return head;
+    if (!read_some()) return std::nullopt;
+  }
+}
+
+bool UpstreamConnection::wait_for_bytes(std::size_t count) {
+  while (buffer_.size() < count) {
+    if (!read_some()) return false;
+  }
+  return true;
+}
+
+bool UpstreamConnection::drip(std::string_view bytes, int pause_milliseconds) {
+  for (const char& byte : bytes) {
+    if (socket_.readable_within(pause_milliseconds)) return false;
+    if (!write({&byte, 1})) return false;
+  }
+  return true;
+}
+
 bool UpstreamConnection::write_answer(std::string_view body) {
   return write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
                std::to_string(body.size()) + "\r\n\r\n" + std::string(body));
@@ -53,9 +75,9 @@ void UpstreamConnection::close() {
   socket_.close();
 }
 
-ScriptedUpstream::ScriptedUpstream(Script script, std::optional<TlsSide> tls)
+ScriptedUpstream::ScriptedUpstream(Script script, Options options)
     : script_(std::move(script)),
-      tls_(std::move(tls)),
+      options_(std::move(options)),
       listener_(listen_anywhere()),
       address_(local_address(listener_)),
       acceptor_([this] { accept_all(); }) {}
@@ -73,6 +95,11 @@ ScriptedUpstream::~ScriptedUpstream() {
   acceptor_.join();
   for (auto& thread : threads_) thread.join();
   ::close(listener_);
+}
+
+void ScriptedUpstream::shrink_windows() {
+  const int bytes = 128 * 1024;
+  ::setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
 void ScriptedUpstream::answer_all(UpstreamConnection& connection) {
@@ -100,16 +127,18 @@ void ScriptedUpstream::accept_all() {
 
 void ScriptedUpstream::serve(UpstreamConnection& connection) {
   // Without a handshake nobody is there to follow the script.
-  if (!tls_ || connection.socket_.secure_as_server(*tls_)) script_(connection);
+  const auto& tls = options_.tls;
+  if (!tls || connection.socket_.secure_as_server(*tls)) script_(connection);
   const std::lock_guard lock(mutex_);
   connection.socket_.close();
+  connection.buffer_ = {};
   ++finished_;
   changed_.notify_all();
 }
 
 void ScriptedUpstream::note_bytes(int index, std::string_view bytes) {
   const std::lock_guard lock(mutex_);
-  received_[static_cast<std::size_t>(index)] += bytes;
+  if (options_.keep) received_[static_cast<std::size_t>(index)] += bytes;
 }
 
 void ScriptedUpstream::note_request() {

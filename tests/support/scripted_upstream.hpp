@@ -39,8 +39,15 @@ class UpstreamConnection {
 
   /// The next whole request; nothing when the other side closed first.
   std::optional<RequestMessage> read_request();
+  /// The head of the next request, which stays unread; nothing when the other side closed first.
+  std::optional<Head> peek_head();
+  /// Waits until that many bytes of the next request are there; false when the other side closed.
+  bool wait_for_bytes(std::size_t count);
   /// Waits for at least one more byte; false when the other side closed.
   bool read_some();
+  /// A byte, a pause, a byte, ...: an upstream that is slow on purpose. False when the other side
+  /// closed or sent something before the end.
+  bool drip(std::string_view bytes, int pause_milliseconds);
   bool write(std::string_view bytes) { return socket_.send_all(bytes); }
   /// 200 with this body and the connection kept open.
   bool write_answer(std::string_view body = "ok");
@@ -68,7 +75,12 @@ class ScriptedUpstream {
  public:
   using Script = std::function<void(UpstreamConnection&)>;
 
-  explicit ScriptedUpstream(Script script, std::optional<TlsSide> tls = std::nullopt);
+  struct Options {
+    bool keep = true;              ///< Whether received() is wanted.
+    std::optional<TlsSide> tls{};  ///< Plain without.
+  };
+  explicit ScriptedUpstream(Script script) : ScriptedUpstream(std::move(script), Options{}) {}
+  ScriptedUpstream(Script script, Options options);
   ~ScriptedUpstream();
   ScriptedUpstream(const ScriptedUpstream&) = delete;
   ScriptedUpstream& operator=(const ScriptedUpstream&) = delete;
@@ -77,6 +89,8 @@ class ScriptedUpstream {
   static void answer_all(UpstreamConnection& connection);
 
   const std::string& address() const { return address_; }
+  /// From now on connections take little unread, so that a large request is really under way.
+  void shrink_windows();
   int connections();
   /// Requests that arrived whole.
   int requests();
@@ -95,7 +109,7 @@ class ScriptedUpstream {
   bool wait_for(const int& counter, int value);
 
   Script script_;
-  const std::optional<TlsSide> tls_;
+  const Options options_;
   int listener_ = -1;
   std::string address_;
 

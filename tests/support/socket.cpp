@@ -45,7 +45,15 @@ Socket& Socket::operator=(Socket&& other) noexcept {
   return *this;
 }
 
-Socket Socket::connect_to(std::string_view address) {
+Socket Socket::connect_to(std::string_view address, std::string_view from) {
+  return connect_from(address, from, 0);
+}
+
+Socket Socket::connect_with_small_window(std::string_view address, std::string_view from) {
+  return connect_from(address, from, 4096);
+}
+
+Socket Socket::connect_from(std::string_view address, std::string_view from, int window) {
   const auto colon = address.rfind(':');
   if (colon == address.npos) return {};
   const std::string host(address.substr(0, colon));
@@ -54,7 +62,12 @@ Socket Socket::connect_to(std::string_view address) {
   if (::inet_pton(AF_INET, host.c_str(), &target.sin_addr) != 1) return {};
   // Close-on-exec: a program started meanwhile must not keep this connection alive.
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&target), sizeof target) != 0) {
+  if (window > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
+  auto source = loopback(0);
+  const bool bound =
+      from.empty() || (::inet_pton(AF_INET, std::string(from).c_str(), &source.sin_addr) == 1 &&
+                       ::bind(fd, reinterpret_cast<const sockaddr*>(&source), sizeof source) == 0);
+  if (!bound || ::connect(fd, reinterpret_cast<const sockaddr*>(&target), sizeof target) != 0) {
     ::close(fd);
     return {};
   }
@@ -105,6 +118,11 @@ bool Socket::readable_within(int milliseconds) const {
 void Socket::half_close() {
   if (tls_) tls_->say_end();
   ::shutdown(fd_, SHUT_WR);
+}
+
+bool Socket::hung_up() const {
+  pollfd entry{.fd = fd_, .events = 0, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLHUP | POLLERR)) != 0;
 }
 
 void Socket::reset() {

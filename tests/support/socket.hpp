@@ -19,8 +19,11 @@ class Socket {
   Socket(Socket&& other) noexcept;
   Socket& operator=(Socket&& other) noexcept;
 
-  /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts.
-  static Socket connect_to(std::string_view address);
+  /// Connects to `HOST:PORT` with a numeric IPv4 host; not open when nobody accepts. `from`: the
+  /// IPv4 address that the other side sees, any of 127.0.0.0/8 here.
+  static Socket connect_to(std::string_view address, std::string_view from = {});
+  /// The same, with as small a window as the kernel allows: it takes little that is not read.
+  static Socket connect_with_small_window(std::string_view address, std::string_view from);
 
   /// Puts TLS on it; false when the handshake failed.
   bool secure_as_client(const TlsSide& side);
@@ -38,6 +41,9 @@ class Socket {
   /// True once there is something to receive, an end included.
   bool readable_within(int milliseconds) const;
 
+  /// True once the connection is reset or closed both ways, whatever there is still to read.
+  bool hung_up() const;
+
   /// With TLS its end is announced first; close() and reset() do not.
   void half_close();
   /// Closes with a RST instead of a FIN.
@@ -45,6 +51,8 @@ class Socket {
   void close();
 
  private:
+  static Socket connect_from(std::string_view address, std::string_view from, int window);
+
   int fd_ = -1;
   std::unique_ptr<TlsLayer> tls_;
 };

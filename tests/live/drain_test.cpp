@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "support/live.hpp"
+
+/// What a gateway that is told to stop still owes to those whose requests it took.
+namespace idem::test {
+namespace {
+
+class Drain : public Live {
+ protected:
+  std::vector<std::string> flags() const override { return {"--threads", "1"}; }
+
+  /// SIGTERM, and back once every connection knows of it: the idle one is let go at that moment.
+  void tell_to_stop() {
+    Connection idle(gateway_->address());
+    EXPECT_EQ(idle.exchange({.method = "GET", .target = "/echo"}).status, 200);
+    gateway_->process().signal(SIGTERM);
+    EXPECT_TRUE(idle.closed_by_peer());
+  }
+};
+
+TEST_F(Drain, P22_WhatIsInFlightIsSettledAndAnsweredWithClose) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  tell_to_stop();
+  EXPECT_FALSE(Socket::connect_to(gateway_->address()).open()) << "nobody new is let in";
+  provider_->release("h");
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 201) << answer.trouble;
+  EXPECT_EQ(answer.get("Idempotency-Outcome"), "stored");
+  EXPECT_EQ(answer.get("Connection"), "close");
+  EXPECT_TRUE(client.closed_by_peer());
+  client.socket().close();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  EXPECT_TRUE(replays(answer, ask(charge("k"))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Drain, P22_AStreamedAnswerIsFinishedToo) {
+  Connection client(gateway_->address());
+  client.send({.method = "PUT", .target = "/charges?fault=hold=h,size=300000", .body = "{}"});
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  tell_to_stop();
+  provider_->release("h");
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 201) << answer.trouble;
+  EXPECT_EQ(answer.body.size(), 300'000U);
+  EXPECT_EQ(answer.get("Connection"), "close");
+  client.socket().close();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+}
+
+// Bytes that arrive at a closed socket are answered with a reset, and a reset erases what the
+// client has not read yet: so the sending side is closed first, and the rest is read for a while.
+TEST_F(Drain, P22_TheLastAnswerSurvivesAClientThatStillSends) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  // The next request of the same client is on its way already, and large.
+  const auto next = to_wire(charge("next", "", std::string(150'000, 'x')));
+  ASSERT_TRUE(client.send_raw(std::string_view(next).substr(0, 100'000)));
+  tell_to_stop();
+  provider_->release("h");
+  // It is still being sent after the answer was written.
+  ASSERT_TRUE(client.socket().readable_within(30'000));
+  EXPECT_TRUE(client.send_raw(std::string_view(next).substr(100'000)));
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 201) << answer.trouble;
+  EXPECT_EQ(answer.get("Connection"), "close");
+  EXPECT_TRUE(client.closed_by_peer());
+  client.socket().close();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+  EXPECT_EQ(provider_->of_key("next").arrivals, 0) << "what was not answered was not run";
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Drain, ABodyThatIsStillArrivingIsWaitedFor) {
+  Connection client(gateway_->address());
+  const auto whole = to_wire(charge("k"));
+  ASSERT_TRUE(client.send_raw(std::string_view(whole).substr(0, whole.size() - 5)));
+  tell_to_stop();
+  client.send_raw(std::string_view(whole).substr(whole.size() - 5));
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 201) << answer.trouble;
+  EXPECT_EQ(answer.get("Connection"), "close");
+  client.socket().close();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+}
+
+}  // namespace
+}  // namespace idem::test

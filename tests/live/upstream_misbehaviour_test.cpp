@@ -1,0 +1,334 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "support/live.hpp"
+#include "support/scripted_upstream.hpp"
+
+/// Every way an upstream can break, at twenty places of each: what the client hears, what its retry
+/// hears, and how often the upstream was asked.
+namespace idem::test {
+namespace {
+
+constexpr int positions = 20;
+constexpr int timeout_milliseconds = 500;
+
+const std::string body =
+    R"({"id":"ch_0123456789","amount":1250,"currency":"EUR","status":"captured"})";
+const std::string head_start =
+    "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nLocation: "
+    "/charges/ch_0123456789\r\n";
+
+std::string head_with_length(std::size_t length) {
+  return head_start + "Content-Length: " + std::to_string(length) + "\r\n\r\n";
+}
+
+/// The body in as many chunks as there are positions, without the last one.
+std::string chunks(int count) {
+  const std::size_t size = (body.size() + positions - 1) / positions;
+  std::string text;
+  for (std::size_t at = 0; at < body.size() && count > 0; at += size, --count) {
+    const auto part = body.substr(at, size);
+    text += std::to_string(part.size()) + "\r\n" + part + "\r\n";  // Below ten: hex and decimal.
+  }
+  return text;
+}
+
+const std::string plain = head_with_length(body.size()) + body;
+const std::string chunked =
+    head_start + "Transfer-Encoding: chunked\r\n\r\n" + chunks(positions) + "0\r\n\r\n";
+
+/// Where fault number `position` strikes in a text: from its first byte to before its last.
+std::size_t place(int position, std::size_t bytes) {
+  return static_cast<std::size_t>(position) * bytes / positions;
+}
+
+std::string up_to(const std::string& text, int position) {
+  return text.substr(0, place(position, text.size()));
+}
+
+enum class Meaning { stored, broken, late, released };
+
+struct Fault {
+  const char* name;
+  std::size_t request_bytes;  ///< Of the body; large where the fault strikes while it arrives.
+  /// `told`: opened once the client has its answer.
+  void (*play)(UpstreamConnection&, int position, Gate& told);
+  Meaning (*meaning)(int position);
+  /// The status and body of the answer, where one came.
+  int status = 201;
+  std::string (*content)(int position) = [](int) { return body; };
+};
+
+Meaning broken(int) { return Meaning::broken; }
+Meaning stored(int) { return Meaning::stored; }
+
+/// Half-closed, and read on to the end, so that no reset erases what was said.
+void end_gently(UpstreamConnection& connection) {
+  connection.half_close();
+  while (connection.read_some()) {
+  }
+}
+
+constexpr std::size_t small = 40;
+// More than the kernel's buffers take: at most 4 MB on the sending side.
+constexpr std::size_t large = 8'000'000;
+constexpr std::size_t medium = 1'000'000;
+
+// It reads no further before the client was told, so that the rest can never have been sent.
+void answer_early(UpstreamConnection& connection, int position, const char* status, Gate& told) {
+  connection.wait_for_bytes(place(position, large / 8) + 1);
+  connection.write("HTTP/1.1 " + std::string(status) +
+                   "\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly");
+  told.wait();
+}
+
+const std::array<Fault, 15> faults{{
+    {"reset", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request(), c.write(up_to(plain, p)), c.reset();
+     },
+     broken},
+    {"fin", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request(), c.write(up_to(plain, p)), end_gently(c);
+     },
+     broken},
+    {"garbage", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       const auto rest = chunked.size() - place(p, chunked.size());
+       c.write(up_to(chunked, p) + std::string(rest, '\x01') + "\r\n\r\n");
+       end_gently(c);
+     },
+     broken},
+    {"short body", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       c.write(head_with_length(body.size() + 1 + static_cast<std::size_t>(p) * 11) + body);
+       end_gently(c);
+     },
+     broken},
+    // What lies behind the announced length is no part of the answer (RFC 9112 §6.3).
+    {"long body", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       c.write(head_with_length(place(p, body.size())) + body);
+     },
+     stored, 201, [](int p) { return up_to(body, p); }},
+    {"no last chunk", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       c.write(head_start + "Transfer-Encoding: chunked\r\n\r\n" + chunks(p + 1));
+       end_gently(c);
+     },
+     broken},
+    {"cut chunks", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request(), c.write(up_to(chunked, p)), end_gently(c);
+     },
+     broken},
+    // One to twenty interim answers before a good one; sixteen are borne.
+    {"interim storm", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       std::string text;
+       for (int i = 0; i <= p; ++i) {
+         text += i % 2 == 0 ? "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+                            : "HTTP/1.1 100 Continue\r\n\r\n";
+       }
+       c.write(text + plain);
+     },
+     [](int p) { return p < 16 ? Meaning::stored : Meaning::broken; }},
+    {"interim only", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       for (int i = 0; i < p; ++i) c.write("HTTP/1.1 102 Processing\r\n\r\n");
+       end_gently(c);
+     },
+     broken},
+    {"early 413", large,
+     [](UpstreamConnection& c, int p, Gate& told) {
+       answer_early(c, p, "413 Content Too Large", told);
+     },
+     stored, 413, [](int) { return std::string("early"); }},
+    // A 408 while the request is still being sent proves that it was not run (§11).
+    {"early 408", large,
+     [](UpstreamConnection& c, int p, Gate& told) {
+       answer_early(c, p, "408 Request Timeout", told);
+     },
+     [](int) { return Meaning::released; }, 408, [](int) { return std::string("early"); }},
+    {"reset while reading", medium,
+     [](UpstreamConnection& c, int p, Gate&) { c.wait_for_bytes(place(p, medium)), c.reset(); },
+     broken},
+    {"fin while reading", medium,
+     [](UpstreamConnection& c, int p, Gate&) { c.wait_for_bytes(place(p, medium)), end_gently(c); },
+     broken},
+    {"extra bytes", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request();
+       const std::string forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
+       c.write(plain + forged.substr(0, place(p, forged.size()) + 1));
+     },
+     stored},
+    {"slow drip", small,
+     [](UpstreamConnection& c, int p, Gate&) {
+       c.read_request(), c.write(up_to(plain, p));
+       const auto rest = plain.substr(place(p, plain.size()));
+       c.drip(rest, 2 * timeout_milliseconds / static_cast<int>(rest.size()) + 1);
+       c.read_some();
+     },
+     [](int) { return Meaning::late; }},
+}};
+
+struct Counts {
+  std::atomic<int> cases{0};
+  std::atomic<int> stored_incomplete{0};
+  std::atomic<int> sent_again{0};
+  std::atomic<int> meaning[4]{};
+};
+
+class UpstreamMisbehaviour : public testing::Test {
+ protected:
+  void SetUp() override {
+    IDEM_NEED_PROGRAM("idem");
+    upstream_.shrink_windows();
+    GatewayOptions options{.upstream = upstream_.address(), .store = dir_.path() / "idem.db"};
+    options.flags = {"--upstream-timeout", timeout(), "--request-body-max", "16MiB"};
+    gateway_ = std::make_unique<Gateway>(options);
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+
+  virtual std::string timeout() const { return std::to_string(timeout_milliseconds) + "ms"; }
+
+  /// Every position of every fault with these request bodies, several at a time.
+  void run(bool with_large_bodies, int threads) {
+    std::vector<std::pair<std::size_t, int>> cases;
+    for (std::size_t fault = 0; fault < faults.size(); ++fault) {
+      if ((faults[fault].request_bytes == large) != with_large_bodies) continue;
+      for (int position = 0; position < positions; ++position) cases.emplace_back(fault, position);
+    }
+    std::atomic<std::size_t> next{0};
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < threads; ++i) {
+      workers.emplace_back([&] {
+        for (auto at = next++; at < cases.size(); at = next++) {
+          check(cases[at].first, cases[at].second);
+        }
+      });
+    }
+    workers.clear();
+    report();
+  }
+
+ private:
+  void check(std::size_t number, int position) {
+    const Fault& fault = faults[number];
+    const auto key = std::to_string(number) + "-" + std::to_string(position);
+    SCOPED_TRACE(std::string(fault.name) + " at position " + std::to_string(position));
+    auto request = charge(key, "", std::string(fault.request_bytes, 'x'));
+    const auto first = send_once(gateway_->address(), request);
+    told(key).open();
+    const auto retry = send_once(gateway_->address(), request);
+    const auto meaning = fault.meaning(position);
+    const auto outcome = first.get("Idempotency-Outcome").value_or("unknown");
+    ++counts_.cases;
+    ++counts_.meaning[static_cast<int>(meaning)];
+    switch (meaning) {
+      case Meaning::stored:
+        EXPECT_EQ(first.status, fault.status) << first.raw << first.trouble;
+        EXPECT_EQ(first.body, fault.content(position));
+        EXPECT_EQ(outcome, "stored");
+        EXPECT_TRUE(replays(first, retry));
+        break;
+      case Meaning::released:
+        EXPECT_EQ(first.status, fault.status) << first.raw << first.trouble;
+        EXPECT_EQ(outcome, "released");
+        EXPECT_EQ(retry.status, 201) << "the retry runs" << retry.raw;
+        EXPECT_FALSE(retry.get("Idempotent-Replayed"));
+        break;
+      case Meaning::broken:
+      case Meaning::late:
+        EXPECT_TRUE(is_problem(first, meaning == Meaning::late ? 504 : 502, "outcome_unknown"));
+        EXPECT_EQ(outcome, "unknown");
+        EXPECT_TRUE(is_problem(retry, 409, "outcome_unknown"));
+        EXPECT_EQ(json_text(retry.body, "state"), "unknown");
+        if (retry.get("Idempotent-Replayed")) ++counts_.stored_incomplete;
+        break;
+    }
+    const int arrivals = arrivals_of(key);
+    EXPECT_EQ(arrivals, meaning == Meaning::released ? 2 : 1);
+    if (arrivals > 1 && meaning != Meaning::released) ++counts_.sent_again;
+  }
+
+  void report() {
+    const auto of = [&](Meaning meaning) {
+      return counts_.meaning[static_cast<int>(meaning)].load();
+    };
+    std::printf("cases=%d unknown=%d stored=%d released=%d stored_incomplete=%d sent_again=%d\n",
+                counts_.cases.load(), of(Meaning::broken) + of(Meaning::late), of(Meaning::stored),
+                of(Meaning::released), counts_.stored_incomplete.load(), counts_.sent_again.load());
+    EXPECT_EQ(counts_.stored_incomplete, 0);
+    EXPECT_EQ(counts_.sent_again, 0);
+  }
+
+  int arrivals_of(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    return arrivals_[key];
+  }
+
+  Gate& told(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    return told_[key];
+  }
+
+  /// The first request with a key meets its fault; a second one would be answered well.
+  void serve(UpstreamConnection& connection) {
+    while (const auto head = connection.peek_head()) {
+      const auto key = find_field(head->fields, "Idempotency-Key").value_or("");
+      int arrival = 0;
+      {
+        const std::lock_guard lock(mutex_);
+        arrival = ++arrivals_[key];
+      }
+      if (arrival > 1) {
+        connection.read_request();
+        connection.write(plain);
+        continue;
+      }
+      const auto dash = key.find('-');
+      const auto number = static_cast<std::size_t>(std::stoi(key.substr(0, dash)));
+      const Fault& fault = faults.at(number);
+      fault.play(connection, std::stoi(key.substr(dash + 1)), told(key));
+      if (fault.meaning(0) != Meaning::stored || fault.request_bytes != small) return;
+    }
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, int> arrivals_;
+  std::map<std::string, Gate> told_;
+  Counts counts_;
+  TempDir dir_;
+  ScriptedUpstream upstream_{[this](UpstreamConnection& c) { serve(c); }, {.keep = false}};
+  std::unique_ptr<Gateway> gateway_;
+};
+
+TEST_F(UpstreamMisbehaviour, S11_T19_T20_EveryFaultAtEveryPositionIsToldForWhatItIs) {
+  run(false, 8);
+}
+
+/// Each request is longer than the kernel's buffers, so that it is really under way.
+class LargeRequests : public UpstreamMisbehaviour {
+ protected:
+  std::string timeout() const override { return "20s"; }
+};
+
+TEST_F(LargeRequests, S11_P25_AnAnswerWhileTheRequestIsStillBeingSent) { run(true, 2); }
+
+}  // namespace
+}  // namespace idem::test
