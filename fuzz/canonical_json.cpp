@@ -57,11 +57,22 @@ bool has_tag(std::string_view form) {
   return false;
 }
 
+/// True when the other reader may give up on an exponent, also on that of a zero. Strings may look
+/// like one, too: the little that goes unread then is no loss.
+bool has_long_exponent(std::string_view text) {
+  for (auto at = text.find_first_of("eE"); at != text.npos; at = text.find_first_of("eE", at)) {
+    at = std::min(text.find_first_not_of("+-0", at + 1), text.size());
+    if (std::min(text.find_first_not_of("0123456789", at), text.size()) - at > 3) return true;
+  }
+  return false;
+}
+
 void check_canonical(std::string_view text, const std::string& form) {
   const auto again = canonicalize(ExactBytes(form).view());
   check(again && *again == form, "the canonical form is its own");
   const auto spaced = canonicalize(" \n" + std::string(text) + "\t\r");
   check(spaced && *spaced == form, "white space around means nothing");
+  if (has_long_exponent(text)) return;
   const auto read = test::parse_json(text);
   const auto read_form = test::parse_json(form);
   check(read.has_value(), "what is accepted is JSON");

@@ -33,6 +33,13 @@ http_parser_settings settings() {
 
 }  // namespace
 
+bool http_parser_knows(std::string_view method) {
+  for (int known = HTTP_DELETE; known <= HTTP_SOURCE; ++known) {
+    if (method == http_method_str(static_cast<http_method>(known))) return true;
+  }
+  return false;
+}
+
 Reading read_with_http_parser(std::string_view stream) {
   static const http_parser_settings callbacks = settings();
   Reading reading;

@@ -19,7 +19,8 @@ struct Reading {
   std::string why;        ///< The refusal's name.
 };
 
-/// http_parser 2.9.4, which Node.js had before llhttp.
+/// http_parser 2.9.4, which Node.js had before llhttp. It knows the methods of a list only.
+bool http_parser_knows(std::string_view method);
 Reading read_with_http_parser(std::string_view stream);
 
 /// Boost.Beast.
