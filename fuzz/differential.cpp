@@ -123,6 +123,7 @@ constexpr KnownRefusal known_refusals[] = {
     {"http_parser", "HPE_INVALID_CONTENT_LENGTH", has_tab_behind_framing},
     {"http_parser", "HPE_INVALID_TRANSFER_ENCODING", has_tab_behind_framing},
     {"http_parser", "HPE_INVALID_TRANSFER_ENCODING", has_longer_coding_name},
+    {"http_parser", "HPE_UNEXPECTED_CONTENT_LENGTH", has_longer_coding_name},
     {"http_parser", "HPE_INVALID_CONTENT_LENGTH", has_framing_in_trailer},
     {"http_parser", "HPE_UNEXPECTED_CONTENT_LENGTH", has_framing_in_trailer},
     {"beast", "bad Content-Length", has_framing_in_trailer},
