@@ -29,9 +29,10 @@ class Pieces {
  public:
   explicit Pieces(std::string_view input) : state_(1469598103934665603U) {
     for (const char c : input) state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211U;
-    // Long inputs are not fed byte by byte: each piece costs a parse of all before it.
-    const std::size_t longest = input.size() < 256 ? 1 + input.size() / 4 : input.size() / 8;
-    piece_max_ = input.size() < 256 && next() % 4 == 0 ? 1 : 1 + next() % longest;
+    // Each piece costs a parse of all before it, so that long inputs get about 64 at most.
+    const std::size_t shortest = input.size() < 256 ? 1 : input.size() / 32;
+    piece_max_ = shortest + next() % (1 + input.size() / 8);
+    if (input.size() < 256 && next() % 4 == 0) piece_max_ = 1;
   }
 
   /// From 1 to `left`; 0 when nothing is left.
