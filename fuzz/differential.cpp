@@ -136,13 +136,24 @@ bool is_known(const KnownRefusal& known, std::string_view parser, const Reading&
   return known.parser == parser && known.why == theirs.why && known.is_reason(request);
 }
 
-/// Where the Connection field means one thing to all: both say the same of HTTP/1.0 with `close`
-/// and `keep-alive`, of Proxy-Connection and of HTAB, and it is not what we say.
+/// A list in which http_parser finds every member: it looks no further behind an empty one or HTAB.
+bool is_plain_list(std::string_view list) {
+  if (list.contains('\t')) return false;
+  for (bool after_comma = true; const char c : list) {
+    if (c == ',' && after_comma) return false;
+    if (c != ' ') after_comma = c == ',';
+  }
+  return true;
+}
+
+/// Where the Connection fields mean one thing to all: the others let `keep-alive` win over `close`
+/// in HTTP/1.0, and heed Proxy-Connection.
 bool is_keep_alive_clear(const Request& request) {
   bool closes = false, keeps = false;
   for (const http::FieldView& field : request.head.fields) {
     if (http::same_name(field.name, "proxy-connection")) return false;
     if (!http::same_name(field.name, "connection")) continue;
+    if (!is_plain_list(field.value)) return false;
     http::each_list_member(field.value, [&](std::string_view option) {
       closes |= http::same_name(option, "close");
       keeps |= http::same_name(option, "keep-alive");
