@@ -146,10 +146,20 @@ bool is_plain_list(std::string_view list) {
   return true;
 }
 
+/// http_parser takes the comma behind `up` for a letter that is not of `upgrade`.
+bool is_cut_option(std::string_view option) {
+  for (const std::string_view whole : {"close", "keep-alive", "upgrade"}) {
+    if (option.size() < whole.size() && http::same_name(option, whole.substr(0, option.size()))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Where the Connection fields mean one thing to all: the others let `keep-alive` win over `close`
 /// in HTTP/1.0, and heed Proxy-Connection.
 bool is_keep_alive_clear(const Request& request) {
-  bool closes = false, keeps = false;
+  bool closes = false, keeps = false, cut = false;
   for (const http::FieldView& field : request.head.fields) {
     if (http::same_name(field.name, "proxy-connection")) return false;
     if (!http::same_name(field.name, "connection")) continue;
@@ -157,9 +167,10 @@ bool is_keep_alive_clear(const Request& request) {
     http::each_list_member(field.value, [&](std::string_view option) {
       closes |= http::same_name(option, "close");
       keeps |= http::same_name(option, "keep-alive");
+      cut |= is_cut_option(option);
     });
   }
-  return !(closes && keeps) && !has_tab_behind(request, is_connection);
+  return !cut && !(closes && keeps) && !has_tab_behind(request, is_connection);
 }
 
 void compare(std::string_view parser, const Reading& ours, const Reading& theirs,
