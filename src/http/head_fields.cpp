@@ -156,7 +156,9 @@ bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept {
     return skip_chars(fresh, end, char_target) == end;
   }
   const bool in_value = std::memchr(line, ':', static_cast<std::size_t>(fresh - line)) != nullptr;
-  return (in_value ? find_control(fresh, end) : skip_chars(fresh, end, char_token)) == end;
+  if (in_value) return find_control(fresh, end) == end;
+  // Behind a blank that a response may have before its colon, the name must not go on.
+  return !is_blank(fresh[-1]) && skip_chars(fresh, end, char_token) == end;
 }
 
 bool same_name(std::string_view a, std::string_view b) noexcept {

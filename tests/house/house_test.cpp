@@ -109,7 +109,7 @@ std::size_t columns(const std::string& line) {
 
 TEST(House, files_stay_readable) {
   std::size_t seen = 0;
-  for (const auto* folder : {"src", "include", "tests", "examples", "bench"}) {
+  for (const auto* folder : {"src", "include", "tests", "examples", "bench", "fuzz"}) {
     for (const auto& file : sources(folder)) {
       ++seen;
       const auto lines = lines_of(file);

@@ -19,8 +19,9 @@ Json from(const boost::json::value& value) {
       result.integer = value.get_int64();
       break;
     case boost::json::kind::uint64:
-      result.kind = Json::Kind::integer;
-      result.integer = static_cast<std::int64_t>(value.get_uint64());
+      // Boost.JSON has it only for what is beyond an int64.
+      result.kind = Json::Kind::real;
+      result.real = static_cast<double>(value.get_uint64());
       break;
     case boost::json::kind::double_:
       result.kind = Json::Kind::real;
@@ -70,7 +71,9 @@ bool Json::has(std::string_view name) const {
 
 std::optional<Json> parse_json(std::string_view text) {
   boost::json::error_code error;
-  const auto value = boost::json::parse({text.data(), text.size()}, error);
+  boost::json::parse_options options;
+  options.max_depth = 128;  // Deeper than what the product takes.
+  const auto value = boost::json::parse({text.data(), text.size()}, error, {}, options);
   if (error) return std::nullopt;
   return from(value);
 }

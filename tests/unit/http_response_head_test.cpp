@@ -84,6 +84,19 @@ TEST(ResponseHead, P04_white_space_before_a_colon_is_stripped) {
   EXPECT_EQ(with_lines({" : x"}).status, 502);
 }
 
+// In pieces, a name that goes on behind a blank was waited for like any name, until its colon.
+TEST(ResponseHead, P04_a_name_that_goes_on_behind_white_space_is_refused_at_once) {
+  const std::string bytes = "HTTP/1.1 200 OK\r\nX: " + std::string(64, 'v') + "\r\nTwo words";
+  ResponseHead head;
+  std::size_t scanned = 0;
+  const std::size_t blank = bytes.rfind(' ') + 1;
+  const auto before = parse_response_head({bytes.data(), blank}, scanned, "POST", head);
+  ASSERT_TRUE(before && !*before);
+  const auto behind = parse_response_head({bytes.data(), blank + 1}, scanned, "POST", head);
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().detail, parse(bytes).detail);
+}
+
 TEST(ResponseHead, P05_folded_lines_are_refused) {
   EXPECT_EQ(with_lines({"X-A: b", " c"}).status, 502);
   EXPECT_EQ(with_lines({"\tX-A: b"}).status, 502);

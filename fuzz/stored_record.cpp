@@ -1,0 +1,78 @@
+// Records and answers as they lie in a store. What is decoded is encoded to the same bytes; a
+// record with a byte less or more is refused; any answer that can be written is read back.
+#include "core/stored_record_codec.hpp"
+#include "core/stored_response_codec.hpp"
+#include "fuzz/check.hpp"
+#include "fuzz/input.hpp"
+#include "fuzz/targets.hpp"
+
+#include <string>
+
+namespace idem::fuzz {
+namespace {
+
+void check_record(std::string_view input) {
+  const ExactBytes bytes(input);
+  const auto record = decode_record(bytes.view());
+  if (!record) {
+    check(!record.error().empty(), "a refusal has a reason");
+    return;
+  }
+  std::string encoded = "what was there before";
+  encode_record(*record, encoded);
+  check(encoded == input, "a record is encoded to the bytes it was decoded from");
+  check(!record->response, "a record has no answer yet");
+  const ExactBytes cut(input.substr(0, Pieces(input).position(input.size() - 1)));
+  check(!decode_record(cut.view()), "a record that is cut short is refused");
+  check(!decode_record(encoded + '\0'), "a record with a byte behind it is refused");
+}
+
+void check_answer(std::string_view input) {
+  const ExactBytes bytes(input);
+  const auto answer = decode_answer(bytes.view());
+  const auto status = decode_status(bytes.view());
+  if (!answer) {
+    check(!answer.error().empty(), "a refusal has a reason");
+    return;
+  }
+  check(status && status->status == answer->status && status->body_stored == answer->body_stored &&
+            status->headers.empty(),
+        "a listing sees the same answer");
+  check(answer->status >= 100 && answer->status <= 999, "a status has three digits");
+  std::string encoded;
+  encode_answer(*answer, encoded);
+  check(encoded == input, "an answer is encoded to the bytes it was decoded from");
+}
+
+/// An answer made of the input's pieces.
+void check_any_answer(std::string_view input) {
+  Pieces pieces(input);
+  StoredResponse answer;
+  answer.status = 100 + static_cast<int>(pieces.position(899));
+  answer.body_stored = pieces.position(1) == 1;
+  for (std::size_t at = 0; at < input.size();) {
+    Field& field = answer.headers.emplace_back();
+    for (std::string* part : {&field.name, &field.value}) {
+      const auto size = pieces.position(input.size() - at);
+      *part = input.substr(at, size);
+      at += size;
+    }
+  }
+  std::string encoded;
+  encode_answer(answer, encoded);
+  const auto decoded = decode_answer(ExactBytes(encoded).view());
+  check(decoded && *decoded == answer, "an answer that was written is read back");
+  check_answer(encoded);
+  check_answer(std::string_view(encoded).substr(0, pieces.position(encoded.size())));
+}
+
+}  // namespace
+
+void stored_record(std::string_view input) {
+  check_record(input);
+  check_answer(input);
+  // Positions may be 0 again and again; what is left is short, so that the end comes soon.
+  check_any_answer(input.substr(0, 64));
+}
+
+}  // namespace idem::fuzz

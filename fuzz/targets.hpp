@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+/// What is fuzzed: each function takes any bytes and ends the process (check.hpp) when a property
+/// does not hold. A target's file says which ones. libFuzzer runs them by entry.cpp, the unit lane
+/// with the seeds alone.
+namespace idem::fuzz {
+
+void request_head(std::string_view input);
+void response_head(std::string_view input);
+void chunked(std::string_view input);
+void key(std::string_view input);
+void canonical_json(std::string_view input);
+void stored_record(std::string_view input);
+void differential(std::string_view input);
+
+struct Target {
+  std::string_view name;
+  void (*run)(std::string_view input);
+};
+
+inline constexpr std::array<Target, 7> targets{{
+    {"request_head", request_head},
+    {"response_head", response_head},
+    {"chunked", chunked},
+    {"key", key},
+    {"canonical_json", canonical_json},
+    {"stored_record", stored_record},
+    {"differential", differential},
+}};
+
+}  // namespace idem::fuzz
