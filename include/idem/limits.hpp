@@ -28,8 +28,8 @@ inline constexpr auto head_time_cap = 60s;
 inline constexpr std::size_t request_body_bytes_default = 1024UL * 1024;
 inline constexpr std::size_t request_body_bytes_cap = 64UL * 1024 * 1024;
 // Of it in memory; the rest goes into an unlinked file. Nearly every API call is smaller, so it
-// never touches a file; and a full house of connections (connections_default) that all fill this holds
-// 1 GiB. It is also the size of one write to the file.
+// never touches a file; and a full house of connections (connections_default) that all fill this
+// holds 1 GiB. It is also the size of one write to the file.
 inline constexpr std::size_t request_body_memory_max = 64UL * 1024;
 // Bodies in files at one time, of the whole process: 64 of the largest. The files may share a disk
 // with the store, which uploads must not be able to fill.
