@@ -150,6 +150,46 @@ TEST_F(TlsOut, P24_AConnectionThatDiesAfterTheRequestIsUnknownAndNeverSentAgain)
   EXPECT_EQ(upstream.requests(), 1);
 }
 
+TEST_F(TlsOut, P28_ATunnelGoesThroughTlsOnBothSides) {
+  ScriptedUpstream upstream(
+      [](UpstreamConnection& connection) {
+        if (!connection.read_request()) return;
+        connection.write(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\n");
+        auto& socket = connection.socket();
+        std::string piece;
+        while (socket.receive(piece) == Socket::Received::bytes) {
+          connection.write(piece);
+          piece.clear();
+        }
+        connection.write("end");
+        connection.half_close();
+      },
+      {.tls = server()});
+  const auto own = authority_.issue({.common_name = "gateway", .other_names = {"DNS:localhost"}});
+  start(upstream,
+        {"--upstream-ca", authority_.file(), "--tls-cert", own.certificate, "--tls-key", own.key});
+  Connection client(gateway_->address(), {.ca = authority_.file(), .host = "localhost"});
+  client.send_raw("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+  std::string head;
+  while (head.find("\r\n\r\n") == std::string::npos) {
+    ASSERT_EQ(client.socket().receive(head), Socket::Received::bytes);
+  }
+  std::string sent;
+  std::string seen = head.substr(head.find("\r\n\r\n") + 4);
+  for (int i = 0; i < 64; ++i) {
+    const std::string piece(20'000, static_cast<char>('a' + i % 26));
+    ASSERT_TRUE(client.send_raw(piece));
+    sent += piece;
+    while (seen.size() < sent.size()) {
+      ASSERT_EQ(client.socket().receive(seen), Socket::Received::bytes);
+    }
+  }
+  EXPECT_TRUE(seen == sent);
+  client.socket().half_close();
+  EXPECT_EQ(client.read_until_close(), "end");
+}
+
 TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
   ScriptedUpstream upstream(
       [](UpstreamConnection& connection) {

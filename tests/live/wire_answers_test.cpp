@@ -106,7 +106,8 @@ TEST_F(WireAnswers, P12_BrokenChunksAreUnknown) {
     const auto key = "k" + std::to_string(number++);
     EXPECT_TRUE(is_problem(ask(charge(key)), 502, "outcome_unknown"));
     EXPECT_TRUE(is_problem(ask(charge(key)), 409, "outcome_unknown"));
-    // Seen before the head went on, it is 502; seen later, the answer is cut off. Never a whole one.
+    // Seen before the head went on, it is 502; seen later, the answer is cut off. Never a whole
+    // one.
     const auto unkeyed = ask(get);
     EXPECT_TRUE(unkeyed.status == 0 || unkeyed.status == 502) << unkeyed.raw;
     ++number;
