@@ -93,7 +93,7 @@ TEST_F(Spill, ConcurrentUploadsStayOutOfMemory) {
   for (int i = 0; i < uploads; ++i) {
     auto& client = clients.emplace_back(gateway_->address());
     auto request = with(without(whole, "Idempotency-Key"), "Idempotency-Key", std::to_string(i));
-    senders.emplace_back([&client, request, size] {
+    senders.emplace_back([&client, request] {
       client.send(request);
       send_pattern(client.socket(), size);
     });
