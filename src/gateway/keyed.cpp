@@ -115,6 +115,7 @@ class KeyedDriver {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
         }
+        request_.body = http::ReceivedBody(shared_.spill);  // A slow reader must not hold its file.
         co_await client_.answer(answer->answer);
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {

@@ -92,6 +92,7 @@ class Relay {
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
     auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
     const UpstreamCall::InterimSink sink(on_interim);
+    if (client_.body_finished()) call.end_of_request();
     auto going = co_await call.send(out_);
     while (going && !client_.body_finished() && !call.answered_while_sending()) {
       const auto piece = co_await client_.next_piece();
@@ -126,6 +127,7 @@ class Relay {
   Task<std::expected<void, UpstreamCall::Failure>> send_piece(UpstreamCall& call,
                                                               std::string_view piece) {
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
+    if (client_.body_finished()) call.end_of_request();
     if (client_.head().framing != Framing::chunked) {
       const auto sent = co_await call.send(piece);
       co_return sent;

@@ -28,6 +28,7 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
     }
     call.wire().deadline(MonotonicClock::now() + settings.upstream_timeout);
     const auto piece = co_await call.body().next(call.wire());
+    call.wire().no_deadline();  // It is this upstream's, not a slow client's.
     if (!piece) {
       client.abort_stream();
       co_return;

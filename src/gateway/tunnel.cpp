@@ -25,7 +25,7 @@ class Tunnel {
     const End end = co_await copy(upstream_, client_.wire());
     switch (end) {
       case End::whole:
-        client_.wire().shutdown_send();
+        co_await client_.wire().shutdown_send();
         break;
       case End::source_broke:
       case End::sink_broke:
@@ -44,7 +44,7 @@ class Tunnel {
     const End end = co_await copy(client_.wire(), upstream_);
     switch (end) {
       case End::whole:
-        upstream_.shutdown_send();
+        co_await upstream_.shutdown_send();
         break;
       case End::sink_broke:
         // What the upstream said before it broke is still read, up to its own end.

@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 // A refused request's rest is read and dropped up to here, so that the connection can live on.
 constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
+// An upstream waits meanwhile, and a lease runs.
+constexpr Millis interim_time_max = 5s;
 
 void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
@@ -294,7 +296,7 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
   wire_.deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_, start.piece);
   wire_.no_deadline();
-  if (!sent) keep_alive_ = false;
+  if (!sent) abort_stream();  // See stream_piece().
   co_return sent;
 }
 
@@ -342,10 +344,12 @@ Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view p
 
 Task<bool> ServerStream::interim(const Answer& head) {
   if (head_.minor_version == 0) co_return true;
+  if (aborted_) co_return false;
   append_head(head, "");
-  wire_.deadline(MonotonicClock::now() + options_.write_time);
+  wire_.deadline(MonotonicClock::now() + std::min<Millis>(options_.write_time, interim_time_max));
   const bool sent = co_await wire_.write(out_);
   wire_.no_deadline();
+  if (!sent) abort_stream();
   co_return sent;
 }
 
@@ -371,8 +375,8 @@ Task<void> ServerStream::close() {
     co_return;
   }
   if (wire_.trouble() == Trouble::none && answered_) {
-    wire_.shutdown_send();
     wire_.deadline(MonotonicClock::now() + limits::linger_time_max);
+    co_await wire_.shutdown_send();
     std::size_t drained = 0;
     while (drained < limits::linger_bytes_max) {
       wire_.consume(wire_.unread().size());

@@ -32,6 +32,7 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
     crash_point(CrashPoint::dispatch_mid_request);
     head.remove_prefix(taken);
   }
+  end_of_request();
   const auto sent = co_await send(head, body);
   if (!sent) co_return sent;
   crash_point(CrashPoint::dispatch_sent);
@@ -116,9 +117,10 @@ void UpstreamCall::note_taken(std::size_t taken) noexcept {
 }
 
 std::unique_ptr<Wire> UpstreamCall::take_reusable() {
-  const bool clean = head_.status >= 200 && head_.keep_alive && body_.finished() &&
-                     body_.framing() != Framing::until_close && !answered_while_sending() &&
-                     wire_->unread().empty() && wire_->trouble() == Wire::Trouble::none;
+  const bool clean = request_ended_ && head_.status >= 200 && head_.keep_alive &&
+                     body_.finished() && body_.framing() != Framing::until_close &&
+                     !answered_while_sending() && wire_->unread().empty() &&
+                     wire_->trouble() == Wire::Trouble::none;
   return clean ? std::move(wire_) : nullptr;
 }
 

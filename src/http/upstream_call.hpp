@@ -40,18 +40,22 @@ class UpstreamCall {
   /// The request carries an Upgrade: a 101 is then a final answer, and what follows it is no HTTP.
   void allow_switch() noexcept { may_switch_ = true; }
 
+  /// What was given to send() so far is all of the request. Before that its connection is never
+  /// used again: the upstream would take the next request for the rest of this one.
+  void end_of_request() noexcept { request_ended_ = true; }
+
   const ResponseHead& head() const noexcept { return head_; }
   /// The final head came before the whole request had been handed to the kernel.
   bool answered_early() const noexcept { return early_; }
-  /// There is something to read, and something of the request is still unsent.
+  /// Something of what was given to send() is still unsent.
   bool answered_while_sending() const noexcept {
     return !unsent_first_.empty() || !unsent_second_.empty();
   }
   BodyReader& body() noexcept { return body_; }
   Wire& wire() noexcept { return *wire_; }
 
-  /// The connection, if it can carry another request (RFC 9112 §9.3, P23); otherwise nothing,
-  /// closed.
+  /// The connection, if it can carry another request: this one was sent and its answer read, both
+  /// to their ends (RFC 9112 §9.3, P23); otherwise nothing, closed.
   std::unique_ptr<Wire> take_reusable();
 
  private:
@@ -69,6 +73,7 @@ class UpstreamCall {
   std::uint64_t bytes_out_before_;
   int interims_ = 0;
   bool early_ = false;
+  bool request_ended_ = false;
   bool may_switch_ = false;
 };
 

@@ -96,12 +96,12 @@ std::unique_ptr<Wire> UpstreamPool::take_idle() {
 }
 
 void UpstreamPool::give_back(std::unique_ptr<Wire> wire) {
-  if (options_.keep_alive_idle <= Millis(0)) return;
-  if (idle_.size() >= limits::upstream_idle_connections_per_loop_max) return;
   // A server hands tickets out behind its handshake, so they are here by the first answer.
   if (auto* session = wire->tls()) {
     if (auto ticket = session->ticket()) ticket_ = std::move(ticket);
   }
+  if (options_.keep_alive_idle <= Millis(0)) return;
+  if (idle_.size() >= limits::upstream_idle_connections_per_loop_max) return;
   wire->no_deadline();
   wire->unpin();
   idle_.push_back({std::move(wire), MonotonicClock::now()});
@@ -131,7 +131,7 @@ Task<UpstreamPool::Connected> UpstreamPool::connect() {
 }
 
 // A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
-// A name's look-up cannot be cut short, but nobody has to wait for its end.
+// A name's look-up cannot be cut short once it has begun, but no request waits for its end.
 Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
     MonotonicTime deadline) {
   using Result = std::expected<Endpoints, std::string>;
@@ -143,6 +143,7 @@ Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
   auto token = asio::redirect_error(resume, cancelled);
   co_await looked_up->patience.async_wait(token);
   if (!looked_up->answer) {
+    looked_up->resolver.cancel();  // One that has not begun never does.
     co_return Result(std::unexpected("resolving the upstream's name timed out"));
   }
   co_return std::move(*looked_up->answer);

@@ -151,12 +151,16 @@ std::size_t Wire::write_now(std::string_view first, std::string_view second) noe
 }
 
 Task<bool> Wire::write(std::string_view first, std::string_view second) {
+  if (cut_) co_return false;
   while (!first.empty() || !second.empty()) {
     const std::size_t sent = write_now(first, second);
     if (sent == 0) {
-      if (trouble_ != Trouble::none) co_return false;
-      const bool ready = co_await wait_writable();
-      if (!ready) co_return false;
+      bool ready = false;
+      if (trouble_ == Trouble::none) ready = co_await wait_writable();
+      if (!ready) {
+        cut_ = true;
+        co_return false;
+      }
     }
     const std::size_t of_first = std::min(sent, first.size());
     first.remove_prefix(of_first);
@@ -190,8 +194,15 @@ bool Wire::quiet_and_open() noexcept {
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-void Wire::shutdown_send() noexcept {
-  if (tls_) tls_->say_end();
+Task<void> Wire::shutdown_send() {
+  if (tls_ && !cut_) {
+    auto wants = tls_->say_end();
+    while (wants == TlsSession::Wants::writable) {
+      const bool writable = co_await wait_writable();
+      if (!writable) break;
+      wants = tls_->say_end();
+    }
+  }
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
 }

@@ -46,7 +46,8 @@ class Wire final : public Timed {
   /// Bytes that the kernel took so far, whatever they carried: when this has not grown, nothing of
   /// what was to be written has left (protocol.md §11).
   std::uint64_t bytes_out() const noexcept { return tls_ ? tls_->bytes_out() : bytes_out_; }
-  /// Writes all. False: see trouble().
+  /// Writes all. False: see trouble(); then part of it may have left, and nothing is ever written
+  /// behind it.
   Task<bool> write(std::string_view first, std::string_view second = {});
   Task<bool> wait_writable();
   Task<bool> wait_readable();
@@ -55,15 +56,18 @@ class Wire final : public Timed {
   Task<bool> wait_any();
 
   /// Pending reads and writes end with Trouble::timeout at that moment; none by default.
-  void deadline(MonotonicTime at) noexcept { deadline_ = at; }
-  void no_deadline() noexcept { deadline_ = MonotonicTime::max(); }
+  void deadline(MonotonicTime at) noexcept {
+    deadline_ = at;
+    timed_out_ = false;
+  }
+  void no_deadline() noexcept { deadline(MonotonicTime::max()); }
 
   Trouble trouble() const noexcept { return trouble_; }
   /// True when the peer can still be alive and has sent nothing unasked (RFC 9112 §9.2).
   bool quiet_and_open() noexcept;
 
   /// Says that nothing more will be sent.
-  void shutdown_send() noexcept;
+  Task<void> shutdown_send();
   /// Ends whatever is pending, as Trouble::reset.
   void cancel() noexcept;
   Socket& socket() noexcept { return socket_; }
@@ -88,6 +92,7 @@ class Wire final : public Timed {
   std::unique_ptr<TlsSession> tls_;
   std::string joined_;  ///< The next TLS record, where it comes from two places.
   bool timed_out_ = false;
+  bool cut_ = false;  ///< A write() broke off.
   Trouble trouble_ = Trouble::none;
 };
 

@@ -96,6 +96,30 @@ TEST_F(PassThrough, P25_AnEarlyFinalAnswerComesWhileTheBodyIsStillSent) {
   EXPECT_TRUE(upstream_->wait_for_finished(1));
 }
 
+// What the upstream has not read of the one would be the beginning of the other.
+TEST_F(PassThrough, P23_AConnectionWhoseRequestWasNotSentWholeIsNotUsedAgain) {
+  ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
+    if (connection.index() > 0) return ScriptedUpstream::answer_all(connection);
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly");
+    while (connection.read_some()) {  // It would take all that ever comes for the body.
+    }
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(large) + "\r\n");
+  std::thread sender([&] { send_pattern(client.socket(), large); });
+  const auto early = client.read_response();
+  EXPECT_EQ(early.status, 200) << early.trouble;
+  EXPECT_EQ(early.body, "early");
+  const auto keyed = ask(charge("k"));
+  EXPECT_EQ(keyed.status, 200) << keyed.trouble;
+  EXPECT_EQ(keyed.body, "ok");
+  EXPECT_EQ(upstream_->connections(), 2);
+  client.socket().reset();
+  sender.join();
+}
+
 TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {
   ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all));
   Connection client(gateway_->address());

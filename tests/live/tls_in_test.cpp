@@ -247,15 +247,28 @@ TEST_F(TlsScope, S09_ACertificateOfAnotherAuthorityOrAnExpiredOneIsRefused) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(TlsScope, S09_AResumedSessionKeepsItsHolder) {
-  auto side = holding(clients_->issue({.common_name = "acme"}));
-  auto first = connect(side);
-  const auto answer = first.exchange(charge("k"));
-  ASSERT_EQ(answer.status, 201);
-  side.session = first.socket().tls()->session();
-  auto second = connect(side);
-  EXPECT_TRUE(replays(answer, second.exchange(charge("k"))));
-  EXPECT_TRUE(second.socket().tls()->resumed());
+TEST_F(TlsScope, S09_ACertificateOfAnotherIntermediateAuthorityIsTheSameHolder) {
+  const Authority::Holder holder{.common_name = "acme", .other_names = {"URI:spiffe://a.test/pay"}};
+  Authority first_issuer(dir_.path() / "pki", "intermediate-1", *clients_);
+  Authority second_issuer(dir_.path() / "pki", "intermediate-2", *clients_);
+  const auto first = ask_as(holding(first_issuer.issue(holder)));
+  EXPECT_EQ(first.status, 201);
+  EXPECT_TRUE(replays(first, ask_as(holding(second_issuer.issue(holder)))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
+// A resumed session would be one whose certificate nobody has verified again.
+TEST_F(TlsScope, S09_WithClientCertificatesNoSessionIsResumed) {
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    auto side = holding(clients_->issue({.common_name = "acme"}));
+    side.version = version;
+    auto first = connect(side);
+    ASSERT_EQ(first.exchange(charge("k")).status, 201);
+    side.session = first.socket().tls()->session();
+    auto second = connect(side);
+    EXPECT_EQ(second.exchange(charge("k")).get("Idempotent-Replayed"), "true");
+    EXPECT_FALSE(second.socket().tls()->resumed());
+  }
   EXPECT_EQ(effects("k"), 1);
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "support/certificates.hpp"
@@ -148,6 +149,43 @@ TEST_F(TlsOut, P24_AConnectionThatDiesAfterTheRequestIsUnknownAndNeverSentAgain)
   start(upstream);
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   EXPECT_EQ(upstream.requests(), 1);
+}
+
+TEST_F(TlsOut, ASessionIsResumedOnTheNextConnection) {
+  std::atomic<int> resumed{0};
+  ScriptedUpstream upstream(
+      [&](UpstreamConnection& connection) {
+        if (connection.tls()->resumed()) ++resumed;
+        ScriptedUpstream::answer_all(connection);
+      },
+      {.tls = server()});
+  start(upstream, {"--upstream-ca", authority_.file(), "--threads", "1", "--keepalive-idle", "0s"});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);
+  EXPECT_EQ(upstream.connections(), 5);
+  EXPECT_EQ(resumed, 4);
+}
+
+// An end that is not announced is a cut by our own rule, so ours must come through to slow readers.
+TEST_F(TlsOut, P22_TheEndOfALongAnswerIsAnnouncedToASlowReaderToo) {
+  const std::string part(2'000'000, 'p');
+  ScriptedUpstream upstream(
+      [&](UpstreamConnection& connection) {
+        if (!connection.read_request()) return;
+        connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + part);
+        connection.half_close();
+      },
+      {.tls = server()});
+  const auto own = authority_.issue({.common_name = "gateway", .other_names = {"DNS:localhost"}});
+  start(upstream,
+        {"--upstream-ca", authority_.file(), "--tls-cert", own.certificate, "--tls-key", own.key});
+  auto socket = Socket::connect_with_small_window(gateway_->address(), "127.0.0.1");
+  ASSERT_TRUE(socket.secure_as_client({.ca = authority_.file(), .host = "localhost"}));
+  socket.send_all("GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+  std::string seen;
+  auto last = Socket::Received::bytes;
+  while (last == Socket::Received::bytes) last = socket.receive(seen);
+  EXPECT_EQ(last, Socket::Received::end);
+  EXPECT_TRUE(seen.ends_with(part.substr(0, 1'000'000)));
 }
 
 TEST_F(TlsOut, P28_ATunnelGoesThroughTlsOnBothSides) {

@@ -48,15 +48,23 @@ std::string write_file(const std::filesystem::path& path, Write write) {
 }  // namespace
 
 Authority::Authority(std::filesystem::path folder, const std::string& name)
+    : Authority(std::move(folder), name, nullptr) {}
+
+Authority::Authority(std::filesystem::path folder, const std::string& name, const Authority& above)
+    : Authority(std::move(folder), name, &above) {}
+
+Authority::Authority(std::filesystem::path folder, const std::string& name, const Authority* above)
     : folder_(std::move(folder)),
+      is_root_(above == nullptr),
       key_(make_key()),
       certificate_(make_certificate(1, name, key_.get())) {
   std::filesystem::create_directories(folder_);
   X509* own = certificate_.get();
-  X509_set_issuer_name(own, X509_get_subject_name(own));
-  add_extension(own, own, NID_basic_constraints, "critical,CA:TRUE");
-  add_extension(own, own, NID_key_usage, "critical,keyCertSign");
-  X509_sign(own, key_.get(), EVP_sha256());
+  X509* issuer = is_root_ ? own : above->certificate_.get();
+  X509_set_issuer_name(own, X509_get_subject_name(issuer));
+  add_extension(own, issuer, NID_basic_constraints, "critical,CA:TRUE");
+  add_extension(own, issuer, NID_key_usage, "critical,keyCertSign");
+  X509_sign(own, is_root_ ? key_.get() : above->key_.get(), EVP_sha256());
   file_ =
       write_file(folder_ / (name + ".pem"), [own](std::FILE* file) { PEM_write_X509(file, own); });
 }
@@ -72,12 +80,15 @@ Authority::Files Authority::issue(const Holder& holder) {
   for (const auto& name : holder.other_names) names += (names.empty() ? "" : ",") + name;
   if (!names.empty()) add_extension(leaf, certificate_.get(), NID_subject_alt_name, names);
   X509_sign(leaf, key_.get(), EVP_sha256());
-  const auto stem = folder_ / ("issued-" + std::to_string(serial));
-  return {
-      write_file(stem.string() + ".pem", [leaf](std::FILE* file) { PEM_write_X509(file, leaf); }),
-      write_file(stem.string() + ".key", [&key](std::FILE* file) {
-        PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-      })};
+  const auto stem = file_ + "-issued-" + std::to_string(serial);
+  return {write_file(stem + ".pem",
+                     [this, leaf](std::FILE* file) {
+                       PEM_write_X509(file, leaf);
+                       if (!is_root_) PEM_write_X509(file, certificate_.get());
+                     }),
+          write_file(stem + ".key", [&key](std::FILE* file) {
+            PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+          })};
 }
 
 }  // namespace idem::test

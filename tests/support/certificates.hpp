@@ -15,6 +15,8 @@ namespace idem::test {
 class Authority {
  public:
   Authority(std::filesystem::path folder, const std::string& name);
+  /// An intermediate one; what it issues brings its certificate along.
+  Authority(std::filesystem::path folder, const std::string& name, const Authority& above);
 
   /// PEM: what whoever trusts this authority is given.
   const std::string& file() const { return file_; }
@@ -32,9 +34,11 @@ class Authority {
   Files issue(const Holder& holder);
 
  private:
+  Authority(std::filesystem::path folder, const std::string& name, const Authority* above);
   std::filesystem::path folder_;
   std::string file_;
   int issued_ = 0;
+  bool is_root_;
   std::shared_ptr<evp_pkey_st> key_;
   std::shared_ptr<x509_st> certificate_;
 };

@@ -78,6 +78,7 @@ void UpstreamConnection::close() {
 ScriptedUpstream::ScriptedUpstream(Script script, Options options)
     : script_(std::move(script)),
       options_(std::move(options)),
+      tls_(options_.tls ? make_tls_server(*options_.tls) : nullptr),
       listener_(listen_anywhere()),
       address_(local_address(listener_)),
       acceptor_([this] { accept_all(); }) {}
@@ -127,8 +128,7 @@ void ScriptedUpstream::accept_all() {
 
 void ScriptedUpstream::serve(UpstreamConnection& connection) {
   // Without a handshake nobody is there to follow the script.
-  const auto& tls = options_.tls;
-  if (!tls || connection.socket_.secure_as_server(*tls)) script_(connection);
+  if (!tls_ || connection.socket_.secure_as_server(tls_.get())) script_(connection);
   const std::lock_guard lock(mutex_);
   connection.socket_.close();
   connection.buffer_ = {};

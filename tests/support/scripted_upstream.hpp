@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -110,6 +111,7 @@ class ScriptedUpstream {
 
   Script script_;
   const Options options_;
+  const std::shared_ptr<ssl_ctx_st> tls_;
   int listener_ = -1;
   std::string address_;
 

@@ -79,8 +79,8 @@ bool Socket::secure_as_client(const TlsSide& side) {
   return tls_ != nullptr;
 }
 
-bool Socket::secure_as_server(const TlsSide& side) {
-  tls_ = open() ? TlsLayer::accept(fd_, side) : nullptr;
+bool Socket::secure_as_server(ssl_ctx_st* server) {
+  tls_ = open() ? TlsLayer::accept(fd_, server) : nullptr;
   return tls_ != nullptr;
 }
 

@@ -27,7 +27,7 @@ class Socket {
 
   /// Puts TLS on it; false when the handshake failed.
   bool secure_as_client(const TlsSide& side);
-  bool secure_as_server(const TlsSide& side);
+  bool secure_as_server(ssl_ctx_st* server);
   TlsLayer* tls() { return tls_.get(); }
 
   bool open() const { return fd_ >= 0; }

@@ -4,6 +4,8 @@
 #include <openssl/ssl.h>
 
 #include <csignal>
+#include <list>
+#include <mutex>
 
 namespace idem::test {
 namespace {
@@ -23,12 +25,9 @@ int choose(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes,
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-}  // namespace
-
-std::unique_ptr<TlsLayer> TlsLayer::make(int fd, const TlsSide& side, bool server) {
+std::shared_ptr<SSL_CTX> make_context(const SSL_METHOD* method, const TlsSide& side) {
   std::signal(SIGPIPE, SIG_IGN);
-  const std::shared_ptr<SSL_CTX> context(
-      SSL_CTX_new(server ? TLS_server_method() : TLS_client_method()), &SSL_CTX_free);
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(method), &SSL_CTX_free);
   SSL_CTX* raw = context.get();
   if (side.version != 0) {
     SSL_CTX_set_security_level(raw, 0);  // Old versions are tried in order to see them refused.
@@ -43,10 +42,37 @@ std::unique_ptr<TlsLayer> TlsLayer::make(int fd, const TlsSide& side, bool serve
     SSL_CTX_load_verify_locations(raw, side.ca.c_str(), nullptr);
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
   }
-  std::string protocol = side.alpn.empty() ? std::string() : wire_form(side.alpn);
-  if (!protocol.empty() && server) SSL_CTX_set_alpn_select_cb(raw, choose, &protocol);
-  const std::shared_ptr<SSL> session(SSL_new(raw), &SSL_free);
-  if (!protocol.empty() && !server) {
+  return context;
+}
+
+}  // namespace
+
+std::shared_ptr<SSL_CTX> make_tls_server(const TlsSide& side) {
+  auto context = make_context(TLS_server_method(), side);
+  // Lives as long as the context; a test's server is not made often.
+  static std::list<std::string> protocols;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (!side.alpn.empty()) {
+    protocols.push_back(wire_form(side.alpn));
+    SSL_CTX_set_alpn_select_cb(context.get(), choose, &protocols.back());
+  }
+  return context;
+}
+
+std::unique_ptr<TlsLayer> TlsLayer::accept(int fd, SSL_CTX* server) {
+  const std::shared_ptr<SSL> session(SSL_new(server), &SSL_free);
+  SSL_set_fd(session.get(), fd);
+  ERR_clear_error();
+  if (SSL_accept(session.get()) != 1) return nullptr;
+  return std::unique_ptr<TlsLayer>(new TlsLayer(session));
+}
+
+std::unique_ptr<TlsLayer> TlsLayer::connect(int fd, const TlsSide& side) {
+  const auto context = make_context(TLS_client_method(), side);
+  const std::shared_ptr<SSL> session(SSL_new(context.get()), &SSL_free);
+  if (!side.alpn.empty()) {
+    const auto protocol = wire_form(side.alpn);
     SSL_set_alpn_protos(session.get(), reinterpret_cast<const unsigned char*>(protocol.data()),
                         static_cast<unsigned>(protocol.size()));
   }
@@ -54,15 +80,8 @@ std::unique_ptr<TlsLayer> TlsLayer::make(int fd, const TlsSide& side, bool serve
   if (!side.host.empty()) SSL_set_tlsext_host_name(session.get(), side.host.c_str());
   if (side.session) SSL_set_session(session.get(), side.session.get());
   ERR_clear_error();
-  if ((server ? SSL_accept(session.get()) : SSL_connect(session.get())) != 1) return nullptr;
+  if (SSL_connect(session.get()) != 1) return nullptr;
   return std::unique_ptr<TlsLayer>(new TlsLayer(session));
-}
-
-std::unique_ptr<TlsLayer> TlsLayer::accept(int fd, const TlsSide& side) {
-  return make(fd, side, true);
-}
-std::unique_ptr<TlsLayer> TlsLayer::connect(int fd, const TlsSide& side) {
-  return make(fd, side, false);
 }
 
 bool TlsLayer::send_all(std::string_view bytes) {

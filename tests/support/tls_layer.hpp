@@ -6,6 +6,7 @@
 
 struct ssl_st;
 struct ssl_session_st;
+struct ssl_ctx_st;
 
 namespace idem::test {
 
@@ -20,11 +21,14 @@ struct TlsSide {
   std::shared_ptr<ssl_session_st> session{};  ///< A client's, to be resumed.
 };
 
+/// What the connections of one server share: sessions can be resumed.
+std::shared_ptr<ssl_ctx_st> make_tls_server(const TlsSide& side);
+
 /// TLS on a blocking socket, by OpenSSL and not by the code under test.
 class TlsLayer {
  public:
   /// Null when the handshake failed.
-  static std::unique_ptr<TlsLayer> accept(int fd, const TlsSide& side);
+  static std::unique_ptr<TlsLayer> accept(int fd, ssl_ctx_st* server);
   static std::unique_ptr<TlsLayer> connect(int fd, const TlsSide& side);
 
   bool send_all(std::string_view bytes);
@@ -40,7 +44,6 @@ class TlsLayer {
 
  private:
   explicit TlsLayer(std::shared_ptr<ssl_st> session) : session_(std::move(session)) {}
-  static std::unique_ptr<TlsLayer> make(int fd, const TlsSide& side, bool server);
   std::shared_ptr<ssl_st> session_;
 };
 

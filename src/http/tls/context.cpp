@@ -40,6 +40,8 @@ Context make_context(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method), &SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // The machine's configuration may have set it, and then a cut would pass for an end.
+  SSL_CTX_clear_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
   // Idle connections hold no record buffers; a record that was taken in part may be given again
   // from another address.
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
@@ -55,6 +57,8 @@ std::expected<void, std::string> ask_for_certificates(SSL_CTX* context, const st
   if (names == nullptr) return complaint(ca);
   SSL_CTX_set_client_CA_list(context, names);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(context, 0);
   return {};
 }
 

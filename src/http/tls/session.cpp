@@ -36,6 +36,14 @@ std::string text_of(const X509_NAME* name) {
   return {bytes, static_cast<std::size_t>(std::max(size, 0L))};
 }
 
+/// The authority in which the verified chain ends. Not the issuer: that is often an intermediate
+/// one, and those are changed without notice.
+std::string anchor_of(const SSL* session) {
+  const STACK_OF(X509)* chain = SSL_get0_verified_chain(session);
+  const int size = chain != nullptr ? sk_X509_num(chain) : 0;
+  return size > 0 ? der_of(X509_get_subject_name(sk_X509_value(chain, size - 1))) : std::string();
+}
+
 std::string first_uri(const X509* certificate) {
   auto* names = static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -83,16 +91,22 @@ std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, int s
   SSL_set_connect_state(session);
   const bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host.c_str()) == 1;
   if (!is_address) {
+    // RFC 6066 §3: without the dot that makes a name absolute.
+    const std::string name = host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
     SSL_set_hostflags(session, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    SSL_set1_host(session, host.c_str());
-    SSL_set_tlsext_host_name(session, host.c_str());
+    SSL_set1_host(session, name.c_str());
+    SSL_set_tlsext_host_name(session, name.c_str());
   }
   if (ticket != nullptr) SSL_set_session(session, ticket);
   return std::unique_ptr<TlsSession>(new TlsSession(session));
 }
 
 // What OpenSSL had taken and not yet written is dropped, not flushed.
-TlsSession::~TlsSession() { SSL_free(session_); }
+// That its end was not said makes no session unfit to be resumed.
+TlsSession::~TlsSession() {
+  SSL_set_shutdown(session_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  SSL_free(session_);
+}
 
 TlsSession::Wants TlsSession::wants_after(int result) {
   switch (SSL_get_error(session_, result)) {
@@ -141,10 +155,10 @@ TlsSession::Wants TlsSession::peek() {
   return wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
 }
 
-void TlsSession::say_end() noexcept {
+TlsSession::Wants TlsSession::say_end() {
   clear_tls_errors();
-  SSL_shutdown(session_);
-  clear_tls_errors();
+  const int result = SSL_shutdown(session_);
+  return result >= 0 ? Wants::nothing : wants_after(result);  // 0: the peer has not said its own.
 }
 
 std::uint64_t TlsSession::bytes_out() const noexcept {
@@ -161,10 +175,11 @@ std::optional<std::string> TlsSession::peer_identity() const {
   const bool has_subject = X509_NAME_entry_count(subject) > 0;
   if (uri.empty() && !has_subject) return std::nullopt;
   const std::string shown = uri.empty() ? text_of(subject) : uri;
-  const std::string issuer = der_of(X509_get_issuer_name(certificate.get()));
+  const std::string anchor = anchor_of(session_);
+  if (anchor.empty()) return std::nullopt;
   const std::string holder = uri.empty() ? "subject " + der_of(subject) : "uri " + uri;
   // The length keeps the two apart.
-  return printable(shown) + '#' + digest_of(std::to_string(issuer.size()) + ' ' + issuer + holder);
+  return printable(shown) + '#' + digest_of(std::to_string(anchor.size()) + ' ' + anchor + holder);
 }
 
 TlsTicket TlsSession::ticket() const {

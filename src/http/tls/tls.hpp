@@ -27,8 +27,8 @@ class TlsContext {
     std::string client_ca{};
   };
   /// Reads the files; the error is a sentence that names the file. With `before`, sessions that
-  /// began under it can be resumed, unless client certificates are asked for: a resumed session is
-  /// not verified again.
+  /// began under it can be resumed. Where client certificates are asked for there is no resumption:
+  /// each connection's certificate is verified.
   static std::expected<std::shared_ptr<const TlsContext>, std::string> for_server(
       const ServerFiles& files, const TlsContext* before = nullptr);
 
@@ -87,16 +87,16 @@ class TlsSession {
   Moved write(std::string_view bytes);
   /// nothing: there is something to read. Reads and answers what TLS itself has to say.
   Wants peek();
-  /// Tells the peer that nothing more will come.
-  void say_end() noexcept;
+  /// Tells the peer that nothing more will come; to be called again while it wants to write.
+  Wants say_end();
 
   /// Bytes that the kernel took from this session, whatever they carried.
   std::uint64_t bytes_out() const noexcept;
   bool resumed() const noexcept;
   /// A name for the holder of the peer's verified certificate that outlives the certificate's
   /// renewal: its first URI name (RFC 5280 §4.2.1.6), or else its subject as text; then `#` and a
-  /// digest of the same together with the issuer, since texts of two issuers may be alike. None
-  /// where there is no certificate, or it names nobody.
+  /// digest of the same together with the authority in which its chain ends, since two authorities
+  /// may use one name. None where there is no certificate, or it names nobody.
   std::optional<std::string> peer_identity() const;
   /// Of a client's session: none before the server has given one.
   TlsTicket ticket() const;

@@ -155,7 +155,9 @@ Opening<void> Opener::migrate() {
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
       " ('running', 'slots', 'requests', 'evidence', 'meta')");
   if (!tables) return std::unexpected(tables.error());
-  if (*tables != 5) return refused(fmt::format("{}: is corrupt: tables are missing", path_));
+  if (*tables != 5)
+    return refused(
+        fmt::format("{}: tables are missing: it is damaged, or of a version before 0.1.0", path_));
   // Whose key it stands in the way of cannot be told, so no key would be safe to run.
   const auto nameless = ask_number("SELECT count(*) FROM running WHERE length(id) <> 16");
   if (!nameless) return std::unexpected(nameless.error());
