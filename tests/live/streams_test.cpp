@@ -82,23 +82,23 @@ TEST_F(Streams, T25_HoweverItIsFramedAndWhateverComesBefore) {
 TEST_F(Streams, T25_AnAnswerWithoutABodyIsNoStream) {
   const std::string type = "Content-Type: text/event-stream\r\n";
   const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-  std::string answer;
+  SharedText answer;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
-    while (connection.read_request()) connection.write(answer);
+    while (connection.read_request()) connection.write(answer.get());
   }));
   for (const auto* status : {"204 No Content", "304 Not Modified"}) {
-    answer = std::string("HTTP/1.1 ") + status + "\r\n" + type + date + "\r\n";
+    answer.set(std::string("HTTP/1.1 ") + status + "\r\n" + type + date + "\r\n");
     const std::string key(status, 3);
     const auto first = ask(charge(key));
     EXPECT_EQ(std::to_string(first.status), key);
     EXPECT_TRUE(replays(first, ask(charge(key))));
   }
-  answer = "HTTP/1.1 200 OK\r\n" + type + date + "Content-Length: 0\r\n\r\n";
+  answer.set("HTTP/1.1 200 OK\r\n" + type + date + "Content-Length: 0\r\n\r\n");
   const auto empty = ask(charge("empty"));
   EXPECT_EQ(empty.status, 200);
   EXPECT_TRUE(replays(empty, ask(charge("empty"))));
   EXPECT_EQ(upstream_->requests(), 3);
-  answer = "HTTP/1.1 200 OK\r\n" + type + "Transfer-Encoding: chunked\r\n\r\n";
+  answer.set("HTTP/1.1 200 OK\r\n" + type + "Transfer-Encoding: chunked\r\n\r\n");
   Connection client(gateway_->address());
   const auto head = client.exchange({.method = "HEAD", .target = "/"});
   EXPECT_EQ(head.status, 200);

@@ -99,10 +99,10 @@ TEST_F(TlsOut, S11_AHandshakeThatNeverEndsIsCutOff) {
 }
 
 TEST_F(TlsOut, ANameIsSentAsSniAndMustBeTheCertificates) {
-  std::string seen;
+  SharedText seen;
   ScriptedUpstream upstream(
       [&](UpstreamConnection& connection) {
-        seen = connection.tls()->sni() + " " + connection.tls()->alpn();
+        seen.set(connection.tls()->sni() + " " + connection.tls()->alpn());
         ScriptedUpstream::answer_all(connection);
       },
       {.tls = server({.common_name = "api", .other_names = {"DNS:localhost"}})});
@@ -114,7 +114,7 @@ TEST_F(TlsOut, ANameIsSentAsSniAndMustBeTheCertificates) {
                                                .store = dir_.path() / "named.db",
                                                .flags = {"--upstream-ca", authority_.file()}});
   EXPECT_EQ(ask(charge("k")).status, 200);
-  EXPECT_EQ(seen, "localhost http/1.1");
+  EXPECT_EQ(seen.get(), "localhost http/1.1");
 }
 
 /// An answer whose end is the connection's end, announced or not.

@@ -180,15 +180,15 @@ TEST_F(Upgrades, P28_AnAgreementToSomethingElseIsRefused) {
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
       "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n"};
-  std::string answer;
+  SharedText answer;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
-    if (connection.read_request()) connection.write(answer);
+    if (connection.read_request()) connection.write(answer.get());
   }));
   for (const auto* each : answers) {
-    answer = each;
+    answer.set(each);
     EXPECT_TRUE(is_problem(raw(offer()), 502, "upstream_failed")) << each;
   }
-  answer = switched;
+  answer.set(switched);
   EXPECT_TRUE(is_problem(raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 502, "upstream_failed"))
       << "nobody had offered anything";
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));

@@ -51,14 +51,14 @@ TEST_F(WireAnswers, P05_P06_P07_P09_P10_WhatIsNoStrictHttpIsUnknown) {
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n",           // P09
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",  // P09
       "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"};       // P10
-  std::string answer;
+  SharedText answer;
   ASSERT_NO_FATAL_FAILURE(start([&answer](UpstreamConnection& connection) {
-    if (connection.read_request()) connection.write(answer);
+    if (connection.read_request()) connection.write(answer.get());
   }));
   int number = 0;
   for (const auto* bytes : answers) {
     SCOPED_TRACE(bytes);
-    answer = bytes;
+    answer.set(bytes);
     const auto key = "k" + std::to_string(number++);
     const auto first = ask(charge(key));
     if (std::string_view(bytes).find("\n\t") != std::string_view::npos && first.status == 200) {
@@ -94,15 +94,15 @@ TEST_F(WireAnswers, P12_BrokenChunksAreUnknown) {
                                 "2;" + std::string(300, 'x') + "\r\nab\r\n0\r\n\r\n",
                                 "2\r\nab\r\n0\r\nbad trailer\r\n\r\n",
                                 "2\r\nab\r\n0\r\n"};
-  std::string body;
+  SharedText body;
   ASSERT_NO_FATAL_FAILURE(start([&body](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
-    connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
+    connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body.get());
   }));
   int number = 0;
   for (const auto& broken : bodies) {
     SCOPED_TRACE(broken);
-    body = broken;
+    body.set(broken);
     const auto key = "k" + std::to_string(number++);
     EXPECT_TRUE(is_problem(ask(charge(key)), 502, "outcome_unknown"));
     EXPECT_TRUE(is_problem(ask(charge(key)), 409, "outcome_unknown"));

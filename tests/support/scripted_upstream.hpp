@@ -30,6 +30,23 @@ class Gate {
   bool open_ = false;
 };
 
+/// What scripts say next. The test's own thread changes it between requests.
+class SharedText {
+ public:
+  void set(std::string text) {
+    const std::lock_guard lock(mutex_);
+    text_ = std::move(text);
+  }
+  std::string get() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string text_;
+};
+
 class ScriptedUpstream;
 
 /// One accepted connection, as a script sees it.
