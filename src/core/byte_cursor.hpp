@@ -58,14 +58,12 @@ class ByteReader {
   template <std::unsigned_integral T>
   T number() noexcept {
     T value = 0;
-    if (const auto from = take(sizeof value); !from.empty()) {
-      std::memcpy(&value, from.data(), sizeof value);
-    }
+    take(sizeof value).copy(reinterpret_cast<char*>(&value), sizeof value);
     return little_endian(value);
   }
   template <std::size_t N>
   void bytes(std::array<std::uint8_t, N>& out) noexcept {
-    if (const auto from = take(N); !from.empty()) std::memcpy(out.data(), from.data(), N);
+    take(N).copy(reinterpret_cast<char*>(out.data()), N);
   }
   std::string_view framed() noexcept { return take(number<std::uint32_t>()); }
 

@@ -45,8 +45,9 @@ class MemberReader {
   template <class Enum>
   Enum one_of_up_to(Enum last, std::string_view why_not) noexcept {
     const auto value = in.number<std::uint8_t>();
-    if (value < 1 || value > static_cast<std::uint8_t>(last)) complain(why_not);
-    return static_cast<Enum>(value);
+    if (value >= 1 && value <= static_cast<std::uint8_t>(last)) return static_cast<Enum>(value);
+    complain(why_not);
+    return last;
   }
 
   StoreTime moment() noexcept {
@@ -151,8 +152,9 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   const auto basis = from.in.number<std::uint8_t>();
   if (basis > static_cast<std::uint8_t>(ReleaseBasis::declared)) {
     from.complain("its release basis is none of ours");
+  } else if (basis != 0) {
+    record.release_basis = static_cast<ReleaseBasis>(basis);
   }
-  if (basis != 0) record.release_basis = static_cast<ReleaseBasis>(basis);
   const auto flags = from.in.number<std::uint8_t>();
   if ((flags & ~all_flags) != 0) from.complain("its flags are none of ours");
   record.dispatched = (flags & is_dispatched) != 0;
