@@ -83,7 +83,7 @@ std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string
 }
 
 UpstreamPool::UpstreamPool(Loop& loop, UpstreamAddress address, Options options)
-    : Timed(loop), address_(std::move(address)), options_(options) {}
+    : Timed(loop), address_(std::move(address)), options_(std::move(options)) {}
 
 std::unique_ptr<Wire> UpstreamPool::take_idle() {
   const MonotonicTime fresh_since = MonotonicClock::now() - options_.keep_alive_idle;
