@@ -17,6 +17,12 @@ std::string describe(const http::ResponseHead& head);
 bool same_verdict(const http::HeadResult& a, const http::HeadResult& b);
 inline bool is_accepted(const http::HeadResult& result) { return result && *result; }
 
+/// Of a head that is framed by them: each is told by one field alone.
+template <class Head>
+void check_length_field(const Head& head);
+template <class Head>
+void check_coding_field(const Head& head);
+
 std::size_t count_of(const std::vector<http::FieldView>& fields, std::string_view name);
 /// The value of the first field with this name; empty when there is none.
 std::string_view value_of(const std::vector<http::FieldView>& fields, std::string_view name);
@@ -59,6 +65,23 @@ void check_pieces(std::string_view input, const Parse& parse) {
     check(describe(head) == describe(whole_head), "pieces change no head");
     return;
   }
+}
+
+template <class Head>
+void check_length_field(const Head& head) {
+  const auto one = count_of(head.fields, "content-length") == 1;
+  check(one && count_of(head.fields, "transfer-encoding") == 0, "a length is told by one field");
+  check(std::stoull(std::string(value_of(head.fields, "content-length"))) == head.content_length,
+        "the length is what the field says");
+}
+
+template <class Head>
+void check_coding_field(const Head& head) {
+  const auto one = count_of(head.fields, "transfer-encoding") == 1;
+  check(one && count_of(head.fields, "content-length") == 0, "chunked is told by one field");
+  check(http::same_name(value_of(head.fields, "transfer-encoding"), "chunked"),
+        "the coding is what the field says");
+  check(head.minor_version == 1, "HTTP/1.0 has no codings");
 }
 
 }  // namespace idem::fuzz

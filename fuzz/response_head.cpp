@@ -30,16 +30,10 @@ void check_framing(const ResponseHead& head, std::string_view method) {
     case Framing::none:
       break;
     case Framing::content_length:
-      check(lengths == 1 && codings == 0, "a length is told by one field alone");
-      check(
-          std::stoull(std::string(value_of(head.fields, "content-length"))) == head.content_length,
-          "the length is what the field says");
+      check_length_field(head);
       break;
     case Framing::chunked:
-      check(lengths == 0 && codings == 1 && head.minor_version == 1,
-            "chunked is told by one field alone, in HTTP/1.1");
-      check(http::same_name(value_of(head.fields, "transfer-encoding"), "chunked"),
-            "the coding is what the field says");
+      check_coding_field(head);
       break;
     case Framing::until_close:
       check(lengths == 0 && codings == 0 && !head.keep_alive,

@@ -89,7 +89,9 @@ class GatewayProcess {
       log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
       return;
     }
-    if (tls_) gateway_server_->use_tls(tls_);
+    if (!tls_)
+      return log_(LogLevel::info, "reload_ignored", {{"reason", "no certificate is used"}});
+    gateway_server_->use_tls(tls_);
     log_(LogLevel::info, "reloaded", {{"certificate", options_.tls.certificate}});
   }
 

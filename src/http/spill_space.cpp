@@ -17,7 +17,7 @@ int open_unlinked(const std::string& directory) {
   const int fd = ::open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   const bool unsupported = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
   if (fd >= 0 || !unsupported) return fd;
-  std::string name = directory + "/idem-body-XXXXXX";
+  std::string name = directory + "/idem-body-" + std::string(6, 'X');  // As mkostemp wants it.
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
   // A crash between these two lines leaves an empty file, which holds nobody's bytes.
   if (named < 0 || ::unlink(name.c_str()) == 0) return named;

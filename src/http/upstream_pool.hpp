@@ -36,7 +36,7 @@ class UpstreamPool final : Timed {
   /// With TLS, the handshake is done, and none of its bytes are a request's (no early data). All of
   /// it, the look-up of a name included, ends within the connect timeout.
   Task<std::expected<std::unique_ptr<Wire>, std::string>> connect();
-  /// Keeps a connection whose last answer ended cleanly.
+  /// Keeps a connection that UpstreamCall::take_reusable() gave.
   void give_back(std::unique_ptr<Wire> wire);
 
  private:

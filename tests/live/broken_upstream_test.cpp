@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "support/live.hpp"
-#include "support/scripted_upstream.hpp"
+#include "support/scripted_live.hpp"
 
 namespace idem::test {
 namespace {
@@ -81,24 +80,7 @@ TEST_F(ShortTimeout, UnkeyedRequestsHearA504) {
                          504, "upstream_timeout"));
 }
 
-/// A gateway in front of a script instead of the provider.
-class ScriptedLive : public testing::Test {
- protected:
-  void start(ScriptedUpstream::Script script) {
-    upstream_ = std::make_unique<ScriptedUpstream>(std::move(script));
-    // One loop, so that there is one pool of upstream connections to speak of.
-    gateway_ = std::make_unique<Gateway>(GatewayOptions{.upstream = upstream_->address(),
-                                                        .store = dir_.path() / "idem.db",
-                                                        .flags = {"--threads", "1"}});
-    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
-  }
-  void SetUp() override { IDEM_NEED_PROGRAM("idem"); }
-  Response ask(const Request& request) { return send_once(gateway_->address(), request); }
-
-  TempDir dir_;
-  std::unique_ptr<ScriptedUpstream> upstream_;
-  std::unique_ptr<Gateway> gateway_;
-};
+using ScriptedLive = Scripted;
 
 TEST_F(ScriptedLive, T66_ARequestThatWasReadIsNeverSentAgain) {
   const ScriptedUpstream::Script endings[] = {
