@@ -94,23 +94,20 @@ class Relay {
     const UpstreamCall::InterimSink sink(on_interim);
     if (client_.body_finished()) call.end_of_request();
     auto going = co_await call.send(out_);
-    while (going && !client_.body_finished() && !call.answered_while_sending()) {
-      const auto piece = co_await client_.next_piece();
-      if (!piece) {
-        co_await client_.refuse(piece.error());
-        co_return false;
+    while (going) {
+      const bool more = !client_.body_finished();
+      if (more && !call.answered_while_sending()) {
+        const auto piece = co_await client_.next_piece();
+        if (!piece) {
+          co_await client_.refuse(piece.error());
+          co_return false;
+        }
+        going = co_await send_piece(call, *piece);
+        continue;
       }
-      going = co_await send_piece(call, *piece);
-      if (!going || !call.answered_while_sending()) continue;
-      // Something came before the piece was taken: interim answers, or an early final one.
-      going = co_await call.read_head(client_.head().method, sink, true);
-      if (going && call.head().status >= 200) {
-        co_await pass_answer(call);
-        co_return false;
-      }
-    }
-    if (going) going = co_await call.read_head(client_.head().method, sink);
-    if (going) {
+      // All is sent; or something came before it was taken: interim answers, or an early final one.
+      going = co_await call.read_head(client_.head().method, sink, more);
+      if (!going || (more && call.head().status < 200)) continue;
       if (call.head().status == 101) {
         co_await switch_protocols(call);
       } else {

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 
+#include "support/bulk.hpp"
 #include "support/certificates.hpp"
 #include "support/live.hpp"
 #include "support/scripted_upstream.hpp"
@@ -226,6 +228,33 @@ TEST_F(TlsOut, P28_ATunnelGoesThroughTlsOnBothSides) {
   EXPECT_TRUE(seen == sent);
   client.socket().half_close();
   EXPECT_EQ(client.read_until_close(), "end");
+}
+
+// Both ways blocked at once: a record that waits to be written, and others to be read, on one wire.
+TEST_F(TlsOut, P28_MuchGoesBothWaysAtOnceThroughTls) {
+  const std::uint64_t size = (sanitized ? 2 : 16) * mebibyte;
+  ScriptedUpstream upstream(
+      [](UpstreamConnection& connection) {
+        if (!connection.read_request()) return;
+        connection.write(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\n");
+        std::string piece;
+        while (connection.socket().receive(piece) == Socket::Received::bytes) {
+          if (!connection.write(piece)) return;
+          piece.clear();
+        }
+      },
+      {.tls = server()});
+  start(upstream);
+  Connection client(gateway_->address());
+  client.send_raw("GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n");
+  std::string seen;
+  while (seen.find("\r\n\r\n") == std::string::npos) {
+    ASSERT_EQ(client.socket().receive(seen), Socket::Received::bytes);
+  }
+  std::thread sender([&] { send_pattern(client.socket(), size); });
+  EXPECT_TRUE(receive_pattern(client.socket(), seen.substr(seen.find("\r\n\r\n") + 4), size));
+  sender.join();
 }
 
 TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
