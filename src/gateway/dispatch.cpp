@@ -67,7 +67,7 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
     co_return UpstreamLost{UpstreamLost::How::unframed, status};
   }
   for (;;) {
-    const auto piece = co_await call_->body().next(call_->wire());
+    const auto piece = co_await call_->next_piece();
     if (!piece) {
       const bool timeout = piece.error().trouble == BodyReader::Trouble::timeout;
       co_return UpstreamLost{timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status};
@@ -78,6 +78,7 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
       co_return UpstreamOversize{std::move(answered)};
     if (call_->body().finished()) break;
   }
+  co_await call_->finish_sending();
   answered.answer.body = std::move(body_);
   give_back();
   co_return answered;

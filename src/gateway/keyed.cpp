@@ -159,14 +159,20 @@ class KeyedDriver {
   // The completion is durable, so the client may have bytes. What the upstream cannot finish is cut
   // off, and a retry hears that the answer was not kept.
   Task<void> stream_through(const Answer& head) {
-    request_.body = http::ReceivedBody(shared_.spill);  // Sent, and a stream may last for days.
     auto& call = dispatch_.call();
+    call.wire().no_deadline();
+    // A stream may last for days: what is sent need not be kept so long.
+    if (!call.answered_while_sending()) request_.body = http::ReceivedBody(shared_.spill);
     const auto framing = call.head().framing;
     const http::ServerStream::StreamFraming length{framing, call.head().content_length};
     const http::ServerStream::StreamStart nothing_yet{};
     bool sent = co_await client_.begin_stream(head, length, nothing_yet);
     if (sent) sent = co_await send_begun();
-    if (sent) co_await stream_body(client_, call, shared_.settings);
+    if (sent) {
+      co_await stream_body(client_, call, shared_.settings);
+      call.wire().write_deadline(MonotonicClock::now() + shared_.settings.upstream_timeout);
+      co_await call.finish_sending();
+    }
     dispatch_.give_back();
   }
 

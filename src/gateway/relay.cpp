@@ -4,6 +4,7 @@
 #include "gateway/stream_body.hpp"
 #include "gateway/tunnel.hpp"
 #include "gateway/upgrade.hpp"
+#include "gateway/upload.hpp"
 #include "http/upstream_call.hpp"
 
 namespace idem::gateway {
@@ -90,65 +91,75 @@ class Relay {
     UpstreamCall call(std::move(wire));
     if (!upgrade_.empty()) call.allow_switch();
     call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
-    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
-    const UpstreamCall::InterimSink sink(on_interim);
-    if (client_.body_finished()) call.end_of_request();
-    auto going = co_await call.send(out_);
-    while (going) {
-      const bool more = !client_.body_finished();
-      if (more && !call.answered_while_sending()) {
-        const auto piece = co_await client_.next_piece();
-        if (!piece) {
-          co_await client_.refuse(piece.error());
-          co_return false;
-        }
-        going = co_await send_piece(call, *piece);
-        continue;
-      }
-      // All is sent; or something came before it was taken: interim answers, or an early final one.
-      going = co_await call.read_head(client_.head().method, sink, more);
-      if (!going || (more && call.head().status < 200)) continue;
+    Upload upload(client_, call, settings_);
+    auto going = co_await send_begin(call, upload);
+    if (going && !client_.body_finished()) {
+      const bool invited = co_await client_.invite_body();
+      if (!invited) co_return false;
+      upload.start();
+    }
+    if (going) {
+      auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
+      const UpstreamCall::InterimSink sink(on_interim);
+      going = co_await call.read_head(client_.head().method, sink);
+    }
+    if (going) {
       if (call.head().status == 101) {
         co_await switch_protocols(call);
       } else {
-        co_await pass_answer(call);
+        co_await pass_answer(call, upload);
       }
       co_return false;
     }
-    if (going.error() == UpstreamCall::Failure::nothing_sent) co_return true;
-    if (may_ask_again(going.error()) && call.wire().unread().empty()) co_return true;
-    co_await fail_call(going.error());
+    if (upload.started()) {
+      co_await upload.stop();
+    } else {
+      if (going.error() == UpstreamCall::Failure::nothing_sent) co_return true;
+      if (may_ask_again(going.error()) && call.wire().unread().empty()) co_return true;
+    }
+    if (upload.refused()) {
+      co_await client_.refuse(*upload.refused());
+    } else {
+      co_await fail_call(going.error());
+    }
     co_return false;
   }
 
-  Task<std::expected<void, UpstreamCall::Failure>> send_piece(UpstreamCall& call,
-                                                              std::string_view piece) {
-    call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
-    if (client_.body_finished()) call.end_of_request();
-    if (client_.head().framing != Framing::chunked) {
-      const auto sent = co_await call.send(piece);
-      co_return sent;
+  // The head, in one write with a body that is here already.
+  Task<std::expected<void, UpstreamCall::Failure>> send_begin(UpstreamCall& call, Upload& upload) {
+    std::string_view body;
+    if (!client_.body_finished() && client_.body_is_here()) {
+      const auto piece = co_await client_.next_piece();
+      if (piece) body = upload.framed(*piece);
     }
-    chunk_.clear();
-    http::append_chunk(chunk_, piece);
-    if (client_.body_finished()) chunk_ += http::last_chunk;
-    const auto sent = co_await call.send(chunk_);
+    if (client_.body_finished()) call.end_of_request();
+    const auto sent = co_await call.send(out_, body);
     co_return sent;
   }
 
-  Task<void> pass_answer(UpstreamCall& call) {
+  Task<void> pass_answer(UpstreamCall& call, Upload& upload) {
+    upload.answered();
+    if (!call.wants_rest()) upload.wind_up();
     Answer head = std::move(end_to_end(call.head()).answer);
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
                                                     call.head().content_length};
     const auto piece = call.body().next_if_here(call.wire());
-    if (!piece) {
-      co_await fail_call(UpstreamCall::Failure::malformed);
-      co_return;
+    if (piece) {
+      const http::ServerStream::StreamStart start{*piece, call.body().finished()};
+      const bool begun = co_await client_.begin_stream(head, framing, start);
+      if (begun && !start.whole) co_await stream_body(client_, call, settings_);
     }
-    const http::ServerStream::StreamStart start{*piece, call.body().finished()};
-    const bool begun = co_await client_.begin_stream(head, framing, start);
-    if (begun && !start.whole) co_await stream_body(client_, call, settings_);
+    if (upload.started()) {
+      if (!piece || client_.aborted() || !call.wants_rest()) {
+        co_await upload.stop();
+      } else {
+        co_await upload.finish();
+      }
+    } else {
+      co_await call.finish_sending();
+    }
+    if (!piece) co_await fail_call(UpstreamCall::Failure::malformed);
     if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
   }
 
@@ -197,7 +208,6 @@ class Relay {
   bool pooled_ = false;
   std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
-  std::string chunk_;
 };
 
 }  // namespace

@@ -26,9 +26,9 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
       client.abort_stream();
       co_return;
     }
-    call.wire().deadline(MonotonicClock::now() + settings.upstream_timeout);
-    const auto piece = co_await call.body().next(call.wire());
-    call.wire().no_deadline();  // It is this upstream's, not a slow client's.
+    call.wire().read_deadline(MonotonicClock::now() + settings.upstream_timeout);
+    const auto piece = co_await call.next_piece();
+    call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
     if (!piece) {
       client.abort_stream();
       co_return;

@@ -83,7 +83,7 @@ Task<bool> ServerStream::wait_for_head() {
       co_return false;
     }
     // From the first byte on one timer covers the whole head, however slowly it drips (P26).
-    if (was_idle) wire_.deadline(MonotonicClock::now() + options_.head_time);
+    if (was_idle) wire_.read_deadline(MonotonicClock::now() + options_.head_time);
   }
 }
 
@@ -95,10 +95,10 @@ Task<bool> ServerStream::next_request() {
   suppress_body_ = false;
   body_received_ = 0;
   const bool begun = !wire_.unread().empty();
-  wire_.deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
+  wire_.read_deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
   const bool complete = co_await wait_for_head();
   if (!complete) co_return false;
-  wire_.no_deadline();
+  wire_.no_read_deadline();
   keep_alive_ = head_.keep_alive;
   body_.begin(head_.framing, head_.content_length);
   body_waited_ = Millis(0);
@@ -106,12 +106,12 @@ Task<bool> ServerStream::next_request() {
   co_return true;
 }
 
-Task<bool> ServerStream::continue_first() {
-  // A gateway in front of a keyed operation is the origin to its client (RFC 9110 §10.1.1): it
-  // answers the expectation at once instead of passing it on.
+Task<bool> ServerStream::invite_body() {
   if (!head_.expect_continue || continue_sent_ || body_.is_buffered(wire_)) co_return true;
   continue_sent_ = true;
+  wire_.write_deadline(MonotonicClock::now() + options_.body_grace);
   const bool sent = co_await wire_.write(continue_head);
+  wire_.no_write_deadline();
   co_return sent;
 }
 
@@ -137,11 +137,11 @@ Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
   using Piece = std::expected<std::string_view, Refusal>;
   // Only the time spent waiting for this client counts against it, not an upstream's backpressure.
   const MonotonicTime asked = MonotonicClock::now();
-  wire_.deadline(asked + body_allowance() - body_waited_);
-  const bool may_go_on = co_await continue_first();
+  wire_.read_deadline(asked + body_allowance() - body_waited_);
+  const bool may_go_on = co_await invite_body();
   if (!may_go_on) co_return Piece(std::unexpected(Refusal{0, "the client went away"}));
   const auto piece = co_await body_.next(wire_);
-  wire_.no_deadline();
+  wire_.no_read_deadline();
   body_waited_ += MonotonicClock::now() - asked;
   if (!piece) {
     keep_alive_ = false;
@@ -224,7 +224,7 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   const std::string_view body =
       body_allowed(answer.status) ? std::string_view(answer.body) : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
-  wire_.deadline(MonotonicClock::now() + options_.write_time);
+  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   if (crash_point_armed(CrashPoint::answer_mid)) {
     co_await wire_.write(std::string_view(out_).substr(0, out_.size() / 2));
     crash_point(CrashPoint::answer_mid);
@@ -243,10 +243,10 @@ Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view bo
   while (sent && slice.size() < body.size()) {
     body.remove_prefix(slice.size());
     slice = body.substr(0, limits::write_slice_bytes);
-    wire_.deadline(MonotonicClock::now() + options_.write_time);
+    wire_.write_deadline(MonotonicClock::now() + options_.write_time);
     sent = co_await wire_.write(slice);
   }
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   co_return sent;
 }
 
@@ -293,16 +293,16 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
     if (start.whole) out_ += last_chunk;
     start.piece = {};
   }
-  wire_.deadline(MonotonicClock::now() + options_.write_time);
+  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_, start.piece);
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   if (!sent) abort_stream();  // See stream_piece().
   co_return sent;
 }
 
 Task<bool> ServerStream::stream_piece(std::string_view piece) {
   if (suppress_body_ || piece.empty()) co_return true;
-  wire_.deadline(MonotonicClock::now() + options_.write_time);
+  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   bool sent = false;
   if (chunked_out_) {
     out_.clear();
@@ -312,7 +312,7 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
     sent = co_await wire_.write(piece);
   }
   // The next piece may be long in coming, and that is not this client's fault.
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   // A quiet close would look like the end to a client that reads until then (HTTP/1.0).
   if (!sent) abort_stream();
   co_return sent;
@@ -321,10 +321,10 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
 Task<bool> ServerStream::end_stream() {
   bool sent = true;
   if (chunked_out_ && !stream_ended_) {
-    wire_.deadline(MonotonicClock::now() + options_.write_time);
+    wire_.write_deadline(MonotonicClock::now() + options_.write_time);
     sent = co_await wire_.write(last_chunk);
   }
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   if (!sent) keep_alive_ = false;
   co_return sent;
 }
@@ -336,9 +336,9 @@ Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view p
   fields += "\r\n";
   append_head(head, fields);
   answered_ = true;
-  wire_.deadline(MonotonicClock::now() + options_.write_time);
+  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   const bool sent = co_await wire_.write(out_);
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   co_return sent;
 }
 
@@ -346,9 +346,10 @@ Task<bool> ServerStream::interim(const Answer& head) {
   if (head_.minor_version == 0) co_return true;
   if (aborted_) co_return false;
   append_head(head, "");
-  wire_.deadline(MonotonicClock::now() + std::min<Millis>(options_.write_time, interim_time_max));
+  wire_.write_deadline(MonotonicClock::now() +
+                       std::min<Millis>(options_.write_time, interim_time_max));
   const bool sent = co_await wire_.write(out_);
-  wire_.no_deadline();
+  wire_.no_write_deadline();
   if (!sent) abort_stream();
   co_return sent;
 }

@@ -37,9 +37,15 @@ class ServerStream {
   /// first where asked for. On a refusal answer with refuse(): 503 when there is nowhere to put it;
   /// status 0 stands for a client that went away.
   Task<std::expected<ReceivedBody, Refusal>> read_body(std::size_t bytes_max, SpillSpace& spill);
-  /// The next piece of a body that is relayed; empty at the end.
+  /// Sends 100-continue where it is asked for and still due: a gateway in front of a keyed
+  /// operation is the origin to its client (RFC 9110 §10.1.1). False: the client went away.
+  Task<bool> invite_body();
+  /// The next piece of a body that is relayed; empty at the end. Once the body was invited, another
+  /// coroutine may write meanwhile.
   Task<std::expected<std::string_view, Refusal>> next_piece();
   bool body_finished() const noexcept { return body_.finished(); }
+  /// next_piece() would not wait, and there would be no other.
+  bool body_is_here() const noexcept { return body_.is_buffered(wire_); }
 
   /// Sends an answer whole, framed for this request's method. False: the client went away.
   Task<bool> answer(const Answer& answer);
@@ -61,6 +67,7 @@ class ServerStream {
   Task<bool> end_stream();
   /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
   void abort_stream() noexcept { aborted_ = true; }
+  bool aborted() const noexcept { return aborted_; }
 
   /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
   /// read and write, and the connection closes after it. False: the client went away.
@@ -99,7 +106,6 @@ class ServerStream {
  private:
   enum class Reading : std::uint8_t { done, more, refused, gone };
   Task<bool> wait_for_head();
-  Task<bool> continue_first();
   Millis body_allowance() const noexcept;
   Task<bool> write_slowly(std::string_view head, std::string_view body);
   void append_head(const Answer& answer, std::string_view framing_field);

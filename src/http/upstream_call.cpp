@@ -61,8 +61,7 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second)
   co_return Result();
 }
 
-Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink& on_interim,
-                                     bool more_to_send) {
+Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink& on_interim) {
   std::size_t scanned = 0;
   for (;;) {
     const auto parsed = parse_response_head(wire_->unread(), scanned, method, head_);
@@ -84,29 +83,53 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
     if (answered_while_sending()) {
       const auto sent = co_await send(unsent_first_, unsent_second_);
       if (!sent) co_return sent;
-      // What the client has still to say comes first; the caller asks for the head again.
-      if (more_to_send && !answered_while_sending()) co_return Result();
     }
   }
   wire_->pin();
   body_.begin(head_.framing, head_.content_length);
-  co_await finish_sending();
+  early_ = answered_while_sending();
   co_return Result();
 }
 
-// An upstream may answer while it still reads, and finish its answer only when it has read all
-// (RFC 9112 §9.3). Where the answer says that it does not want the rest, sending ends.
-Task<void> UpstreamCall::finish_sending() {
-  early_ = answered_while_sending();
-  if (head_.status >= 400 || !head_.keep_alive) co_return;
-  while (answered_while_sending()) {
+// As much as the kernel takes now.
+void UpstreamCall::send_some() {
+  while (answered_while_sending() && wants_rest()) {
     const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);
+    if (taken == 0) return;
     note_taken(taken);
-    if (taken > 0) continue;
-    if (wire_->trouble() != Wire::Trouble::none) co_return;
+  }
+}
+
+Task<std::expected<std::string_view, BodyReader::Failure>> UpstreamCall::next_piece() {
+  while (answered_while_sending() && wants_rest() && !body_.finished()) {
+    send_some();
+    const auto piece = body_.next_if_here(*wire_);
+    if (!piece || !piece->empty() || body_.finished()) co_return piece;
+    bool went_on = false;
+    if (something_to_read()) {
+      const std::size_t got = co_await wire_->read_some();
+      went_on = got > 0;
+    } else {
+      went_on = co_await wire_->wait_any();
+    }
+    if (!went_on) break;
+  }
+  auto piece = co_await body_.next(*wire_);
+  co_return piece;
+}
+
+Task<void> UpstreamCall::finish_sending() {
+  send_some();
+  while (answered_while_sending() && wants_rest() && wire_->trouble() == Wire::Trouble::none) {
     const bool writable = co_await wire_->wait_writable();
     if (!writable) co_return;
+    send_some();
   }
+}
+
+std::pair<std::string_view, std::string_view> UpstreamCall::take_unsent() noexcept {
+  request_ended_ = false;
+  return {std::exchange(unsent_first_, {}), std::exchange(unsent_second_, {})};
 }
 
 void UpstreamCall::note_taken(std::size_t taken) noexcept {

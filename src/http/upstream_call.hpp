@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace idem::http {
 
@@ -29,13 +30,10 @@ class UpstreamCall {
   Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
                                          std::string_view body, MonotonicTime not_after,
                                          MonotonicTime deadline, const InterimSink& on_interim);
-  /// In parts, for a relayed body: the head first, then pieces, then the answer's head. With
-  /// `more_to_send`, read_head() also ends after interim answers (head().status < 200) once the
-  /// piece under way was sent.
+  /// In parts, for a relayed body: send() ends when all was taken, or something came before that.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
   Task<std::expected<void, Failure>> read_head(std::string_view method,
-                                               const InterimSink& on_interim,
-                                               bool more_to_send = false);
+                                               const InterimSink& on_interim);
 
   /// The request carries an Upgrade: a 101 is then a final answer, and what follows it is no HTTP.
   void allow_switch() noexcept { may_switch_ = true; }
@@ -47,6 +45,18 @@ class UpstreamCall {
   const ResponseHead& head() const noexcept { return head_; }
   /// The final head came before the whole request had been handed to the kernel.
   bool answered_early() const noexcept { return early_; }
+  /// An upstream may answer while it still reads, and end its answer only when it has read all (RFC
+  /// 9112 §9.3). Where it does not say by its answer that it wants no more, it gets the rest.
+  bool wants_rest() const noexcept { return head_.status < 400 && head_.keep_alive; }
+
+  /// The next piece of the answer's body, as BodyReader::next(); what is still unsent goes on
+  /// meanwhile.
+  Task<std::expected<std::string_view, BodyReader::Failure>> next_piece();
+  /// After the answer's end: what is unsent still goes on, as far as it is wanted.
+  Task<void> finish_sending();
+  /// What is unsent is now the caller's to write, and the end of the request to tell.
+  std::pair<std::string_view, std::string_view> take_unsent() noexcept;
+
   /// Something of what was given to send() is still unsent.
   bool answered_while_sending() const noexcept {
     return !unsent_first_.empty() || !unsent_second_.empty();
@@ -59,7 +69,7 @@ class UpstreamCall {
   std::unique_ptr<Wire> take_reusable();
 
  private:
-  Task<void> finish_sending();
+  void send_some();
   bool nothing_sent() const noexcept { return wire_->bytes_out() == bytes_out_before_; }
   void note_taken(std::size_t taken) noexcept;
   Failure failure() const noexcept;

@@ -35,8 +35,13 @@ void Wire::unpin() noexcept {
   pin_ = 0;
 }
 
-void Wire::note(const error_code& error) noexcept {
-  if (timed_out_) {
+// A socket knows only how to end all of its waits. One that was not meant goes on.
+bool Wire::meant_for_other(const error_code& error, bool late) const noexcept {
+  return error == asio::error::operation_aborted && !late && !cancelled_;
+}
+
+void Wire::note(const error_code& error, bool late) noexcept {
+  if (late) {
     trouble_ = Trouble::timeout;
   } else if (error == asio::error::eof) {
     trouble_ = Trouble::eof;
@@ -55,16 +60,17 @@ Task<bool> Wire::secure(std::unique_ptr<TlsSession> session) {
   }
 }
 
+// For a read, or the handshake: what those have to write is little.
 Task<bool> Wire::wait_for(TlsSession::Wants wants) {
   switch (wants) {
     case TlsSession::Wants::nothing:
       co_return true;
     case TlsSession::Wants::readable: {
-      const bool readable = co_await wait_readable();
+      const bool readable = co_await wait(Socket::wait_read, read_side_);
       co_return readable;
     }
     case TlsSession::Wants::writable: {
-      const bool writable = co_await wait_writable();
+      const bool writable = co_await wait(Socket::wait_write, read_side_);
       co_return writable;
     }
     case TlsSession::Wants::ended:
@@ -88,13 +94,14 @@ void Wire::make_room() noexcept {
 }
 
 Task<std::size_t> Wire::read_sealed() {
-  for (;;) {
+  while (!interrupted_) {
     const auto moved = tls_->read(buffer_.get() + end_, buffer_bytes - end_);
     end_ += moved.bytes;
     if (moved.bytes > 0) co_return moved.bytes;
     const bool go_on = co_await wait_for(moved.wants);
     if (!go_on) co_return 0;
   }
+  co_return 0;
 }
 
 Task<std::size_t> Wire::read_some() {
@@ -103,16 +110,20 @@ Task<std::size_t> Wire::read_some() {
     const std::size_t read = co_await read_sealed();
     co_return read;
   }
-  error_code error;
-  auto token = asio::redirect_error(resume, error);
-  auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
-  const std::size_t got = co_await socket_.async_read_some(room, token);
-  if (error) {
-    note(error);
-    co_return 0;
+  while (!interrupted_) {
+    error_code error;
+    auto token = asio::redirect_error(resume, error);
+    auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
+    const std::size_t got = co_await socket_.async_read_some(room, token);
+    if (meant_for_other(error, read_side_.late)) continue;
+    if (error) {
+      note(error, read_side_.late);
+      co_return 0;
+    }
+    end_ += got;
+    co_return got;
   }
-  end_ += got;
-  co_return got;
+  co_return 0;
 }
 
 // Small parts are joined, so that a head and its body are one record and one system call. The same
@@ -127,6 +138,7 @@ std::size_t Wire::write_sealed(std::string_view first, std::string_view second) 
   const auto moved = tls_->write(first);
   if (moved.wants == TlsSession::Wants::ended || moved.wants == TlsSession::Wants::failed) {
     trouble_ = Trouble::reset;
+    broken_ = true;
   }
   return moved.bytes;
 }
@@ -146,7 +158,10 @@ std::size_t Wire::write_now(std::string_view first, std::string_view second) noe
     bytes_out_ += static_cast<std::uint64_t>(sent);
     return static_cast<std::size_t>(sent);
   }
-  if (errno != EAGAIN && errno != EWOULDBLOCK) trouble_ = Trouble::reset;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) {
+    trouble_ = Trouble::reset;
+    broken_ = true;
+  }
   return 0;
 }
 
@@ -156,7 +171,7 @@ Task<bool> Wire::write(std::string_view first, std::string_view second) {
     const std::size_t sent = write_now(first, second);
     if (sent == 0) {
       bool ready = false;
-      if (trouble_ == Trouble::none) ready = co_await wait_writable();
+      if (!broken_) ready = co_await wait_writable();
       if (!ready) {
         cut_ = true;
         co_return false;
@@ -171,19 +186,27 @@ Task<bool> Wire::write(std::string_view first, std::string_view second) {
 }
 
 Task<bool> Wire::wait_writable() {
-  error_code error;
-  auto token = asio::redirect_error(resume, error);
-  co_await socket_.async_wait(Socket::wait_write, token);
-  if (error) note(error);
-  co_return !error;
+  const bool writable = co_await wait(Socket::wait_write, write_side_);
+  co_return writable;
 }
 
 Task<bool> Wire::wait_readable() {
-  error_code error;
-  auto token = asio::redirect_error(resume, error);
-  co_await socket_.async_wait(Socket::wait_read, token);
-  if (error) note(error);
-  co_return !error;
+  const bool readable = co_await wait(Socket::wait_read, read_side_);
+  co_return readable;
+}
+
+Task<bool> Wire::wait(Socket::wait_type for_what, const Side& side) {
+  for (;;) {
+    error_code error;
+    auto token = asio::redirect_error(resume, error);
+    co_await socket_.async_wait(for_what, token);
+    if (meant_for_other(error, side.late)) {
+      if (interrupted_ && &side == &read_side_) co_return false;
+      continue;
+    }
+    if (error) note(error, side.late);
+    co_return !error;
+  }
 }
 
 bool Wire::quiet_and_open() noexcept {
@@ -207,17 +230,27 @@ Task<void> Wire::shutdown_send() {
   socket_.shutdown(Socket::shutdown_send, ignored);
 }
 
-void Wire::cancel() noexcept {
+void Wire::end_waits() noexcept {
   error_code ignored;
   socket_.cancel(ignored);
 }
 
+void Wire::cancel() noexcept {
+  cancelled_ = true;
+  end_waits();
+}
+
+void Wire::interrupt_reads() noexcept {
+  interrupted_ = true;
+  end_waits();
+}
+
 void Wire::tick(MonotonicTime now) {
-  if (now < deadline_) return;
-  // Again at each tick, until the coroutine that waits has moved the deadline: it may have started
-  // its next wait after an earlier cancel.
-  timed_out_ = true;
-  cancel();
+  // Again at each tick, until the coroutine that waits has moved its deadline: it may have started
+  // its next wait after an earlier end.
+  read_side_.late = now >= read_side_.deadline;
+  write_side_.late = now >= write_side_.deadline;
+  if (read_side_.late || write_side_.late) end_waits();
 }
 
 namespace {
@@ -237,23 +270,27 @@ struct AnyWait {
 }  // namespace
 
 Task<bool> Wire::wait_any() {
-  error_code error;
-  auto token = asio::redirect_error(resume, error);
-  auto start = [this](auto handler) {
-    auto state = std::make_shared<AnyWait>();
-    // On the heap and released on the first event, inside the loop's own thread.
-    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-    state->done = [this, shared](error_code first) {
-      cancel();
-      auto resumed = std::move(*shared);
-      std::move(resumed)(first);
+  for (;;) {
+    error_code error;
+    auto token = asio::redirect_error(resume, error);
+    auto start = [this](auto handler) {
+      auto state = std::make_shared<AnyWait>();
+      // On the heap and released on the first event, inside the loop's own thread.
+      auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+      state->done = [this, shared](error_code first) {
+        end_waits();
+        auto resumed = std::move(*shared);
+        std::move(resumed)(first);
+      };
+      socket_.async_wait(Socket::wait_write, [state](error_code e) { state->finish(e); });
+      socket_.async_wait(Socket::wait_read, [state](error_code e) { state->finish(e); });
     };
-    socket_.async_wait(Socket::wait_write, [state](error_code e) { state->finish(e); });
-    socket_.async_wait(Socket::wait_read, [state](error_code e) { state->finish(e); });
-  };
-  co_await asio::async_initiate<decltype(token), void(error_code)>(start, token);
-  if (error) note(error);
-  co_return !error;
+    co_await asio::async_initiate<decltype(token), void(error_code)>(start, token);
+    const bool late = read_side_.late || write_side_.late;
+    if (meant_for_other(error, late)) continue;
+    if (error) note(error, late);
+    co_return !error;
+  }
 }
 
 }  // namespace idem::http

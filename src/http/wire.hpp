@@ -55,11 +55,22 @@ class Wire final : public Timed {
   /// missed.
   Task<bool> wait_any();
 
-  /// Pending reads and writes end with Trouble::timeout at that moment; none by default.
-  void deadline(MonotonicTime at) noexcept {
-    deadline_ = at;
-    timed_out_ = false;
+  /// Pending reads, or writes, end with Trouble::timeout at that moment; none by default. Each way
+  /// has its own, because two coroutines may use the two at once; wait_any() ends at the earlier.
+  void read_deadline(MonotonicTime at) noexcept {
+    read_side_.deadline = at;
+    read_side_.late = false;
   }
+  void write_deadline(MonotonicTime at) noexcept {
+    write_side_.deadline = at;
+    write_side_.late = false;
+  }
+  void deadline(MonotonicTime at) noexcept {
+    read_deadline(at);
+    write_deadline(at);
+  }
+  void no_read_deadline() noexcept { read_deadline(MonotonicTime::max()); }
+  void no_write_deadline() noexcept { write_deadline(MonotonicTime::max()); }
   void no_deadline() noexcept { deadline(MonotonicTime::max()); }
 
   Trouble trouble() const noexcept { return trouble_; }
@@ -70,29 +81,43 @@ class Wire final : public Timed {
   Task<void> shutdown_send();
   /// Ends whatever is pending, as Trouble::reset.
   void cancel() noexcept;
+  /// Reads give 0 from here on, and the connection stays as it is: nothing is lost or in trouble.
+  void interrupt_reads() noexcept;
+  void allow_reads() noexcept { interrupted_ = false; }
   Socket& socket() noexcept { return socket_; }
 
  private:
   static constexpr std::size_t buffer_bytes = 32UL * 1024;
+
+  struct Side {
+    MonotonicTime deadline = MonotonicTime::max();
+    bool late = false;
+  };
 
   void tick(MonotonicTime now) override;
   void make_room() noexcept;
   Task<std::size_t> read_sealed();
   std::size_t write_sealed(std::string_view first, std::string_view second) noexcept;
   Task<bool> wait_for(TlsSession::Wants wants);
-  void note(const boost::system::error_code& error) noexcept;
+  Task<bool> wait(Socket::wait_type for_what, const Side& side);
+  void end_waits() noexcept;
+  bool meant_for_other(const boost::system::error_code& error, bool late) const noexcept;
+  void note(const boost::system::error_code& error, bool late) noexcept;
 
   Socket socket_;
   std::unique_ptr<char[]> buffer_;
   std::size_t pin_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  MonotonicTime deadline_ = MonotonicTime::max();
+  Side read_side_;
+  Side write_side_;
   std::uint64_t bytes_out_ = 0;
   std::unique_ptr<TlsSession> tls_;
   std::string joined_;  ///< The next TLS record, where it comes from two places.
-  bool timed_out_ = false;
-  bool cut_ = false;  ///< A write() broke off.
+  bool cancelled_ = false;
+  bool interrupted_ = false;
+  bool broken_ = false;  ///< The kernel or TLS takes no more bytes.
+  bool cut_ = false;     ///< A write() broke off.
   Trouble trouble_ = Trouble::none;
 };
 

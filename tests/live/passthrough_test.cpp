@@ -13,11 +13,31 @@ constexpr std::uint64_t large = (sanitized ? 32 : 1024) * mebibyte;
 // Of anonymous memory, while a body of `large` passes.
 constexpr std::uint64_t growth_max = 8 * mebibyte;
 
-using PassThrough = Scripted;
-
 std::string length_field(std::uint64_t bytes) {
   return "Content-Length: " + std::to_string(bytes) + "\r\n";
 }
+
+class PassThrough : public Scripted {
+ protected:
+  /// Sends each piece back as it comes, from the first one on, and so never has much of either.
+  static void echo_upload(UpstreamConnection& connection) {
+    std::string seen;
+    while (read_until(connection.socket(), seen, "\r\n\r\n")) {
+      const auto end = seen.find("\r\n\r\n") + 4;
+      const auto field = seen.find("Content-Length: ");
+      std::uint64_t left = field < end ? std::stoull(seen.substr(field + 16)) : 0;
+      connection.write("HTTP/1.1 200 OK\r\n" + length_field(left) + "\r\n");
+      seen.erase(0, end);
+      for (;;) {
+        if (!connection.write(seen)) return;
+        left -= seen.size();
+        seen.clear();
+        if (left == 0) break;
+        if (connection.socket().receive(seen) != Socket::Received::bytes) return;
+      }
+    }
+  }
+};
 
 TEST_F(PassThrough, ABodyOfAGibibyteGoesUpInConstantMemory) {
   std::uint64_t during = 0;
@@ -118,6 +138,135 @@ TEST_F(PassThrough, P23_AConnectionWhoseRequestWasNotSentWholeIsNotUsedAgain) {
   EXPECT_EQ(upstream_->connections(), 2);
   client.socket().reset();
   sender.join();
+}
+
+TEST_F(PassThrough, P25_BodiesGoBothWaysAtOnce) {
+  const std::uint64_t size = (sanitized ? 2 : 64) * mebibyte;
+  ASSERT_NO_FATAL_FAILURE(start(echo_upload));
+  Connection client(gateway_->address());
+  for (int round = 0; round < 3; ++round) {
+    client.send_raw("PUT /echo HTTP/1.1\r\nHost: a\r\n" + length_field(size) + "\r\n");
+    std::thread sender([&] { send_pattern(client.socket(), size); });
+    std::string seen;
+    EXPECT_TRUE(read_until(client.socket(), seen, "\r\n\r\n"));
+    const auto body = seen.substr(seen.find("\r\n\r\n") + 4);
+    EXPECT_TRUE(receive_pattern(client.socket(), body, size)) << round;
+    sender.join();
+  }
+  EXPECT_EQ(upstream_->connections(), 1) << "each was sent and answered to its end";
+}
+
+TEST_F(PassThrough, P25_AnUpstreamThatAnswersFirstStillGetsTheWholeBody) {
+  const std::uint64_t size = (sanitized ? 2 : 64) * mebibyte;
+  SharedText received;
+  Gate ended;
+  ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+    connection.write("HTTP/1.1 202 Accepted\r\nContent-Length: 5\r\n\r\nearly");
+    const auto body = seen.substr(seen.find("\r\n\r\n") + 4);
+    received.set(receive_pattern(connection.socket(), body, size) ? "intact" : "broken");
+    ended.open();
+    ScriptedUpstream::answer_all(connection);
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(size) + "\r\n");
+  EXPECT_EQ(client.read_response().body, "early") << "before the body was sent";
+  EXPECT_TRUE(send_pattern(client.socket(), size));
+  EXPECT_TRUE(ended.wait());
+  EXPECT_EQ(client.exchange({.method = "GET", .target = "/"}).body, "ok") << "and goes on";
+  EXPECT_EQ(received.get(), "intact");
+  EXPECT_EQ(upstream_->connections(), 1);
+}
+
+TEST_F(PassThrough, P25_AnErrorComesAtOnceThoughTheClientHasNotSentItsBody) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "begun")) return;
+    connection.write("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno");
+    while (connection.socket().receive(seen) == Socket::Received::bytes) {
+    }
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(large) + "\r\nbegun");
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 401) << answer.trouble;
+  EXPECT_EQ(answer.body, "no");
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+TEST_F(PassThrough, P25_AnUploadThatBreaksOffUnderItsAnswerEndsForTheUpstreamToo) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "begun")) return;
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfirst");
+    while (connection.socket().receive(seen) == Socket::Received::bytes) {
+    }
+    connection.write("last");  // Once it knows that nothing more comes.
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(1000) + "\r\nbegun");
+  std::string seen;
+  ASSERT_TRUE(read_until(client.socket(), seen, "first"));
+  client.socket().half_close();
+  EXPECT_TRUE(read_until(client.socket(), seen, "firstlast")) << seen;
+  EXPECT_TRUE(client.closed_by_peer());
+}
+
+// Its time runs while the answer goes the other way, and ends the upload alone.
+TEST_F(PassThrough, P26_ASlowUploadIsEndedAndItsAnswerIsNot) {
+  Gate ended;
+  ASSERT_NO_FATAL_FAILURE(start(
+      [&](UpstreamConnection& connection) {
+        std::string seen;
+        if (!read_until(connection.socket(), seen, "begun")) return;
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfirst");
+        while (connection.socket().receive(seen) == Socket::Received::bytes) {
+        }
+        ended.open();
+        connection.write("last");
+      },
+      {"--body-grace", "200ms"}));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(1000) + "\r\nbegun");
+  std::string seen;
+  EXPECT_TRUE(read_until(client.socket(), seen, "firstlast")) << seen;
+  EXPECT_TRUE(ended.wait());
+}
+
+TEST_F(PassThrough, P25_AKeyedRequestAndItsAnswerMayBothBeLarge) {
+  const std::size_t size = 8 * mebibyte;
+  for (const std::size_t stored_max : {16 * mebibyte, mebibyte}) {
+    ASSERT_NO_FATAL_FAILURE(start(
+        [&](UpstreamConnection& connection) {
+          // Reads nothing of the body before all of the answer was taken.
+          for (;;) {
+            const auto head = connection.peek_head();
+            if (!head) return;
+            if (!connection.write("HTTP/1.1 201 Created\r\n" + length_field(size) + "\r\n")) return;
+            for (std::size_t sent = 0; sent < size; sent += mebibyte) {
+              if (!connection.write(pattern_text(size).substr(sent, mebibyte))) return;
+            }
+            if (!connection.read_request()) return;
+          }
+        },
+        {"--request-body-max", "16MiB", "--response-body-max", std::to_string(stored_max) + "B"}));
+    upstream_->shrink_windows();
+    for (int i = 0; i < 2; ++i) {
+      const auto key = "large" + std::to_string(i) + std::to_string(stored_max);
+      const auto first = ask(charge(key, "", pattern_text(size)));
+      EXPECT_EQ(first.status, 201) << first.trouble;
+      EXPECT_TRUE(first.body == pattern_text(size));
+      const auto again = ask(charge(key, "", pattern_text(size)));
+      if (stored_max > size) {
+        EXPECT_TRUE(replays(first, again));
+      } else {
+        EXPECT_TRUE(is_problem(again, 409, "response_not_stored"));
+      }
+    }
+    EXPECT_EQ(upstream_->requests(), 2);
+    EXPECT_EQ(upstream_->connections(), 1);
+  }
 }
 
 TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {

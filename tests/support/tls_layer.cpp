@@ -99,6 +99,20 @@ long TlsLayer::receive(char* to, std::size_t room) {
 
 void TlsLayer::say_end() { SSL_shutdown(session_.get()); }
 
+std::string TlsLayer::behind_key_updates(int count, std::string_view last) {
+  SSL* session = session_.get();
+  BIO* records = BIO_new(BIO_s_mem());
+  SSL_set0_wbio(session, records);
+  for (int i = 0; i < count; ++i) {
+    SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED);
+    SSL_do_handshake(session);
+  }
+  SSL_write(session, last.data(), static_cast<int>(last.size()));
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(records, &bytes);
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
 std::string TlsLayer::alpn() const {
   const unsigned char* name = nullptr;
   unsigned int size = 0;

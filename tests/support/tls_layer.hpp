@@ -36,6 +36,10 @@ class TlsLayer {
   long receive(char* to, std::size_t room);
   void say_end();
 
+  /// So many KeyUpdate records, which carry nothing for whoever reads, and `last` behind them: to
+  /// be sent as they are. What is sent otherwise from now on goes nowhere.
+  std::string behind_key_updates(int count, std::string_view last);
+
   std::string alpn() const;
   std::string version() const;
   std::string sni() const;

@@ -15,6 +15,10 @@ namespace idem::http {
 namespace {
 
 constexpr std::size_t record_bytes_max = 16UL * 1024;
+// OpenSSL goes on until it has bytes for us. A peer that sends only what is for TLS itself
+// (KeyUpdate, RFC 8446 §4.6.3) would hold the whole loop: after so many reads the others come
+// first.
+constexpr int reads_per_call_max = 1;
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
@@ -77,6 +81,22 @@ std::string printable(std::string text) {
 
 }  // namespace
 
+TlsSession::TlsSession(ssl_st* session) : session_(session) {
+  BIO* bio = SSL_get_rbio(session_);
+  BIO_set_callback_arg(bio, reinterpret_cast<char*>(this));
+  BIO_set_callback_ex(bio, &TlsSession::before_io);
+}
+
+// What is still in the kernel makes the socket readable, so nothing is forgotten by holding back.
+long TlsSession::before_io(BIO* bio, int operation, const char*, std::size_t, int, long, int result,
+                           std::size_t*) {
+  auto* self = reinterpret_cast<TlsSession*>(BIO_get_callback_arg(bio));
+  if (operation != BIO_CB_READ || self->reads_left_-- > 0) return result;
+  self->held_back_ = true;
+  BIO_set_retry_read(bio);
+  return -1;
+}
+
 std::unique_ptr<TlsSession> TlsSession::accept(const TlsContext& context, int socket) {
   SSL* session = SSL_new(context.get());
   SSL_set_fd(session, socket);
@@ -128,20 +148,26 @@ TlsSession::Wants TlsSession::wants_after(int result) {
   return Wants::failed;
 }
 
-TlsSession::Wants TlsSession::handshake() {
+void TlsSession::begin_call() {
   clear_tls_errors();
+  reads_left_ = reads_per_call_max;
+  held_back_ = false;
+}
+
+TlsSession::Wants TlsSession::handshake() {
+  begin_call();
   return wants_after(SSL_do_handshake(session_));
 }
 
 TlsSession::Moved TlsSession::read(char* to, std::size_t room) {
-  clear_tls_errors();
+  begin_call();
   Moved moved;
   moved.wants = wants_after(SSL_read_ex(session_, to, room, &moved.bytes));
   return moved;
 }
 
 TlsSession::Moved TlsSession::write(std::string_view bytes) {
-  clear_tls_errors();
+  begin_call();
   Moved moved;
   const std::size_t size = std::min(bytes.size(), record_bytes_max);
   moved.wants = wants_after(SSL_write_ex(session_, bytes.data(), size, &moved.bytes));
@@ -149,14 +175,15 @@ TlsSession::Moved TlsSession::write(std::string_view bytes) {
 }
 
 TlsSession::Wants TlsSession::peek() {
-  clear_tls_errors();
+  begin_call();
   char byte = 0;
   std::size_t seen = 0;
-  return wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
+  const Wants wants = wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
+  return held_back_ ? Wants::nothing : wants;
 }
 
 TlsSession::Wants TlsSession::say_end() {
-  clear_tls_errors();
+  begin_call();
   const int result = SSL_shutdown(session_);
   return result >= 0 ? Wants::nothing : wants_after(result);  // 0: the peer has not said its own.
 }

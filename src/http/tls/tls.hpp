@@ -10,6 +10,7 @@
 struct ssl_ctx_st;
 struct ssl_st;
 struct ssl_session_st;
+struct bio_st;
 
 /// The door by which OpenSSL's TLS enters: TLS 1.2 and 1.3, ALPN `http/1.1` only, no compression,
 /// no renegotiation, and no early data, because a replayed first flight is a retry that nobody
@@ -85,7 +86,8 @@ class TlsSession {
   Moved read(char* to, std::size_t room);
   /// Takes at most one record's worth.
   Moved write(std::string_view bytes);
-  /// nothing: there is something to read. Reads and answers what TLS itself has to say.
+  /// readable: there is nothing to read. Reads and answers what TLS itself has to say; where that
+  /// is much, it says nothing before it has seen the end of it.
   Wants peek();
   /// Tells the peer that nothing more will come; to be called again while it wants to write.
   Wants say_end();
@@ -103,10 +105,15 @@ class TlsSession {
   const std::string& why() const noexcept { return why_; }
 
  private:
-  explicit TlsSession(ssl_st* session) : session_(session) {}
+  explicit TlsSession(ssl_st* session);
+  void begin_call();
   Wants wants_after(int result);
+  static long before_io(bio_st* bio, int operation, const char*, std::size_t, int, long, int result,
+                        std::size_t*);
 
   ssl_st* session_;
+  int reads_left_ = 0;
+  bool held_back_ = false;  ///< There was more to take from the kernel than one call may.
   std::string why_;
 };
 

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "gateway/settings.hpp"
+#include "http/latch.hpp"
+#include "http/server_stream.hpp"
+#include "http/upstream_call.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace idem::gateway {
+
+/// The body of a relayed request on its way to the upstream, in a coroutine of its own, so that an
+/// answer is seen whenever it comes (RFC 9112 §9.3) and both can be long. One of stop() and
+/// finish() has to end before this object and what it was made of go. Loop's thread only.
+class Upload {
+ public:
+  Upload(http::ServerStream& client, http::UpstreamCall& call, const GatewaySettings& settings)
+      : client_(client), call_(call), settings_(settings) {}
+
+  /// The head was given to the call, and the client was asked for its body.
+  void start();
+  bool started() const noexcept { return ended_ != nullptr; }
+  /// The answer's head is here. Before that the time in which it has to come is counted from here.
+  void answered() noexcept { answered_ = true; }
+  /// Sends no more than what is under way.
+  void wind_up() noexcept { stopped_ = true; }
+  /// Waits until all is sent, or cannot be.
+  http::Task<void> finish();
+  /// Ends at once. The client's connection can still be written to.
+  http::Task<void> stop();
+  /// Why the client's body broke off before the answer came; reading the answer has then failed.
+  const std::optional<http::Refusal>& refused() const noexcept { return refused_; }
+
+  /// A piece of the client's body, framed for the upstream; valid until the next one.
+  std::string_view framed(std::string_view piece);
+
+ private:
+  http::Task<void> run(std::shared_ptr<http::Latch> ended);
+  http::Task<bool> write(std::string_view first, std::string_view second = {});
+  http::Task<void> give_up(http::Refusal why);
+
+  http::ServerStream& client_;
+  http::UpstreamCall& call_;
+  const GatewaySettings& settings_;
+  std::shared_ptr<http::Latch> ended_;
+  std::optional<http::Refusal> refused_;
+  std::string chunk_;
+  bool answered_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace idem::gateway
