@@ -264,8 +264,11 @@ TEST_F(PassThrough, P25_AKeyedRequestAndItsAnswerMayBothBeLarge) {
         EXPECT_TRUE(is_problem(again, 409, "response_not_stored"));
       }
     }
-    EXPECT_EQ(upstream_->requests(), 2);
-    EXPECT_EQ(upstream_->connections(), 1);
+    // What is not kept is with the client before the upstream has all of the request.
+    EXPECT_TRUE(upstream_->wait_for_requests(2));
+    if (stored_max > size) {
+      EXPECT_EQ(upstream_->connections(), 1);
+    }
   }
 }
 
