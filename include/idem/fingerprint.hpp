@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 /// Digests: what names a record and what tells two requests apart (protocol.md §2, §10).
 namespace idem {
@@ -20,6 +22,14 @@ struct FingerprintParts {
   std::span<const std::string_view>
       chosen_headers;  ///< name, value, name, value, ... ; none by default.
   std::string_view body;
+};
+
+/// What a route counts as part of the request besides method, target and media type.
+struct FingerprintRule {
+  std::vector<std::string> include;  ///< JSON Pointers (RFC 6901); empty: the whole body.
+  std::vector<std::string> exclude;  ///< JSON Pointers that do not count.
+  std::vector<std::string> headers;  ///< Names of fields that count.
+  bool operator==(const FingerprintRule&) const = default;
 };
 
 /// The version of the rules that fingerprint() follows.

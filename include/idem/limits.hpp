@@ -85,6 +85,10 @@ inline constexpr auto upstream_keep_alive_idle = 1s;
 inline constexpr auto tunnel_idle_default = 10min;
 inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
 
+// What a client may be kept waiting for another one's attempt, and how many may at one key.
+inline constexpr auto wait_default = 30s;
+inline constexpr std::size_t waiters_per_key_max = 4'096;
+
 inline constexpr auto lease_default = 60s;
 // What the lease must exceed the dispatch timeout by: covers the settling write and clock grain.
 inline constexpr auto lease_margin = 5s;

@@ -60,7 +60,8 @@ class GatewayProcess {
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail("--spill-dir: " + spill.error());
     spill_ = std::move(*spill);
-    shared_ = std::make_unique<gateway::GatewayShared>(options_.settings, *store_, *spill_);
+    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_);
+    settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
     if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
@@ -100,12 +101,12 @@ class GatewayProcess {
     const unsigned count = options_.threads > 0 ? options_.threads : cores;
     for (unsigned i = 0; i < count; ++i) {
       auto& loop = *loops_.emplace_back(std::make_unique<http::Loop>());
-      services_.push_back(gateway::make_gateway(loop, *shared_));
-      serving_.push_back({&loop, services_.back().get()});
+      gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
+      serving_.push_back({&loop, gateways_.back().get()});
     }
     // Health has a loop of its own: it answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<http::Loop>();
-    services_.push_back(admin::make_health(*admin_loop_, *store_, draining_));
+    admin_ = admin::make_health(*admin_loop_, *store_, draining_);
   }
 
   std::expected<void, std::string> open_listeners() {
@@ -115,7 +116,7 @@ class GatewayProcess {
     if (!gateway) return std::unexpected("--listen: " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
-    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), services_.back().get()}},
+    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), admin_.get()}},
                                       options_.timers, {});
     if (!admin) return std::unexpected("--admin: " + admin.error());
     admin_server_ = std::move(*admin);
@@ -162,7 +163,10 @@ class GatewayProcess {
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
     // Long enough for a request that had just been dispatched, and for its settling.
-    const auto longest = options_.settings.upstream_timeout + limits::lease_margin;
+    Millis longest{};
+    for (const auto& route : settings_->routes.all()) {
+      longest = std::max(longest, route.upstream_timeout + limits::lease_margin);
+    }
     const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained()) return true;
@@ -180,9 +184,11 @@ class GatewayProcess {
   std::unique_ptr<Store> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
+  gateway::SharedSettings settings_;
   std::vector<std::unique_ptr<http::Loop>> loops_;
   std::unique_ptr<http::Loop> admin_loop_;
-  std::vector<std::unique_ptr<http::Service>> services_;
+  std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
+  std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;
   std::shared_ptr<const http::TlsContext> tls_;
   std::unique_ptr<http::Server> gateway_server_;

@@ -95,36 +95,36 @@ Checked take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings) 
     if (!http::is_token(name))
       return std::unexpected("--key-header: \"" + name + "\" is no field name");
   }
-  settings.require_key = flags.require_key == "true";
   if (flags.key_syntax == "structured") settings.key.syntax = KeySyntax::structured;
   if (flags.key_syntax == "bare") settings.key.syntax = KeySyntax::bare;
   return {};
 }
 
-Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
+Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                   gateway::Route& rest) {
   const std::tuple<std::string_view, const std::string&, Millis&> all[] = {
-      {"--upstream-timeout", flags.upstream_timeout, settings.upstream_timeout},
+      {"--upstream-timeout", flags.upstream_timeout, rest.upstream_timeout},
       {"--connect-timeout", flags.connect_timeout, settings.connect_timeout},
       {"--keepalive-idle", flags.keepalive_idle, settings.upstream_keep_alive_idle},
       {"--tunnel-idle", flags.tunnel_idle, settings.tunnel_idle},
-      {"--lease", flags.lease, settings.lease},
-      {"--retention", flags.retention, settings.retention},
-      {"--tombstone", flags.tombstone, settings.tombstone}};
+      {"--lease", flags.lease, rest.lease},
+      {"--retention", flags.retention, rest.retention},
+      {"--tombstone", flags.tombstone, rest.tombstone}};
   for (const auto& [flag, text, out] : all) {
     if (const auto taken = take_duration(flag, text, out); !taken) return taken;
   }
-  const bool zero = settings.upstream_timeout <= Millis(0) ||
-                    settings.connect_timeout <= Millis(0) || settings.retention <= Millis(0);
+  const bool zero = rest.upstream_timeout <= Millis(0) || settings.connect_timeout <= Millis(0) ||
+                    rest.retention <= Millis(0);
   if (zero)
     return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
   if (settings.tunnel_idle <= Millis(0)) return std::unexpected("--tunnel-idle must be above 0");
-  if (settings.lease <= settings.upstream_timeout + gateway::lease_margin(settings.lease)) {
+  if (rest.lease <= rest.upstream_timeout + gateway::lease_margin(rest.lease)) {
     return std::unexpected(
         "--lease " + flags.lease + " must exceed --upstream-timeout " + flags.upstream_timeout +
         " by 5s (by a quarter of itself when shorter than 20s), so that no attempt "
         "outlives its lease");
   }
-  if (settings.tombstone <= Millis(0) && !flags.accept_rerun_after_expiry) {
+  if (rest.tombstone <= Millis(0) && !flags.accept_rerun_after_expiry) {
     return std::unexpected(
         "--tombstone 0s lets a key run again after its retention; add "
         "--accept-rerun-after-expiry if that is meant");
@@ -132,7 +132,7 @@ Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings
   return {};
 }
 
-Checked take_replay_fields(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
+Checked take_replay_fields(const GatewayFlags& flags, gateway::Route& rest) {
   if (flags.replay_fields.size() > limits::replay_fields_max) {
     return std::unexpected("--replay-field: at most " + std::to_string(limits::replay_fields_max));
   }
@@ -146,7 +146,7 @@ Checked take_replay_fields(const GatewayFlags& flags, gateway::GatewaySettings& 
                              "be replayed");
     }
   }
-  settings.replay_fields = flags.replay_fields;
+  rest.replay_fields = flags.replay_fields;
   return {};
 }
 
@@ -181,9 +181,9 @@ Checked take_client_limits(const GatewayFlags& flags, GatewayOptions& options) {
 }
 
 Checked check_words(const GatewayFlags& flags) {
-  if (flags.preset != "ietf") {
-    return std::unexpected("--preset " + flags.preset +
-                           " is not served yet; this version has ietf");
+  if (flags.preset != "ietf" && flags.preset != "stripe" && flags.preset != "lenient") {
+    return std::unexpected("--preset \"" + flags.preset +
+                           "\" is none; write ietf, stripe or lenient");
   }
   if (flags.mode != "conflict") {
     return std::unexpected("--mode " + flags.mode +
@@ -297,16 +297,20 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   settings.upstream = std::move(*upstream);
   settings.owner = node_name();
   settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
-  settings.separate_dispatch_mark = flags.dispatch_mark == "separate";
+  gateway::Route rest;
+  rest.separate_dispatch_mark = flags.dispatch_mark == "separate";
+  rest.require_key = flags.require_key == "true";
+  if (flags.preset == "stripe") rest.answers.preset = Preset::stripe;
+  if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
   for (const Checked& checked :
        {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
-        take_key(flags, settings), take_times(flags, settings), take_client_limits(flags, options),
-        take_replay_fields(flags, settings),
-        take_size("--request-body-max", flags.request_body_max, settings.request_body_bytes_max),
-        take_size("--response-body-max", flags.response_body_max,
-                  settings.response_body_bytes_max)}) {
+        take_key(flags, settings), take_times(flags, settings, rest),
+        take_client_limits(flags, options), take_replay_fields(flags, rest),
+        take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),
+        take_size("--response-body-max", flags.response_body_max, rest.response_body_bytes_max)}) {
     if (!checked) return std::unexpected(checked.error());
   }
+  settings.routes = gateway::RouteTable({}, std::move(rest));
   return options;
 }
 

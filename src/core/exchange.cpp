@@ -214,13 +214,13 @@ ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
 ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   IDEM_ASSERT(phase_ == Phase::sending);
   Answer& answer = event.answer;
-  const Disposition disposition =
-      disposition_ietf({.status = answer.status,
-                        .has_retry_after = has_field(answer, "Retry-After"),
-                        .while_sending = event.while_sending,
-                        .says = event.says});
+  const Disposition meaning = disposition({.status = answer.status,
+                                           .has_retry_after = has_field(answer, "Retry-After"),
+                                           .while_sending = event.while_sending,
+                                           .says = event.says},
+                                          settings_.answers);
   const std::string code = "http_" + std::to_string(answer.status);
-  switch (disposition) {
+  switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
       StoredResponse stored = to_store(answer, whole, settings_.replay_fields);
@@ -230,8 +230,8 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
     case Disposition::release_proven:
     case Disposition::release_declared: {
       outcome_ = "released";
-      const auto basis = disposition == Disposition::release_proven ? ReleaseBasis::proven
-                                                                    : ReleaseBasis::declared;
+      const auto basis =
+          meaning == Disposition::release_proven ? ReleaseBasis::proven : ReleaseBasis::declared;
       return settle(Release{reserve_.id, attempt_, basis, code, Millis{}}, std::move(answer));
     }
     case Disposition::unknown:

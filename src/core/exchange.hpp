@@ -20,6 +20,7 @@ struct ExchangeSettings {
   Millis dispatch_timeout{};                     ///< From the first byte to the last of the answer.
   Millis renew_interval{};                       ///< A third of the lease.
   std::span<const std::string> replay_fields{};  ///< Stored although withheld by default.
+  AnswerPolicy answers{};
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };

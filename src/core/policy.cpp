@@ -42,31 +42,76 @@ std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept
   return std::nullopt;
 }
 
-Disposition disposition_ietf(const AnswerFacts& facts) noexcept {
-  if (proves_not_executed(facts)) return Disposition::release_proven;
-  if (facts.says) {
-    switch (*facts.says) {
-      case UpstreamSays::store:
-        return Disposition::store;
-      case UpstreamSays::not_executed:
-        return Disposition::release_proven;
-      case UpstreamSays::unknown:
-        return Disposition::unknown;
-    }
+namespace {
+
+Disposition as_disposition(UpstreamSays says) noexcept {
+  switch (says) {
+    case UpstreamSays::store:
+      return Disposition::store;
+    case UpstreamSays::not_executed:
+      return Disposition::release_proven;
+    case UpstreamSays::unknown:
+      return Disposition::unknown;
   }
-  if (facts.status >= 500) return Disposition::unknown;
+  return Disposition::unknown;
+}
+
+Disposition as_disposition(StatusRule rule) noexcept {
+  switch (rule) {
+    case StatusRule::store:
+      return Disposition::store;
+    case StatusRule::release:
+      return Disposition::release_declared;
+    case StatusRule::unknown:
+      return Disposition::unknown;
+  }
+  return Disposition::unknown;
+}
+
+// A row of §12 in the order of its columns.
+Disposition of_row(Preset preset, Disposition ietf, Disposition stripe,
+                   Disposition lenient) noexcept {
+  switch (preset) {
+    case Preset::ietf:
+      return ietf;
+    case Preset::stripe:
+      return stripe;
+    case Preset::lenient:
+      return lenient;
+  }
+  return ietf;
+}
+
+Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
+  using enum Disposition;
   switch (facts.status) {
     case 401:
     case 403:
     case 429:
-      return Disposition::release_declared;
+      return release_declared;
     case 408:
-      return Disposition::unknown;
+      return of_row(preset, unknown, store, release_declared);
     case 409:
-      return facts.has_retry_after ? Disposition::unknown : Disposition::store;
+      return facts.has_retry_after ? of_row(preset, unknown, store, release_declared) : store;
+    case 502:
+    case 504:
+      return of_row(preset, unknown, store, unknown);
     default:
-      return Disposition::store;
+      return facts.status < 500 ? store : of_row(preset, unknown, store, release_declared);
   }
+}
+
+}  // namespace
+
+Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept {
+  if (proves_not_executed(facts)) return Disposition::release_proven;
+  if (facts.says) return as_disposition(*facts.says);
+  if (const auto rule = policy.statuses.find(facts.status); rule != policy.statuses.end()) {
+    return as_disposition(rule->second);
+  }
+  const bool rolled_back = facts.status >= 500 && facts.status != 502 && facts.status != 504;
+  if (policy.errors_rolled_back && rolled_back) return Disposition::release_proven;
+  return by_preset(facts, policy.preset);
 }
 
 bool is_reserved_field(std::string_view name) noexcept {

@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,8 +26,23 @@ struct AnswerFacts {
   std::optional<UpstreamSays> says;
 };
 
-/// protocol.md §11's proofs first, then the upstream's own word, then the `ietf` column of §12.
-Disposition disposition_ietf(const AnswerFacts& facts) noexcept;
+/// The columns of §12.
+enum class Preset : std::uint8_t { ietf, stripe, lenient };
+/// What a route may say about a status; `release` is a declared one.
+enum class StatusRule : std::uint8_t { store, release, unknown };
+
+/// What a route makes of complete answers.
+struct AnswerPolicy {
+  Preset preset = Preset::ietf;
+  std::map<int, StatusRule> statuses{};
+  /// The service promises that an error status means its transaction was rolled back: a 5xx is a
+  /// proof then. Not 502 and 504, which whatever stands in front of the service may have said.
+  bool errors_rolled_back = false;
+};
+
+/// protocol.md §11's proofs first, then the upstream's own word about this response, then what the
+/// route says, then the preset's column of §12.
+Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept;
 
 /// False for fields that are never stored nor replayed (§14): credentials, cookies, hop-by-hop ones
 /// and Idem's own; those that are only withheld are true when `allowed` names them. Matching is

@@ -26,7 +26,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
                                          const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
   call_ = std::make_unique<UpstreamCall>(std::move(wire_));
-  const MonotonicTime deadline = MonotonicClock::now() + settings_.upstream_timeout;
+  const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;
   const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {
     auto event = co_await read_answer();
@@ -58,7 +58,7 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
   // A stream is not waited for, and neither is what announces that it cannot be kept. What is known
   // about either stands in its head.
   const bool too_large = call_->head().framing == http::Framing::content_length &&
-                         call_->head().content_length > settings_.response_body_bytes_max;
+                         call_->head().content_length > route_.response_body_bytes_max;
   if (too_large || is_stream(call_->head(), call_->body())) {
     co_return UpstreamOversize{std::move(answered)};
   }
@@ -74,7 +74,7 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
     }
     crash_point(CrashPoint::response_mid_body);
     body_.append(*piece);
-    if (body_.size() > settings_.response_body_bytes_max)
+    if (body_.size() > route_.response_body_bytes_max)
       co_return UpstreamOversize{std::move(answered)};
     if (call_->body().finished()) break;
   }

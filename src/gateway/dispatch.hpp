@@ -13,8 +13,7 @@ namespace idem::gateway {
 /// the exchange. Loop's thread only.
 class Dispatch {
  public:
-  Dispatch(http::UpstreamPool& pool, const GatewaySettings& settings)
-      : pool_(pool), settings_(settings) {}
+  Dispatch(http::UpstreamPool& pool, const Route& route) : pool_(pool), route_(route) {}
 
   /// Gets a connection: UpstreamReady or UpstreamNotReached.
   http::Task<ExchangeEvent> connect();
@@ -35,7 +34,7 @@ class Dispatch {
   http::Task<ExchangeEvent> read_answer();
 
   http::UpstreamPool& pool_;
-  const GatewaySettings& settings_;
+  const Route& route_;
   std::unique_ptr<http::Wire> wire_;
   bool pooled_ = false;
   std::unique_ptr<http::UpstreamCall> call_;

@@ -28,15 +28,18 @@ KeyRule key_rule(std::string_view method, bool require_key) {
   return KeyRule::honoured;
 }
 
-bool is_ours(std::string_view origin_form) {
-  const auto path = origin_form.substr(0, origin_form.find('?'));
+std::string_view path_of(const http::RequestHead& head) {
+  return std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
+}
+
+bool is_ours(std::string_view path) {
   return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
 }
 
 /// `type` of a problem is the address of a page that says what it means.
 Answer our_page(const http::RequestHead& head) {
   static constexpr std::string_view pages = "/.idem/problems/";
-  const auto path = head.origin_form.substr(0, head.origin_form.find('?'));
+  const auto path = path_of(head);
   const bool readable = head.method == "GET" || head.method == "HEAD";
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
   if (!readable || kind == nullptr) {
@@ -56,54 +59,66 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
-class GatewayService final : public http::Service {
+class GatewayService final : public Gateway {
  public:
-  GatewayService(http::Loop& loop, GatewayShared& shared)
+  GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
       : shared_(shared),
-        pool_(loop, shared.settings.upstream,
-              {shared.settings.connect_timeout, shared.settings.upstream_keep_alive_idle,
-               shared.settings.upstream_tls}) {}
+        settings_(std::move(settings)),
+        pool_(loop, settings_->upstream,
+              {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
+               settings_->upstream_tls}) {}
+
+  void use(SharedSettings settings) override { settings_ = std::move(settings); }
 
   // The order of protocol.md §6: scope, key syntax, body, fingerprint; then the exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
-    if (is_ours(head.origin_form)) {
+    if (is_ours(path_of(head))) {
       const Answer page = our_page(head);
       co_await client.answer(page);
       co_return;
     }
-    if (passed_before(head, shared_.settings.via_name)) {
+    const SharedSettings settings = settings_;  // A reload must not take them away under us.
+    if (passed_before(head, settings->via_name)) {
       const Problem problem{.code = ProblemCode::loop_detected,
                             .detail = "Via names this gateway: the request came back to it."};
       co_await refuse(client, problem);
       co_return;
     }
-    const KeyRule rule = key_rule(head.method, shared_.settings.require_key);
-    const bool has_key = rule != KeyRule::ignored && carries_key(head);
+    const Route& route = settings->routes.find(head.method, path_of(head));
+    const KeyRule rule = key_rule(head.method, route.require_key);
+    const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
-      co_await relay_unkeyed(client, pool_, shared_.settings);
+      co_await relay_unkeyed(client, pool_, *settings, route);
       co_return;
     }
+    co_await serve_with_key(client, *settings, route);
+  }
+
+ private:
+  Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
+                            const Route& route) {
+    const auto& head = client.head();
     if (!offered_protocols(head).empty()) {
       // P28: what would happen behind a 101 has no answer that could be kept.
       const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
       co_await client.refuse(refusal);
       co_return;
     }
-    if (strips_what_we_rely_on(head)) {
+    if (strips_what_we_rely_on(head, settings)) {
       co_await client.refuse(
           {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
       co_return;
     }
-    auto scope = scope_of(client, shared_.settings.scope, shared_.store.identity().secret);
+    auto scope = scope_of(client, settings.scope, shared_.store.identity().secret);
     if (!scope) {
-      const Problem problem{.code = ProblemCode::scope_missing,
-                            .detail = "Exactly one non-empty value is needed from " +
-                                      shared_.settings.scope.text + "."};
+      const Problem problem{
+          .code = ProblemCode::scope_missing,
+          .detail = "Exactly one non-empty value is needed from " + settings.scope.text + "."};
       co_await refuse(client, problem);
       co_return;
     }
-    auto key = read_key(head);
+    auto key = read_key(head, settings);
     if (!key) {
       const Problem problem = key_problem(key.error());
       co_await refuse(client, problem);
@@ -114,51 +129,54 @@ class GatewayService final : public http::Service {
       co_await client.answer(full);
       co_return;
     }
-    auto body = co_await client.read_body(shared_.settings.request_body_bytes_max, shared_.spill);
+    auto body = co_await client.read_body(route.request_body_bytes_max, shared_.spill);
     if (!body) {
       co_await client.refuse(body.error());
       co_return;
     }
-    KeyedRequest request{std::move(*scope), operation_of(head), std::move(*key), std::move(*body)};
-    co_await serve_keyed(client, pool_, shared_, request);
+    KeyedRequest request{std::move(*scope), route.operation(head.method, path_of(head)),
+                         std::move(*key), std::move(*body)};
+    co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
- private:
-  bool is_key_header(std::string_view name) const {
-    for (const auto& accepted : shared_.settings.key_headers) {
+  static bool is_key_header(std::string_view name, const GatewaySettings& settings) {
+    for (const auto& accepted : settings.key_headers) {
       if (http::same_name(name, accepted)) return true;
     }
     return false;
   }
 
-  bool carries_key(const http::RequestHead& head) const {
+  static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name)) return true;
+      if (is_key_header(field.name, settings)) return true;
     }
     return false;
   }
 
   // P14: a Connection option must not make a field vanish between us and the upstream that decided
   // about the record.
-  bool strips_what_we_rely_on(const http::RequestHead& head) const {
+  static bool strips_what_we_rely_on(const http::RequestHead& head,
+                                     const GatewaySettings& settings) {
     const http::HopByHop hop(head.fields);
-    const auto& scope = shared_.settings.scope;
+    const auto& scope = settings.scope;
     for (const auto& field : head.fields) {
-      const bool relied = is_key_header(field.name) || (scope.kind == ScopeSource::Kind::header &&
-                                                        http::same_name(field.name, scope.name));
+      const bool relied =
+          is_key_header(field.name, settings) ||
+          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name));
       if (relied && hop.drops(field)) return true;
     }
     return false;
   }
 
   // All lines of all accepted names: more than one is refused by the parser (P34).
-  std::expected<std::string, KeyError> read_key(const http::RequestHead& head) const {
+  static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
+                                                       const GatewaySettings& settings) {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name) && count < lines.size()) lines[count++] = field.value;
+      if (is_key_header(field.name, settings) && count < lines.size()) lines[count++] = field.value;
     }
-    return parse_key(std::span(lines.data(), count), shared_.settings.key);
+    return parse_key(std::span(lines.data(), count), settings.key);
   }
 
   static Task<void> refuse(http::ServerStream& client, const Problem& problem) {
@@ -167,13 +185,15 @@ class GatewayService final : public http::Service {
   }
 
   GatewayShared& shared_;
+  SharedSettings settings_;
   http::UpstreamPool pool_;
 };
 
 }  // namespace
 
-std::unique_ptr<http::Service> make_gateway(http::Loop& loop, GatewayShared& shared) {
-  return std::make_unique<GatewayService>(loop, shared);
+std::unique_ptr<Gateway> make_gateway(http::Loop& loop, GatewayShared& shared,
+                                      SharedSettings settings) {
+  return std::make_unique<GatewayService>(loop, shared, std::move(settings));
 }
 
 }  // namespace idem::gateway

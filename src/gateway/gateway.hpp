@@ -12,15 +12,22 @@ namespace idem::gateway {
 
 /// What the loops of one gateway share.
 struct GatewayShared {
-  const GatewaySettings settings;
   Store& store;
   http::SpillSpace& spill;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };
 
+class Gateway : public http::Service {
+ public:
+  /// For the requests that begin from now on. Its loop's thread only.
+  virtual void use(SharedSettings settings) = 0;
+};
+
 /// The proxy on one loop: keyed requests by the exchange, all others passed through. `shared` must
-/// outlive it. Requests are served on that loop's thread.
-std::unique_ptr<http::Service> make_gateway(http::Loop& loop, GatewayShared& shared);
+/// outlive it. Requests are served on that loop's thread. Upstream, its times and its TLS are taken
+/// from the first settings and stay.
+std::unique_ptr<Gateway> make_gateway(http::Loop& loop, GatewayShared& shared,
+                                      SharedSettings settings);
 
 }  // namespace idem::gateway

@@ -55,8 +55,8 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
 }
 
 Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
-                     const GatewayShared& shared) {
-  const auto& settings = shared.settings;
+                     const GatewayShared& shared, const GatewaySettings& settings,
+                     const Route& route) {
   const auto& identity = shared.store.identity();
   FingerprintParts parts{.method = head.method,
                          .target = head.origin_form,
@@ -73,10 +73,11 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.fingerprints.push_back(fingerprint(identity.secret, parts));
   reserve.token = random_token();
   reserve.owner = settings.owner;
-  reserve.lease = settings.lease;
-  reserve.dispatched = !settings.separate_dispatch_mark;
-  reserve.retention = settings.retention;
-  reserve.tombstone = settings.tombstone;
+  reserve.lease = route.lease;
+  reserve.lease_policy = route.lease_policy;
+  reserve.dispatched = !route.separate_dispatch_mark;
+  reserve.retention = route.retention;
+  reserve.tombstone = route.tombstone;
   reserve.generation = identity.generation;
   return reserve;
 }
@@ -84,17 +85,21 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
 class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
-              KeyedRequest request, Reserve reserve)
+              const GatewaySettings& settings, const Route& route, KeyedRequest request,
+              Reserve reserve)
       : client_(client),
         shared_(shared),
+        settings_(settings),
+        route_(route),
         request_(std::move(request)),
-        exchange_(std::make_shared<Exchange>(
-            ExchangeSettings{.dispatch_timeout = shared.settings.upstream_timeout,
-                             .renew_interval = shared.settings.lease / 3,
-                             .replay_fields = shared.settings.replay_fields},
-            std::move(reserve))),
+        exchange_(
+            std::make_shared<Exchange>(ExchangeSettings{.dispatch_timeout = route.upstream_timeout,
+                                                        .renew_interval = route.lease / 3,
+                                                        .replay_fields = route.replay_fields,
+                                                        .answers = route.answers},
+                                       std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
-        dispatch_(pool, shared.settings) {}
+        dispatch_(pool, route) {}
 
   Task<void> run() {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
@@ -140,7 +145,7 @@ class KeyedDriver {
 
   Task<ExchangeEvent> send_request(const Send& send) {
     head_.clear();
-    append_forwarded_head(head_, client_.head(), shared_.settings.via_name);
+    append_forwarded_head(head_, client_.head(), settings_.via_name);
     append_attempt_fields(head_, send.attempt, send.id);
     append_content_length(head_, request_.body.bytes().size());
     head_ += "\r\n";
@@ -169,8 +174,8 @@ class KeyedDriver {
     bool sent = co_await client_.begin_stream(head, length, nothing_yet);
     if (sent) sent = co_await send_begun();
     if (sent) {
-      co_await stream_body(client_, call, shared_.settings);
-      call.wire().write_deadline(MonotonicClock::now() + shared_.settings.upstream_timeout);
+      co_await stream_body(client_, call, route_.upstream_timeout);
+      call.wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
       co_await call.finish_sending();
     }
     dispatch_.give_back();
@@ -191,6 +196,8 @@ class KeyedDriver {
 
   http::ServerStream& client_;
   GatewayShared& shared_;
+  const GatewaySettings& settings_;
+  const Route& route_;
   KeyedRequest request_;
   std::shared_ptr<Exchange> exchange_;
   Heartbeat heartbeat_;
@@ -201,18 +208,11 @@ class KeyedDriver {
 
 }  // namespace
 
-std::string operation_of(const http::RequestHead& head) {
-  std::string name(head.method);
-  name += ' ';
-  name += head.origin_form.substr(0, head.origin_form.find('?'));
-  return name;
-}
-
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
-                       KeyedRequest& request) {
-  Reserve reserve = make_reserve(client.head(), request, shared);
+                       const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
+  Reserve reserve = make_reserve(client.head(), request, shared, settings, route);
   crash_point(CrashPoint::fingerprinted);
-  KeyedDriver driver(client, pool, shared, std::move(request), std::move(reserve));
+  KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(reserve));
   co_await driver.run();
 }
 

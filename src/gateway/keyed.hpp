@@ -17,11 +17,9 @@ struct KeyedRequest {
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly
 /// once. What is still owed to the store then goes on as a task of the loop.
-/// Must outlive the task: `request`, whose parts are moved from.
+/// Must outlive the task: `settings`, `route` and `request`, whose parts are moved from.
 http::Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool,
-                             GatewayShared& shared, KeyedRequest& request);
-
-/// METHOD and path, without the query: the operation's name where no route gives one.
-std::string operation_of(const http::RequestHead& head);
+                             GatewayShared& shared, const GatewaySettings& settings,
+                             const Route& route, KeyedRequest& request);
 
 }  // namespace idem::gateway

@@ -16,8 +16,9 @@ using http::UpstreamCall;
 
 class Relay {
  public:
-  Relay(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings)
-      : client_(client), pool_(pool), settings_(settings) {}
+  Relay(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
+        const Route& route)
+      : client_(client), pool_(pool), settings_(settings), route_(route) {}
 
   Task<void> run() {
     build_head();
@@ -90,8 +91,8 @@ class Relay {
   Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
     if (!upgrade_.empty()) call.allow_switch();
-    call.wire().deadline(MonotonicClock::now() + settings_.upstream_timeout);
-    Upload upload(client_, call, settings_);
+    call.wire().deadline(MonotonicClock::now() + route_.upstream_timeout);
+    Upload upload(client_, call, route_.upstream_timeout);
     auto going = co_await send_begin(call, upload);
     if (going && !client_.body_finished()) {
       const bool invited = co_await client_.invite_body();
@@ -148,7 +149,7 @@ class Relay {
     if (piece) {
       const http::ServerStream::StreamStart start{*piece, call.body().finished()};
       const bool begun = co_await client_.begin_stream(head, framing, start);
-      if (begun && !start.whole) co_await stream_body(client_, call, settings_);
+      if (begun && !start.whole) co_await stream_body(client_, call, route_.upstream_timeout);
     }
     if (upload.started()) {
       if (!piece || client_.aborted() || !call.wants_rest()) {
@@ -205,6 +206,7 @@ class Relay {
   http::ServerStream& client_;
   http::UpstreamPool& pool_;
   const GatewaySettings& settings_;
+  const Route& route_;
   bool pooled_ = false;
   std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
@@ -213,8 +215,8 @@ class Relay {
 }  // namespace
 
 Task<void> relay_unkeyed(http::ServerStream& client, http::UpstreamPool& pool,
-                         const GatewaySettings& settings) {
-  Relay relay(client, pool, settings);
+                         const GatewaySettings& settings, const Route& route) {
+  Relay relay(client, pool, settings, route);
   co_await relay.run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/route.hpp"
 #include "http/upstream_pool.hpp"
 
 #include <idem/key.hpp>
@@ -19,30 +20,24 @@ struct ScopeSource {
   std::string text;  ///< As configured, e.g. "header:X-Tenant-Id"; recorded in the store.
 };
 
+/// What a gateway was told. Never changed: a reload makes another one, and each request keeps the
+/// one that it began with.
 struct GatewaySettings {
   http::UpstreamAddress upstream;
   std::shared_ptr<const http::TlsContext> upstream_tls;  ///< For an https upstream.
   ScopeSource scope;
   KeyOptions key;
   std::vector<std::string> key_headers{"Idempotency-Key"};
-  bool require_key = true;
-  Millis upstream_timeout = limits::upstream_timeout_default;
   Millis connect_timeout = limits::connect_timeout_default;
   Millis upstream_keep_alive_idle = limits::upstream_keep_alive_idle;
-  Millis lease = limits::lease_default;
-  Millis retention = limits::retention_default;
-  Millis tombstone = limits::tombstone_default;
-  std::size_t request_body_bytes_max = limits::request_body_bytes_default;
-  std::size_t response_body_bytes_max = limits::response_body_bytes_default;
   /// How long a tunnel may lie without a byte either way.
   Millis tunnel_idle = limits::tunnel_idle_default;
-  /// Fields that are stored and replayed although §14 withholds them by default.
-  std::vector<std::string> replay_fields;
-  bool separate_dispatch_mark = false;
+  RouteTable routes;
   std::string owner;  ///< This node's name, for people.
   /// Our name in Via, unlike that of any other gateway, so that a loop is seen (RFC 9110 §7.6.3).
   std::string via_name;
 };
+using SharedSettings = std::shared_ptr<const GatewaySettings>;
 
 /// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a
 /// lease too short for that.

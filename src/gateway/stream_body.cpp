@@ -17,7 +17,7 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 }
 
 Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                       const GatewaySettings& settings) {
+                       Millis upstream_timeout) {
   const bool endless = is_stream(call.head(), call.body());
   const http::ServerStream::CutAtDrain cut(client, endless ? &call.wire() : nullptr);
   bool sent = true;
@@ -26,7 +26,7 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
       client.abort_stream();
       co_return;
     }
-    call.wire().read_deadline(MonotonicClock::now() + settings.upstream_timeout);
+    call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
     const auto piece = co_await call.next_piece();
     call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
     if (!piece) {

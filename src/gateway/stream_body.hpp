@@ -1,6 +1,5 @@
 #pragma once
 
-#include "gateway/settings.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
 
@@ -14,6 +13,6 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 /// piece, each of which may take the upstream's timeout. Where it breaks off, the client's
 /// connection is aborted, so that nobody takes the cut for the end. A stream is cut at drain.
 http::Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                             const GatewaySettings& settings);
+                             Millis upstream_timeout);
 
 }  // namespace idem::gateway

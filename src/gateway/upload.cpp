@@ -39,14 +39,14 @@ Task<void> Upload::run(std::shared_ptr<http::Latch> ended) {
     const MonotonicTime now = MonotonicClock::now();
     // What broke off otherwise may have been answered before.
     const bool late = !sent && upstream.trouble() == Wire::Trouble::timeout;
-    upstream.read_deadline(late ? now : now + settings_.upstream_timeout);
+    upstream.read_deadline(late ? now : now + upstream_timeout_);
   }
   ended->open();
 }
 
 Task<bool> Upload::write(std::string_view first, std::string_view second) {
   Wire& upstream = call_.wire();
-  upstream.write_deadline(MonotonicClock::now() + settings_.upstream_timeout);
+  upstream.write_deadline(MonotonicClock::now() + upstream_timeout_);
   const bool sent = co_await upstream.write(first, second);
   upstream.no_write_deadline();
   co_return sent;

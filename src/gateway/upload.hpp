@@ -1,6 +1,5 @@
 #pragma once
 
-#include "gateway/settings.hpp"
 #include "http/latch.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
@@ -15,8 +14,8 @@ namespace idem::gateway {
 /// finish() has to end before this object and what it was made of go. Loop's thread only.
 class Upload {
  public:
-  Upload(http::ServerStream& client, http::UpstreamCall& call, const GatewaySettings& settings)
-      : client_(client), call_(call), settings_(settings) {}
+  Upload(http::ServerStream& client, http::UpstreamCall& call, Millis upstream_timeout)
+      : client_(client), call_(call), upstream_timeout_(upstream_timeout) {}
 
   /// The head was given to the call, and the client was asked for its body.
   void start();
@@ -42,7 +41,7 @@ class Upload {
 
   http::ServerStream& client_;
   http::UpstreamCall& call_;
-  const GatewaySettings& settings_;
+  const Millis upstream_timeout_;
   std::shared_ptr<http::Latch> ended_;
   std::optional<http::Refusal> refused_;
   std::string chunk_;

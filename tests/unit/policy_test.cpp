@@ -12,7 +12,7 @@ using enum Disposition;
 
 Disposition of(int status, bool retry_after = false, bool while_sending = false,
                std::optional<UpstreamSays> says = {}) {
-  return disposition_ietf({status, retry_after, while_sending, says});
+  return disposition({status, retry_after, while_sending, says}, {});
 }
 
 // protocol.md §12, column "ietf", row by row, over every status there can be.
