@@ -41,11 +41,6 @@ struct GatewayOptions {
 };
 int run_gateway(const GatewayOptions& options);
 
-/// Opens a store by URL. The error is a sentence for people and names the URL.
-std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
-                                                              const IdentitySettings& identity,
-                                                              bool migrate);
-
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);
 

@@ -5,6 +5,8 @@
 #include "workers/runner.hpp"
 #include "workers/sweeper.hpp"
 
+#include <idem/open_store.hpp>
+
 #include <malloc.h>
 #include <sys/resource.h>
 #include <csignal>

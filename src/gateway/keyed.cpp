@@ -120,8 +120,11 @@ class KeyedDriver {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
         }
-        request_.body = http::ReceivedBody(shared_.spill);  // A slow reader must not hold its file.
+        // A slow reader must not hold the file.
+        const bool unsent = dispatch_.unsent();
+        if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
         co_await client_.answer(answer->answer);
+        if (unsent) co_await dispatch_.finish();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
         co_await stream_through(stream->head);
@@ -175,10 +178,8 @@ class KeyedDriver {
     if (sent) sent = co_await send_begun();
     if (sent) {
       co_await stream_body(client_, call, route_.upstream_timeout);
-      call.wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
-      co_await call.finish_sending();
+      co_await dispatch_.finish();
     }
-    dispatch_.give_back();
   }
 
   // In slices, because each has its time: a slow reader is served, one that has stopped is not.

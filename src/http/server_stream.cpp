@@ -392,8 +392,11 @@ Task<void> ServerStream::close() {
 
 void ServerStream::drain() noexcept {
   draining_ = true;
-  if (idle_ || cut_at_drain_ != nullptr) wire_.cancel();
-  if (cut_at_drain_ != nullptr) cut_at_drain_->cancel();
+  // A request that arrives at this very moment is still served.
+  if (idle_) wire_.read_deadline(MonotonicClock::now());
+  if (cut_at_drain_ == nullptr) return;
+  wire_.cancel();
+  cut_at_drain_->cancel();
 }
 
 }  // namespace idem::http

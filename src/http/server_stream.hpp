@@ -67,6 +67,8 @@ class ServerStream {
   Task<bool> end_stream();
   /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
   void abort_stream() noexcept { aborted_ = true; }
+  /// The connection will be closed after this answer, which says so.
+  void close_after() noexcept { keep_alive_ = false; }
   bool aborted() const noexcept { return aborted_; }
 
   /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
