@@ -90,12 +90,14 @@ Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
                  id, State::in_progress, outcome.lease_remaining);
 }
 
-Answer misuse_answer(const RecordId& id) {
-  return problem(
-      ProblemCode::key_reused,
-      "This key was first used for a request with other content. Nothing was run now; use "
-      "a new key for a new operation.",
-      id, std::nullopt);
+Answer misuse_answer(const RecordId& id, Preset preset) {
+  Problem reused{.code = ProblemCode::key_reused,
+                 .detail =
+                     "This key was first used for a request with other content. Nothing was "
+                     "run now; use a new key for a new operation.",
+                 .operation = id};
+  if (preset == Preset::stripe) reused.status = 400;
+  return to_answer(reused);
 }
 
 Answer expired_answer(const RecordId& id) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/policy.hpp"
 #include "core/problem.hpp"
 
 #include <idem/store.hpp>
@@ -14,7 +15,8 @@ std::string imf_fixdate(StoreTime time);
 Answer replay_answer(Replay replay, const RecordId& id);
 
 Answer in_progress_answer(const InProgress& outcome, const RecordId& id);
-Answer misuse_answer(const RecordId& id);
+/// 422, and 400 for clients that know it from Stripe.
+Answer misuse_answer(const RecordId& id, Preset preset);
 Answer expired_answer(const RecordId& id);
 Answer pending_answer(const RecordId& id);
 /// What a *retry* hears about an unknown record: 409.

@@ -142,7 +142,7 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime) {
           },
           [&](Replay& replay) { return finish(replay_answer(std::move(replay), reserve_.id)); },
           [&](InProgress& running) { return finish(in_progress_answer(running, reserve_.id)); },
-          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id)); },
+          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id, settings_.answers.preset)); },
           [&](Unknown& unknown) -> ExchangeAction {
             if (reserve_in_doubt_) {
               // It may be our own lost reservation, swept meanwhile. Under our token nothing was
@@ -223,7 +223,8 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored = to_store(answer, whole, settings_.replay_fields);
+      StoredResponse stored =
+          to_store(answer, whole && settings_.store_body, settings_.replay_fields);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }

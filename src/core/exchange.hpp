@@ -21,6 +21,7 @@ struct ExchangeSettings {
   Millis renew_interval{};                       ///< A third of the lease.
   std::span<const std::string> replay_fields{};  ///< Stored although withheld by default.
   AnswerPolicy answers{};
+  bool store_body = true;  ///< False: an answer is recorded without its body (T37).
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };

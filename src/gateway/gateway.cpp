@@ -3,6 +3,7 @@
 #include "core/answers.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
+#include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/scope.hpp"
 #include "gateway/upgrade.hpp"
@@ -37,10 +38,11 @@ bool is_ours(std::string_view path) {
 }
 
 /// `type` of a problem is the address of a page that says what it means.
-Answer our_page(const http::RequestHead& head) {
+Answer our_page(const http::RequestHead& head, const GatewaySettings& settings) {
   static constexpr std::string_view pages = "/.idem/problems/";
   const auto path = path_of(head);
   const bool readable = head.method == "GET" || head.method == "HEAD";
+  if (readable && path == "/.well-known/idempotency") return policy_document(settings);
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
   if (!readable || kind == nullptr) {
     return to_answer(
@@ -74,7 +76,7 @@ class GatewayService final : public Gateway {
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
     if (is_ours(path_of(head))) {
-      const Answer page = our_page(head);
+      const Answer page = our_page(head, *settings_);
       co_await client.answer(page);
       co_return;
     }

@@ -96,7 +96,8 @@ class KeyedDriver {
             std::make_shared<Exchange>(ExchangeSettings{.dispatch_timeout = route.upstream_timeout,
                                                         .renew_interval = route.lease / 3,
                                                         .replay_fields = route.replay_fields,
-                                                        .answers = route.answers},
+                                                        .answers = route.answers,
+                                                        .store_body = route.store_body},
                                        std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, route) {}
