@@ -1,8 +1,10 @@
 #include "gateway/keyed.hpp"
 
+#include "core/preferences.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/stream_body.hpp"
+#include "gateway/waiters.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
@@ -82,6 +84,25 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   return reserve;
 }
 
+WaitRule wait_of(const http::RequestHead& head, const Route& route) {
+  PreferredWait preferred;
+  for (const auto& field : head.fields) {
+    if (http::same_name(field.name, "Prefer")) preferred.read(field.value);
+  }
+  const Millis by_itself = route.mode == Mode::wait ? route.wait_max : Millis{0};
+  return wait_rule(by_itself, route.wait_max, preferred.value());
+}
+
+ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route) {
+  const WaitRule wait = wait_of(head, route);
+  return {.dispatch_timeout = route.upstream_timeout,
+          .renew_interval = route.lease / 3,
+          .replay_fields = route.replay_fields,
+          .answers = route.answers,
+          .wait = wait.time,
+          .wait_applied = wait.applied};
+}
+
 class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
@@ -92,12 +113,8 @@ class KeyedDriver {
         settings_(settings),
         route_(route),
         request_(std::move(request)),
-        exchange_(
-            std::make_shared<Exchange>(ExchangeSettings{.dispatch_timeout = route.upstream_timeout,
-                                                        .renew_interval = route.lease / 3,
-                                                        .replay_fields = route.replay_fields,
-                                                        .answers = route.answers},
-                                       std::move(reserve))),
+        exchange_(std::make_shared<Exchange>(exchange_settings(client.head(), route),
+                                             std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, route) {}
 
@@ -116,11 +133,15 @@ class KeyedDriver {
         auto event = co_await send_request(*send);
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* wait = std::get_if<WaitFor>(&action)) {
+        auto event = co_await wait_for(*wait);
+        action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
         }
         request_.body = http::ReceivedBody(shared_.spill);  // A slow reader must not hold its file.
+        waiter_.reset();                                    // Nor a place.
         co_await client_.answer(answer->answer);
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
@@ -141,6 +162,14 @@ class KeyedDriver {
     }
     co_await client_.loop().sleep(delay);
     co_return exchange_->on(RetryDue{}, MonotonicClock::now());
+  }
+
+  // Its fingerprint was all that was needed of the body, which never runs now.
+  Task<ExchangeEvent> wait_for(const WaitFor& wait) {
+    request_.body = http::ReceivedBody(shared_.spill);
+    if (!waiter_) waiter_.emplace(shared_.waiters, client_, wait.id);
+    auto event = co_await waiter_->wait(wait.until);
+    co_return event;
   }
 
   Task<ExchangeEvent> send_request(const Send& send) {
@@ -202,6 +231,7 @@ class KeyedDriver {
   std::shared_ptr<Exchange> exchange_;
   Heartbeat heartbeat_;
   Dispatch dispatch_;
+  std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
 };
