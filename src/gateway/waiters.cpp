@@ -9,31 +9,33 @@ namespace idem::gateway {
 // Not counted yet means that its read is asked later than this, and so shows the change.
 void Waiters::changed(const RecordId& id) noexcept {
   if (taken_.load() == 0) return;
-  std::uint64_t number = 0;
+  bool due = false;
   {
     const std::lock_guard lock(mutex_);
     const auto found = groups_.find(id);
     if (found == groups_.end()) return;
-    number = plan_read(found->second);
+    found->second.changed = true;
+    due = plan_read(found->second);
   }
-  if (number != 0) read(id, number);
+  if (due) read(id);
 }
 
 std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter,
                                               http::Loop& loop) {
   std::shared_ptr<Seat> seat;
-  std::uint64_t number = 0;
+  bool due = false;
   {
     const std::lock_guard lock(mutex_);
     if (taken_.load() >= places_) return nullptr;
     Group& group = groups_[id];
     if (group.seats.size() >= limits::waiters_per_key_max) return nullptr;
-    seat = std::make_shared<Seat>(Seat{&loop, &waiter, group.seats.size(), group.reads + 1});
+    seat = std::make_shared<Seat>(Seat{&loop, &waiter, group.seats.size()});
     group.seats.push_back(seat);
+    group.newcomers.push_back(seat);
     taken_.fetch_add(1);
-    number = plan_read(group);
+    due = plan_read(group);
   }
-  if (number != 0) read(id, number);
+  if (due) read(id);
   return seat;
 }
 
@@ -48,47 +50,45 @@ void Waiters::leave(const RecordId& id, Seat& seat) {
   if (seats.empty() && !found->second.reading) groups_.erase(found);
 }
 
-std::uint64_t Waiters::plan_read(Group& group) {
-  if (group.reading) {
-    group.again = true;
-    return 0;
-  }
+bool Waiters::plan_read(Group& group) {
+  if (group.reading || (!group.changed && group.newcomers.empty())) return false;
   group.reading = true;
-  return ++group.reads;
+  if (std::exchange(group.changed, false)) {
+    group.readers = group.seats;
+    group.newcomers.clear();
+  } else {
+    group.readers = std::exchange(group.newcomers, {});
+  }
+  return true;
 }
 
-void Waiters::read(const RecordId& id, std::uint64_t number) {
-  ask(store_, Find{id}, [self = shared_from_this(), id, number](auto result) {
-    self->on_read(id, number, std::move(result));
-  });
+void Waiters::read(const RecordId& id) {
+  ask(store_, Find{id},
+      [self = shared_from_this(), id](auto result) { self->on_read(id, std::move(result)); });
 }
 
-// In portions, between which the loop serves others: to answer one who waited takes some 10 µs, and
-// thousands may wait for one record.
-void Waiters::on_read(const RecordId& id, std::uint64_t number,
-                      std::expected<std::optional<Record>, StoreError> result) {
+void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result) {
   Woken news{std::shared_ptr<const Record>()};
-  if (!result)
+  if (!result) {
     news.record = std::unexpected(std::move(result.error()));
-  else if (*result)
+  } else if (*result) {
     news.record = std::make_shared<const Record>(std::move(**result));
+  }
   Seats seats;
-  std::uint64_t next = 0;
+  bool due = false;
   {
     const std::lock_guard lock(mutex_);
     const auto found = groups_.find(id);
     Group& group = found->second;
-    for (const auto& seat : group.seats) {
-      if (seat->news_from <= number) seats.push_back(seat);
-    }
+    seats = std::exchange(group.readers, {});
     group.reading = false;
     if (group.seats.empty()) {
       groups_.erase(found);
-    } else if (std::exchange(group.again, false)) {
-      next = plan_read(group);
+    } else {
+      due = plan_read(group);
     }
   }
-  if (next != 0) read(id, next);
+  if (due) read(id);
   std::ranges::sort(seats, {}, [](const auto& seat) { return seat->loop; });
   for (auto first = seats.begin(); first != seats.end();) {
     http::Loop& loop = *(*first)->loop;
@@ -99,6 +99,8 @@ void Waiters::on_read(const RecordId& id, std::uint64_t number,
   }
 }
 
+// In portions, between which the loop serves others: thousands may wait for one record, and each
+// has an answer made and written.
 void Waiters::deliver(http::Loop& loop, Seats seats, const Woken& news) {
   loop.post([&loop, seats = std::move(seats), news]() mutable {
     const std::size_t portion = std::min(seats.size(), limits::wakes_per_turn);

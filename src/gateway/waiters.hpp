@@ -32,16 +32,16 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   /// One who waits; the loops and the store's thread share it.
   struct Seat {
     http::Loop* loop;
-    Waiter* waiter;               ///< The loop's thread only; null once it has left.
-    std::size_t at = 0;           ///< In its group.
-    std::uint64_t news_from = 0;  ///< Reads before this one were asked before it sat down.
+    Waiter* waiter;      ///< The loop's thread only; null once it has left.
+    std::size_t at = 0;  ///< In its group.
   };
   using Seats = std::vector<std::shared_ptr<Seat>>;
   struct Group {
     Seats seats;
-    std::uint64_t reads = 0;  ///< Asked so far.
+    Seats newcomers;  ///< Nothing was read for them yet; some may have left.
+    bool changed = false;
     bool reading = false;
-    bool again = false;  ///< Somebody came, or something changed, after the read was asked.
+    Seats readers;  ///< For whom, while reading: those who were there when it was asked.
   };
   struct HashId {
     std::size_t operator()(const RecordId& id) const noexcept {
@@ -55,11 +55,11 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   std::shared_ptr<Seat> enter(const RecordId& id, Waiter& waiter, http::Loop& loop);
   void leave(const RecordId& id, Seat& seat);
 
-  /// The number of the read that is to be asked now; 0 for none.
-  static std::uint64_t plan_read(Group& group);
-  void read(const RecordId& id, std::uint64_t number);
-  void on_read(const RecordId& id, std::uint64_t number,
-               std::expected<std::optional<Record>, StoreError> result);
+  /// True when a read is to be asked now: for all after a change, for newcomers otherwise, and
+  /// never two at a time.
+  static bool plan_read(Group& group);
+  void read(const RecordId& id);
+  void on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result);
   static void deliver(http::Loop& loop, Seats seats, const Woken& news);
 
   Store& store_;

@@ -26,7 +26,16 @@ class WaitHerd : public Live {
     Live::SetUp();
   }
   std::vector<std::string> flags() const override {
-    return {"--mode", "wait", "--wait-max", "5m", "--connections-per-address", "10000"};
+    return {"--mode",
+            "wait",
+            "--wait-max",
+            "5m",
+            "--connections-per-address",
+            "10000",
+            "--upstream-timeout",
+            "100s",
+            "--lease",
+            "110s"};
   }
 };
 
