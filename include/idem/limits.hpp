@@ -90,13 +90,13 @@ inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
 // client still listens.
 inline constexpr auto wait_default = 30s;
 inline constexpr auto wait_cap = 5min;
-// How many may wait at one key: all connections of one address, and no more than can be answered
-// within a tenth of a second once it is over.
+// How many may wait at one key: all connections of one address. Each costs 15 KiB with its
+// connection, and each has an answer written when the attempt ends.
 inline constexpr std::size_t waiters_per_key_max = 4'096;
 // The share of all connections that may wait: the other half is for those who run, and for those
 // who only ask. One over so many.
 inline constexpr std::size_t waiters_connections_divisor = 2;
-// Waiters woken before a loop serves others again: about a millisecond.
+// Waiters woken before a loop serves others again: a few milliseconds of writing answers.
 inline constexpr std::size_t wakes_per_turn = 64;
 
 inline constexpr auto lease_default = 60s;
