@@ -85,9 +85,19 @@ inline constexpr auto upstream_keep_alive_idle = 1s;
 inline constexpr auto tunnel_idle_default = 10min;
 inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
 
-// What a client may be kept waiting for another one's attempt, and how many may at one key.
+// What a client may be kept waiting for another one's attempt: half of what load balancers allow a
+// connection to be silent (60 s), and no attempt takes longer by default. Beyond the cap hardly any
+// client still listens.
 inline constexpr auto wait_default = 30s;
+inline constexpr auto wait_cap = 5min;
+// How many may wait at one key: all connections of one address. Each costs 15 KiB with its
+// connection, and each has an answer written when the attempt ends.
 inline constexpr std::size_t waiters_per_key_max = 4'096;
+// The share of all connections that may wait: the other half is for those who run, and for those
+// who only ask. One over so many.
+inline constexpr std::size_t waiters_connections_divisor = 2;
+// Waiters woken before a loop serves others again: a few milliseconds of writing answers.
+inline constexpr std::size_t wakes_per_turn = 64;
 
 inline constexpr auto lease_default = 60s;
 // What the lease must exceed the dispatch timeout by: covers the settling write and clock grain.

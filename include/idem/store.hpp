@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,7 +39,10 @@ struct Replay {
   StoreTime expires_at;
 };
 struct InProgress {
-  Millis lease_remaining;  ///< > 0
+  Millis lease_remaining;    ///< > 0
+  RecordId id{};             ///< May differ from the asked one, as in Execute.
+  Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
+  StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
 };
 struct KeyMisuse {
   State state;
@@ -277,6 +281,19 @@ struct Identity {
   std::array<std::uint8_t, 32> secret{};  ///< Made by the store at its first start, kept there.
 };
 
+/// Hears of records that changed (§7: wake-ups are events, nobody polls).
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+
+  /// The record `id` changed its state, its attempt or the end of its lease, or is gone: whoever
+  /// cares reads it. Told once that is durable, by whatever verb and whichever node it was done;
+  /// perhaps more than once, perhaps without a change, never not at all. A reader that registers
+  /// its interest first and then reads misses nothing. On a thread of the store's; must not block,
+  /// and may call the store.
+  virtual void changed(const RecordId& id) noexcept = 0;
+};
+
 class Store {
  public:
   virtual ~Store() = default;  ///< Finishes what was asked, completing it, then closes.
@@ -284,6 +301,10 @@ class Store {
   /// Asks. `done` is called exactly once, on a thread of the store's, after the outcome is durable;
   /// it must not block and must not throw. Safe from any thread; never blocks on I/O.
   virtual void call(StoreCall what, StoreCompletion done) = 0;
+
+  /// From here on `watcher` hears of every change, for as long as the store lives. Once at most,
+  /// and before the first call().
+  virtual void watch(std::shared_ptr<Watcher> watcher) = 0;
 
   virtual const Identity& identity() const noexcept = 0;
 };

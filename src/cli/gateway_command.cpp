@@ -1,6 +1,7 @@
 #include "admin/health.hpp"
 #include "cli/commands.hpp"
 #include "gateway/gateway.hpp"
+#include "gateway/waiters.hpp"
 #include "workers/reaper.hpp"
 #include "workers/runner.hpp"
 #include "workers/sweeper.hpp"
@@ -62,7 +63,10 @@ class GatewayProcess {
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail("--spill-dir: " + spill.error());
     spill_ = std::move(*spill);
-    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_);
+    auto waiters = std::make_shared<gateway::Waiters>(
+        *store_, options_.connections / limits::waiters_connections_divisor);
+    store_->watch(waiters);
+    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters));
     settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
     if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();

@@ -185,9 +185,20 @@ Checked check_words(const GatewayFlags& flags) {
     return std::unexpected("--preset \"" + flags.preset +
                            "\" is none; write ietf, stripe or lenient");
   }
-  if (flags.mode != "conflict") {
-    return std::unexpected("--mode " + flags.mode +
-                           " is not served yet; this version has conflict");
+  if (flags.mode == "async") {
+    return std::unexpected("--mode async is not served yet; this version has conflict and wait");
+  }
+  return {};
+}
+
+Checked take_wait(const GatewayFlags& flags, gateway::Route& rest) {
+  if (flags.mode == "wait") rest.mode = gateway::Mode::wait;
+  if (const auto taken = take_duration("--wait-max", flags.wait_max, rest.wait_max); !taken) {
+    return taken;
+  }
+  if (rest.wait_max > limits::wait_cap) return std::unexpected("--wait-max: at most 5m");
+  if (rest.mode == gateway::Mode::wait && rest.wait_max == Millis(0)) {
+    return std::unexpected("--mode wait needs a --wait-max above 0s");
   }
   return {};
 }
@@ -220,6 +231,10 @@ void declare(CLI::App& command, GatewayFlags& f) {
       ->capture_default_str();
   add("--mode", f.mode, "what a duplicate hears while the first runs")
       ->check(CLI::IsMember({"conflict", "wait", "async"}))
+      ->capture_default_str();
+  add("--wait-max", f.wait_max,
+      "how long a duplicate is kept waiting, by the mode or by Prefer: wait=N; 0s: never, at most "
+      "5m")
       ->capture_default_str();
   add("--require-key", f.require_key, "POST and PATCH need a key")
       ->check(CLI::IsMember({"true", "false"}))
@@ -303,8 +318,8 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   if (flags.preset == "stripe") rest.answers.preset = Preset::stripe;
   if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
   for (const Checked& checked :
-       {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
-        take_key(flags, settings), take_times(flags, settings, rest),
+       {check_words(flags), take_wait(flags, rest), take_scope(flags, settings),
+        take_tls(flags, options), take_key(flags, settings), take_times(flags, settings, rest),
         take_client_limits(flags, options), take_replay_fields(flags, rest),
         take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),
         take_size("--response-body-max", flags.response_body_max, rest.response_body_bytes_max)}) {

@@ -23,6 +23,7 @@ struct GatewayFlags {
   bool trust_scope_header = false;
   std::string preset = "ietf";
   std::string mode = "conflict";
+  std::string wait_max = "30s";
   std::string require_key = "true";
   std::vector<std::string> key_headers;
   std::string key_syntax = "any";

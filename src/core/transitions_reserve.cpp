@@ -38,6 +38,10 @@ Unknown unknown(const Record& record, StoreTime now) {
   return answer;
 }
 
+InProgress in_progress(const Record& record, Millis lease_remaining) {
+  return {lease_remaining, record.id, record.attempt.fence, record.locked_until};
+}
+
 Replay replay(Record& record, const Change& change) {
   IDEM_ASSERT(record.response && record.completed_at && record.expires_at);
   return {change.write == Write::none ? std::move(*record.response) : *record.response,
@@ -79,7 +83,7 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
   if (record->state == State::in_progress && lease_holds(*record, now)) {
     // Only the token proves that the reservation is the asker's (§4).
     if (is_same_attempt(*record, {0, verb.token})) return {execute(*record), {}};
-    return {InProgress{record->locked_until - now}, {}};
+    return {in_progress(*record, record->locked_until - now), {}};
   }
   // An expired lease that sweep() left alone is one that may be resumed or rerun.
   if (record->state == State::in_progress || record->state == State::failed_retryable) {
@@ -102,11 +106,11 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb, StoreTi
     }
     change = sweep(*record, now);
     if (record->state == State::in_progress) {
-      if (lease_holds(*record, now)) return {InProgress{record->locked_until - now}, {}};
+      if (lease_holds(*record, now)) return {in_progress(*record, record->locked_until - now), {}};
       // A resumable attempt whose owner is gone. Only a reserve takes it up (§3): its request is
       // stored already, or it is a synchronous one that this call must not turn into another kind.
       if (record->stored_request) return {Pending{}, {}};
-      return {InProgress{Millis(1)}, {}};
+      return {in_progress(*record, Millis(1)), {}};
     }
     if (record->state != State::failed_retryable) {
       ReserveOutcome answer = answer_of(*record, change, now);

@@ -10,10 +10,13 @@
 
 namespace idem::gateway {
 
+class Waiters;
+
 /// What the loops of one gateway share.
 struct GatewayShared {
   Store& store;
   http::SpillSpace& spill;
+  std::shared_ptr<Waiters> waiters;  ///< Told by `store` of what changes.
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

@@ -1,8 +1,10 @@
 #include "gateway/keyed.hpp"
 
+#include "core/preferences.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/stream_body.hpp"
+#include "gateway/waiters.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
@@ -82,6 +84,26 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   return reserve;
 }
 
+WaitRule wait_of(const http::RequestHead& head, const Route& route) {
+  PreferredWait preferred;
+  for (const auto& field : head.fields) {
+    if (http::same_name(field.name, "Prefer")) preferred.read(field.value);
+  }
+  const Millis by_itself = route.mode == Mode::wait ? route.wait_max : Millis{0};
+  return wait_rule(by_itself, route.wait_max, preferred.value());
+}
+
+ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route) {
+  const WaitRule wait = wait_of(head, route);
+  return {.dispatch_timeout = route.upstream_timeout,
+          .renew_interval = route.lease / 3,
+          .replay_fields = route.replay_fields,
+          .answers = route.answers,
+          .store_body = route.store_body,
+          .wait = wait.time,
+          .wait_applied = wait.applied};
+}
+
 class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
@@ -92,13 +114,8 @@ class KeyedDriver {
         settings_(settings),
         route_(route),
         request_(std::move(request)),
-        exchange_(
-            std::make_shared<Exchange>(ExchangeSettings{.dispatch_timeout = route.upstream_timeout,
-                                                        .renew_interval = route.lease / 3,
-                                                        .replay_fields = route.replay_fields,
-                                                        .answers = route.answers,
-                                                        .store_body = route.store_body},
-                                       std::move(reserve))),
+        exchange_(std::make_shared<Exchange>(exchange_settings(client.head(), route),
+                                             std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, route) {}
 
@@ -117,6 +134,9 @@ class KeyedDriver {
         auto event = co_await send_request(*send);
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* wait = std::get_if<WaitFor>(&action)) {
+        auto event = co_await wait_for(*wait);
+        action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
@@ -124,6 +144,7 @@ class KeyedDriver {
         // A slow reader must not hold the file.
         const bool unsent = dispatch_.unsent();
         if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
+        waiter_.reset();  // Nor a place.
         co_await client_.answer(answer->answer);
         if (unsent) co_await dispatch_.finish();
         co_return;
@@ -145,6 +166,14 @@ class KeyedDriver {
     }
     co_await client_.loop().sleep(delay);
     co_return exchange_->on(RetryDue{}, MonotonicClock::now());
+  }
+
+  // Its fingerprint was all that was needed of the body, which never runs now.
+  Task<ExchangeEvent> wait_for(const WaitFor& wait) {
+    request_.body = http::ReceivedBody(shared_.spill);
+    if (!waiter_) waiter_.emplace(shared_.waiters, client_, wait.id);
+    auto event = co_await waiter_->wait(wait.until);
+    co_return event;
   }
 
   Task<ExchangeEvent> send_request(const Send& send) {
@@ -204,6 +233,7 @@ class KeyedDriver {
   std::shared_ptr<Exchange> exchange_;
   Heartbeat heartbeat_;
   Dispatch dispatch_;
+  std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
 };

@@ -93,6 +93,7 @@ Task<bool> ServerStream::next_request() {
   continue_sent_ = false;
   chunked_out_ = false;
   suppress_body_ = false;
+  unparked_ = false;
   body_received_ = 0;
   const bool begun = !wire_.unread().empty();
   wire_.read_deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
@@ -216,13 +217,13 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   std::string framing;
   if (answer.status != 204 && answer.status != 304) {
     framing = "Content-Length: ";
-    append_number(framing, answer.body.size());
+    append_number(framing, answer.body_bytes().size());
     framing += "\r\n";
   }
   append_head(answer, framing);
   answered_ = true;
   const std::string_view body =
-      body_allowed(answer.status) ? std::string_view(answer.body) : std::string_view{};
+      body_allowed(answer.status) ? answer.body_bytes() : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
   wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   if (crash_point_armed(CrashPoint::answer_mid)) {
@@ -354,6 +355,33 @@ Task<bool> ServerStream::interim(const Answer& head) {
   co_return sent;
 }
 
+Task<bool> ServerStream::park() {
+  bool stays = true;
+  while (!unparked_ && !draining_ && stays) {
+    if (wire_.is_full()) {
+      // The client has sent as many further requests as are kept for it; what it does now is seen
+      // once they are served.
+      full_.emplace(loop_);
+      co_await full_->wait();
+      full_.reset();
+      break;
+    }
+    parked_ = true;
+    const std::size_t got = co_await wire_.read_some();
+    parked_ = false;
+    wire_.allow_reads();
+    stays = got > 0 || unparked_ || draining_;
+  }
+  unparked_ = false;
+  co_return stays;
+}
+
+void ServerStream::unpark() noexcept {
+  unparked_ = true;
+  if (parked_) wire_.interrupt_reads();
+  if (full_) full_->open();
+}
+
 Task<bool> ServerStream::finish_request() {
   if (!answered_ || !keep_alive_ || draining_ || aborted_) co_return false;
   std::uint64_t discarded = 0;
@@ -392,6 +420,7 @@ Task<void> ServerStream::close() {
 
 void ServerStream::drain() noexcept {
   draining_ = true;
+  unpark();
   // A request that arrives at this very moment is still served.
   if (idle_) wire_.read_deadline(MonotonicClock::now());
   if (cut_at_drain_ == nullptr) return;

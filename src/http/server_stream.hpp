@@ -2,6 +2,7 @@
 
 #include "core/problem.hpp"
 #include "http/body.hpp"
+#include "http/latch.hpp"
 #include "http/received_body.hpp"
 
 #include <idem/limits.hpp>
@@ -76,6 +77,13 @@ class ServerStream {
   Task<bool> switch_protocols(const Answer& head, std::string_view protocols);
   Wire& wire() noexcept { return wire_; }
 
+  /// Waits, with the request's body read, until unpark() or drain(). What the client sends
+  /// meanwhile are its next requests; they are kept. False: it will send no more, so most likely it
+  /// has hung up, and no answer is worth waiting for any longer.
+  Task<bool> park();
+  /// Ends park(), the next one if there is none now.
+  void unpark() noexcept;
+
   /// Passes a 1xx answer on; silently not to an HTTP/1.0 client (RFC 9110 §15.2).
   Task<bool> interim(const Answer& head);
 
@@ -125,6 +133,9 @@ class ServerStream {
   Millis body_waited_{0};
   std::size_t body_received_ = 0;
   Wire* cut_at_drain_ = nullptr;
+  std::optional<Latch> full_;  ///< While parked behind a full buffer.
+  bool parked_ = false;
+  bool unparked_ = false;
   bool idle_ = false;
   bool draining_ = false;
   bool keep_alive_ = false;

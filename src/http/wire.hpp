@@ -31,6 +31,8 @@ class Wire final : public Timed {
   std::string_view unread() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
   /// The bytes stay where they are until the next read_some() or unpin().
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
+  /// read_some() would find no room.
+  bool is_full() const noexcept { return pin_ + (end_ - begin_) == buffer_bytes; }
   /// Keeps everything before unread() in place.
   void pin() noexcept { pin_ = begin_; }
   /// Forgets the pinned bytes and moves unread() to the front.

@@ -1,6 +1,7 @@
 #include "core/store_clock.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
+#include "store/change_teller.hpp"
 #include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -140,6 +141,8 @@ class MemoryStore final : public Store {
     queue_.push(std::move(what), std::move(done));
   }
 
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
   const Identity& identity() const noexcept override { return identity_; }
 
  private:
@@ -148,7 +151,9 @@ class MemoryStore final : public Store {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
       for (auto& [call, done] : batch.calls) {
-        done(do_step(call, {table_, fences_, clock_(), identity_.generation}));
+        auto result = do_step(call, {table_, fences_, clock_(), identity_.generation});
+        changes_.tell(call, result);
+        done(std::move(result));
         done = nullptr;
       }
       if (batch.last) return;
@@ -158,6 +163,7 @@ class MemoryStore final : public Store {
   std::function<StoreTime()> clock_;
   Identity identity_;
   CallQueue queue_;
+  ChangeTeller changes_;
   MemoryTable table_;
   transitions::FenceCounter fences_;
   std::jthread thread_;

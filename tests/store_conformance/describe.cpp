@@ -40,7 +40,8 @@ struct DescribeOutcome {
                        text(x.expires_at));
   }
   std::string operator()(const InProgress& x) const {
-    return "InProgress " + text(x.lease_remaining);
+    return fmt::format("InProgress {} {} of {} until {}", text(x.lease_remaining),
+                       to_hex(x.id.bytes), x.fence, text(x.locked_until));
   }
   std::string operator()(const KeyMisuse& x) const { return "KeyMisuse " + text(x.state); }
   std::string operator()(const Unknown& x) const {

@@ -2,6 +2,7 @@
 
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
+#include "store/change_teller.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
 #include "store/sqlite/running_rows.hpp"
@@ -141,6 +142,8 @@ class SqliteStore final : public Store {
     queue_.push(std::move(what), std::move(done));
   }
 
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
   const Identity& identity() const noexcept override { return identity_; }
 
  private:
@@ -182,7 +185,9 @@ class SqliteStore final : public Store {
     if (kind.reserves) crash_point(CrashPoint::reserve_after_commit);
     if (kind.settles) crash_point(CrashPoint::settle_after_commit);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (calls[i].done) done_with(calls[i].done, std::move(results_[i]));
+      if (!calls[i].done) continue;
+      changes_.tell(calls[i].call, results_[i]);
+      done_with(calls[i].done, std::move(results_[i]));
     }
     // After the answers: nobody waits for it but those who come next.
     ledger_->checkpoint_if_due();
@@ -207,6 +212,7 @@ class SqliteStore final : public Store {
 
   Identity identity_;
   CallQueue queue_;
+  ChangeTeller changes_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;
