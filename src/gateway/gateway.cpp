@@ -1,6 +1,7 @@
 #include "gateway/gateway.hpp"
 
 #include "core/answers.hpp"
+#include "gateway/authorizer.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/relay.hpp"
@@ -59,6 +60,23 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
+bool is_credential(const http::FieldView& field) {
+  return field.known == http::FieldName::authorization || http::same_name(field.name, "Cookie");
+}
+
+bool is_from_credential(const ScopeSource& scope) {
+  return scope.kind == ScopeSource::Kind::authorization || scope.kind == ScopeSource::Kind::jwt;
+}
+
+Answer scope_missing(const GatewaySettings& settings, std::string detail) {
+  Answer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
+  // RFC 6750 §3: what kind of credential would have been taken.
+  if (settings.scope.kind == ScopeSource::Kind::jwt) {
+    answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+  }
+  return answer;
+}
+
 class GatewayService final : public Gateway {
  public:
   GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
@@ -66,11 +84,17 @@ class GatewayService final : public Gateway {
         settings_(std::move(settings)),
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
-               settings_->upstream_tls}) {}
+               settings_->upstream_tls}),
+        scopes_(shared_.store.identity().secret) {
+    if (settings_->authorize) {
+      authorizer_ = std::make_unique<Authorizer>(loop, *settings_, shared_.store.identity().secret);
+    }
+  }
 
   void use(SharedSettings settings) override { settings_ = std::move(settings); }
 
-  // The order of protocol.md §6: scope, key syntax, body, fingerprint; then the exchange.
+  // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
+  // exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
     if (is_ours(path_of(head))) {
@@ -79,6 +103,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const SharedSettings settings = settings_;  // A reload must not take them away under us.
+    drop_unbelieved_scope(client, settings->scope);
     if (passed_before(head, settings->via_name)) {
       const Problem problem{.code = ProblemCode::loop_detected,
                             .detail = "Via names this gateway: the request came back to it."};
@@ -106,17 +131,23 @@ class GatewayService final : public Gateway {
       co_return;
     }
     if (strips_what_we_rely_on(head, settings)) {
-      co_await client.refuse(
-          {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
+      const http::Refusal abuse{
+          400, "Connection names the key, scope or credential field (RFC 9110 7.6.1 abuse)"};
+      co_await client.refuse(abuse);
       co_return;
     }
-    auto scope = scope_of(client, settings.scope, shared_.store.identity().secret);
+    auto scope = scopes_.read(client, settings);
     if (!scope) {
-      const Problem problem{
-          .code = ProblemCode::scope_missing,
-          .detail = "Exactly one non-empty value is needed from " + settings.scope.text + "."};
-      co_await refuse(client, problem);
+      const Answer nobody = scope_missing(settings, std::move(scope.error()));
+      co_await client.answer(nobody);
       co_return;
+    }
+    if (authorizer_) {
+      auto refusal = co_await authorizer_->ask(head, settings.scope, *scope);
+      if (refusal) {
+        co_await client.answer(*refusal);
+        co_return;
+      }
     }
     auto key = read_key(head, settings);
     if (!key) {
@@ -162,7 +193,8 @@ class GatewayService final : public Gateway {
     for (const auto& field : head.fields) {
       const bool relied =
           is_key_header(field.name, settings) ||
-          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name));
+          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name)) ||
+          (is_credential(field) && (settings.authorize || is_from_credential(scope)));
       if (relied && hop.drops(field)) return true;
     }
     return false;
@@ -187,6 +219,8 @@ class GatewayService final : public Gateway {
   GatewayShared& shared_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
+  ScopeReader scopes_;
+  std::unique_ptr<Authorizer> authorizer_;
 };
 
 }  // namespace
