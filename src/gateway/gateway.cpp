@@ -80,18 +80,20 @@ Answer scope_missing(const GatewaySettings& settings, std::string detail) {
 class GatewayService final : public Gateway {
  public:
   GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
-      : shared_(shared),
+      : loop_(loop),
+        shared_(shared),
         settings_(std::move(settings)),
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
                settings_->upstream_tls}),
         scopes_(shared_.store.identity().secret) {
-    if (settings_->authorize) {
-      authorizer_ = std::make_unique<Authorizer>(loop, *settings_, shared_.store.identity().secret);
-    }
+    make_authorizer();
   }
 
-  void use(SharedSettings settings) override { settings_ = std::move(settings); }
+  void use(SharedSettings settings) override {
+    settings_ = std::move(settings);
+    make_authorizer();
+  }
 
   // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
   // exchange.
@@ -124,6 +126,7 @@ class GatewayService final : public Gateway {
   Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
                             const Route& route) {
     const auto& head = client.head();
+    const auto authorizer = authorizer_;
     if (!offered_protocols(head).empty()) {
       // P28: what would happen behind a 101 has no answer that could be kept.
       const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
@@ -142,8 +145,8 @@ class GatewayService final : public Gateway {
       co_await client.answer(nobody);
       co_return;
     }
-    if (authorizer_) {
-      auto refusal = co_await authorizer_->ask(head, settings.scope, *scope);
+    if (authorizer) {
+      auto refusal = co_await authorizer->ask(head, settings.scope, *scope);
       if (refusal) {
         co_await client.answer(*refusal);
         co_return;
@@ -168,6 +171,13 @@ class GatewayService final : public Gateway {
     KeyedRequest request{std::move(*scope), route.operation(head.method, path_of(head)),
                          std::move(*key), std::move(*body)};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
+  }
+
+  // Anew at each reload, so that no yes outlives one.
+  void make_authorizer() {
+    const auto& secret = shared_.store.identity().secret;
+    authorizer_ =
+        settings_->authorize ? std::make_shared<Authorizer>(loop_, *settings_, secret) : nullptr;
   }
 
   static bool is_key_header(std::string_view name, const GatewaySettings& settings) {
@@ -216,11 +226,12 @@ class GatewayService final : public Gateway {
     co_await client.answer(answer);
   }
 
+  http::Loop& loop_;
   GatewayShared& shared_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
   ScopeReader scopes_;
-  std::unique_ptr<Authorizer> authorizer_;
+  std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "gateway/scope.hpp"
 
+#include "http/alike.hpp"
+
 #include <algorithm>
 
 namespace idem::gateway {
@@ -44,11 +46,12 @@ std::optional<std::string_view> bearer_token(const http::RequestHead& head) {
   return line->substr(token);
 }
 
+/// A second line in disguise counts as one: the upstream might believe that other tenant.
 std::optional<std::string_view> only_line(const http::RequestHead& head, std::string_view name) {
   std::optional<std::string_view> found;
   for (const auto& field : head.fields) {
-    if (!http::same_name(field.name, name)) continue;
-    if (found) return std::nullopt;
+    if (!http::alike(field.name, name)) continue;
+    if (found || !http::same_name(field.name, name)) return std::nullopt;
     found = field.value;
   }
   if (found && (found->empty() || found->size() > limits::scope_bytes_max)) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include "core/answers.hpp"
 #include "core/policy.hpp"
+#include "http/alike.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -48,7 +49,7 @@ ServerStream::ServerStream(Loop& loop, Socket socket, const Options& options)
 }
 
 void ServerStream::drop_field(std::string_view name) {
-  std::erase_if(head_.fields, [&](const FieldView& field) { return same_name(field.name, name); });
+  std::erase_if(head_.fields, [&](const FieldView& field) { return alike(field.name, name); });
 }
 
 Task<bool> ServerStream::secure(const TlsContext& context) {

@@ -37,7 +37,8 @@ class ServerStream {
   /// Waits for the next request's head. False: no more requests; a refused one has been answered.
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
-  /// The request goes on as if it had no such field. Not one that frames it.
+  /// The request goes on as if it had no such field, nor one that a server behind us might take
+  /// for it (alike()). Not one that frames it.
   void drop_field(std::string_view name);
 
   /// The whole body, at most `bytes_max`, the most of it in a file of `spill`; 100-continue is sent

@@ -1,9 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <mutex>
-#include <set>
-
-#include "support/json.hpp"
+#include "support/certificates.hpp"
 #include "support/scripted_live.hpp"
 
 /// The subrequest that decides, before the reserve and before a replay, whether a caller may go on.
@@ -222,6 +219,25 @@ TEST_F(Authorize, V35_ANoIsNeverKept) {
   say(200);
   EXPECT_EQ(ask(charge("k")).status, 200);
   EXPECT_EQ(authoriser_->requests(), 3);
+}
+
+TEST_F(Authorize, S06_OverTlsNobodyElseIsAsked) {
+  const auto folder = dir_.path() / "pki";
+  Authority authority(folder, "own"), stranger(folder, "stranger");
+  const auto files =
+      authority.issue({.common_name = "authoriser", .other_names = {"IP:127.0.0.1"}});
+  authoriser_ = std::make_unique<ScriptedUpstream>(
+      &ScriptedUpstream::answer_all,
+      ScriptedUpstream::Options{
+          .tls = TlsSide{.certificate = files.certificate, .key = files.key, .alpn = "http/1.1"}});
+  const std::string url = "https://" + authoriser_->address() + "/";
+  start(&ScriptedUpstream::answer_all, {"--authorize-url", url, "--authorize-ca", stranger.file()});
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));
+  EXPECT_EQ(authoriser_->requests(), 0) << "no credential was sent";
+  start(&ScriptedUpstream::answer_all,
+        {"--authorize-url", url, "--authorize-ca", authority.file()});
+  EXPECT_EQ(ask(charge("k")).status, 200);
+  EXPECT_EQ(authoriser_->requests(), 1);
 }
 
 TEST_F(Authorize, S06_WhatCannotBeMeantKeepsTheGatewayFromStarting) {

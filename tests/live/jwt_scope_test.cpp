@@ -59,7 +59,7 @@ class JwtScope : public Live {
   TokenMaker new_key_{"ES256"};
 };
 
-TEST_F(JwtScope, S09_TheClaimIsTheScopeWhateverTheToken) {
+TEST_F(JwtScope, V04_S09_TheClaimIsTheScopeWhateverTheToken) {
   ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
   const auto first = ask(as(old_key_.token(claims("acme"), "old")));
   EXPECT_EQ(first.status, 201);
@@ -121,6 +121,25 @@ TEST_F(JwtScope, P14_ConnectionCannotTakeTheTokenAway) {
       with(as(new_key_.token(claims("acme"), "new")), "Connection", "Authorization");
   EXPECT_TRUE(is_problem(ask(request), 400, "bad_request"));
   EXPECT_EQ(provider_->ledger().arrivals, 0);
+}
+
+TEST_F(JwtScope, S09_KeysAreReadAgainOnSighup) {
+  const auto by_old = old_key_.token(claims("acme"), "old");
+  const auto by_new = new_key_.token(claims("acme"), "new");
+  const TokenMaker third("ES256");
+  const auto by_third = third.token(claims("acme"), "third");
+  ASSERT_EQ(ask(as(by_old)).status, 201);
+  expect_nobody(as(by_third), "not known yet");
+  write("jwks.json", "{");
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reload_failed"));
+  EXPECT_EQ(ask(as(by_old)).get("Idempotent-Replayed"), "true") << "the old keys stay";
+  write("jwks.json", set_of(new_key_.jwk(R"("kid":"new")") + ',' + third.jwk(R"("kid":"third")")));
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
+  expect_nobody(as(by_old), "its key is gone, also for a token that was verified before");
+  EXPECT_EQ(ask(as(by_new)).get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(ask(as(by_third)).get("Idempotent-Replayed"), "true");
 }
 
 // With another issuer no record would be found, and every retry would run again.

@@ -25,7 +25,7 @@ Request of(std::string tenant, Request request) {
 
 class OtherTenant : public Scripted {};
 
-TEST_F(OtherTenant, T36_V34_ItsRecordsAreAsIfTheyWereNot) {
+TEST_F(OtherTenant, T36_ItsRecordsAreAsIfTheyWereNot) {
   Gate gate;
   start([&gate](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
@@ -59,7 +59,8 @@ TEST_F(OtherTenant, T36_V34_ItsRecordsAreAsIfTheyWereNot) {
   const std::pair<const char*, const char*> records[] = {
       {"/held", "stored"}, {"/broken", "unknown"}, {"/held", "running"}};
   for (const auto& [target, key] : records) {
-    for (const std::string body : {asked, std::string(R"({"amount":2})"), std::string("no json")}) {
+    for (const std::string& body :
+         {asked, std::string(R"({"amount":2})"), std::string("no json")}) {
       const std::string tenant = "globex-" + std::to_string(++tenants);
       const auto known = ask(of(tenant, at(target, key, body)));
       const auto unused = ask(of(tenant, at(target, std::string("un") + key, body)));

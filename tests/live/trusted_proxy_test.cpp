@@ -59,6 +59,23 @@ TEST_F(TrustedProxy, S09_AnUnbelievedHeaderDoesNotReachTheUpstream) {
   EXPECT_NE(seen.substr(from).find("x-TENANT-id: acme"), std::string::npos) << seen;
 }
 
+// Many servers read X_Tenant_Id and X-Tenant-Id as one name.
+TEST_F(TrustedProxy, T33_ASecondTenantInDisguiseIsNone) {
+  trust({"127.0.5.0/24"});
+  for (const auto* name : {"X_Tenant_Id", "x-tenant_id", "XTenantId", "X-Tenant-Id."}) {
+    EXPECT_TRUE(
+        is_problem(ask_from("127.0.5.1", with(charge("k"), name, "globex")), 401, "scope_missing"))
+        << name;
+    const auto only = with(without(charge("k"), "X-Tenant-Id"), name, "globex");
+    EXPECT_TRUE(is_problem(ask_from("127.0.5.1", only), 401, "scope_missing")) << name;
+    const auto unkeyed = with(Request{.method = "GET", .target = "/me"}, name, "globex");
+    EXPECT_EQ(ask_from("127.0.0.1", unkeyed).status, 200) << name;
+  }
+  for (const auto& bytes : upstream_->received()) {
+    EXPECT_EQ(bytes.find("globex"), std::string::npos) << bytes;
+  }
+}
+
 TEST_F(TrustedProxy, S09_AnIpv4ClientOfAnIpv6ListenerIsTheSamePeer) {
   trust({"127.0.5.0/24"}, "[::]:0");
   const auto colon = gateway_->address().rfind(':');

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -81,6 +82,9 @@ struct Known {
 /// Answers to keys that all clients use: each may be the first.
 class Shared {
  public:
+  /// A few requests of each client in turn, so that several come to a new key at the same time.
+  std::string key() { return "all-" + std::to_string(asked_++ / 16); }
+
   /// True when this is the answer that everybody had.
   bool same(const std::string& name, const std::string& body) {
     const std::lock_guard lock(mutex_);
@@ -88,6 +92,7 @@ class Shared {
   }
 
  private:
+  std::atomic<std::uint64_t> asked_{0};
   std::mutex mutex_;
   std::map<std::string, std::string> bodies_;
 };
@@ -169,7 +174,7 @@ class Client {
 
   void ask_shared() {
     const int tenant = static_cast<int>(random_() % 2);
-    const auto key = "all-" + std::to_string(tally_.asked / 64);
+    const auto key = shared_.key();
     const auto answer = ask(tenant, key, 0);
     if (answer.status == 409) {
       judge(json_text(answer.body, "code") == "in_progress", answer, tally_.in_progress);
