@@ -124,6 +124,7 @@ TEST_F(JwtScope, P14_ConnectionCannotTakeTheTokenAway) {
 }
 
 TEST_F(JwtScope, S09_KeysAreReadAgainOnSighup) {
+  start("https://id.test", {"--threads", "1"});  // One loop: what it has verified, it remembers.
   const auto by_old = old_key_.token(claims("acme"), "old");
   const auto by_new = new_key_.token(claims("acme"), "new");
   const TokenMaker third("ES256");
