@@ -14,6 +14,7 @@ void chunked(std::string_view input);
 void key(std::string_view input);
 void canonical_json(std::string_view input);
 void stored_record(std::string_view input);
+void jwt(std::string_view input);
 void differential(std::string_view input);
 
 struct Target {
@@ -21,13 +22,14 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 7> targets{{
+inline constexpr std::array<Target, 8> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
     {"key", key},
     {"canonical_json", canonical_json},
     {"stored_record", stored_record},
+    {"jwt", jwt},
     {"differential", differential},
 }};
 

@@ -81,8 +81,8 @@ inline constexpr int jwt_rsa_bits_max = 8'192;
 inline constexpr std::size_t jwt_secret_bytes_min = 32;
 // Clocks of an issuer and of ours, both kept by NTP, are never a minute apart.
 inline constexpr auto jwt_leeway_cap = 60s;
-// How long a token once verified is believed without another look at its signature (24 to 170 µs).
-// Its own expiry may end that sooner; a reload always does. Of one loop: a thousand callers.
+// How long a verified token is believed without another look (0.06 to 0.46 ms on a busy host). Its
+// own expiry may end that sooner, a reload always does. Of one loop: a thousand callers.
 inline constexpr auto jwt_cache_time = 60s;
 inline constexpr std::size_t jwt_cache_entries_max = 1'024;
 

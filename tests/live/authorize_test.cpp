@@ -97,6 +97,9 @@ TEST_F(Authorize, S06_ItIsAskedWithTheCallersCredentialsAndWithoutKeyOrBody) {
   for (const auto* part : {"secret-key", "amount", "/admin", "globex", "Content-Length"}) {
     EXPECT_FALSE(contains(head, part)) << part << head;
   }
+  const auto odd = with(without(charge("odd"), "X-Tenant-Id"), "X-Tenant-Id", "a b%\xC3\xBC");
+  EXPECT_EQ(ask(odd).status, 200);
+  EXPECT_TRUE(contains(asked(), "Idem-Scope: a%20b%25%C3%BC\r\n")) << asked();
   EXPECT_TRUE(contains(head, "Host: " + authoriser_->address() + "\r\n"));
 }
 
