@@ -15,6 +15,7 @@ void key(std::string_view input);
 void preferences(std::string_view input);
 void canonical_json(std::string_view input);
 void stored_record(std::string_view input);
+void jwt(std::string_view input);
 void differential(std::string_view input);
 
 struct Target {
@@ -30,6 +31,7 @@ inline constexpr std::array<Target, 8> targets{{
     {"preferences", preferences},
     {"canonical_json", canonical_json},
     {"stored_record", stored_record},
+    {"jwt", jwt},
     {"differential", differential},
 }};
 

@@ -65,6 +65,36 @@ inline constexpr int interim_responses_max = 16;
 
 inline constexpr std::size_t key_bytes_max = 255;
 inline constexpr std::size_t scope_bytes_max = 255;
+// Addresses in front of a gateway: load balancers, not a list of clients.
+inline constexpr std::size_t trusted_proxies_max = 64;
+
+// A signed token. Half of the largest head; those with a dozen groups in them have two or three
+// KiB.
+inline constexpr std::size_t jwt_bytes_max = 8UL * 1024;
+// Keys of one issuer: the old and the new one, for a handful of algorithms.
+inline constexpr std::size_t jwt_keys_max = 64;
+inline constexpr std::size_t jwt_key_file_bytes_max = 256UL * 1024;
+// Less is within reach of who wants it (RFC 7518 §3.3); more costs milliseconds for each request.
+inline constexpr int jwt_rsa_bits_min = 2'048;
+inline constexpr int jwt_rsa_bits_max = 8'192;
+// RFC 7518 §3.2: at least as long as the digest.
+inline constexpr std::size_t jwt_secret_bytes_min = 32;
+// Clocks of an issuer and of ours, both kept by NTP, are never a minute apart.
+inline constexpr auto jwt_leeway_cap = 60s;
+// How long a verified token is believed without another look (0.06 to 0.46 ms on a busy host). Its
+// own expiry may end that sooner, a reload always does. Of one loop: a thousand callers.
+inline constexpr auto jwt_cache_time = 60s;
+inline constexpr std::size_t jwt_cache_entries_max = 1'024;
+
+// An authoriser that takes seconds is down. Nothing is reserved meanwhile, so the cap is patience.
+inline constexpr auto authorize_timeout_default = 5s;
+inline constexpr auto authorize_timeout_cap = 60s;
+// What a revoked caller may still be let through for; off by default.
+inline constexpr auto authorize_cache_cap = 60s;
+// Of one loop; an entry is a digest and a moment.
+inline constexpr std::size_t authorize_cache_entries_max = 4'096;
+// Of a refusal's body that is passed on; a larger one goes without.
+inline constexpr std::size_t authorize_body_bytes_max = 16UL * 1024;
 inline constexpr std::size_t json_depth_max = 64;
 
 // Longer than the idle time of the load balancers in front of us (60 s), so that they close first

@@ -90,15 +90,31 @@ class GatewayProcess {
     return {};
   }
 
-  // What cannot be read leaves the old certificate in use: a gateway that is up stays up.
-  void reload() {
-    if (const auto read = read_certificate(); !read) {
-      log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
-      return;
+  // Keys that the issuer took back must end, also for tokens that were verified just now.
+  std::expected<void, std::string> read_token_keys() {
+    if (!settings_->jwt) return {};
+    auto verifier = gateway::JwtVerifier::load(settings_->jwt->rules());
+    if (!verifier) return std::unexpected("token keys: " + verifier.error());
+    auto changed = std::make_shared<gateway::GatewaySettings>(*settings_);
+    changed->jwt = std::move(*verifier);
+    settings_ = std::move(changed);
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i]->post(
+          [gateway = gateways_[i].get(), settings = settings_] { gateway->use(settings); });
     }
-    if (!tls_)
-      return log_(LogLevel::info, "reload_ignored", {{"reason", "no certificate is used"}});
-    gateway_server_->use_tls(tls_);
+    return {};
+  }
+
+  // What cannot be read leaves the old certificate or keys in use: a gateway that is up stays up.
+  void reload() {
+    if (!tls_ && !settings_->jwt) {
+      return log_(LogLevel::info, "reload_ignored",
+                  {{"reason", "neither a certificate nor token keys are used"}});
+    }
+    for (const auto& read : {read_certificate(), read_token_keys()}) {
+      if (!read) return log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
+    }
+    if (tls_) gateway_server_->use_tls(tls_);
     log_(LogLevel::info, "reloaded", {{"certificate", options_.tls.certificate}});
   }
 

@@ -1,7 +1,6 @@
 #include "cli/gateway_flags.hpp"
 
 #include "core/policy.hpp"
-#include "gateway/scope.hpp"
 #include "http/head.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -43,26 +42,6 @@ Checked take_size(std::string_view flag, const std::string& text, std::size_t& o
     return std::unexpected(std::string(flag) + ": at most 64MiB");
   }
   out = *parsed;
-  return {};
-}
-
-Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
-  if (flags.scope.empty()) {
-    return std::unexpected(
-        "--scope is missing: say who a key belongs to. There is no default, because a shared one "
-        "would "
-        "give one tenant's answers to another. Write --scope header:X-Tenant-Id "
-        "--trust-scope-header, "
-        "--scope authorization, --scope mtls or --scope static:NAME");
-  }
-  auto scope = gateway::parse_scope_source(flags.scope);
-  if (!scope) return std::unexpected("--scope: " + scope.error());
-  if (scope->kind == gateway::ScopeSource::Kind::header && !flags.trust_scope_header) {
-    return std::unexpected("--scope " + flags.scope +
-                           ": any client could claim any tenant by that header; add "
-                           "--trust-scope-header if only a trusted proxy can reach this listener");
-  }
-  settings.scope = std::move(*scope);
   return {};
 }
 
@@ -223,9 +202,7 @@ void declare(CLI::App& command, GatewayFlags& f) {
       ->check(CLI::IsMember({"true", "false"}))
       ->capture_default_str();
   add("--store", f.store, "sqlite:PATH or memory:")->capture_default_str();
-  add("--scope", f.scope, "who a key belongs to: header:NAME, authorization, mtls or static:NAME");
-  command.add_flag("--trust-scope-header", f.trust_scope_header,
-                   "only trusted proxies can reach the listener, so the scope header is believed");
+  declare_caller(command, f.caller);
   add("--preset", f.preset, "what an upstream's answer means")
       ->check(CLI::IsMember({"ietf", "stripe", "lenient"}))
       ->capture_default_str();
@@ -318,7 +295,7 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   if (flags.preset == "stripe") rest.answers.preset = Preset::stripe;
   if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
   for (const Checked& checked :
-       {check_words(flags), take_wait(flags, rest), take_scope(flags, settings),
+       {check_words(flags), take_wait(flags, rest), take_caller(flags.caller, settings),
         take_tls(flags, options), take_key(flags, settings), take_times(flags, settings, rest),
         take_client_limits(flags, options), take_replay_fields(flags, rest),
         take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/caller_flags.hpp"
 #include "cli/commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -19,8 +20,7 @@ struct GatewayFlags {
   std::string upstream_ca;
   std::string upstream_verify = "true";
   std::string store = "sqlite:./idem.db";
-  std::string scope;
-  bool trust_scope_header = false;
+  CallerFlags caller;
   std::string preset = "ietf";
   std::string mode = "conflict";
   std::string wait_max = "30s";

@@ -2,6 +2,7 @@
 
 #include "core/answers.hpp"
 #include "core/policy.hpp"
+#include "http/alike.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -41,7 +42,15 @@ std::string_view date_field() {
 }  // namespace
 
 ServerStream::ServerStream(Loop& loop, Socket socket, const Options& options)
-    : loop_(loop), wire_(loop, std::move(socket)), options_(options) {}
+    : loop_(loop), wire_(loop, std::move(socket)), options_(options) {
+  boost::system::error_code gone;
+  const auto peer = wire_.socket().remote_endpoint(gone);
+  if (!gone) peer_address_ = peer_address_of(peer.address());
+}
+
+void ServerStream::drop_field(std::string_view name) {
+  std::erase_if(head_.fields, [&](const FieldView& field) { return alike(field.name, name); });
+}
 
 Task<bool> ServerStream::secure(const TlsContext& context) {
   wire_.deadline(MonotonicClock::now() + options_.head_time);

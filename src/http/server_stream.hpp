@@ -3,6 +3,7 @@
 #include "core/problem.hpp"
 #include "http/body.hpp"
 #include "http/latch.hpp"
+#include "http/network.hpp"
 #include "http/received_body.hpp"
 
 #include <idem/limits.hpp>
@@ -30,9 +31,16 @@ class ServerStream {
   /// Who the client's verified certificate says it is (TlsSession::peer_identity()).
   const std::optional<std::string>& peer_identity() const noexcept { return peer_identity_; }
 
+  /// The other end of the TCP connection, whatever any field says; nothing where it had gone
+  /// before it was asked for.
+  const std::optional<PeerAddress>& peer_address() const noexcept { return peer_address_; }
+
   /// Waits for the next request's head. False: no more requests; a refused one has been answered.
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
+  /// The request goes on as if it had no such field, nor one that a server behind us might take
+  /// for it (alike()). Not one that frames it.
+  void drop_field(std::string_view name);
 
   /// The whole body, at most `bytes_max`, the most of it in a file of `spill`; 100-continue is sent
   /// first where asked for. On a refusal answer with refuse(): 503 when there is nowhere to put it;
@@ -126,6 +134,7 @@ class ServerStream {
   Wire wire_;
   Options options_;
   std::optional<std::string> peer_identity_;
+  std::optional<PeerAddress> peer_address_;
   RequestHead head_;
   BodyReader body_;
   std::string out_;

@@ -49,6 +49,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/http", {"idem/", "core/", "http/", "boost/", "fmt/"}},
     {"src/http/tls", {"idem/", "http/tls/", "openssl/"}},
     {"src/gateway", {"idem/", "core/", "http/", "gateway/"}},
+    {"src/gateway/jwt", {"idem/", "gateway/jwt/", "openssl/", "boost/json"}},
     {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "http/", "admin/"}},
     {"src/library", {"idem/", "core/", "store/", "library/"}},
