@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/server.hpp"
 
@@ -14,6 +15,7 @@ namespace idem::gateway {
 struct GatewayShared {
   Store& store;
   http::SpillSpace& spill;
+  Observing& observing;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

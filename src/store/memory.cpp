@@ -74,6 +74,13 @@ class MemoryTable final : public RecordTable {
     return std::nullopt;
   }
 
+  void tally(Tallied& into) override {
+    for (const auto& [id, record] : records_) {
+      ++into.by_state[static_cast<std::size_t>(record.state)];
+      if (record.state == State::unknown) into.add_unknown(record.changed_at, id);
+    }
+  }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_[id].push_back(entry);
   }
@@ -148,7 +155,7 @@ class MemoryStore final : public Store {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
       for (auto& [call, done] : batch.calls) {
-        done(do_step(call, {table_, fences_, clock_(), identity_.generation}));
+        done(do_step(call, {table_, fences_, tally_, clock_(), identity_.generation}));
         done = nullptr;
       }
       if (batch.last) return;
@@ -160,6 +167,7 @@ class MemoryStore final : public Store {
   CallQueue queue_;
   MemoryTable table_;
   transitions::FenceCounter fences_;
+  RecordTally tally_{table_};
   std::jthread thread_;
 };
 
