@@ -55,6 +55,15 @@ KeysCommand::KeysCommand(CLI::App& app)
     : command_(app.add_subcommand("keys", "See and settle the records of a running gateway")) {
   access_.operator_name = login_name();
   command_->require_subcommand(1);
+  // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
+  // too, and the last one would beat the flag.
+  command_->add_option("--admin-url", access_.url, "where the gateway's admin listener is")
+      ->envname("IDEM_ADMIN_URL")
+      ->capture_default_str();
+  command_->add_flag("--json", json_, "what the admin API answers, as it is");
+  command_->add_option("--operator", access_.operator_name, "who decides; kept for good")
+      ->envname("IDEM_OPERATOR")
+      ->capture_default_str();
   declare_list();
   show_ = declare("show", "Everything about one record, with the decisions about it");
   declare_resolve();
@@ -64,18 +73,12 @@ KeysCommand::KeysCommand(CLI::App& app)
   }
   for (auto* one : {resolve_, release_}) {
     one->add_option("--reason", reason_, "why; kept for good")->required();
-    one->add_option("--operator", access_.operator_name, "who decides; kept for good")
-        ->envname("IDEM_OPERATOR")
-        ->capture_default_str();
   }
 }
 
 CLI::App* KeysCommand::declare(const char* name, const char* text) {
   auto* one = command_->add_subcommand(name, text);
-  one->add_option("--admin-url", access_.url, "where the gateway's admin listener is")
-      ->envname("IDEM_ADMIN_URL")
-      ->capture_default_str();
-  one->add_flag("--json", json_, "what the admin API answers, as it is");
+  one->fallthrough();  // So that the options of all may stand behind the verb.
   return one;
 }
 

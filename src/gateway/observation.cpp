@@ -94,7 +94,11 @@ void Observation::settled() {
 }
 
 void Observation::finished(const Exchange& exchange, std::string_view operation, int status) {
-  observer_->shard.request.observe(since(began_));
+  const Duration took = since(began_);
+  observer_->shard.request.observe(took);
+  const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
+  const bool trouble = exchange.owes_settlement() || settled_as_ == "unknown" || misused;
+  if (!trouble && !observer_->logs_requests()) return;
   const std::string ref = to_hex(exchange.id().bytes);
   const std::string where(operation);
   if (exchange.owes_settlement()) {
@@ -104,7 +108,7 @@ void Observation::finished(const Exchange& exchange, std::string_view operation,
     observer_->tell(
         LogLevel::warning, "outcome_unknown",
         {{"operation_ref", ref}, {"operation", where}, {"status", std::to_string(status)}});
-  } else if (reserved_as_ == metrics::name_of(Outcome::key_misuse)) {
+  } else if (misused) {
     observer_->tell(LogLevel::warning, "key_reused",
                     {{"operation_ref", ref}, {"operation", where}});
   }
@@ -118,7 +122,7 @@ void Observation::finished(const Exchange& exchange, std::string_view operation,
                    {"reserve_ms", milliseconds(reserve_took_)},
                    {"upstream_ms", milliseconds(upstream_took_)},
                    {"settle_ms", milliseconds(settle_took_)},
-                   {"total_ms", milliseconds(since(began_))}});
+                   {"total_ms", milliseconds(took)}});
 }
 
 void count_failure(metrics::Shard& shard, const StoreResult& result) {

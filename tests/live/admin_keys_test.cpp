@@ -22,7 +22,7 @@ TEST_F(AdminKeys, AreListedWithEverythingThatIsPromised) {
   EXPECT_EQ(record["state"].string, "completed");
   EXPECT_GT(record["fence"].integer, 0);
   EXPECT_EQ(record["response_status"].integer, 201);
-  for (const auto* time : {"created_at", "locked_until", "expires_at"}) {
+  for (const auto* time : {"created_at", "expires_at"}) {
     EXPECT_TRUE(record[time].string.ends_with("Z")) << time;
     EXPECT_EQ(record[time].string.size(), 24U) << record[time].string;
   }
@@ -90,7 +90,8 @@ TEST_F(AdminKeys, PagesShowEveryRecordOnceAlsoWhileOthersCome) {
   constexpr int count = 25;
   for (int i = 0; i < count; ++i) ask(charge(fmt::format("k{}", i)));
   std::set<std::string> before;
-  for (const auto& record : read("/v1/keys")["keys"].items) before.insert(record["ref"].string);
+  const Json all = read("/v1/keys");
+  for (const auto& record : all["keys"].items) before.insert(record["ref"].string);
   ASSERT_EQ(before.size(), std::size_t{count});
   std::multiset<std::string> seen;
   std::string cursor;

@@ -69,7 +69,9 @@ TEST_P(Canary, V33_T38_NotInLogsMetricsListingsOrTheStore) {
   find_none(found.raw, "the record found by key");
   find_none(get("/v1/keys?key=canarykey7781").raw, "a refused listing");
   find_none(get("/v1/keys").raw, "the listing");
-  for (const auto& one : read("/v1/keys")["keys"].items) {
+  const Json all = read("/v1/keys");
+  EXPECT_GE(all["keys"].items.size(), 2U);
+  for (const auto& one : all["keys"].items) {
     find_none(get("/v1/keys/" + one["ref"].string).raw, "a record");
   }
   find_none(get("/metrics").raw, "/metrics");

@@ -21,9 +21,14 @@ class SqliteAudit : public testing::Test {
 
   std::string path() const { return folder.file("idem.db"); }
 
+  void open_raw() {
+    if (db_ != nullptr) return;
+    EXPECT_EQ(sqlite3_open(path().c_str(), &db_), SQLITE_OK);
+  }
+
   /// What SQLite says to it; empty when it was done.
   std::string run(const std::string& text) {
-    if (db_ == nullptr) EXPECT_EQ(sqlite3_open(path().c_str(), &db_), SQLITE_OK);
+    open_raw();
     char* message = nullptr;
     sqlite3_exec(db_, text.c_str(), nullptr, nullptr, &message);
     std::string said = message != nullptr ? message : "";
@@ -32,7 +37,7 @@ class SqliteAudit : public testing::Test {
   }
   std::vector<std::string> reasons() {
     std::vector<std::string> found;
-    if (db_ == nullptr) EXPECT_EQ(sqlite3_open(path().c_str(), &db_), SQLITE_OK);
+    open_raw();
     sqlite3_exec(
         db_, "SELECT reason FROM evidence ORDER BY line",
         [](void* to, int, char** values, char**) {

@@ -60,9 +60,9 @@ Ran run_program(const std::filesystem::path& program, std::vector<std::string> a
 }  // namespace idem::test
 
 /// Skips loudly when promtool is not installed; fails under IDEM_REQUIRE_LIVE=1.
-#define IDEM_NEED_PROMTOOL(path)                                                              \
-  const std::filesystem::path path = "/usr/bin/promtool";                                     \
-  if (!std::filesystem::exists(path)) {                                                       \
+#define IDEM_NEED_PROMTOOL(tool)                                                              \
+  const std::filesystem::path tool = "/usr/bin/promtool";                                     \
+  if (!std::filesystem::exists(tool)) {                                                       \
     if (::idem::test::required("IDEM_REQUIRE_LIVE")) FAIL() << "promtool is not installed";   \
     GTEST_SKIP() << "promtool is not installed; it comes with the Debian package prometheus"; \
   }                                                                                           \
