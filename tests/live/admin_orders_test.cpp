@@ -20,9 +20,9 @@ class AdminOrders : public Operated {
   }
   static std::string resolving(const Json& record, std::string_view as,
                                std::string_view more = {}) {
-    return fmt::format(
-        R"({{"as":"{}","fence":{},"evidence":"charge ch_1 at the provider","reason":"ticket 4711"{}}})",
-        as, record["fence"].integer, more);
+    return fmt::format(R"({{"as":"{}","fence":{},"evidence":"charge ch_1 at the provider",)"
+                       R"("reason":"ticket 4711"{}}})",
+                       as, record["fence"].integer, more);
   }
 };
 
