@@ -6,6 +6,7 @@
 #include "json/value.hpp"
 #include "json/writer.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -184,6 +185,10 @@ int KeysCommand::release() {
 
 int KeysCommand::finish(const std::string& target, const std::string* body,
                         void (*print)(const std::string& json)) {
+  // It becomes a field of the request, which a line break would end.
+  const bool is_name =
+      std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
+  if (!is_name) return complain("--operator is one name without blanks, in ASCII", usage);
   const auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();

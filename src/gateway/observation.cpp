@@ -46,7 +46,7 @@ bool Observer::may_write(Lines& lines, LogLevel level) {
 }
 
 void Observation::key(std::string_view key) {
-  if (looks_personal(key)) observer_->shard.personal_keys.add();
+  if (looks_personal(key)) observer_->shard().personal_keys.add();
 }
 
 void Observation::asking(const StoreCall& call) {
@@ -59,7 +59,7 @@ void Observation::asking(const StoreCall& call) {
 }
 
 void Observation::answered(const StoreResult& result, std::string_view scope) {
-  auto& shard = observer_->shard;
+  auto& shard = observer_->shard();
   if (!result) {
     shard.store_errors.add();
     observer_->tell(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
@@ -76,7 +76,7 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
 }
 
 void Observation::reserved(const ReserveOutcome& outcome, std::string_view scope) {
-  auto& shard = observer_->shard;
+  auto& shard = observer_->shard();
   const Outcome kind = metrics::outcome_of(outcome);
   reserved_as_ = metrics::name_of(kind);
   shard.reserves[static_cast<std::size_t>(kind)].add();
@@ -86,7 +86,7 @@ void Observation::reserved(const ReserveOutcome& outcome, std::string_view scope
 
 void Observation::settled() {
   settled_as_ = ending_asked_;
-  auto& shard = observer_->shard;
+  auto& shard = observer_->shard();
   if (settled_as_ == "released") shard.releases[static_cast<std::size_t>(basis_)].add();
   if (settled_as_ == "unknown" && scheduled_) {
     shard.reconciled[static_cast<std::size_t>(metrics::Reconciled::scheduled)].add();
@@ -95,7 +95,7 @@ void Observation::settled() {
 
 void Observation::finished(const Exchange& exchange, std::string_view operation, int status) {
   const Duration took = since(began_);
-  observer_->shard.request.observe(took);
+  observer_->shard().request.observe(took);
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
   const bool trouble = exchange.owes_settlement() || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;

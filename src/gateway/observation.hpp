@@ -20,11 +20,12 @@ struct Observing {
 /// One loop's part of it. Loop's thread only.
 class Observer {
  public:
-  explicit Observer(Observing& shared) : shared_(shared), shard(shared.registry.add_shard()) {}
+  explicit Observer(Observing& shared) : shared_(shared), shard_(shared.registry.add_shard()) {}
 
   /// Writes the line, unless too many were written in this second.
   void tell(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
   bool logs_requests() const noexcept { return shared_.log_requests; }
+  metrics::Shard& shard() noexcept { return shard_; }
   metrics::Tenants& tenants() noexcept { return shared_.registry.tenants(); }
 
  private:
@@ -36,11 +37,9 @@ class Observer {
   bool may_write(Lines& lines, LogLevel level);
 
   Observing& shared_;
+  metrics::Shard& shard_;
   Lines about_trouble_;
   Lines about_requests_;
-
- public:
-  metrics::Shard& shard;
 };
 
 /// One keyed request as it is seen from outside: what the store and the upstream were asked, how
@@ -56,12 +55,12 @@ class Observation {
   void answered(const StoreResult& result, std::string_view scope);
   /// Before and after the sending.
   void sending() { asked_at_ = Clock::now(); }
-  void sent() { observer_->shard.upstream.observe(upstream_took_ = since(asked_at_)); }
+  void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
   /// The client is about to be answered.
   void finished(const Exchange& exchange, std::string_view operation, int status);
 
-  metrics::Shard& shard() noexcept { return observer_->shard; }
+  metrics::Shard& shard() noexcept { return observer_->shard(); }
 
  private:
   using Clock = std::chrono::steady_clock;

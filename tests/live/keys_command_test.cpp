@@ -105,6 +105,7 @@ TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
       {{"list", "--limit", "ten"}, 2},
       {{"list", "--unheard-of"}, 2},
       {{"release", none}, 2},
+      {{"release", none, "--reason", "r", "--operator", "a\r\nHost: b"}, 2},
       {{}, 2},
       {{"forget"}, 2},
       {{"list", "--admin-url", "ftp://127.0.0.1"}, 2},

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <fstream>
 #include <map>
@@ -108,6 +109,25 @@ TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
   EXPECT_EQ(metric("idem_ttl_pruned_total"), 1);
   EXPECT_EQ(keys("expired"), 1);
   EXPECT_EQ(keys("completed"), 0);
+}
+
+TEST_F(Metrics, V31_CallsThatTheStoreDoesNotAnswerAreCounted) {
+  ask(charge("k"));
+  EXPECT_EQ(metric("idem_store_errors_total"), 0);
+  EXPECT_EQ(gateway_->terminate(), 0);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((dir_.path() / "idem.db").c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE slots SET record = x'00'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));
+  EXPECT_EQ(metric("idem_store_errors_total"), 1);
+  EXPECT_TRUE(gateway_->process().wait_for_line("store_error"));
+  EXPECT_EQ(ask(charge("other")).status, 201);
+  EXPECT_EQ(metric("idem_store_errors_total"), 1);
+  EXPECT_EQ(effects("k"), 1);
 }
 
 TEST_F(Metrics, V31_TimesAreMeasuredAndALeaseIsSuggested) {
