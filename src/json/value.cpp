@@ -11,23 +11,23 @@ namespace {
 Value from(const boost::json::value& value) {
   switch (value.kind()) {
     case boost::json::kind::null:
-      return {nullptr};
+      return Value();
     case boost::json::kind::bool_:
-      return {value.get_bool()};
+      return Value(value.get_bool());
     case boost::json::kind::int64:
-      return {value.get_int64()};
+      return Value(value.get_int64());
     case boost::json::kind::uint64:
-      return {value.get_uint64()};
+      return Value(value.get_uint64());
     case boost::json::kind::double_:
-      return {value.get_double()};
+      return Value(value.get_double());
     case boost::json::kind::string: {
       const auto& text = value.get_string();
-      return {std::string(text.data(), text.size())};
+      return Value(std::string(text.data(), text.size()));
     }
     case boost::json::kind::array: {
       Array items;
       for (const auto& item : value.get_array()) items.push_back(from(item));
-      return {std::move(items)};
+      return Value(std::move(items));
     }
     case boost::json::kind::object: {
       Object members;
@@ -35,13 +35,21 @@ Value from(const boost::json::value& value) {
         const auto name = member.key();
         members.push_back({std::string(name.data(), name.size()), from(member.value())});
       }
-      return {std::move(members)};
+      return Value(std::move(members));
     }
   }
-  return {};
+  return Value();
 }
 
 }  // namespace
+
+Value::Value() = default;
+Value::Value(Any any) : is(std::move(any)) {}
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+Value::~Value() = default;
 
 const Value* Value::find(std::string_view name) const noexcept {
   const auto* members = std::get_if<Object>(&is);

@@ -18,9 +18,18 @@ using Object = std::vector<Member>;  ///< In the order of the text.
 
 /// A whole number that fits is an integer; one above INT64_MAX is unsigned; all others are real.
 struct Value {
-  std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string, Array,
-               Object>
-      is = nullptr;
+  using Any = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string,
+                           Array, Object>;
+  Any is;
+
+  // Out of line: clang needs Member to be whole before it makes these.
+  Value();
+  explicit Value(Any any);
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
 
   /// The member's value; null when this is no object or has none of that name.
   const Value* find(std::string_view name) const noexcept;
