@@ -184,6 +184,29 @@ inline constexpr std::int64_t row_numbers_end = std::int64_t{1} << 62;
 // next start on. A damaged cell number must not make it gather a list without end.
 inline constexpr std::size_t running_gaps_max = 65'536;
 
+// Unknown records whose moments are kept in memory, 72 bytes each, to tell the oldest. Where there
+// are more, the rest are read again once these are settled.
+inline constexpr std::size_t unknowns_tracked_max = 65'536;
+
+// One page of the operator's listing: what a person pages through, and what a script may ask for.
+inline constexpr std::size_t list_page_default = 100;
+inline constexpr std::size_t list_page_max = 1'000;
+// An answer of 1 MiB in base64 with its fields.
+inline constexpr std::size_t admin_body_bytes_max = 2UL * 1024 * 1024;
+// What an operator writes into the evidence log, which is never shortened: a ticket's number and a
+// few sentences; evidence may be a provider's answer.
+inline constexpr std::size_t reason_bytes_max = 1'024;
+inline constexpr std::size_t evidence_bytes_max = 8'192;
+inline constexpr std::size_t operator_name_bytes_max = 64;
+// How much later than the end of the lease "nothing there" must have been seen (protocol.md §19):
+// longer than providers are known to take to list what they did.
+inline constexpr auto evidence_grace_default = 60s;
+// Tenants with a time series of their own; the rest share one. A series costs a monitoring system
+// kilobytes, and a scope may be the client's to choose.
+inline constexpr std::size_t metric_tenants_max = 64;
+// Lines about requests that one loop writes in a second; the next one says how many it kept back.
+inline constexpr unsigned request_lines_per_second_max = 50;
+
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.
 inline constexpr auto store_clock_jump_max = 24h;

@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 
+#include <array>
 #include <expected>
 #include <functional>
 #include <memory>
@@ -32,6 +33,7 @@ struct Execute {
   RecordId id;  ///< May differ from the asked one: found under an older secret or name.
   Attempt attempt;
   std::string recovery_point;
+  bool again = false;  ///< There was a record: what was released or cut off is run once more.
 };
 struct Replay {
   StoredResponse response;
@@ -205,6 +207,7 @@ struct CacheBust {
   using Reply = Resolve::Reply;
   RecordId id;
   std::string reason;
+  std::string source = "operator";  ///< Who decided it.
 };
 
 /// The record with its stored answer, as it reads now: a completed record past its `expires_at`
@@ -261,12 +264,25 @@ struct ReadEvidence {
   RecordId id;
 };
 
+/// How many records lie in each state, as they lie: one past its expiry counts as what it was until
+/// the reaper comes. Kept up to date by every step, so that asking costs nothing.
+struct Census {
+  std::array<std::uint64_t, 7> by_state{};  ///< At the number of its state; the first is unused.
+  std::optional<StoreTime> oldest_unknown{};
+  std::uint64_t leases_ended = 0;  ///< By the reserves that met them, since the store was opened.
+  StoreTime now{};
+  bool operator==(const Census&) const = default;
+};
+struct Count {
+  using Reply = Census;
+};
+
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
-                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence>;
+                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count>;
 using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
                                 std::optional<Record>, std::vector<Record>,
-                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>>;
+                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>, Census>;
 using StoreResult = std::expected<StoreReply, StoreError>;
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 

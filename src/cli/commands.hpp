@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gateway/settings.hpp"
+#include "metrics/tenants.hpp"
 
 #include <idem/log.hpp>
 #include <idem/store.hpp>
@@ -30,7 +31,11 @@ struct GatewayOptions {
   /// Of the listener for clients; without a certificate it is plain.
   http::TlsContext::ServerFiles tls;
   std::string store;
-  std::string spill_dir;  ///< Never empty.
+  std::string spill_dir;                 ///< Never empty.
+  std::vector<std::string> admin_hosts;  ///< Under which the admin listener may be addressed.
+  Millis evidence_grace = limits::evidence_grace_default;
+  metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
+  bool log_requests = false;
   bool migrate = false;
   unsigned threads = 0;
   std::string log_format = "text";

@@ -1,4 +1,4 @@
-#include "admin/health.hpp"
+#include "admin/admin.hpp"
 #include "cli/commands.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/waiters.hpp"
@@ -66,7 +66,11 @@ class GatewayProcess {
     auto waiters = std::make_shared<gateway::Waiters>(
         *store_, options_.connections / limits::waiters_connections_divisor);
     store_->watch(waiters);
-    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters));
+    registry_ =
+        std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
+    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters),
+                                                       *observing_);
     settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
     if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();
@@ -126,9 +130,25 @@ class GatewayProcess {
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
       serving_.push_back({&loop, gateways_.back().get()});
     }
-    // Health has a loop of its own: it answers also while the others are busy or draining.
+    // The operator has a loop of its own: it answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<http::Loop>();
-    admin_ = admin::make_health(*admin_loop_, *store_, draining_);
+    admin_ = admin::make_admin({.loop = *admin_loop_,
+                                .store = *store_,
+                                .spill = *spill_,
+                                .registry = *registry_,
+                                .draining = draining_,
+                                .log = log_,
+                                .gauges = [this] { return gauges(); },
+                                .parse_duration = parse_duration,
+                                .hosts = options_.admin_hosts,
+                                .evidence_grace = options_.evidence_grace});
+  }
+
+  metrics::Gauges gauges() const {
+    return {.census = {},
+            .open_connections = gateway_server_->open_connections(),
+            .refused_connections = gateway_server_->refused_connections(),
+            .unsettled_attempts = shared_->unsettled.load()};
   }
 
   std::expected<void, std::string> open_listeners() {
@@ -151,9 +171,11 @@ class GatewayProcess {
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
     threads_.emplace_back([this] { admin_loop_->run(); });
+    auto& shard = registry_->add_shard();  // Both workers run on one thread.
     runner_ = std::make_unique<workers::Runner>(
-        std::vector<workers::RunOnce>{[this] { return workers::sweep_once(*store_, log_); },
-                                      [this] { return workers::reap_once(*store_, log_); }},
+        std::vector<workers::RunOnce>{
+            [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
+            [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
@@ -205,6 +227,8 @@ class GatewayProcess {
   std::atomic<bool> draining_{false};
   std::unique_ptr<Store> store_;
   std::unique_ptr<http::SpillSpace> spill_;
+  std::unique_ptr<metrics::Registry> registry_;
+  std::unique_ptr<gateway::Observing> observing_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   gateway::SharedSettings settings_;
   std::vector<std::unique_ptr<http::Loop>> loops_;

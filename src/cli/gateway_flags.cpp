@@ -190,7 +190,18 @@ void declare(CLI::App& command, GatewayFlags& f) {
   };
   add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")
       ->capture_default_str();
-  add("--admin", f.admin, "HOST:PORT for /livez and /readyz; none by default");
+  add("--admin", f.admin,
+      "HOST:PORT for the operator: /livez, /readyz, /metrics, /v1/keys; none by default");
+  add("--admin-host", f.admin_hosts,
+      "a name besides loopback under which --admin is addressed; repeatable")
+      ->allow_extra_args(false);
+  add("--evidence-grace", f.evidence_grace,
+      "how much later than the lease's end an operator's \"nothing there\" must be observed")
+      ->capture_default_str();
+  add("--metrics-tenants", f.metrics_tenants,
+      "how tenants are called in metrics; off counts all as one")
+      ->check(CLI::IsMember({"digest", "name", "off"}))
+      ->capture_default_str();
   add("--tls-cert", f.tls_cert, "PEM file: the certificate and its chain; read again on SIGHUP");
   add("--tls-key", f.tls_key, "PEM file: its key, without a passphrase");
   add("--tls-client-ca", f.tls_client_ca, "PEM file: who signs the certificates of clients");
@@ -271,6 +282,8 @@ void declare(CLI::App& command, GatewayFlags& f) {
   add("--log-format", f.log_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  command.add_flag("--log-requests", f.log_requests,
+                   "a line for each keyed request: ref, operation, outcome, times");
   command.add_flag("--migrate", f.migrate, "upgrade the store's schema if it is older");
 }
 
@@ -283,6 +296,10 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   options.migrate = flags.migrate;
   options.threads = flags.threads;
   options.log_format = flags.log_format;
+  options.log_requests = flags.log_requests;
+  options.admin_hosts = flags.admin_hosts;
+  if (flags.metrics_tenants == "off") options.tenant_label = metrics::TenantLabel::off;
+  if (flags.metrics_tenants == "name") options.tenant_label = metrics::TenantLabel::name;
   auto& settings = options.settings;
   auto upstream = http::parse_upstream_url(flags.upstream);
   if (!upstream) return std::unexpected("--upstream: " + upstream.error());
@@ -297,7 +314,9 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   for (const Checked& checked :
        {check_words(flags), take_wait(flags, rest), take_caller(flags.caller, settings),
         take_tls(flags, options), take_key(flags, settings), take_times(flags, settings, rest),
-        take_client_limits(flags, options), take_replay_fields(flags, rest),
+        take_client_limits(flags, options),
+        take_duration("--evidence-grace", flags.evidence_grace, options.evidence_grace),
+        take_replay_fields(flags, rest),
         take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),
         take_size("--response-body-max", flags.response_body_max, rest.response_body_bytes_max)}) {
     if (!checked) return std::unexpected(checked.error());

@@ -48,6 +48,10 @@ struct GatewayFlags {
   std::size_t connections_per_address = limits::connections_per_address_default;
   unsigned threads = 0;
   std::string log_format = "text";
+  bool log_requests = false;
+  std::vector<std::string> admin_hosts;
+  std::string evidence_grace = "60s";
+  std::string metrics_tenants = "digest";
   bool migrate = false;
 };
 

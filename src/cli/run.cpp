@@ -1,4 +1,5 @@
 #include "cli/gateway_flags.hpp"
+#include "cli/keys_command.hpp"
 
 #include <cstdio>
 
@@ -27,6 +28,7 @@ int run(int argc, char** argv) {
   GatewayFlags flags;
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   declare(*gateway_command, flags);
+  KeysCommand keys(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -35,6 +37,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? done : usage;
   }
   if (version_command->parsed()) return version();
+  if (keys.parsed()) return keys.run();
   return gateway(flags);
 }
 

@@ -48,6 +48,8 @@ enum class ProblemCode : std::uint8_t {
   upstream_timeout,
   draining,
   not_found,
+  invalid_request,
+  state_refused,
 };
 
 /// What the client may do: the `retry` member.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/record_tally.hpp"
 #include "core/transitions.hpp"
 
 #include <vector>
@@ -48,6 +49,10 @@ class RecordTable {
   /// go on (as `verb.after`), or none at the end.
   virtual std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                        std::vector<Record>& found) = 0;
+
+  /// Counts every record by its stored state. Looks at the whole table, so it is asked at the start
+  /// and after that hardly ever. `into` is empty.
+  virtual void tally(Tallied& into) = 0;
 
   virtual void append_evidence(const RecordId& id, const EvidenceEntry& entry) = 0;
   virtual std::vector<EvidenceEntry> evidence(const RecordId& id) = 0;

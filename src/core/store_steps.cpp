@@ -16,11 +16,17 @@ using Found = std::expected<std::optional<Row>, StoreError>;
 struct Subject {
   std::optional<Record> record;
   std::optional<Row> row;  ///< Its record has been moved into `record`.
+  std::optional<Standing> was;
+  Fence was_fence = 0;
 };
+
+Standing standing_of(const Record& record) { return {record.state, record.changed_at}; }
 
 Subject subject_of(std::optional<Row> row) {
   Subject subject;
   if (row) {
+    subject.was = standing_of(row->record);
+    subject.was_fence = row->record.attempt.fence;
     subject.record = std::move(row->record);
     row->record.id = subject.record->id;
     subject.row = std::move(row);
@@ -28,7 +34,12 @@ Subject subject_of(std::optional<Row> row) {
   return subject;
 }
 
-void write_back(RecordTable& table, Subject& subject, const Change& change) {
+void write_back(const StepContext& context, Subject& subject, const Change& change) {
+  if (change.write == Write::none) return;
+  RecordTable& table = context.table;
+  const bool stays = change.write != Write::erase;
+  context.tally.changed(subject.record->id, subject.was,
+                        stays ? std::optional(standing_of(*subject.record)) : std::nullopt);
   switch (change.write) {
     case Write::none:
       return;
@@ -66,7 +77,8 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     auto step = transitions::reserve(subject.record, verb, context_.now, context_.fences);
-    write_back(context_.table, subject, step.change);
+    note_ended_lease(subject, step.change);
+    write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
 
@@ -76,7 +88,8 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     auto step = transitions::accept(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    note_ended_lease(subject, step.change);
+    write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
 
@@ -90,7 +103,7 @@ class StepMaker {
     }
     Subject subject = subject_of(std::move(*found));
     auto step = transitions::claim(*subject.record, verb, context_.now, context_.fences);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     return std::optional<Claimed>(std::move(step.outcome));
   }
 
@@ -120,14 +133,40 @@ class StepMaker {
   }
 
   StoreResult operator()(Sweep& verb) {
-    return lifecycle(context_.table.due_for_sweep(context_.now, verb.limit), transitions::sweep);
+    const auto due = context_.table.due_for_sweep(context_.now, verb.limit);
+    return lifecycle(due, transitions::sweep, "sweeper");
   }
   StoreResult operator()(Reap& verb) {
-    return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap);
+    // That a retention ended is no decision, and a line for each key would outlive all of them.
+    return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap, {});
   }
   StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
+  StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
 
  private:
+  // A running record is changed by who asks anew only when its lease is over.
+  void note_ended_lease(const Subject& subject, const Change& change) {
+    const bool ran = subject.was && subject.was->state == State::in_progress;
+    if (!ran || change.write != Write::update) return;
+    context_.tally.lease_ended();
+    append_decision(subject, "reserve");
+  }
+
+  // §19: a lease that was ended by its time is a decision about the record, too.
+  void append_decision(const Subject& subject, std::string_view source) {
+    const Record& record = *subject.record;
+    const bool ran = subject.was->state == State::in_progress;
+    context_.table.append_evidence(record.id, {.fence = subject.was_fence,
+                                               .source = std::string(source),
+                                               .evidence = ran ? "lease_expired" : "retention_over",
+                                               .reason = {},
+                                               .before = subject.was->state,
+                                               .after = record.state,
+                                               .applied = true,
+                                               .observed_at = context_.now,
+                                               .recorded_at = context_.now});
+  }
+
   StoreResult wrong_generation() const {
     return std::unexpected(
         StoreError{StoreError::Code::refused,
@@ -140,7 +179,7 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     return step.outcome;
   }
 
@@ -150,13 +189,13 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     context_.table.append_evidence(verb.id, step.entry);
     return step.outcome;
   }
 
-  StoreResult lifecycle(const std::vector<RecordId>& due,
-                        Change (*transition)(Record&, StoreTime)) {
+  StoreResult lifecycle(const std::vector<RecordId>& due, Change (*transition)(Record&, StoreTime),
+                        std::string_view decided_by) {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);
@@ -169,8 +208,9 @@ class StepMaker {
       const Change change = transition(*subject.record, context_.now);
       if (change.write == Write::none) continue;
       const bool gone = change.write == Write::erase;
+      if (!decided_by.empty()) append_decision(subject, decided_by);
       steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state)});
-      write_back(context_.table, subject, change);
+      write_back(context_, subject, change);
     }
     return steps;
   }

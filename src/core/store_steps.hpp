@@ -7,6 +7,7 @@ namespace idem {
 struct StepContext {
   RecordTable& table;
   transitions::FenceCounter& fences;
+  RecordTally& tally;
   StoreTime now;
   std::uint64_t generation = 0;  ///< The store's.
 };

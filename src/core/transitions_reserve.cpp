@@ -28,7 +28,9 @@ void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounte
   begin_attempt(record, attempt_of(verb), now, fences);
 }
 
-Execute execute(const Record& record) { return {record.id, record.attempt, record.recovery_point}; }
+Execute execute(const Record& record, bool again) {
+  return {record.id, record.attempt, record.recovery_point, again};
+}
 
 Unknown unknown(const Record& record, StoreTime now) {
   Unknown answer{record.changed_at, std::nullopt};
@@ -74,7 +76,7 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
   if (!record || !is_live(*record, now)) {
     record = fresh_record(verb, now);
     begin_attempt(*record, attempt_of(verb), now, fences);
-    return {execute(*record), {Write::insert, true, true}};
+    return {execute(*record, false), {Write::insert, true, true}};
   }
   if (!any_matches(verb.fingerprints, record->fingerprint)) {
     return {KeyMisuse{state_at(*record, now)}, {}};
@@ -82,13 +84,13 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
   const Change change = sweep(*record, now);
   if (record->state == State::in_progress && lease_holds(*record, now)) {
     // Only the token proves that the reservation is the asker's (§4).
-    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record), {}};
+    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record, false), {}};
     return {in_progress(*record, record->locked_until - now), {}};
   }
   // An expired lease that sweep() left alone is one that may be resumed or rerun.
   if (record->state == State::in_progress || record->state == State::failed_retryable) {
     begin_again(*record, verb, now, fences);
-    return {execute(*record), {Write::update, change.response, change.request}};
+    return {execute(*record, true), {Write::update, change.response, change.request}};
   }
   ReserveOutcome answer = answer_of(*record, change, now);
   return {std::move(answer), change};

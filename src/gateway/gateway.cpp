@@ -84,6 +84,7 @@ class GatewayService final : public Gateway {
   GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
       : loop_(loop),
         shared_(shared),
+        observer_(shared.observing),
         settings_(std::move(settings)),
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
@@ -127,6 +128,7 @@ class GatewayService final : public Gateway {
  private:
   Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
                             const Route& route) {
+    Observation seen(observer_);
     const auto& head = client.head();
     const auto authorizer = authorizer_;
     if (!offered_protocols(head).empty()) {
@@ -160,6 +162,7 @@ class GatewayService final : public Gateway {
       co_await refuse(client, problem);
       co_return;
     }
+    seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
       const Answer full = store_unavailable_answer(Millis(1000));
       co_await client.answer(full);
@@ -171,7 +174,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     KeyedRequest request{std::move(*scope), route.operation(head.method, path_of(head)),
-                         std::move(*key), std::move(*body)};
+                         std::move(*key), std::move(*body), seen};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
@@ -230,6 +233,7 @@ class GatewayService final : public Gateway {
 
   http::Loop& loop_;
   GatewayShared& shared_;
+  Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
   ScopeReader scopes_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/server.hpp"
 
@@ -17,6 +18,7 @@ struct GatewayShared {
   Store& store;
   http::SpillSpace& spill;
   std::shared_ptr<Waiters> waiters;  ///< Told by `store` of what changes.
+  Observing& observing;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

@@ -38,13 +38,14 @@ class Heartbeat final : http::Timed {
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
-Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
-                       std::shared_ptr<Exchange> exchange) {
+Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
+                       metrics::Shard& shard) {
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
       auto result = co_await http::ask_store(loop, shared.store, asked->call);
+      count_failure(shard, result);
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
     } else if (auto* later = std::get_if<AskLater>(&action)) {
       co_await loop.sleep(later->delay);
@@ -123,7 +124,9 @@ class KeyedDriver {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
+        request_.seen.asking(asked->call);
         auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
+        request_.seen.answered(result, request_.scope);
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
@@ -131,7 +134,9 @@ class KeyedDriver {
         auto event = co_await dispatch_.connect();
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
+        request_.seen.sending();
         auto event = co_await send_request(*send);
+        request_.seen.sent();
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* wait = std::get_if<WaitFor>(&action)) {
@@ -139,8 +144,10 @@ class KeyedDriver {
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
-          client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
+          client_.loop().spawn(
+              settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
         }
+        request_.seen.finished(*exchange_, request_.operation, answer->answer.status);
         // A slow reader must not hold the file.
         const bool unsent = dispatch_.unsent();
         if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
@@ -149,6 +156,7 @@ class KeyedDriver {
         if (unsent) co_await dispatch_.finish();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
+        request_.seen.finished(*exchange_, request_.operation, stream->head.status);
         co_await stream_through(stream->head);
         co_return;
       } else {

@@ -75,6 +75,13 @@ class MemoryTable final : public RecordTable {
     return std::nullopt;
   }
 
+  void tally(Tallied& into) override {
+    for (const auto& [id, record] : records_) {
+      ++into.by_state[static_cast<std::size_t>(record.state)];
+      if (record.state == State::unknown) into.add_unknown(record.changed_at, id);
+    }
+  }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_[id].push_back(entry);
   }
@@ -151,7 +158,7 @@ class MemoryStore final : public Store {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
       for (auto& [call, done] : batch.calls) {
-        auto result = do_step(call, {table_, fences_, clock_(), identity_.generation});
+        auto result = do_step(call, {table_, fences_, tally_, clock_(), identity_.generation});
         changes_.tell(call, result);
         done(std::move(result));
         done = nullptr;
@@ -166,6 +173,7 @@ class MemoryStore final : public Store {
   ChangeTeller changes_;
   MemoryTable table_;
   transitions::FenceCounter fences_;
+  RecordTally tally_{table_};
   std::jthread thread_;
 };
 

@@ -48,14 +48,16 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/store/sqlite", {"idem/", "core/", "store/", "sqlite3.h", "fmt/"}},
     {"src/http", {"idem/", "core/", "http/", "boost/", "fmt/"}},
     {"src/http/tls", {"idem/", "http/tls/", "openssl/"}},
-    {"src/gateway", {"idem/", "core/", "http/", "gateway/"}},
+    {"src/json", {"idem/", "core/", "json/", "boost/json.hpp"}},
+    {"src/metrics", {"idem/", "core/", "metrics/", "fmt/"}},
+    {"src/gateway", {"idem/", "core/", "http/", "metrics/", "gateway/"}},
     {"src/gateway/jwt", {"idem/", "gateway/jwt/", "openssl/", "boost/json"}},
-    {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
-    {"src/admin", {"idem/", "core/", "http/", "admin/"}},
+    {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
+    {"src/admin", {"idem/", "core/", "http/", "json/", "metrics/", "admin/"}},
     {"src/library", {"idem/", "core/", "store/", "library/"}},
     {"src/cli",
-     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "cli/", "CLI/",
-      "fmt/"}},
+     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "json/", "metrics/",
+      "cli/", "CLI/", "fmt/"}},
 };
 
 std::string house_of(const fs::path& file) {
@@ -73,7 +75,7 @@ bool is_standard(const std::string& name) {
   static const std::set<std::string> system{
       "sys/socket.h",  "sys/uio.h",      "sys/file.h",    "sys/stat.h", "sys/mman.h",
       "sys/statvfs.h", "sys/resource.h", "netinet/tcp.h", "unistd.h",   "time.h",
-      "fcntl.h",       "pthread.h",      "malloc.h"};
+      "fcntl.h",       "pthread.h",      "malloc.h",      "netdb.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 

@@ -92,6 +92,11 @@ struct DescribeReply {
     for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);
     return out;
   }
+  /// Without what is counted since the store was opened.
+  std::string operator()(const Census& x) const {
+    return fmt::format("{} oldest={} at {}", fmt::join(x.by_state, "/"), text(x.oldest_unknown),
+                       text(x.now));
+  }
 };
 
 }  // namespace

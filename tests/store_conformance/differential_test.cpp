@@ -119,7 +119,7 @@ class Twins {
 
   StoreCall next_verb() {
     const RecordId id = any_key();
-    switch (below(22)) {
+    switch (below(23)) {
       case 0:
       case 1:
       case 2:
@@ -155,6 +155,8 @@ class Twins {
         return CacheBust{id, "operator said so"};
       case 20:
         return Sweep{1'000};
+      case 21:
+        return Count{};
       default:
         return Reap{1'000};
     }

@@ -116,6 +116,13 @@ class RunningRows final : public RecordTable {
     return found.size() >= verb.limit ? std::nullopt : rest;
   }
 
+  void tally(Tallied& into) override {
+    slots_->tally(into);
+    for (const auto& [id, running] : running_) {
+      if (running.why_not.empty()) ++into.by_state[static_cast<std::size_t>(State::in_progress)];
+    }
+  }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     slots_->append_evidence(id, entry);
   }

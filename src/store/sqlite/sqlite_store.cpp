@@ -39,7 +39,7 @@ class Ledger {
   }
 
   StoreResult step(StoreCall& call) {
-    return do_step(call, {*table_, fences_, now_, identity_.generation});
+    return do_step(call, {*table_, fences_, tally_, now_, identity_.generation});
   }
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
@@ -100,6 +100,7 @@ class Ledger {
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_ =
       sqlite::keep_running_rows(db(), sqlite::make_slot_table(db()));
+  RecordTally tally_{*table_};
   Statement begin_{db(), "BEGIN"};
   Statement commit_{db(), "COMMIT"};
   transitions::FenceCounter fences_;
