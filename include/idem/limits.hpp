@@ -67,6 +67,14 @@ inline constexpr std::size_t key_bytes_max = 255;
 inline constexpr std::size_t scope_bytes_max = 255;
 inline constexpr std::size_t json_depth_max = 64;
 
+// JSON Pointers or field names in one list of a route's fingerprint rule. Each name of a body is
+// compared with all pointers that lead through its object.
+inline constexpr std::size_t fingerprint_rule_entries_max = 64;
+// Each costs 64 bytes while it is sorted; a form of more fields counts byte for byte.
+inline constexpr std::size_t form_fields_max = 16'384;
+// Of one multipart body: more than any upload form has, and 128 KiB while they are found.
+inline constexpr std::size_t multipart_parts_max = 4'096;
+
 // Longer than the idle time of the load balancers in front of us (60 s), so that they close first
 // and do not meet our closing with a request. Beyond an hour a place is only ever lost.
 inline constexpr auto keep_alive_idle_default = 75s;
