@@ -77,6 +77,12 @@ Fingerprint fingerprint(const Secret& secret, const FingerprintParts& parts);
 RecordId record_id(const Secret& secret, std::string_view scope, std::string_view operation,
                    std::string_view key);
 
+/// A secret out of a file's bytes. Line ends behind them do not count: editors add them.
+Secret secret_from(std::string_view material);
+
+/// What a secret is known by where it must not be told: 16 hex digits, keyed by itself.
+std::string secret_id(const Secret& secret);
+
 /// A stand-in for a static credential (API key, Basic) as a scope value: 64 hex digits, keyed.
 std::string credential_digest(const Secret& secret, std::string_view credential);
 

@@ -2,6 +2,7 @@
 
 #include "gateway/settings.hpp"
 
+#include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
@@ -32,6 +33,7 @@ struct GatewayOptions {
   std::string store;
   std::string spill_dir;  ///< Never empty.
   bool migrate = false;
+  std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.
   unsigned threads = 0;
   std::string log_format = "text";
   gateway::GatewaySettings settings;
@@ -40,6 +42,10 @@ struct GatewayOptions {
   std::size_t connections_per_address = limits::connections_per_address_default;
 };
 int run_gateway(const GatewayOptions& options);
+
+/// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
+/// no stranger may read or change. The error names the file and never tells of its content.
+std::expected<Secret, std::string> read_secret_file(const std::string& path);
 
 /// Opens a store by URL. The error is a sentence for people and names the URL.
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,

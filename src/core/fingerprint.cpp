@@ -146,6 +146,19 @@ RecordId record_id(const Secret& secret, std::string_view scope, std::string_vie
   return id;
 }
 
+Secret secret_from(std::string_view material) {
+  while (material.ends_with('\n') || material.ends_with('\r')) material.remove_suffix(1);
+  Frames frames(64);
+  frames.add("idem secret file");
+  frames.add(material);
+  return sha256(frames.bytes());
+}
+
+std::string secret_id(const Secret& secret) {
+  thread_local KeyedDigest digest("idem secret id");
+  return to_hex(digest.of(secret, "")).substr(0, 16);
+}
+
 std::string credential_digest(const Secret& secret, std::string_view credential) {
   thread_local KeyedDigest digest("idem credential");
   return to_hex(digest.of(secret, credential));

@@ -8,7 +8,7 @@ struct StepContext {
   RecordTable& table;
   transitions::FenceCounter& fences;
   StoreTime now;
-  std::uint64_t generation = 0;  ///< The store's.
+  Naming& naming;
 };
 
 /// Does one call against the table, whole or not at all: looks up, makes the transition, writes

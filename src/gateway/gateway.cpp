@@ -110,7 +110,7 @@ class GatewayService final : public Gateway {
           {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
       co_return;
     }
-    auto scope = scope_of(client, settings.scope, shared_.store.identity().secret);
+    auto scope = scope_of(client, settings.scope, shared_.store.identity().scope_secret);
     if (!scope) {
       const Problem problem{
           .code = ProblemCode::scope_missing,

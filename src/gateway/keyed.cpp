@@ -2,13 +2,11 @@
 
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/reserve.hpp"
 #include "gateway/stream_body.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
-#include <idem/fingerprint.hpp>
-
-#include <algorithm>
 
 namespace idem::gateway {
 namespace {
@@ -54,58 +52,6 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
     }
   }
   shared.unsettled.fetch_sub(1);
-}
-
-/// Every line of the fields that the route's rule names, as name and value, in the order in which
-/// they came.
-std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
-                                             const FingerprintRule& rule) {
-  std::vector<std::string_view> chosen;
-  if (rule.headers.empty()) return chosen;
-  for (const auto& field : head.fields) {
-    const auto names_it = [&](const std::string& name) {
-      return http::same_name(field.name, name);
-    };
-    if (std::ranges::any_of(rule.headers, names_it)) {
-      chosen.insert(chosen.end(), {field.name, field.value});
-    }
-  }
-  return chosen;
-}
-
-RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& request,
-                        const FingerprintRule& rule) {
-  const auto chosen = chosen_headers(head, rule);
-  FingerprintParts parts{.method = head.method,
-                         .target = head.origin_form,
-                         .content_type = {},
-                         .chosen_headers = chosen,
-                         .body = request.body.bytes(),
-                         .rule = &rule};
-  for (const auto& field : head.fields) {
-    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
-  }
-  return RequestDigest(parts);
-}
-
-Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
-                     const GatewayShared& shared, const GatewaySettings& settings,
-                     const Route& route) {
-  const auto& identity = shared.store.identity();
-  Reserve reserve;
-  reserve.id = record_id(identity.secret, request.scope, request.operation, request.key);
-  reserve.scope = request.scope;
-  reserve.operation = request.operation;
-  reserve.fingerprints = digest_of(head, request, route.fingerprint).under(identity.secret);
-  reserve.token = random_token();
-  reserve.owner = settings.owner;
-  reserve.lease = route.lease;
-  reserve.lease_policy = route.lease_policy;
-  reserve.dispatched = !route.separate_dispatch_mark;
-  reserve.retention = route.retention;
-  reserve.tombstone = route.tombstone;
-  reserve.generation = identity.generation;
-  return reserve;
 }
 
 class KeyedDriver {
@@ -236,7 +182,7 @@ class KeyedDriver {
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
-  Reserve reserve = make_reserve(client.head(), request, shared, settings, route);
+  Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   crash_point(CrashPoint::fingerprinted);
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(reserve));
   co_await driver.run();

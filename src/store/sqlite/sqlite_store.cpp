@@ -24,7 +24,7 @@ class Ledger {
  public:
   explicit Ledger(sqlite::OpenedDatabase opened)
       : connection_(std::move(opened.connection)),
-        identity_(opened.identity),
+        naming_(std::move(opened.naming)),
         clock_(std::move(opened.clock)),
         fence_high_water_(meta_.fence_high_water()) {
     fences_.last = fence_high_water_;
@@ -37,9 +37,7 @@ class Ledger {
     now_ = clock_.now();
   }
 
-  StoreResult step(StoreCall& call) {
-    return do_step(call, {*table_, fences_, now_, identity_.generation});
-  }
+  StoreResult step(StoreCall& call) { return do_step(call, {*table_, fences_, now_, naming_}); }
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
 
@@ -94,7 +92,7 @@ class Ledger {
   }
 
   sqlite::Connection connection_;
-  Identity identity_;
+  Naming naming_;
   StoreClock clock_;
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_ =
