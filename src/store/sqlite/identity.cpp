@@ -67,9 +67,14 @@ class IdentityOpener {
       : db_(db), meta_(meta), asked_(asked), now_(now) {}
 
   std::expected<Identity, std::string> open() {
-    if (!meta_.text("secret") && !meta_.integer("generation")) create();
+    const bool is_new = !meta_.text("secret") && !meta_.integer("generation");
+    if (is_new) create();
     if (auto why = read()) return std::unexpected(std::move(*why));
     identity_.secret = asked_.secrets.empty() ? identity_.scope_secret : asked_.secrets.front();
+    // A store from before version 2 of the schema: its own secret made everything.
+    if (epochs_.empty()) {
+      begin_epoch(1, secret_id(is_new ? identity_.secret : identity_.scope_secret));
+    }
     if (auto why = settle()) return std::unexpected(std::move(*why));
     return std::move(identity_);
   }
@@ -102,8 +107,6 @@ class IdentityOpener {
     while (rows.step()) {
       epochs_.push_back({static_cast<std::uint64_t>(rows.integer(0)), std::string(rows.bytes(1))});
     }
-    // A new store, or one from before version 2 of the schema: its own secret made everything.
-    if (epochs_.empty()) begin_epoch(1, secret_id(identity_.scope_secret));
     return std::nullopt;
   }
 
