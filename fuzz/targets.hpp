@@ -13,6 +13,7 @@ void response_head(std::string_view input);
 void chunked(std::string_view input);
 void key(std::string_view input);
 void canonical_json(std::string_view input);
+void body_form(std::string_view input);
 void stored_record(std::string_view input);
 void differential(std::string_view input);
 
@@ -21,12 +22,13 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 7> targets{{
+inline constexpr std::array<Target, 8> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
     {"key", key},
     {"canonical_json", canonical_json},
+    {"body_form", body_form},
     {"stored_record", stored_record},
     {"differential", differential},
 }};
