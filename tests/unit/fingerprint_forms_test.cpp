@@ -237,6 +237,9 @@ TEST(FingerprintForms, T45_a_malformed_multipart_counts_byte_for_byte) {
     EXPECT_NE(digest("multipart/form-data; boundary=b", body),
               digest("multipart/form-data; boundary=c", body));
   }
+  // Not at the beginning of a line: what stands before it counts.
+  EXPECT_NE(upload("--b\r\n\r\nab--b\r\n\r\n\r\n--b--"),
+            upload("--b\r\n\r\ncd--b\r\n\r\n\r\n--b--"));
   // The same parts by our reading, while a lenient reader sees a delimiter in the content.
   const auto with_content = [](const std::string& content, const std::string& boundary) {
     return upload(multipart({{"", content}}, boundary), boundary);
