@@ -14,6 +14,7 @@ void chunked(std::string_view input);
 void key(std::string_view input);
 void preferences(std::string_view input);
 void canonical_json(std::string_view input);
+void body_form(std::string_view input);
 void stored_record(std::string_view input);
 void jwt(std::string_view input);
 void differential(std::string_view input);
@@ -30,6 +31,7 @@ inline constexpr std::array<Target, 8> targets{{
     {"key", key},
     {"preferences", preferences},
     {"canonical_json", canonical_json},
+    {"body_form", body_form},
     {"stored_record", stored_record},
     {"jwt", jwt},
     {"differential", differential},

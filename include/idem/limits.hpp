@@ -97,6 +97,28 @@ inline constexpr std::size_t authorize_cache_entries_max = 4'096;
 inline constexpr std::size_t authorize_body_bytes_max = 16UL * 1024;
 inline constexpr std::size_t json_depth_max = 64;
 
+// Routes of one table. A request is compared with each of them in turn, and a new table with the
+// old one route by route.
+inline constexpr std::size_t routes_max = 1'024;
+// A route's name; it lies in every record of the operation.
+inline constexpr std::size_t operation_bytes_max = 255;
+// Operations that a check of a new table remembers as found good, so that it does not judge each
+// record anew.
+inline constexpr std::size_t operations_remembered_max = 4'096;
+// Secrets in use at one time: each costs a request three more digests and the store one more look.
+inline constexpr std::size_t secrets_max = 8;
+// A file of key material: enough for any encoding of a key, and not somebody's disk image.
+inline constexpr std::size_t secret_file_bytes_min = 32;
+inline constexpr std::size_t secret_file_bytes_max = 4'096;
+
+// JSON Pointers or field names in one list of a route's fingerprint rule. Each name of a body is
+// compared with all pointers that lead through its object.
+inline constexpr std::size_t fingerprint_rule_entries_max = 64;
+// Each costs 64 bytes while it is sorted; a form of more fields counts byte for byte.
+inline constexpr std::size_t form_fields_max = 16'384;
+// Of one multipart body: more than any upload form has, and 128 KiB while they are found.
+inline constexpr std::size_t multipart_parts_max = 4'096;
+
 // Longer than the idle time of the load balancers in front of us (60 s), so that they close first
 // and do not meet our closing with a request. Beyond an hour a place is only ever lost.
 inline constexpr auto keep_alive_idle_default = 75s;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <idem/record.hpp>
+#include <idem/route_name.hpp>
 
 #include <array>
 #include <expected>
@@ -78,12 +79,22 @@ struct OwnerReply {
 
 // ---- the verbs ----
 
+/// Another name under which a record of the same request may lie.
+struct OtherName {
+  RecordId id;
+  /// What such a record was stored with, made under the secret that made `id`; empty: those of the
+  /// reserve itself.
+  std::vector<Fingerprint> fingerprints{};
+};
+
 /// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
 /// same token gives the same attempt while that still runs. An expired lease is swept on the way.
 struct Reserve {
   using Reply = ReserveOutcome;
   RecordId id;
-  std::vector<RecordId> also;  ///< Where an older secret or a former name would have put it.
+  /// Where an older secret or a former name would have put it. Of several records the one of the
+  /// same request counts, then the one that comes first.
+  std::vector<OtherName> also;
   std::string scope;
   std::string operation;
   std::vector<Fingerprint> fingerprints;  ///< One per live version; the first is what is stored.
@@ -277,24 +288,48 @@ struct Count {
   using Reply = Census;
 };
 
+/// Record the table by which records are named from here on, and begin a new generation with it;
+/// none when it is the recorded one. One atomic step: reserves of the generation before are refused
+/// from then on. Refused (`why_not`, a sentence, and nothing changed) where a record that the store
+/// holds might not be found any more.
+struct AdoptRoutes {
+  struct Reply {
+    std::uint64_t generation = 0;  ///< The store's, then.
+    std::string why_not;           ///< Empty: adopted.
+    bool operator==(const Reply&) const = default;
+  };
+  std::vector<RouteName> routes;
+};
+
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
-                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count>;
-using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
-                                std::optional<Record>, std::vector<Record>,
-                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>, Census>;
+                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
+using StoreReply =
+    std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
+                 std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
+                 std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply>;
 using StoreResult = std::expected<StoreReply, StoreError>;
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 
-/// What decides under which name a record is found; recorded in the store at its first start, and a
-/// start with other values is refused (§2).
+/// What decides under which name a record is found; recorded in the store (§2). While it holds
+/// records, a start with other settings is refused, and so is one that lacks a secret under which
+/// some of them were made.
 struct IdentitySettings {
-  std::string key_scope = "operation";
+  std::string key_scope = "operation";  ///< Or "tenant".
   std::string scope_source;
+  /// Newest first; empty: the store's own. The first is what new records are made under, the others
+  /// are for as long as there are records of theirs. The store keeps their ids only.
+  std::vector<std::array<std::uint8_t, 32>> secrets{};
 };
 struct Identity {
+  /// At the start; AdoptRoutes may begin another.
   std::uint64_t generation = 0;
-  std::array<std::uint8_t, 32> secret{};  ///< Made by the store at its first start, kept there.
+  std::array<std::uint8_t, 32> secret{};  ///< Names and fingerprints are made under it.
+  /// Under which records may lie besides, newest first.
+  std::vector<std::array<std::uint8_t, 32>> older{};
+  /// The store's own: made at its first start, kept there and never changed, so that a scope which
+  /// is a digest under it outlives every rotation.
+  std::array<std::uint8_t, 32> scope_secret{};
 };
 
 /// Hears of records that changed (§7: wake-ups are events, nobody polls).

@@ -3,6 +3,7 @@
 #include "gateway/settings.hpp"
 #include "metrics/tenants.hpp"
 
+#include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
@@ -37,6 +38,7 @@ struct GatewayOptions {
   metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
   bool log_requests = false;
   bool migrate = false;
+  std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.
   unsigned threads = 0;
   std::string log_format = "text";
   gateway::GatewaySettings settings;
@@ -45,6 +47,10 @@ struct GatewayOptions {
   std::size_t connections_per_address = limits::connections_per_address_default;
 };
 int run_gateway(const GatewayOptions& options);
+
+/// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
+/// no stranger may read or change. The error names the file and never tells of its content.
+std::expected<Secret, std::string> read_secret_file(const std::string& path);
 
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);

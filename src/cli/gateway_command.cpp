@@ -7,6 +7,7 @@
 #include "workers/sweeper.hpp"
 
 #include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
 
 #include <malloc.h>
 #include <sys/resource.h>
@@ -56,10 +57,9 @@ class GatewayProcess {
   int run() {
     signals_ = block_signals();
     take_all_descriptors();
-    auto store = open_store(options_.store, {.scope_source = options_.settings.scope.text},
-                            options_.migrate);
-    if (!store) return fail(store.error());
-    store_ = std::move(*store);
+    if (const auto opened = open_store_for(options_.settings); !opened) {
+      return fail(opened.error());
+    }
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail("--spill-dir: " + spill.error());
     spill_ = std::move(*spill);
@@ -69,9 +69,11 @@ class GatewayProcess {
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
     observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
-    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters),
-                                                       *observing_);
-    settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
+    shared_ =
+        std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
+    auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
+    if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
+    settings_ = std::move(settings);
     if (const auto read = read_certificate(); !read) return fail(read.error());
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
@@ -84,6 +86,26 @@ class GatewayProcess {
   int fail(const std::string& sentence) {
     std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
     return failed;
+  }
+
+  std::expected<void, std::string> open_store_for(const gateway::GatewaySettings& settings) {
+    const IdentitySettings identity{.key_scope = std::string(name_of(settings.key_scope)),
+                                    .scope_source = settings.scope.text,
+                                    .secrets = options_.secrets};
+    auto store = open_store(options_.store, identity, options_.migrate);
+    if (!store) return std::unexpected(std::move(store.error()));
+    store_ = std::move(*store);
+    return {};
+  }
+
+  /// The store records how the routes name operations, or says why records would be lost; nothing
+  /// may be served by routes that it has not adopted. Waits for the store.
+  std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
+    auto adopted = ask_and_wait(*store_, AdoptRoutes{gateway::names_of(settings.routes.all())});
+    if (!adopted) return std::unexpected(options_.store + ": " + adopted.error().detail);
+    if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
+    settings.generation = adopted->generation;
+    return {};
   }
 
   std::expected<void, std::string> read_certificate() {

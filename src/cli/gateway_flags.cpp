@@ -6,6 +6,7 @@
 #include <idem/fingerprint.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -74,8 +75,24 @@ Checked take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings) 
     if (!http::is_token(name))
       return std::unexpected("--key-header: \"" + name + "\" is no field name");
   }
+  if (flags.key_scope == "tenant") settings.key_scope = gateway::KeyScope::tenant;
   if (flags.key_syntax == "structured") settings.key.syntax = KeySyntax::structured;
   if (flags.key_syntax == "bare") settings.key.syntax = KeySyntax::bare;
+  return {};
+}
+
+Checked take_secrets(const GatewayFlags& flags, GatewayOptions& options) {
+  if (flags.secret_files.size() > limits::secrets_max) {
+    return std::unexpected("--secret-file: at most " + std::to_string(limits::secrets_max));
+  }
+  for (const auto& path : flags.secret_files) {
+    const auto secret = read_secret_file(path);
+    if (!secret) return std::unexpected("--secret-file " + secret.error());
+    if (std::ranges::find(options.secrets, *secret) != options.secrets.end()) {
+      return std::unexpected("--secret-file " + path + " holds a secret that was given before");
+    }
+    options.secrets.push_back(*secret);
+  }
   return {};
 }
 
@@ -232,6 +249,16 @@ void declare(CLI::App& command, GatewayFlags& f) {
   add("--key-syntax", f.key_syntax, "accepted spelling of a key")
       ->check(CLI::IsMember({"any", "structured", "bare"}))
       ->capture_default_str();
+  add("--key-scope", f.key_scope,
+      "operation: a key is unique in its scope and operation; tenant: in its scope, so that reuse "
+      "on "
+      "another operation is refused")
+      ->check(CLI::IsMember({"operation", "tenant"}))
+      ->capture_default_str();
+  add("--secret-file", f.secret_files,
+      "key material for the digests of keys and requests, in place of the store's own; repeatable, "
+      "newest first: older ones are for the records that were made under them")
+      ->allow_extra_args(false);
   add("--upstream-timeout", f.upstream_timeout, "from the first byte sent to the whole answer")
       ->capture_default_str();
   add("--connect-timeout", f.connect_timeout, "for a new upstream connection")
@@ -313,8 +340,8 @@ std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags)
   if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
   for (const Checked& checked :
        {check_words(flags), take_wait(flags, rest), take_caller(flags.caller, settings),
-        take_tls(flags, options), take_key(flags, settings), take_times(flags, settings, rest),
-        take_client_limits(flags, options),
+        take_tls(flags, options), take_key(flags, settings), take_secrets(flags, options),
+        take_times(flags, settings, rest), take_client_limits(flags, options),
         take_duration("--evidence-grace", flags.evidence_grace, options.evidence_grace),
         take_replay_fields(flags, rest),
         take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),

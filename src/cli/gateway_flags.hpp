@@ -27,6 +27,8 @@ struct GatewayFlags {
   std::string require_key = "true";
   std::vector<std::string> key_headers;
   std::string key_syntax = "any";
+  std::string key_scope = "operation";
+  std::vector<std::string> secret_files;
   std::string upstream_timeout = "30s";
   std::string connect_timeout = "2s";
   std::string keepalive_idle = "1s";

@@ -1,5 +1,6 @@
 #include "core/store_steps.hpp"
 
+#include "core/adopt_routes.hpp"
 #include "core/verb_check.hpp"
 
 #include <idem/limits.hpp>
@@ -54,17 +55,39 @@ void write_back(const StepContext& context, Subject& subject, const Change& chan
   }
 }
 
-/// The first live record under `id` or one of `also`; none of them: what lies under `id`, if
-/// anything.
-Found find_any(const StepContext& context, const RecordId& id, const std::vector<RecordId>& also) {
-  Found own = context.table.load(id, Parts::answer, context.now);
-  if (also.empty() || !own || (*own && transitions::is_live((*own)->record, context.now)))
-    return own;
-  for (const RecordId& other : also) {
-    Found found = context.table.load(other, Parts::answer, context.now);
-    if (!found || (*found && transitions::is_live((*found)->record, context.now))) return found;
+bool is_live(const Found& found, StoreTime now) noexcept {
+  return found && *found && transitions::is_live((*found)->record, now);
+}
+
+struct FoundAny {
+  Found row;
+  const std::vector<Fingerprint>& offered;  ///< To be compared with the row's.
+};
+
+/// Of the live records under the reserve's names the first that it matches; else the first; else
+/// what lies under its id, if anything. One that cannot be read is in the way of them all.
+FoundAny find_any(const StepContext& context, const Reserve& verb) {
+  const auto& own_offered = verb.fingerprints;
+  FoundAny first{context.table.load(verb.id, Parts::answer, context.now), own_offered};
+  if (verb.also.empty() || !first.row) return first;
+  bool is_found = is_live(first.row, context.now);
+  if (is_found && transitions::any_matches(own_offered, (*first.row)->record.fingerprint)) {
+    return first;
   }
-  return own;
+  const OtherName* second = nullptr;
+  for (const OtherName& other : verb.also) {
+    const auto& offered = other.fingerprints.empty() ? own_offered : other.fingerprints;
+    Found found = context.table.load(other.id, Parts::answer, context.now);
+    if (!found) return {std::move(found), offered};
+    if (!is_live(found, context.now)) continue;
+    if (transitions::any_matches(offered, (*found)->record.fingerprint)) {
+      return {std::move(found), offered};
+    }
+    if (!is_found && second == nullptr) second = &other;
+  }
+  if (second == nullptr) return first;
+  return {context.table.load(second->id, Parts::answer, context.now),
+          second->fingerprints.empty() ? own_offered : second->fingerprints};
 }
 
 class StepMaker {
@@ -72,22 +95,22 @@ class StepMaker {
   explicit StepMaker(const StepContext& context) : context_(context) {}
 
   StoreResult operator()(Reserve& verb) {
-    if (verb.generation != context_.generation) return wrong_generation();
-    auto found = find_any(context_, verb.id, verb.also);
-    if (!found) return std::unexpected(std::move(found.error()));
-    Subject subject = subject_of(std::move(*found));
-    auto step = transitions::reserve(subject.record, verb, context_.now, context_.fences);
+    if (verb.generation != context_.naming.generation) return wrong_generation();
+    auto [row, offered] = find_any(context_, verb);
+    if (!row) return std::unexpected(std::move(row.error()));
+    Subject subject = subject_of(std::move(*row));
+    auto step = transitions::reserve(subject.record, verb, offered, context_.now, context_.fences);
     note_ended_lease(subject, step.change);
     write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
 
   StoreResult operator()(Accept& verb) {
-    if (verb.as.generation != context_.generation) return wrong_generation();
-    auto found = find_any(context_, verb.as.id, verb.as.also);
-    if (!found) return std::unexpected(std::move(found.error()));
-    Subject subject = subject_of(std::move(*found));
-    auto step = transitions::accept(subject.record, verb, context_.now);
+    if (verb.as.generation != context_.naming.generation) return wrong_generation();
+    auto [row, offered] = find_any(context_, verb.as);
+    if (!row) return std::unexpected(std::move(row.error()));
+    Subject subject = subject_of(std::move(*row));
+    auto step = transitions::accept(subject.record, verb, offered, context_.now);
     note_ended_lease(subject, step.change);
     write_back(context_, subject, step.change);
     return std::move(step.outcome);
@@ -142,6 +165,7 @@ class StepMaker {
   }
   StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
   StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
+  StoreResult operator()(AdoptRoutes& verb) { return adopt(context_, verb); }
 
  private:
   // A running record is changed by who asks anew only when its lease is over.
@@ -168,9 +192,9 @@ class StepMaker {
   }
 
   StoreResult wrong_generation() const {
-    return std::unexpected(
-        StoreError{StoreError::Code::refused,
-                   "the store's identity is of generation " + std::to_string(context_.generation)});
+    return std::unexpected(StoreError{
+        StoreError::Code::refused,
+        "the store's identity is of generation " + std::to_string(context_.naming.generation)});
   }
 
   template <class Verb, class Transition>

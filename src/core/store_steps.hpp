@@ -9,7 +9,7 @@ struct StepContext {
   transitions::FenceCounter& fences;
   RecordTally& tally;
   StoreTime now;
-  std::uint64_t generation = 0;  ///< The store's.
+  Naming& naming;
 };
 
 /// Does one call against the table, whole or not at all: looks up, makes the transition, writes

@@ -7,15 +7,6 @@
 namespace idem::transitions {
 namespace {
 
-/// Looks at every offered fingerprint, so that the time taken does not tell which one matched.
-bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept {
-  bool matches = false;
-  for (const Fingerprint& fingerprint : offered) {
-    matches |= same_fingerprint(fingerprint, stored);
-  }
-  return matches;
-}
-
 NewAttempt attempt_of(const Reserve& verb) {
   return {verb.token, verb.owner, verb.lease, verb.dispatched};
 }
@@ -71,14 +62,23 @@ ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
 
 }  // namespace
 
-Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb, StoreTime now,
+bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept {
+  bool matches = false;
+  for (const Fingerprint& fingerprint : offered) {
+    matches |= same_fingerprint(fingerprint, stored);
+  }
+  return matches;
+}
+
+Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
+                             const std::vector<Fingerprint>& offered, StoreTime now,
                              FenceCounter& fences) {
   if (!record || !is_live(*record, now)) {
     record = fresh_record(verb, now);
     begin_attempt(*record, attempt_of(verb), now, fences);
     return {execute(*record, false), {Write::insert, true, true}};
   }
-  if (!any_matches(verb.fingerprints, record->fingerprint)) {
+  if (!any_matches(offered, record->fingerprint)) {
     return {KeyMisuse{state_at(*record, now)}, {}};
   }
   const Change change = sweep(*record, now);
@@ -96,14 +96,15 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
   return {std::move(answer), change};
 }
 
-Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb, StoreTime now) {
+Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
+                            const std::vector<Fingerprint>& offered, StoreTime now) {
   const bool is_new = !record || !is_live(*record, now);
   Change change;
   if (is_new) {
     record = fresh_record(verb.as, now);
     change = {Write::insert, true, true};
   } else {
-    if (!any_matches(verb.as.fingerprints, record->fingerprint)) {
+    if (!any_matches(offered, record->fingerprint)) {
       return {KeyMisuse{state_at(*record, now)}, {}};
     }
     change = sweep(*record, now);

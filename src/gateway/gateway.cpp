@@ -89,7 +89,7 @@ class GatewayService final : public Gateway {
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
                settings_->upstream_tls}),
-        scopes_(shared_.store.identity().secret) {
+        scopes_(shared_.store.identity().scope_secret) {
     make_authorizer();
   }
 

@@ -3,12 +3,12 @@
 #include "core/preferences.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/reserve.hpp"
 #include "gateway/stream_body.hpp"
 #include "gateway/waiters.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
-#include <idem/fingerprint.hpp>
 
 namespace idem::gateway {
 namespace {
@@ -55,34 +55,6 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<
     }
   }
   shared.unsettled.fetch_sub(1);
-}
-
-Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
-                     const GatewayShared& shared, const GatewaySettings& settings,
-                     const Route& route) {
-  const auto& identity = shared.store.identity();
-  FingerprintParts parts{.method = head.method,
-                         .target = head.origin_form,
-                         .content_type = {},
-                         .chosen_headers = {},
-                         .body = request.body.bytes()};
-  for (const auto& field : head.fields) {
-    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
-  }
-  Reserve reserve;
-  reserve.id = record_id(identity.secret, request.scope, request.operation, request.key);
-  reserve.scope = request.scope;
-  reserve.operation = request.operation;
-  reserve.fingerprints.push_back(fingerprint(identity.secret, parts));
-  reserve.token = random_token();
-  reserve.owner = settings.owner;
-  reserve.lease = route.lease;
-  reserve.lease_policy = route.lease_policy;
-  reserve.dispatched = !route.separate_dispatch_mark;
-  reserve.retention = route.retention;
-  reserve.tombstone = route.tombstone;
-  reserve.generation = identity.generation;
-  return reserve;
 }
 
 WaitRule wait_of(const http::RequestHead& head, const Route& route) {
@@ -250,7 +222,7 @@ class KeyedDriver {
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
-  Reserve reserve = make_reserve(client.head(), request, shared, settings, route);
+  Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   crash_point(CrashPoint::fingerprinted);
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(reserve));
   co_await driver.run();

@@ -69,6 +69,10 @@ Millis lease_margin(Millis lease) noexcept {
   return std::min<Millis>(limits::lease_margin, lease / 4);
 }
 
+std::string_view name_of(KeyScope scope) noexcept {
+  return scope == KeyScope::tenant ? "tenant" : "operation";
+}
+
 std::expected<ScopeSource, std::string> parse_scope_source(const std::string& text) {
   static constexpr std::string_view header = "header:";
   static constexpr std::string_view fixed = "static:";

@@ -37,6 +37,13 @@ struct AuthorizeSettings {
   Millis cache{0};
 };
 
+/// What a key is unique in (protocol.md §2).
+enum class KeyScope : std::uint8_t {
+  operation,  ///< The scope and the operation.
+  tenant,     ///< The scope: the same key on another operation is a misuse.
+};
+std::string_view name_of(KeyScope scope) noexcept;
+
 /// What a gateway was told. Never changed: a reload makes another one, and each request keeps the
 /// one that it began with.
 struct GatewaySettings {
@@ -52,7 +59,11 @@ struct GatewaySettings {
   Millis upstream_keep_alive_idle = limits::upstream_keep_alive_idle;
   /// How long a tunnel may lie without a byte either way.
   Millis tunnel_idle = limits::tunnel_idle_default;
+  KeyScope key_scope = KeyScope::operation;
   RouteTable routes;
+  /// Of the store, when it adopted these routes: a request that began with them is refused by it
+  /// once it has adopted others.
+  std::uint64_t generation = 0;
   std::string owner;  ///< This node's name, for people.
   /// Our name in Via, unlike that of any other gateway, so that a loop is seen (RFC 9110 §7.6.3).
   std::string via_name;

@@ -31,6 +31,8 @@ class TellChanges {
   void operator()(const Find&) const {}
   void operator()(const List&) const {}
   void operator()(const ReadEvidence&) const {}
+  void operator()(const Count&) const {}
+  void operator()(const AdoptRoutes&) const {}
 
  private:
   void tell_outcome(const Reserve& asked) const {
@@ -40,7 +42,7 @@ class TellChanges {
                            std::holds_alternative<QuotaExceeded>(outcome);
     if (untouched) return;
     watcher_.changed(asked.id);
-    for (const auto& other : asked.also) watcher_.changed(other);
+    for (const auto& other : asked.also) watcher_.changed(other.id);
   }
 
   void tell_if_done(const RecordId& id) const {

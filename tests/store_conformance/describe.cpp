@@ -87,6 +87,9 @@ struct DescribeReply {
     std::ranges::sort(lines);
     return fmt::format("{} steps {}", lines.size(), fmt::join(lines, ", "));
   }
+  std::string operator()(const AdoptRoutes::Reply& x) const {
+    return fmt::format("generation {} {}", x.generation, x.why_not);
+  }
   std::string operator()(const std::vector<EvidenceEntry>& x) const {
     std::string out = fmt::format("{} entries", x.size());
     for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);
@@ -103,10 +106,11 @@ struct DescribeReply {
 
 std::string describe(const Record& r) {
   return fmt::format(
-      "{} {} {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' request={} "
+      "{} {} {} of {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' "
+      "request={} "
       "response={} basis={} error={} reconcile={}/{} ref={} created={} changed={} completed={} "
       "expires={} tombstone={}",
-      to_hex(r.id.bytes), r.scope, r.operation, r.fingerprint.version,
+      to_hex(r.id.bytes), r.scope, r.operation, r.generation, r.fingerprint.version,
       to_hex(r.fingerprint.digest).substr(0, 4), text(r.state), text(r.attempt), r.owner,
       text(r.locked_until), r.dispatched, static_cast<int>(r.lease_policy), text(r.retention),
       text(r.tombstone), r.recovery_point, text(r.stored_request), text(r.response),

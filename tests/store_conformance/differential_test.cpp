@@ -100,7 +100,7 @@ class Twins {
   Reserve any_reserve() {
     Reserve verb = a_reserve(1, 1 + static_cast<int>(below(5)));
     verb.id = any_key();
-    if (one_in(5)) verb.also = {any_key(), any_key()};
+    if (one_in(5)) verb.also = {{any_key()}, {any_key(), {body(2)}}};
     if (one_in(10)) verb.fingerprints = {body(2)};
     if (one_in(5)) verb.fingerprints = {body(2), body(1)};
     verb.lease_policy = any_of({LeasePolicy::unknown, LeasePolicy::resume, LeasePolicy::rerun});

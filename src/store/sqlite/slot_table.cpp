@@ -3,6 +3,8 @@
 #include "core/stored_record_codec.hpp"
 #include "core/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
+#include "store/sqlite/route_names.hpp"
+#include "store/sqlite/visit_records.hpp"
 
 #include <idem/limits.hpp>
 
@@ -187,6 +189,8 @@ class Slots final : public SlotTable {
       if (record) into.add_unknown(record->changed_at, id_of(unknowns_, 0));
     }
   }
+  void visit(const std::function<bool(const Record*)>& see) override { visit_records(db_, see); }
+  void save(const Naming& naming) override { write_naming(db_, naming); }
 
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_.append(id, entry);

@@ -25,7 +25,7 @@ class Ledger {
  public:
   explicit Ledger(sqlite::OpenedDatabase opened)
       : connection_(std::move(opened.connection)),
-        identity_(opened.identity),
+        naming_(std::move(opened.naming)),
         clock_(std::move(opened.clock)),
         fence_high_water_(meta_.fence_high_water()) {
     fences_.last = fence_high_water_;
@@ -39,7 +39,7 @@ class Ledger {
   }
 
   StoreResult step(StoreCall& call) {
-    return do_step(call, {*table_, fences_, tally_, now_, identity_.generation});
+    return do_step(call, {*table_, fences_, tally_, now_, naming_});
   }
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
@@ -95,7 +95,7 @@ class Ledger {
   }
 
   sqlite::Connection connection_;
-  Identity identity_;
+  Naming naming_;
   StoreClock clock_;
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_ =
