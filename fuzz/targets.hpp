@@ -24,7 +24,7 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 8> targets{{
+inline constexpr std::array<Target, 10> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},

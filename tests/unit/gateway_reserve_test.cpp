@@ -53,7 +53,7 @@ class GatewayReserve : public testing::Test {
     const auto parsed = parse(request(fields, "POST " + std::string(path) + " HTTP/1.1"));
     const Route& found = settings.routes.find("POST", path.substr(0, path.find('?')));
     KeyedRequest keyed{"tenant", found.operation("POST", path.substr(0, path.find('?'))), "k",
-                       http::ReceivedBody(*spill_)};
+                       http::ReceivedBody(*spill_), Observation(observer_)};
     EXPECT_TRUE(parsed.complete && keyed.body.append(body) && keyed.body.complete());
     return make_reserve(parsed.head, keyed, identity, settings, found);
   }
@@ -72,6 +72,9 @@ class GatewayReserve : public testing::Test {
   bool replays(const Reserve& verb) { return std::holds_alternative<Replay>(ask(verb)); }
   bool is_misuse(const Reserve& verb) { return std::holds_alternative<KeyMisuse>(ask(verb)); }
 
+  metrics::Registry registry_{metrics::TenantLabel::off, {}};
+  Observing observing_{registry_, [](auto...) {}, false};
+  Observer observer_{observing_};
   test::TempDir dir_;
   std::unique_ptr<http::SpillSpace> spill_ =
       std::move(http::SpillSpace::open(dir_.path().string()).value());
