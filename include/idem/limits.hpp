@@ -144,6 +144,22 @@ inline constexpr std::int64_t row_numbers_end = std::int64_t{1} << 62;
 // next start on. A damaged cell number must not make it gather a list without end.
 inline constexpr std::size_t running_gaps_max = 65'536;
 
+// A configuration file: a thousand routes with every setting stay below this.
+inline constexpr std::size_t config_file_bytes_max = 1024UL * 1024;
+// The deepest setting lies five deep (a route's list); more is a mistake or a bomb.
+inline constexpr std::size_t config_depth_max = 8;
+// Errors of one file that are told at once: a screen of them.
+inline constexpr std::size_t config_complaints_max = 20;
+// Entries of one list or map of settings.
+inline constexpr std::size_t config_entries_max = 64;
+// Looked through one by one for each request, about 20 ns each.
+inline constexpr std::size_t routes_max = 512;
+// Stored with each record, as the operation.
+inline constexpr std::size_t route_name_bytes_max = 128;
+inline constexpr std::size_t route_path_bytes_max = 1'024;
+// Beyond it every proxy and client in between has given up.
+inline constexpr auto wait_cap = 10min;
+
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.
 inline constexpr auto store_clock_jump_max = 24h;

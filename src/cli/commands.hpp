@@ -39,7 +39,9 @@ struct GatewayOptions {
   std::size_t connections = limits::connections_default;
   std::size_t connections_per_address = limits::connections_per_address_default;
 };
-int run_gateway(const GatewayOptions& options);
+class SettingsSource;
+/// Runs until it is told to end. SIGHUP reads the settings again.
+int run_gateway(const SettingsSource& source);
 
 /// Opens a store by URL. The error is a sentence for people and names the URL.
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
@@ -49,7 +51,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);
 
-/// "150ms", "30s", "5m", "24h", "30d"; whole numbers only.
+/// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.
 std::expected<Millis, std::string> parse_duration(const std::string& text);
 /// "512B", "64KiB", "1MiB".
 std::expected<std::size_t, std::string> parse_size(const std::string& text);

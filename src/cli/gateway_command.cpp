@@ -1,5 +1,5 @@
 #include "admin/health.hpp"
-#include "cli/commands.hpp"
+#include "cli/reload.hpp"
 #include "gateway/gateway.hpp"
 #include "workers/reaper.hpp"
 #include "workers/runner.hpp"
@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <csignal>
 #include <cstdio>
+#include <latch>
 #include <thread>
 
 namespace idem::cli {
@@ -47,22 +48,28 @@ void take_all_descriptors() {
 
 class GatewayProcess {
  public:
-  GatewayProcess(const GatewayOptions& options, LogSink log)
-      : options_(options), log_(std::move(log)) {}
+  GatewayProcess(const SettingsSource& source, ReadSettings read, LogSink log)
+      : source_(source),
+        given_(std::move(read.given)),
+        options_(std::move(read.options)),
+        log_(std::move(log)) {}
 
   int run() {
     signals_ = block_signals();
     take_all_descriptors();
     auto store = open_store(options_.store, {.scope_source = options_.settings.scope.text},
                             options_.migrate);
-    if (!store) return fail(store.error());
+    if (!store) return fail(located(given_.store, store.error()));
     store_ = std::move(*store);
     auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) return fail("--spill-dir: " + spill.error());
+    if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
     spill_ = std::move(*spill);
     shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_);
     settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
-    if (const auto read = read_certificate(); !read) return fail(read.error());
+    note_longest();
+    auto certificate = read_certificate();
+    if (!certificate) return fail(certificate.error());
+    tls_ = std::move(*certificate);
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
     start();
@@ -76,24 +83,61 @@ class GatewayProcess {
     return failed;
   }
 
-  std::expected<void, std::string> read_certificate() {
-    if (options_.tls.certificate.empty()) return {};
+  using Certificate = std::shared_ptr<const http::TlsContext>;
+
+  // None is no error.
+  std::expected<Certificate, std::string> read_certificate() {
+    if (options_.tls.certificate.empty()) return Certificate{};
     auto context = http::TlsContext::for_server(options_.tls, tls_.get());
     if (!context) return std::unexpected("TLS: " + context.error());
-    tls_ = std::move(*context);
-    return {};
+    return std::move(*context);
   }
 
-  // What cannot be read leaves the old certificate in use: a gateway that is up stays up.
+  /// A file that another part names, such as the store's; a flag's error needs no place.
+  static std::string located(const Given& given, const std::string& error) {
+    return given.place.in_file() ? given.place.text() + ": " + error : error;
+  }
+
+  // All or nothing: whatever cannot be used leaves settings and certificate as they are, because a
+  // gateway that is up stays up.
   void reload() {
-    if (const auto read = read_certificate(); !read) {
-      log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
+    auto read = read_again(source_, given_, *settings_);
+    auto certificate = read_certificate();
+    if (!read || !certificate) {
+      const auto& reason = read ? certificate.error() : read.error();
+      log_(LogLevel::error, "reload_failed", {{"reason", reason}});
       return;
     }
-    if (!tls_)
-      return log_(LogLevel::info, "reload_ignored", {{"reason", "no certificate is used"}});
-    gateway_server_->use_tls(tls_);
-    log_(LogLevel::info, "reloaded", {{"certificate", options_.tls.certificate}});
+    given_ = std::move(read->given);
+    use(std::move(read->options.settings));
+    if (*certificate) {
+      tls_ = std::move(*certificate);
+      gateway_server_->use_tls(tls_);
+    }
+    log_(LogLevel::info, "reloaded",
+         {{"certificate", options_.tls.certificate},
+          {"routes", std::to_string(settings_->routes.all().size())}});
+  }
+
+  // Returns when every loop has them: what is asked from then on is served by them.
+  void use(gateway::GatewaySettings settings) {
+    settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
+    note_longest();
+    const auto taken = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i]->post([taken, to = gateways_[i].get(), settings = settings_] {
+        to->use(settings);
+        taken->count_down();
+      });
+    }
+    taken->wait();
+  }
+
+  // Of all settings so far: requests that began before a reload keep theirs.
+  void note_longest() {
+    for (const auto& route : settings_->routes.all()) {
+      longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
+    }
   }
 
   void build_loops() {
@@ -113,12 +157,12 @@ class GatewayProcess {
     http::Admission::Options admission{options_.connections, options_.connections_per_address,
                                        log_};
     auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
-    if (!gateway) return std::unexpected("--listen: " + gateway.error());
+    if (!gateway) return std::unexpected(given_.listen.place.text() + ": " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
     auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), admin_.get()}},
                                       options_.timers, {});
-    if (!admin) return std::unexpected("--admin: " + admin.error());
+    if (!admin) return std::unexpected(given_.admin.place.text() + ": " + admin.error());
     admin_server_ = std::move(*admin);
     return {};
   }
@@ -163,11 +207,7 @@ class GatewayProcess {
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
     // Long enough for a request that had just been dispatched, and for its settling.
-    Millis longest{};
-    for (const auto& route : settings_->routes.all()) {
-      longest = std::max(longest, route.upstream_timeout + limits::lease_margin);
-    }
-    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest);
+    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest_);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained()) return true;
       const timespec pause{0, 5'000'000};
@@ -177,8 +217,11 @@ class GatewayProcess {
     return false;
   }
 
-  const GatewayOptions& options_;
+  const SettingsSource& source_;
+  GatewayFlags given_;
+  const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
   LogSink log_;
+  Millis longest_{};
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
   std::unique_ptr<Store> store_;
@@ -199,9 +242,16 @@ class GatewayProcess {
 
 }  // namespace
 
-int run_gateway(const GatewayOptions& options) {
+int run_gateway(const SettingsSource& source) {
+  auto read = source.read();
+  if (read) read = refuse_unserved(std::move(*read));
+  if (!read) {
+    for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
+    return usage;
+  }
   give_large_blocks_back();
-  GatewayProcess process(options, stderr_log(options.log_format));
+  auto log = stderr_log(read->options.log_format);
+  GatewayProcess process(source, std::move(*read), std::move(log));
   return process.run();
 }
 

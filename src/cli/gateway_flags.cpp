@@ -1,6 +1,7 @@
 #include "cli/gateway_flags.hpp"
 
-#include "core/policy.hpp"
+#include "cli/take.hpp"
+#include "config/words.hpp"
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
 
@@ -13,7 +14,7 @@
 namespace idem::cli {
 namespace {
 
-using Checked = std::expected<void, std::string>;
+using config::shown;
 
 std::string node_name() {
   char name[256] = "localhost";
@@ -21,297 +22,225 @@ std::string node_name() {
   return std::string(name) + "/" + std::to_string(::getpid());
 }
 
-std::string variable_of(std::string_view flag) {
-  std::string name = "IDEM_";
-  for (const char c : flag.substr(2)) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
+template <class Number>
+void take_number(const Given& given, Number& out) {
+  out = static_cast<Number>(std::strtoull(given.text.c_str(), nullptr, 10));
 }
 
-Checked take_duration(std::string_view flag, const std::string& text, Millis& out) {
-  const auto parsed = parse_duration(text);
-  if (!parsed) return std::unexpected(std::string(flag) + ": " + parsed.error());
-  out = *parsed;
-  return {};
+void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                   Complaints& complaints) {
+  if (flags.upstream.text.empty()) {
+    return complaints.add(flags.upstream.place,
+                          "there is no upstream; write --upstream http://HOST:PORT, or in the file "
+                          "upstream: {url: \"http://HOST:PORT\"}");
+  }
+  auto upstream = http::parse_upstream_url(flags.upstream.text);
+  if (!upstream) return complaints.add(flags.upstream.place, upstream.error());
+  settings.upstream = std::move(*upstream);
 }
 
-Checked take_size(std::string_view flag, const std::string& text, std::size_t& out) {
-  const auto parsed = parse_size(text);
-  if (!parsed) return std::unexpected(std::string(flag) + ": " + parsed.error());
-  if (*parsed > limits::request_body_bytes_cap) {
-    return std::unexpected(std::string(flag) + ": at most 64MiB");
+void take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                Complaints& complaints) {
+  const auto& given = flags.scope;
+  if (given.text.empty()) {
+    return complaints.add(
+        given.place,
+        "there is no scope: say who a key belongs to. There is no default, because a shared one "
+        "would give one tenant's answers to another. Write --scope header:X-Tenant-Id "
+        "--trust-scope-header, --scope authorization, --scope mtls or --scope static:NAME, or in "
+        "the file scope: {from: \"header:X-Tenant-Id\", trusted_proxies: [10.0.0.0/8]}");
   }
-  out = *parsed;
-  return {};
-}
-
-Checked take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
-  if (flags.scope.empty()) {
-    return std::unexpected(
-        "--scope is missing: say who a key belongs to. There is no default, because a shared one "
-        "would "
-        "give one tenant's answers to another. Write --scope header:X-Tenant-Id "
-        "--trust-scope-header, "
-        "--scope authorization, --scope mtls or --scope static:NAME");
-  }
-  auto scope = gateway::parse_scope_source(flags.scope);
-  if (!scope) return std::unexpected("--scope: " + scope.error());
-  if (scope->kind == gateway::ScopeSource::Kind::header && !flags.trust_scope_header) {
-    return std::unexpected("--scope " + flags.scope +
-                           ": any client could claim any tenant by that header; add "
-                           "--trust-scope-header if only a trusted proxy can reach this listener");
+  auto scope = gateway::parse_scope_source(given.text);
+  if (!scope) return complaints.add(given.place, scope.error());
+  const bool believed = is_true(flags.trust_scope_header) || !flags.trusted_proxies.items.empty();
+  if (scope->kind == gateway::ScopeSource::Kind::header && !believed) {
+    complaints.add(given.place,
+                   shown(given.text) +
+                       ": any client could claim any tenant by that header; write trusted_proxies "
+                       "(--trusted-proxy), or trust_header: true (--trust-scope-header) if only a "
+                       "trusted proxy can reach this listener");
   }
   settings.scope = std::move(*scope);
-  return {};
 }
 
-Checked take_tls(const GatewayFlags& flags, GatewayOptions& options) {
-  options.tls = {flags.tls_cert, flags.tls_key, flags.tls_client_ca};
-  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
-    return std::unexpected("--tls-cert and --tls-key belong together: give both files or neither");
+void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  const auto& cert = flags.tls_cert;
+  const auto& client_ca = flags.tls_client_ca;
+  options.tls = {cert.text, flags.tls_key.text, client_ca.text};
+  if (cert.text.empty() != flags.tls_key.text.empty()) {
+    complaints.add(cert.given ? cert.place : flags.tls_key.place,
+                   "--tls-cert and --tls-key (tls.cert and tls.key) belong together: give both "
+                   "files or neither");
   }
-  if (!flags.tls_client_ca.empty() && flags.tls_cert.empty()) {
-    return std::unexpected("--tls-client-ca needs --tls-cert and --tls-key");
+  if (!client_ca.text.empty() && cert.text.empty()) {
+    complaints.add(client_ca.place,
+                   "the clients' authority needs --tls-cert and --tls-key (tls.cert and tls.key)");
   }
   const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
-  if (by_certificate && flags.tls_client_ca.empty()) {
-    return std::unexpected(
-        "--scope mtls needs --tls-client-ca FILE: whose client certificates are believed");
+  if (by_certificate && client_ca.text.empty()) {
+    complaints.add(flags.scope.place,
+                   "scope mtls needs --tls-client-ca FILE (tls.client_ca): whose client "
+                   "certificates are believed");
   }
-  if (!options.settings.upstream.tls) {
-    if (flags.upstream_ca.empty() && flags.upstream_verify == "true") return {};
-    return std::unexpected("--upstream-ca and --upstream-verify need an https:// upstream");
-  }
-  auto context = http::TlsContext::for_client({flags.upstream_ca, flags.upstream_verify == "true"});
-  if (!context) return std::unexpected("--upstream-ca " + context.error());
-  options.settings.upstream_tls = std::move(*context);
-  return {};
 }
 
-Checked take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
-  if (!flags.key_headers.empty()) settings.key_headers = flags.key_headers;
-  for (const auto& name : settings.key_headers) {
-    if (!http::is_token(name))
-      return std::unexpected("--key-header: \"" + name + "\" is no field name");
+void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                       Complaints& complaints) {
+  const auto& ca = flags.upstream_ca;
+  const bool verify = is_true(flags.upstream_verify);
+  if (!settings.upstream.tls) {
+    if (ca.text.empty() && verify) return;
+    return complaints.add(ca.text.empty() ? flags.upstream_verify.place : ca.place,
+                          "--upstream-ca and --upstream-verify (upstream.ca and upstream.verify) "
+                          "need an https:// upstream");
   }
-  if (flags.key_syntax == "structured") settings.key.syntax = KeySyntax::structured;
-  if (flags.key_syntax == "bare") settings.key.syntax = KeySyntax::bare;
-  return {};
+  auto context = http::TlsContext::for_client({ca.text, verify});
+  if (!context) return complaints.add(ca.place, context.error());
+  settings.upstream_tls = std::move(*context);
 }
 
-Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings,
-                   gateway::Route& rest) {
-  const std::tuple<std::string_view, const std::string&, Millis&> all[] = {
-      {"--upstream-timeout", flags.upstream_timeout, rest.upstream_timeout},
-      {"--connect-timeout", flags.connect_timeout, settings.connect_timeout},
-      {"--keepalive-idle", flags.keepalive_idle, settings.upstream_keep_alive_idle},
-      {"--tunnel-idle", flags.tunnel_idle, settings.tunnel_idle},
-      {"--lease", flags.lease, rest.lease},
-      {"--retention", flags.retention, rest.retention},
-      {"--tombstone", flags.tombstone, rest.tombstone}};
-  for (const auto& [flag, text, out] : all) {
-    if (const auto taken = take_duration(flag, text, out); !taken) return taken;
+/// keep, strip or rename:NAME.
+void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
+  static constexpr std::string_view rename = "rename:";
+  using Kind = gateway::KeyForward::Kind;
+  if (given.text == "keep") return;
+  if (given.text == "strip") {
+    out.kind = Kind::strip;
+    return;
   }
-  const bool zero = rest.upstream_timeout <= Millis(0) || settings.connect_timeout <= Millis(0) ||
-                    rest.retention <= Millis(0);
-  if (zero)
-    return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
-  if (settings.tunnel_idle <= Millis(0)) return std::unexpected("--tunnel-idle must be above 0");
-  if (rest.lease <= rest.upstream_timeout + gateway::lease_margin(rest.lease)) {
-    return std::unexpected(
-        "--lease " + flags.lease + " must exceed --upstream-timeout " + flags.upstream_timeout +
-        " by 5s (by a quarter of itself when shorter than 20s), so that no attempt "
-        "outlives its lease");
+  const std::string name =
+      given.text.starts_with(rename) ? given.text.substr(rename.size()) : std::string{};
+  if (!http::is_token(name)) {
+    return complaints.add(given.place, shown(given.text) +
+                                           " is no way to forward a key; write keep, strip or "
+                                           "rename:NAME");
   }
-  if (rest.tombstone <= Millis(0) && !flags.accept_rerun_after_expiry) {
-    return std::unexpected(
-        "--tombstone 0s lets a key run again after its retention; add "
-        "--accept-rerun-after-expiry if that is meant");
+  if (!gateway::may_carry_key(name)) {
+    return complaints.add(given.place, shown(name) +
+                                           " has a meaning of its own on the way to the upstream; "
+                                           "write another name");
   }
-  return {};
+  out = {Kind::rename, name};
 }
 
-Checked take_replay_fields(const GatewayFlags& flags, gateway::Route& rest) {
-  if (flags.replay_fields.size() > limits::replay_fields_max) {
-    return std::unexpected("--replay-field: at most " + std::to_string(limits::replay_fields_max));
+void check_key_forward(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                       Complaints& complaints) {
+  const auto& name = settings.key_forward.name;
+  const bool scope = settings.scope.kind == gateway::ScopeSource::Kind::header &&
+                     http::same_name(name, settings.scope.name);
+  if (scope && !name.empty()) {
+    complaints.add(flags.key_forward.place,
+                   shown(name) + " carries the scope; write another name for the key");
   }
-  for (const auto& name : flags.replay_fields) {
-    if (!http::is_token(name)) {
-      return std::unexpected("--replay-field: \"" + name + "\" is no field name");
-    }
-    if (!is_withheld(name) && !may_store(name)) {
-      return std::unexpected("--replay-field " + name +
-                             ": this field belongs to one connection or to the gateway and cannot "
-                             "be replayed");
-    }
+}
+
+void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+              Complaints& complaints) {
+  if (!flags.key_headers.items.empty()) {
+    take_field_names(flags.key_headers, settings.key_headers, complaints);
+  } else if (flags.key_headers.given) {
+    complaints.add(flags.key_headers.place,
+                   "no field at all carries no key; leave headers out for Idempotency-Key");
   }
-  rest.replay_fields = flags.replay_fields;
-  return {};
+  if (flags.key_syntax.text == "structured") settings.key.syntax = KeySyntax::structured;
+  if (flags.key_syntax.text == "bare") settings.key.syntax = KeySyntax::bare;
+  take_number(flags.key_min_length, settings.key.bytes_min);
+  settings.key.reject_pii = is_true(flags.key_reject_pii);
+  take_key_forward(flags.key_forward, settings.key_forward, complaints);
+}
+
+struct Timing {
+  const Given& given;
+  Millis& out;
+  Millis most;
+};
+
+void take_timings(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  auto& settings = options.settings;
+  auto& timers = options.timers;
+  const Timing all[] = {{flags.connect_timeout, settings.connect_timeout, limits::duration_max},
+                        {flags.tunnel_idle, settings.tunnel_idle, limits::duration_max},
+                        {flags.head_timeout, timers.head_time, limits::head_time_cap},
+                        {flags.idle_timeout, timers.idle_time, limits::keep_alive_idle_cap},
+                        {flags.body_grace, timers.body_grace, limits::body_grace_cap},
+                        {flags.write_timeout, timers.write_time, limits::write_time_cap}};
+  for (const auto& [given, out, most] : all) {
+    if (!take_duration(given, out, complaints)) continue;
+    if (out > Millis(0) && out <= most) continue;
+    const bool bounded = most < limits::duration_max;
+    complaints.add(given.place, shown(given.text) + " is out of range; write more than 0" +
+                                    (bounded ? " and at most " + to_text(most) : ""));
+  }
+  take_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
 }
 
 /// Beside the SQLite file: that directory is writable and no memory file system.
 std::string spill_dir_of(const GatewayFlags& flags) {
   static constexpr std::string_view sqlite = "sqlite:";
-  if (!flags.spill_dir.empty()) return flags.spill_dir;
-  if (flags.store.starts_with(sqlite)) {
-    const auto parent = std::filesystem::path(flags.store.substr(sqlite.size())).parent_path();
+  if (!flags.spill_dir.text.empty()) return flags.spill_dir.text;
+  if (flags.store.text.starts_with(sqlite)) {
+    const auto parent = std::filesystem::path(flags.store.text.substr(sqlite.size())).parent_path();
     return parent.empty() ? "." : parent.string();
   }
   const char* const chosen = std::getenv("TMPDIR");
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-/// How long and how many: clients that are slow on purpose are held off by these.
-Checked take_client_limits(const GatewayFlags& flags, GatewayOptions& options) {
-  const std::tuple<std::string_view, const std::string&, Millis&, Millis> all[] = {
-      {"--head-timeout", flags.head_timeout, options.timers.head_time, limits::head_time_cap},
-      {"--idle-timeout", flags.idle_timeout, options.timers.idle_time, limits::keep_alive_idle_cap},
-      {"--body-grace", flags.body_grace, options.timers.body_grace, limits::body_grace_cap},
-      {"--write-timeout", flags.write_timeout, options.timers.write_time, limits::write_time_cap}};
-  for (const auto& [flag, text, out, cap] : all) {
-    if (const auto taken = take_duration(flag, text, out); !taken) return taken;
-    if (out > Millis(0) && out <= cap) continue;
-    return std::unexpected(std::string(flag) + " " + text + " must be above 0 and at most " +
-                           std::to_string(cap / Millis(1000)) + "s");
-  }
-  options.connections = flags.connections;
-  options.connections_per_address = flags.connections_per_address;
-  return {};
-}
-
-Checked check_words(const GatewayFlags& flags) {
-  if (flags.preset != "ietf" && flags.preset != "stripe" && flags.preset != "lenient") {
-    return std::unexpected("--preset \"" + flags.preset +
-                           "\" is none; write ietf, stripe or lenient");
-  }
-  if (flags.mode != "conflict") {
-    return std::unexpected("--mode " + flags.mode +
-                           " is not served yet; this version has conflict");
-  }
-  return {};
+void take_process(const GatewayFlags& flags, GatewayOptions& options) {
+  options.listen = flags.listen.text;
+  options.admin = flags.admin.text;
+  options.store = flags.store.text;
+  options.spill_dir = spill_dir_of(flags);
+  options.migrate = is_true(flags.migrate);
+  take_number(flags.threads, options.threads);
+  options.log_format = flags.log_format.text;
+  take_number(flags.connections, options.connections);
+  take_number(flags.connections_per_address, options.connections_per_address);
+  options.settings.owner = node_name();
+  options.settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
 }
 
 }  // namespace
 
-void declare(CLI::App& command, GatewayFlags& f) {
-  const auto add = [&](const char* name, auto& value, const char* text) {
-    return command.add_option(name, value, text)->envname(variable_of(name));
-  };
-  add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")
-      ->capture_default_str();
-  add("--admin", f.admin, "HOST:PORT for /livez and /readyz; none by default");
-  add("--tls-cert", f.tls_cert, "PEM file: the certificate and its chain; read again on SIGHUP");
-  add("--tls-key", f.tls_key, "PEM file: its key, without a passphrase");
-  add("--tls-client-ca", f.tls_client_ca, "PEM file: who signs the certificates of clients");
-  add("--upstream", f.upstream, "http(s)://HOST[:PORT] of the API behind the gateway")->required();
-  add("--upstream-ca", f.upstream_ca,
-      "PEM file: who signs the upstream's; by default the system's");
-  add("--upstream-verify", f.upstream_verify,
-      "the upstream's certificate must be good, and its own")
-      ->check(CLI::IsMember({"true", "false"}))
-      ->capture_default_str();
-  add("--store", f.store, "sqlite:PATH or memory:")->capture_default_str();
-  add("--scope", f.scope, "who a key belongs to: header:NAME, authorization, mtls or static:NAME");
-  command.add_flag("--trust-scope-header", f.trust_scope_header,
-                   "only trusted proxies can reach the listener, so the scope header is believed");
-  add("--preset", f.preset, "what an upstream's answer means")
-      ->check(CLI::IsMember({"ietf", "stripe", "lenient"}))
-      ->capture_default_str();
-  add("--mode", f.mode, "what a duplicate hears while the first runs")
-      ->check(CLI::IsMember({"conflict", "wait", "async"}))
-      ->capture_default_str();
-  add("--require-key", f.require_key, "POST and PATCH need a key")
-      ->check(CLI::IsMember({"true", "false"}))
-      ->capture_default_str();
-  add("--key-header", f.key_headers, "accepted field name, repeatable; Idempotency-Key by default")
-      ->allow_extra_args(false);
-  add("--key-syntax", f.key_syntax, "accepted spelling of a key")
-      ->check(CLI::IsMember({"any", "structured", "bare"}))
-      ->capture_default_str();
-  add("--upstream-timeout", f.upstream_timeout, "from the first byte sent to the whole answer")
-      ->capture_default_str();
-  add("--connect-timeout", f.connect_timeout, "for a new upstream connection")
-      ->capture_default_str();
-  add("--keepalive-idle", f.keepalive_idle, "how long an upstream connection is kept; 0s: never")
-      ->capture_default_str();
-  add("--lease", f.lease, "how long an attempt holds its record without renewal")
-      ->capture_default_str();
-  add("--retention", f.retention, "how long an answer is replayed")->capture_default_str();
-  add("--tombstone", f.tombstone, "how long an expired key is refused after that")
-      ->capture_default_str();
-  command.add_flag("--accept-rerun-after-expiry", f.accept_rerun_after_expiry,
-                   "needed for --tombstone 0s");
-  add("--request-body-max", f.request_body_max, "largest keyed request body")
-      ->capture_default_str();
-  add("--spill-dir", f.spill_dir,
-      "where keyed bodies above 64KiB lie while they are served, as files without a name; by "
-      "default "
-      "the store's directory");
-  add("--response-body-max", f.response_body_max, "largest answer that is stored")
-      ->capture_default_str();
-  add("--replay-field", f.replay_fields,
-      "a field such as Set-Cookie that is stored and replayed although it is not by default; "
-      "repeatable")
-      ->allow_extra_args(false);
-  add("--tunnel-idle", f.tunnel_idle, "how long an upgraded connection may be silent both ways")
-      ->capture_default_str();
-  add("--dispatch-mark", f.dispatch_mark,
-      "reserve: one durable write before dispatch; separate: a second one just before the first "
-      "byte")
-      ->check(CLI::IsMember({"reserve", "separate"}))
-      ->capture_default_str();
-  add("--head-timeout", f.head_timeout, "for a request's head, from its first byte; at most 60s")
-      ->capture_default_str();
-  add("--idle-timeout", f.idle_timeout, "how long a client's idle connection is kept; at most 1h")
-      ->capture_default_str();
-  add("--body-grace", f.body_grace, "for a request's body besides 1 KiB/s; at most 60s")
-      ->capture_default_str();
-  add("--write-timeout", f.write_timeout, "for each 64 KiB that a client takes; at most 10m")
-      ->capture_default_str();
-  add("--connections", f.connections, "client connections at the same time; more are closed")
-      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
-      ->capture_default_str();
-  add("--connections-per-address", f.connections_per_address, "of one IPv4 address or IPv6 /64")
-      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
-      ->capture_default_str();
-  add("--threads", f.threads, "event loops; by default one per core")->check(CLI::Range(1, 256));
-  add("--log-format", f.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command.add_flag("--migrate", f.migrate, "upgrade the store's schema if it is older");
+std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints) {
+  GatewayOptions options;
+  auto& settings = options.settings;
+  take_process(flags, options);
+  take_upstream(flags, settings, complaints);
+  take_scope(flags, settings, complaints);
+  take_tls(flags, options, complaints);
+  take_upstream_tls(flags, settings, complaints);
+  take_key(flags, settings, complaints);
+  check_key_forward(flags, settings, complaints);
+  take_timings(flags, options, complaints);
+  gateway::Route rest;
+  take_route(flags.rest, rest, complaints);
+  const auto given = read_routes(flags.routes, complaints);
+  auto routes = take_routes(given, rest, complaints);
+  if (!complaints.empty()) return std::nullopt;
+  settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
+  return options;
 }
 
-std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags) {
-  GatewayOptions options;
-  options.listen = flags.listen;
-  options.admin = flags.admin;
-  options.store = flags.store;
-  options.spill_dir = spill_dir_of(flags);
-  options.migrate = flags.migrate;
-  options.threads = flags.threads;
-  options.log_format = flags.log_format;
-  auto& settings = options.settings;
-  auto upstream = http::parse_upstream_url(flags.upstream);
-  if (!upstream) return std::unexpected("--upstream: " + upstream.error());
-  settings.upstream = std::move(*upstream);
-  settings.owner = node_name();
-  settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
-  gateway::Route rest;
-  rest.separate_dispatch_mark = flags.dispatch_mark == "separate";
-  rest.require_key = flags.require_key == "true";
-  if (flags.preset == "stripe") rest.answers.preset = Preset::stripe;
-  if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
-  for (const Checked& checked :
-       {check_words(flags), take_scope(flags, settings), take_tls(flags, options),
-        take_key(flags, settings), take_times(flags, settings, rest),
-        take_client_limits(flags, options), take_replay_fields(flags, rest),
-        take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),
-        take_size("--response-body-max", flags.response_body_max, rest.response_body_bytes_max)}) {
-    if (!checked) return std::unexpected(checked.error());
+void complain_about_unserved(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                             Complaints& complaints) {
+  if (!flags.trusted_proxies.items.empty() && !is_true(flags.trust_scope_header)) {
+    complaints.add(flags.trusted_proxies.place,
+                   "trusted_proxies are not looked at by this version; write trust_header: true if "
+                   "only a trusted proxy can reach this listener");
   }
-  settings.routes = gateway::RouteTable({}, std::move(rest));
-  return options;
+  for (const auto& route : settings.routes.all()) {
+    const std::string name = route.path.text();
+    const auto place = flags.rest.mode.place;
+    if (route.mode != gateway::Mode::conflict) {
+      complaints.add(place, name + ": this version has only mode conflict");
+    }
+    if (!route.formerly.empty()) complaints.add(place, name + ": formerly is not served yet");
+    if (route.fingerprint != FingerprintRule{}) {
+      complaints.add(place, name + ": fingerprint is not served yet");
+    }
+    if (!route.store_body) complaints.add(place, name + ": store_body is not served yet");
+  }
 }
 
 }  // namespace idem::cli

@@ -124,6 +124,9 @@ class GatewayService final : public Gateway {
       co_await refuse(client, problem);
       co_return;
     }
+    if (!settings.key.reject_pii && looks_like(*key) != PersonalData::none) {
+      shared_.personal_keys.fetch_add(1, std::memory_order_relaxed);
+    }
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
       const Answer full = store_unavailable_answer(Millis(1000));
       co_await client.answer(full);
@@ -139,16 +142,9 @@ class GatewayService final : public Gateway {
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
-  static bool is_key_header(std::string_view name, const GatewaySettings& settings) {
-    for (const auto& accepted : settings.key_headers) {
-      if (http::same_name(name, accepted)) return true;
-    }
-    return false;
-  }
-
   static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name, settings)) return true;
+      if (is_key_field(field.name, settings)) return true;
     }
     return false;
   }
@@ -161,7 +157,7 @@ class GatewayService final : public Gateway {
     const auto& scope = settings.scope;
     for (const auto& field : head.fields) {
       const bool relied =
-          is_key_header(field.name, settings) ||
+          is_key_field(field.name, settings) ||
           (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name));
       if (relied && hop.drops(field)) return true;
     }
@@ -174,7 +170,7 @@ class GatewayService final : public Gateway {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name, settings) && count < lines.size()) lines[count++] = field.value;
+      if (is_key_field(field.name, settings) && count < lines.size()) lines[count++] = field.value;
     }
     return parse_key(std::span(lines.data(), count), settings.key);
   }

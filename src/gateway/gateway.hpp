@@ -16,6 +16,8 @@ struct GatewayShared {
   http::SpillSpace& spill;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
+  /// Keys taken although they look like personal data (§8); for metrics.
+  std::atomic<std::uint64_t> personal_keys{0};
 };
 
 class Gateway : public http::Service {

@@ -62,6 +62,32 @@ bool PathPattern::matches(std::string_view path) const noexcept {
   return open_end_ ? more || segments_.empty() : !more;
 }
 
+bool PathPattern::covers(const PathPattern& other) const noexcept {
+  if (open_end_ && segments_.empty()) return true;
+  const bool enough = open_end_
+                          ? other.segments_.size() + (other.open_end_ ? 1 : 0) > segments_.size()
+                          : !other.open_end_ && other.segments_.size() == segments_.size();
+  if (!enough) return false;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const auto& mine = segments_[i];
+    const auto& theirs = other.segments_[i];
+    // A hole takes any segment but an empty one.
+    const bool within = mine.any ? theirs.any || !theirs.literal.empty()
+                                 : !theirs.any && theirs.literal == mine.literal;
+    if (!within) return false;
+  }
+  return true;
+}
+
+bool Route::covers(const Route& other) const noexcept {
+  const bool all_methods =
+      methods.empty() ||
+      (!other.methods.empty() && std::ranges::all_of(other.methods, [&](const auto& method) {
+        return std::ranges::find(methods, method) != methods.end();
+      }));
+  return all_methods && path.covers(other.path);
+}
+
 std::string Route::operation(std::string_view method, std::string_view path_sent) const {
   if (!name.empty()) return name;
   std::string own(method);

@@ -25,6 +25,8 @@ class PathPattern {
 
   /// `path` without a query.
   bool matches(std::string_view path) const noexcept;
+  /// True when this pattern matches every path that `other` does.
+  bool covers(const PathPattern& other) const noexcept;
   const std::string& text() const noexcept { return text_; }
 
  private:
@@ -62,6 +64,8 @@ struct Route {
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
 
+  /// True when nothing can reach `other` behind this route.
+  bool covers(const Route& other) const noexcept;
   /// What a request's record is stored under.
   std::string operation(std::string_view method, std::string_view path_sent) const;
 };

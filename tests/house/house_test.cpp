@@ -51,9 +51,10 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/gateway", {"idem/", "core/", "http/", "gateway/"}},
     {"src/workers", {"idem/", "core/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "http/", "admin/"}},
+    {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},
     {"src/cli",
-     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "cli/", "CLI/",
-      "fmt/"}},
+     {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "config/", "cli/",
+      "CLI/", "fmt/"}},
 };
 
 std::string house_of(const fs::path& file) {
