@@ -111,24 +111,26 @@ SettingsSource::SettingsSource(CLI::App& command) : command_(command) {
   }
 }
 
-void SettingsSource::take_file(std::vector<Setting>& table, Complaints& complaints) const {
-  if (file_.empty()) return;
+bool SettingsSource::take_file(std::vector<Setting>& table, Complaints& complaints) const {
+  if (file_.empty()) return true;
   const auto text = read_whole(file_);
   if (!text) {
     complaints.add({"--config"}, config::shown(file_) +
-                                     " cannot be read; write the path of a "
-                                     "file that this user may read");
-    return;
+                                     " cannot be read; write the path of a file that this user may "
+                                     "read");
+    return false;
   }
   const auto document = config::read_yaml(*text, file_, complaints);
-  if (document) config::take(*document, table, complaints);
+  if (!document) return false;
+  config::take(*document, table, complaints);
+  return document->kind == config::Node::Kind::map;
 }
 
-GatewayFlags SettingsSource::gather(Complaints& complaints) const {
+std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const {
   GatewayFlags flags;
   auto table = settings_of(flags);
   name_places(table);
-  take_file(table, complaints);
+  if (!take_file(table, complaints)) return std::nullopt;
   for (const auto& setting : table) {
     if (setting.flag.empty()) continue;
     const auto* const option = command_.get_option(std::string(setting.flag));
@@ -145,9 +147,9 @@ GatewayFlags SettingsSource::gather(Complaints& complaints) const {
 std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read() const {
   Complaints complaints;
   auto given = gather(complaints);
-  auto options = understand(given, complaints);
+  auto options = given ? understand(*given, complaints) : std::nullopt;
   if (!options) return std::unexpected(complaints.lines());
-  return ReadSettings{std::move(given), std::move(*options)};
+  return ReadSettings{std::move(*given), std::move(*options)};
 }
 
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {

@@ -6,7 +6,7 @@
 
 #include <expected>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,13 +25,14 @@ class SettingsSource {
   /// Declares --config and a flag for each setting; `command` is kept.
   explicit SettingsSource(CLI::App& command);
 
-  /// The texts alone, for who prints them; `complaints` tells what is wrong with their shape.
-  GatewayFlags gather(Complaints& complaints) const;
+  /// The texts alone; `complaints` tells what is wrong with their shape. Nothing when the file
+  /// could not be read as settings at all.
+  std::optional<GatewayFlags> gather(Complaints& complaints) const;
   /// All of it, or every complaint as a line.
   std::expected<ReadSettings, std::vector<std::string>> read() const;
 
  private:
-  void take_file(std::vector<config::Setting>& table, Complaints& complaints) const;
+  bool take_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
   CLI::App& command_;
   std::string file_;

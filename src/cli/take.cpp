@@ -128,8 +128,13 @@ void take_times(const RouteGiven& given, gateway::Route& out, Complaints& compla
                    "as 24h");
   }
   if (take_duration(given.wait_max, out.wait_max, complaints) && out.wait_max > limits::wait_cap) {
-    complaints.add(given.wait_max.place,
-                   shown(given.wait_max.text) + " is too long; write at most 10m");
+    complaints.add(
+        given.wait_max.place,
+        shown(given.wait_max.text) + " is too long; write at most " + to_text(limits::wait_cap));
+  }
+  if (out.mode == gateway::Mode::wait && out.wait_max <= Millis(0)) {
+    complaints.add(given.wait_max.given ? given.wait_max.place : given.mode.place,
+                   "mode wait needs a wait_max above 0; write one such as 30s");
   }
   const bool tombstone = take_duration(given.tombstone, out.tombstone, complaints);
   const bool said = !given.tombstone.text.empty();

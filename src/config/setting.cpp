@@ -179,6 +179,8 @@ class Taking {
   }
 
   void wrong_item(const Setting& setting, const Node& item) {
+    // What is half read is not looked at any further.
+    std::visit(Overloaded{[](std::vector<Node>*) {}, [](auto* slot) { *slot = {}; }}, setting.slot);
     complaints_.add(item.place, "in " + std::string(setting.path) + " here is " +
                                     std::string(name_of(item)) +
                                     "; write text, in quotes if need "

@@ -56,10 +56,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> words) {
   if (wrong.size() > letters_max) return {};
   std::string_view best;
-  std::size_t least = std::max<std::size_t>(1, wrong.size() / 3) + 1;
+  std::size_t least = letters_max;
   for (const auto word : words) {
     const auto letters = distance(wrong, word);
-    if (letters >= least) continue;
+    const auto longer = std::max(wrong.size(), word.size());
+    const std::size_t near = longer < 5 ? 1 : std::max<std::size_t>(2, longer / 3);
+    if (letters > near || letters >= least) continue;
     least = letters;
     best = word;
   }

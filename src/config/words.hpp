@@ -17,8 +17,8 @@ std::string alternatives(std::span<const std::string_view> words);
 /// The parts of "a|b|c".
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// The word that `wrong` was probably meant to be: the nearest one within a third of its letters
-/// (insertions, deletions, replacements, swaps of neighbours); empty when none is near.
+/// The word that `wrong` was probably meant to be: the nearest one within about a third of its
+/// letters (insertions, deletions, replacements, swaps of neighbours); empty when none is near.
 std::string_view nearest(std::string_view wrong, std::span<const std::string_view> words);
 
 /// "; did you mean WORD?", or nothing.

@@ -153,6 +153,11 @@ class Builder final : public YAML::EventHandler {
     }
     const bool is_key = map && parent.keys.size() == parent.items.size();
     if (!is_key) {
+      // The library places what is not there at whatever comes next.
+      const bool nothing = map && node.type == Node::Type::null;
+      if (nothing && node.place.line != parent.keys.back().place.line) {
+        node.place = parent.keys.back().place;
+      }
       parent.items.push_back(std::move(node));
       return;
     }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gateway/route.hpp"
 
 /// Which paths a pattern takes, and which patterns take all that another does.
@@ -17,6 +19,14 @@ PathPattern pattern(std::string_view text) {
 }
 
 bool matches(std::string_view text, std::string_view path) { return pattern(text).matches(path); }
+
+Route route(std::string_view name, std::vector<std::string> methods, std::string_view path) {
+  Route made;
+  made.name = name;
+  made.methods = std::move(methods);
+  made.path = pattern(path);
+  return made;
+}
 
 TEST(PathPattern, LiteralsAreComparedByteByByte) {
   EXPECT_TRUE(matches("/v1/payments", "/v1/payments"));
@@ -103,10 +113,8 @@ TEST(PathPattern, CoversExactlyWhatItMatchesMoreThan) {
 }
 
 TEST(RouteTable, TheFirstThatMatchesWinsAndTheRestTakesWhatIsLeft) {
-  Route narrow{.name = "narrow", .methods = {"POST"}, .path = pattern("/a/{x}")};
-  Route wide{.name = "wide", .path = pattern("/a/{rest...}")};
-  Route rest{.require_key = false};
-  const RouteTable table({narrow, wide}, rest);
+  const RouteTable table({route("narrow", {"POST"}, "/a/{x}"), route("wide", {}, "/a/{rest...}")},
+                         Route{});
   EXPECT_EQ(table.find("POST", "/a/1").name, "narrow");
   EXPECT_EQ(table.find("PUT", "/a/1").name, "wide");
   EXPECT_EQ(table.find("post", "/a/1").name, "wide") << "the case of methods counts";
@@ -116,9 +124,9 @@ TEST(RouteTable, TheFirstThatMatchesWinsAndTheRestTakesWhatIsLeft) {
 }
 
 TEST(RouteTable, ARouteCoversAnotherOnlyWithAllItsMethods) {
-  const Route all{.path = pattern("/a/{x}")};
-  const Route post{.methods = {"POST"}, .path = pattern("/a/{y}")};
-  const Route both{.methods = {"PUT", "POST"}, .path = pattern("/a/{z}")};
+  const Route all = route("", {}, "/a/{x}");
+  const Route post = route("", {"POST"}, "/a/{y}");
+  const Route both = route("", {"PUT", "POST"}, "/a/{z}");
   EXPECT_TRUE(all.covers(post));
   EXPECT_TRUE(both.covers(post));
   EXPECT_FALSE(post.covers(both));

@@ -71,7 +71,7 @@ TEST_F(ConfigPrecedence, AnErrorNamesWhereTheValueCameFrom) {
 }
 
 TEST_F(ConfigPrecedence, ASettingGivenTwiceIsAnErrorAndAListIsNot) {
-  for (const std::vector<std::string> twice :
+  for (const std::vector<std::string>& twice :
        {std::vector<std::string>{"--lease", "60s", "--lease", "61s"},
         {"--listen", "a:1", "--listen", "a:1"},
         {"--migrate", "--migrate=false"},
@@ -141,7 +141,7 @@ std::string printed(std::vector<std::string> arguments) {
   std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);
   config::Complaints complaints;
-  return cli::print_settings(source.gather(complaints));
+  return cli::print_settings(source.gather(complaints).value());
 }
 
 TEST_F(ConfigPrecedence, EverySettingIsAFlagAVariableAndAKeyWithOneMeaning) {
