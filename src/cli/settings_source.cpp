@@ -47,7 +47,7 @@ void declare(CLI::App& command, const Setting& setting) {
     command.add_flag(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     return;
   }
-  auto* const option = command.add_option(flag, CLI::callback_t{}, help);
+  auto* const option = command.add_option(flag, CLI::callback_t{}, help)->type_name("TEXT");
   if (std::holds_alternative<GivenList*>(setting.slot)) {
     option->expected(1, static_cast<int>(limits::config_entries_max))->allow_extra_args(false);
     return;
@@ -103,8 +103,7 @@ std::optional<std::string> read_whole(const std::string& path) {
 }  // namespace
 
 SettingsSource::SettingsSource(CLI::App& command) : command_(command) {
-  command.add_option("--config", file_, "YAML file with settings (IDEM_CONFIG)")
-      ->envname("IDEM_CONFIG");
+  command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
   GatewayFlags defaults;
   for (const auto& setting : settings_of(defaults)) {
     if (!setting.flag.empty()) declare(command, setting);

@@ -37,7 +37,7 @@ TEST_F(Reload, WhatTheFileSaysAppliesFromThenOn) {
   EXPECT_EQ(ask(charge("other")).status, 201) << "a file is read when it is asked for";
   reload("reloaded");
   EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
-  EXPECT_EQ(ask(charge("long enough")).status, 201);
+  EXPECT_EQ(ask(charge("long-enough")).status, 201);
 }
 
 TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
