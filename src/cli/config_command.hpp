@@ -5,7 +5,7 @@
 namespace idem::cli {
 
 /// `idem config check|print|schema`: what a gateway with the same file, flags and variables would
-/// make of them. Nothing is opened but the configuration and the certificates it names.
+/// make of them. Nothing is opened but the file and what says whom to believe.
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);
