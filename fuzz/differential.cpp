@@ -157,11 +157,13 @@ bool is_cut_option(std::string_view option) {
 }
 
 /// Where the Connection fields mean one thing to all: the others let `keep-alive` win over `close`
-/// in HTTP/1.0, and heed Proxy-Connection.
+/// in HTTP/1.0, heed Proxy-Connection, and believe an HTTP/1.0 keep-alive that came by a proxy,
+/// which may have passed it on without understanding it (RFC 9112 §9.3).
 bool is_keep_alive_clear(const Request& request) {
   bool closes = false, keeps = false, cut = false;
   for (const http::FieldView& field : request.head.fields) {
     if (http::same_name(field.name, "proxy-connection")) return false;
+    if (http::same_name(field.name, "via") && request.head.minor_version == 0) return false;
     if (!http::same_name(field.name, "connection")) continue;
     if (!is_plain_list(field.value)) return false;
     http::each_list_member(field.value, [&](std::string_view option) {

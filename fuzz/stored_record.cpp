@@ -20,7 +20,12 @@ void check_record(std::string_view input) {
   }
   std::string encoded = "what was there before";
   encode_record(*record, encoded);
-  check(encoded == input, "a record is encoded to the bytes it was decoded from");
+  if (input.front() == static_cast<char>(stored_record_version)) {
+    check(encoded == input, "a record is encoded to the bytes it was decoded from");
+  } else {
+    const auto again = decode_record(encoded);
+    check(again && again->generation == 1, "an older record is encoded as one of today");
+  }
   check(!record->response, "a record has no answer yet");
   const ExactBytes cut(input.substr(0, Pieces(input).position(input.size() - 1)));
   check(!decode_record(cut.view()), "a record that is cut short is refused");

@@ -12,8 +12,11 @@ void request_head(std::string_view input);
 void response_head(std::string_view input);
 void chunked(std::string_view input);
 void key(std::string_view input);
+void preferences(std::string_view input);
 void canonical_json(std::string_view input);
+void body_form(std::string_view input);
 void stored_record(std::string_view input);
+void jwt(std::string_view input);
 void differential(std::string_view input);
 
 struct Target {
@@ -21,13 +24,16 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 7> targets{{
+inline constexpr std::array<Target, 10> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
     {"key", key},
+    {"preferences", preferences},
     {"canonical_json", canonical_json},
+    {"body_form", body_form},
     {"stored_record", stored_record},
+    {"jwt", jwt},
     {"differential", differential},
 }};
 

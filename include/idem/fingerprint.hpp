@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <expected>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,36 +15,73 @@ namespace idem {
 
 using Secret = std::array<std::uint8_t, 32>;
 
+/// What a route counts as part of the request besides method, target and media type. Order and
+/// repetitions in the three lists do not count.
+struct FingerprintRule {
+  std::vector<std::string> include{};  ///< JSON Pointers (RFC 6901); empty: the whole body.
+  std::vector<std::string>
+      exclude{};  ///< JSON Pointers that do not count; they win over `include`.
+  std::vector<std::string> headers{};  ///< Names of fields that count.
+  bool operator==(const FingerprintRule&) const = default;
+
+  bool empty() const noexcept { return include.empty() && exclude.empty() && headers.empty(); }
+};
+
+/// A sentence when the rule cannot be followed: no pointer, an `exclude` of the whole body, no
+/// field name, more of a list than limits.hpp allows.
+std::expected<void, std::string> check_rule(const FingerprintRule& rule);
+
 /// What was asked. `target` is the raw path and query bytes as received; authority is left out.
 struct FingerprintParts {
   std::string_view method;
   std::string_view target;
   std::string_view content_type;  ///< As received; parameters and case are ignored.
-  std::span<const std::string_view>
-      chosen_headers;  ///< name, value, name, value, ... ; none by default.
+  /// name, value, name, value, ... : every line of the fields that the rule names, in their order.
+  std::span<const std::string_view> chosen_headers;
   std::string_view body;
+  /// None: an empty one. One that check_rule() refuses lets the raw body count.
+  const FingerprintRule* rule = nullptr;
 };
 
-/// What a route counts as part of the request besides method, target and media type.
-struct FingerprintRule {
-  std::vector<std::string> include;  ///< JSON Pointers (RFC 6901); empty: the whole body.
-  std::vector<std::string> exclude;  ///< JSON Pointers that do not count.
-  std::vector<std::string> headers;  ///< Names of fields that count.
-  bool operator==(const FingerprintRule&) const = default;
+/// The newest version of the rules that RequestDigest follows.
+inline constexpr std::uint32_t fingerprint_version = 2;
+
+/// What was asked, digested once and then keyed under as many secrets as are live.
+///
+/// Version 1 knows JSON by idem::fingerprint_form (`application/json`, `+json`; raw bytes where
+/// that refuses them) and takes all other bodies raw. Version 2 differs from it only where there is
+/// a rule, and for form and multipart bodies: the fields of `application/x-www-form-urlencoded` by
+/// name (form_fields.hpp), `multipart/*` part by part (multipart.hpp). So most requests have a
+/// fingerprint of version 1 alone. No two forms can collide: tags say which one it was, and every
+/// part is framed. Always the whole body but for what the rule leaves out.
+class RequestDigest {
+ public:
+  explicit RequestDigest(const FingerprintParts& parts);
+
+  /// HMAC-SHA-256 under a key derived from `secret`: one for each version that could have made the
+  /// fingerprint of a record of this request. The first is what is stored.
+  std::vector<Fingerprint> under(const Secret& secret) const;
+
+ private:
+  struct Framed {
+    std::uint32_t version = 0;
+    std::string bytes;
+  };
+  std::vector<Framed> framed_;
 };
 
-/// The version of the rules that fingerprint() follows.
-inline constexpr std::uint32_t fingerprint_version = 1;
-
-/// HMAC-SHA-256 under a key derived from `secret`, over length-framed parts. `application/json` and
-/// `+json` bodies enter by idem::fingerprint_form, and as raw bytes when that refuses them; all
-/// other bodies enter raw. The two forms can never collide: a tag says which one it was. The whole
-/// body.
+/// The first of RequestDigest(parts).under(secret).
 Fingerprint fingerprint(const Secret& secret, const FingerprintParts& parts);
 
 /// The record's name: see RecordId. No join of two different triples collides (length framing).
 RecordId record_id(const Secret& secret, std::string_view scope, std::string_view operation,
                    std::string_view key);
+
+/// A secret out of a file's bytes. Line ends behind them do not count: editors add them.
+Secret secret_from(std::string_view material);
+
+/// What a secret is known by where it must not be told: 16 hex digits, keyed by itself.
+std::string secret_id(const Secret& secret);
 
 /// A stand-in for a static credential (API key, Basic) as a scope value: 64 hex digits, keyed.
 std::string credential_digest(const Secret& secret, std::string_view credential);

@@ -65,7 +65,59 @@ inline constexpr int interim_responses_max = 16;
 
 inline constexpr std::size_t key_bytes_max = 255;
 inline constexpr std::size_t scope_bytes_max = 255;
+// Addresses in front of a gateway: load balancers, not a list of clients.
+inline constexpr std::size_t trusted_proxies_max = 64;
+
+// A signed token. Half of the largest head; those with a dozen groups in them have two or three
+// KiB.
+inline constexpr std::size_t jwt_bytes_max = 8UL * 1024;
+// Keys of one issuer: the old and the new one, for a handful of algorithms.
+inline constexpr std::size_t jwt_keys_max = 64;
+inline constexpr std::size_t jwt_key_file_bytes_max = 256UL * 1024;
+// Less is within reach of who wants it (RFC 7518 §3.3); more costs milliseconds for each request.
+inline constexpr int jwt_rsa_bits_min = 2'048;
+inline constexpr int jwt_rsa_bits_max = 8'192;
+// RFC 7518 §3.2: at least as long as the digest.
+inline constexpr std::size_t jwt_secret_bytes_min = 32;
+// Clocks of an issuer and of ours, both kept by NTP, are never a minute apart.
+inline constexpr auto jwt_leeway_cap = 60s;
+// How long a verified token is believed without another look (0.06 to 0.46 ms on a busy host). Its
+// own expiry may end that sooner, a reload always does. Of one loop: a thousand callers.
+inline constexpr auto jwt_cache_time = 60s;
+inline constexpr std::size_t jwt_cache_entries_max = 1'024;
+
+// An authoriser that takes seconds is down. Nothing is reserved meanwhile, so the cap is patience.
+inline constexpr auto authorize_timeout_default = 5s;
+inline constexpr auto authorize_timeout_cap = 60s;
+// What a revoked caller may still be let through for; off by default.
+inline constexpr auto authorize_cache_cap = 60s;
+// Of one loop; an entry is a digest and a moment.
+inline constexpr std::size_t authorize_cache_entries_max = 4'096;
+// Of a refusal's body that is passed on; a larger one goes without.
+inline constexpr std::size_t authorize_body_bytes_max = 16UL * 1024;
 inline constexpr std::size_t json_depth_max = 64;
+
+// Routes of one table. A request is compared with each of them in turn, and a new table with the
+// old one route by route.
+inline constexpr std::size_t routes_max = 1'024;
+// A route's name; it lies in every record of the operation.
+inline constexpr std::size_t operation_bytes_max = 255;
+// Operations that a check of a new table remembers as found good, so that it does not judge each
+// record anew.
+inline constexpr std::size_t operations_remembered_max = 4'096;
+// Secrets in use at one time: each costs a request three more digests and the store one more look.
+inline constexpr std::size_t secrets_max = 8;
+// A file of key material: enough for any encoding of a key, and not somebody's disk image.
+inline constexpr std::size_t secret_file_bytes_min = 32;
+inline constexpr std::size_t secret_file_bytes_max = 4'096;
+
+// JSON Pointers or field names in one list of a route's fingerprint rule. Each name of a body is
+// compared with all pointers that lead through its object.
+inline constexpr std::size_t fingerprint_rule_entries_max = 64;
+// Each costs 64 bytes while it is sorted; a form of more fields counts byte for byte.
+inline constexpr std::size_t form_fields_max = 16'384;
+// Of one multipart body: more than any upload form has, and 128 KiB while they are found.
+inline constexpr std::size_t multipart_parts_max = 4'096;
 
 // Longer than the idle time of the load balancers in front of us (60 s), so that they close first
 // and do not meet our closing with a request. Beyond an hour a place is only ever lost.
@@ -85,9 +137,19 @@ inline constexpr auto upstream_keep_alive_idle = 1s;
 inline constexpr auto tunnel_idle_default = 10min;
 inline constexpr std::size_t upstream_idle_connections_per_loop_max = 512;
 
-// What a client may be kept waiting for another one's attempt, and how many may at one key.
+// What a client may be kept waiting for another one's attempt: half of what load balancers allow a
+// connection to be silent (60 s), and no attempt takes longer by default. Beyond the cap hardly any
+// client still listens.
 inline constexpr auto wait_default = 30s;
+inline constexpr auto wait_cap = 5min;
+// How many may wait at one key: all connections of one address. Each costs 15 KiB with its
+// connection, and each has an answer written when the attempt ends.
 inline constexpr std::size_t waiters_per_key_max = 4'096;
+// The share of all connections that may wait: the other half is for those who run, and for those
+// who only ask. One over so many.
+inline constexpr std::size_t waiters_connections_divisor = 2;
+// Waiters woken before a loop serves others again: a few milliseconds of writing answers.
+inline constexpr std::size_t wakes_per_turn = 64;
 
 inline constexpr auto lease_default = 60s;
 // What the lease must exceed the dispatch timeout by: covers the settling write and clock grain.
@@ -152,13 +214,31 @@ inline constexpr std::size_t config_depth_max = 8;
 inline constexpr std::size_t config_complaints_max = 20;
 // Entries of one list or map of settings.
 inline constexpr std::size_t config_entries_max = 64;
-// Looked through one by one for each request, about 20 ns each.
-inline constexpr std::size_t routes_max = 512;
 // Stored with each record, as the operation.
 inline constexpr std::size_t route_name_bytes_max = 128;
 inline constexpr std::size_t route_path_bytes_max = 1'024;
-// Beyond it every proxy and client in between has given up.
-inline constexpr auto wait_cap = 10min;
+// Unknown records whose moments are kept in memory, 72 bytes each, to tell the oldest. Where there
+// are more, the rest are read again once these are settled.
+inline constexpr std::size_t unknowns_tracked_max = 65'536;
+
+// One page of the operator's listing: what a person pages through, and what a script may ask for.
+inline constexpr std::size_t list_page_default = 100;
+inline constexpr std::size_t list_page_max = 1'000;
+// An answer of 1 MiB in base64 with its fields.
+inline constexpr std::size_t admin_body_bytes_max = 2UL * 1024 * 1024;
+// What an operator writes into the evidence log, which is never shortened: a ticket's number and a
+// few sentences; evidence may be a provider's answer.
+inline constexpr std::size_t reason_bytes_max = 1'024;
+inline constexpr std::size_t evidence_bytes_max = 8'192;
+inline constexpr std::size_t operator_name_bytes_max = 64;
+// How much later than the end of the lease "nothing there" must have been seen (protocol.md §19):
+// longer than providers are known to take to list what they did.
+inline constexpr auto evidence_grace_default = 60s;
+// Tenants with a time series of their own; the rest share one. A series costs a monitoring system
+// kilobytes, and a scope may be the client's to choose.
+inline constexpr std::size_t metric_tenants_max = 64;
+// Lines about requests that one loop writes in a second; the next one says how many it kept back.
+inline constexpr unsigned request_lines_per_second_max = 50;
 
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.

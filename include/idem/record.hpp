@@ -104,6 +104,8 @@ struct Record {
   RecordId id;
   std::string scope;
   std::string operation;
+  /// Of the identity under which the record was made: which secret made its id and fingerprint.
+  std::uint64_t generation = 1;
   Fingerprint fingerprint;
   State state = State::in_progress;
   Attempt attempt;

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <idem/record.hpp>
+#include <idem/route_name.hpp>
 
+#include <array>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +34,7 @@ struct Execute {
   RecordId id;  ///< May differ from the asked one: found under an older secret or name.
   Attempt attempt;
   std::string recovery_point;
+  bool again = false;  ///< There was a record: what was released or cut off is run once more.
 };
 struct Replay {
   StoredResponse response;
@@ -38,7 +42,10 @@ struct Replay {
   StoreTime expires_at;
 };
 struct InProgress {
-  Millis lease_remaining;  ///< > 0
+  Millis lease_remaining;    ///< > 0
+  RecordId id{};             ///< May differ from the asked one, as in Execute.
+  Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
+  StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
 };
 struct KeyMisuse {
   State state;
@@ -72,12 +79,22 @@ struct OwnerReply {
 
 // ---- the verbs ----
 
+/// Another name under which a record of the same request may lie.
+struct OtherName {
+  RecordId id;
+  /// What such a record was stored with, made under the secret that made `id`; empty: those of the
+  /// reserve itself.
+  std::vector<Fingerprint> fingerprints{};
+};
+
 /// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
 /// same token gives the same attempt while that still runs. An expired lease is swept on the way.
 struct Reserve {
   using Reply = ReserveOutcome;
   RecordId id;
-  std::vector<RecordId> also;  ///< Where an older secret or a former name would have put it.
+  /// Where an older secret or a former name would have put it. Of several records the one of the
+  /// same request counts, then the one that comes first.
+  std::vector<OtherName> also;
   std::string scope;
   std::string operation;
   std::vector<Fingerprint> fingerprints;  ///< One per live version; the first is what is stored.
@@ -201,6 +218,7 @@ struct CacheBust {
   using Reply = Resolve::Reply;
   RecordId id;
   std::string reason;
+  std::string source = "operator";  ///< Who decided it.
 };
 
 /// The record with its stored answer, as it reads now: a completed record past its `expires_at`
@@ -257,24 +275,74 @@ struct ReadEvidence {
   RecordId id;
 };
 
+/// How many records lie in each state, as they lie: one past its expiry counts as what it was until
+/// the reaper comes. Kept up to date by every step, so that asking costs nothing.
+struct Census {
+  std::array<std::uint64_t, 7> by_state{};  ///< At the number of its state; the first is unused.
+  std::optional<StoreTime> oldest_unknown{};
+  std::uint64_t leases_ended = 0;  ///< By the reserves that met them, since the store was opened.
+  StoreTime now{};
+  bool operator==(const Census&) const = default;
+};
+struct Count {
+  using Reply = Census;
+};
+
+/// Record the table by which records are named from here on, and begin a new generation with it;
+/// none when it is the recorded one. One atomic step: reserves of the generation before are refused
+/// from then on. Refused (`why_not`, a sentence, and nothing changed) where a record that the store
+/// holds might not be found any more.
+struct AdoptRoutes {
+  struct Reply {
+    std::uint64_t generation = 0;  ///< The store's, then.
+    std::string why_not;           ///< Empty: adopted.
+    bool operator==(const Reply&) const = default;
+  };
+  std::vector<RouteName> routes;
+};
+
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
-                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence>;
-using StoreReply = std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
-                                std::optional<Record>, std::vector<Record>,
-                                std::vector<LifecycleStep>, std::vector<EvidenceEntry>>;
+                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
+using StoreReply =
+    std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
+                 std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
+                 std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply>;
 using StoreResult = std::expected<StoreReply, StoreError>;
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 
-/// What decides under which name a record is found; recorded in the store at its first start, and a
-/// start with other values is refused (§2).
+/// What decides under which name a record is found; recorded in the store (§2). While it holds
+/// records, a start with other settings is refused, and so is one that lacks a secret under which
+/// some of them were made.
 struct IdentitySettings {
-  std::string key_scope = "operation";
+  std::string key_scope = "operation";  ///< Or "tenant".
   std::string scope_source;
+  /// Newest first; empty: the store's own. The first is what new records are made under, the others
+  /// are for as long as there are records of theirs. The store keeps their ids only.
+  std::vector<std::array<std::uint8_t, 32>> secrets{};
 };
 struct Identity {
+  /// At the start; AdoptRoutes may begin another.
   std::uint64_t generation = 0;
-  std::array<std::uint8_t, 32> secret{};  ///< Made by the store at its first start, kept there.
+  std::array<std::uint8_t, 32> secret{};  ///< Names and fingerprints are made under it.
+  /// Under which records may lie besides, newest first.
+  std::vector<std::array<std::uint8_t, 32>> older{};
+  /// The store's own: made at its first start, kept there and never changed, so that a scope which
+  /// is a digest under it outlives every rotation.
+  std::array<std::uint8_t, 32> scope_secret{};
+};
+
+/// Hears of records that changed (§7: wake-ups are events, nobody polls).
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+
+  /// The record `id` changed its state, its attempt or the end of its lease, or is gone: whoever
+  /// cares reads it. Told once that is durable, by whatever verb and whichever node it was done;
+  /// perhaps more than once, perhaps without a change, never not at all. A reader that registers
+  /// its interest first and then reads misses nothing. On a thread of the store's; must not block,
+  /// and may call the store.
+  virtual void changed(const RecordId& id) noexcept = 0;
 };
 
 class Store {
@@ -284,6 +352,10 @@ class Store {
   /// Asks. `done` is called exactly once, on a thread of the store's, after the outcome is durable;
   /// it must not block and must not throw. Safe from any thread; never blocks on I/O.
   virtual void call(StoreCall what, StoreCompletion done) = 0;
+
+  /// From here on `watcher` hears of every change, for as long as the store lives. Once at most,
+  /// and before the first call().
+  virtual void watch(std::shared_ptr<Watcher> watcher) = 0;
 
   virtual const Identity& identity() const noexcept = 0;
 };

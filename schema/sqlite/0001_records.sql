@@ -61,6 +61,10 @@ CREATE TRIGGER evidence_is_never_changed BEFORE UPDATE ON evidence
 BEGIN SELECT RAISE(ABORT, 'evidence is append-only'); END;
 CREATE TRIGGER evidence_is_never_dropped BEFORE DELETE ON evidence
 BEGIN SELECT RAISE(ABORT, 'evidence is append-only'); END;
+-- INSERT OR REPLACE takes the old row away without asking the trigger above.
+CREATE TRIGGER evidence_is_never_replaced BEFORE INSERT ON evidence
+WHEN EXISTS (SELECT 1 FROM evidence WHERE line = NEW.line)
+BEGIN SELECT RAISE(ABORT, 'evidence is append-only'); END;
 
 -- Identity, fences and clock: what must outlive every record.
 CREATE TABLE meta (

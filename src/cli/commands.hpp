@@ -1,7 +1,9 @@
 #pragma once
 
 #include "gateway/settings.hpp"
+#include "metrics/tenants.hpp"
 
+#include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
@@ -30,8 +32,13 @@ struct GatewayOptions {
   /// Of the listener for clients; without a certificate it is plain.
   http::TlsContext::ServerFiles tls;
   std::string store;
-  std::string spill_dir;  ///< Never empty.
+  std::string spill_dir;                 ///< Never empty.
+  std::vector<std::string> admin_hosts;  ///< Under which the admin listener may be addressed.
+  Millis evidence_grace = limits::evidence_grace_default;
+  metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
+  bool log_requests = false;
   bool migrate = false;
+  std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.
   unsigned threads = 0;
   std::string log_format = "text";
   gateway::GatewaySettings settings;
@@ -43,10 +50,9 @@ class SettingsSource;
 /// Runs until it is told to end. SIGHUP reads the settings again.
 int run_gateway(const SettingsSource& source);
 
-/// Opens a store by URL. The error is a sentence for people and names the URL.
-std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
-                                                              const IdentitySettings& identity,
-                                                              bool migrate);
+/// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
+/// no stranger may read or change. The error names the file and never tells of its content.
+std::expected<Secret, std::string> read_secret_file(const std::string& path);
 
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);

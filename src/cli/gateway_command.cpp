@@ -1,9 +1,13 @@
-#include "admin/health.hpp"
+#include "admin/admin.hpp"
 #include "cli/reload.hpp"
 #include "gateway/gateway.hpp"
+#include "gateway/waiters.hpp"
 #include "workers/reaper.hpp"
 #include "workers/runner.hpp"
 #include "workers/sweeper.hpp"
+
+#include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
 
 #include <malloc.h>
 #include <sys/resource.h>
@@ -57,15 +61,23 @@ class GatewayProcess {
   int run() {
     signals_ = block_signals();
     take_all_descriptors();
-    auto store = open_store(options_.store, {.scope_source = options_.settings.scope.text},
-                            options_.migrate);
-    if (!store) return fail(located(given_.store, store.error()));
-    store_ = std::move(*store);
+    if (const auto opened = open_store_for(options_.settings); !opened) {
+      return fail(located(given_.store, opened.error()));
+    }
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
     spill_ = std::move(*spill);
-    shared_ = std::make_unique<gateway::GatewayShared>(*store_, *spill_);
-    settings_ = std::make_shared<const gateway::GatewaySettings>(options_.settings);
+    auto waiters = std::make_shared<gateway::Waiters>(
+        *store_, options_.connections / limits::waiters_connections_divisor);
+    store_->watch(waiters);
+    registry_ =
+        std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
+    shared_ =
+        std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
+    auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
+    if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
+    settings_ = std::move(settings);
     note_longest();
     auto certificate = read_certificate();
     if (!certificate) return fail(certificate.error());
@@ -81,6 +93,26 @@ class GatewayProcess {
   int fail(const std::string& sentence) {
     std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
     return failed;
+  }
+
+  std::expected<void, std::string> open_store_for(const gateway::GatewaySettings& settings) {
+    const IdentitySettings identity{.key_scope = std::string(name_of(settings.key_scope)),
+                                    .scope_source = settings.scope.text,
+                                    .secrets = options_.secrets};
+    auto store = open_store(options_.store, identity, options_.migrate);
+    if (!store) return std::unexpected(std::move(store.error()));
+    store_ = std::move(*store);
+    return {};
+  }
+
+  /// The store records how the routes name operations, or says why records would be lost; nothing
+  /// may be served by routes that it has not adopted. Waits for the store.
+  std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
+    auto adopted = ask_and_wait(*store_, AdoptRoutes{gateway::names_of(settings.routes.all())});
+    if (!adopted) return std::unexpected(options_.store + ": " + adopted.error().detail);
+    if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
+    settings.generation = adopted->generation;
+    return {};
   }
 
   using Certificate = std::shared_ptr<const http::TlsContext>;
@@ -103,11 +135,11 @@ class GatewayProcess {
   void reload() {
     auto read = read_again(source_, given_, *settings_);
     auto certificate = read_certificate();
-    if (!read || !certificate) {
-      const auto& reason = read ? certificate.error() : read.error();
-      log_(LogLevel::error, "reload_failed", {{"reason", reason}});
-      return;
-    }
+    if (!read) return refuse_reload(read.error());
+    if (!certificate) return refuse_reload(certificate.error());
+    // Last, because it cannot be taken back.
+    const auto adopted = adopt_routes(read->options.settings);
+    if (!adopted) return refuse_reload(adopted.error());
     given_ = std::move(read->given);
     use(std::move(read->options.settings));
     if (*certificate) {
@@ -117,6 +149,10 @@ class GatewayProcess {
     log_(LogLevel::info, "reloaded",
          {{"certificate", options_.tls.certificate},
           {"routes", std::to_string(settings_->routes.all().size())}});
+  }
+
+  void refuse_reload(const std::string& reason) {
+    log_(LogLevel::error, "reload_failed", {{"reason", reason}});
   }
 
   // Returns when every loop has them: what is asked from then on is served by them.
@@ -148,9 +184,25 @@ class GatewayProcess {
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
       serving_.push_back({&loop, gateways_.back().get()});
     }
-    // Health has a loop of its own: it answers also while the others are busy or draining.
+    // The operator has a loop of its own: it answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<http::Loop>();
-    admin_ = admin::make_health(*admin_loop_, *store_, draining_);
+    admin_ = admin::make_admin({.loop = *admin_loop_,
+                                .store = *store_,
+                                .spill = *spill_,
+                                .registry = *registry_,
+                                .draining = draining_,
+                                .log = log_,
+                                .gauges = [this] { return gauges(); },
+                                .parse_duration = parse_duration,
+                                .hosts = options_.admin_hosts,
+                                .evidence_grace = options_.evidence_grace});
+  }
+
+  metrics::Gauges gauges() const {
+    return {.census = {},
+            .open_connections = gateway_server_->open_connections(),
+            .refused_connections = gateway_server_->refused_connections(),
+            .unsettled_attempts = shared_->unsettled.load()};
   }
 
   std::expected<void, std::string> open_listeners() {
@@ -173,9 +225,11 @@ class GatewayProcess {
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
     threads_.emplace_back([this] { admin_loop_->run(); });
+    auto& shard = registry_->add_shard();  // Both workers run on one thread.
     runner_ = std::make_unique<workers::Runner>(
-        std::vector<workers::RunOnce>{[this] { return workers::sweep_once(*store_, log_); },
-                                      [this] { return workers::reap_once(*store_, log_); }},
+        std::vector<workers::RunOnce>{
+            [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
+            [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
@@ -222,6 +276,8 @@ class GatewayProcess {
   const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
   LogSink log_;
   Millis longest_{};
+  std::unique_ptr<metrics::Registry> registry_;
+  std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
   std::unique_ptr<Store> store_;

@@ -8,6 +8,7 @@
 #include <idem/fingerprint.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -39,30 +40,6 @@ void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings
   settings.upstream = std::move(*upstream);
 }
 
-void take_scope(const GatewayFlags& flags, gateway::GatewaySettings& settings,
-                Complaints& complaints) {
-  const auto& given = flags.scope;
-  if (given.text.empty()) {
-    return complaints.add(
-        given.place,
-        "there is no scope: say who a key belongs to. There is no default, because a shared one "
-        "would give one tenant's answers to another. Write --scope header:X-Tenant-Id "
-        "--trust-scope-header, --scope authorization, --scope mtls or --scope static:NAME, or in "
-        "the file scope: {from: \"header:X-Tenant-Id\", trusted_proxies: [10.0.0.0/8]}");
-  }
-  auto scope = gateway::parse_scope_source(given.text);
-  if (!scope) return complaints.add(given.place, scope.error());
-  const bool believed = is_true(flags.trust_scope_header) || !flags.trusted_proxies.items.empty();
-  if (scope->kind == gateway::ScopeSource::Kind::header && !believed) {
-    complaints.add(given.place,
-                   shown(given.text) +
-                       ": any client could claim any tenant by that header; write trusted_proxies "
-                       "(--trusted-proxy), or trust_header: true (--trust-scope-header) if only a "
-                       "trusted proxy can reach this listener");
-  }
-  settings.scope = std::move(*scope);
-}
-
 void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   const auto& cert = flags.tls_cert;
   const auto& client_ca = flags.tls_client_ca;
@@ -78,7 +55,7 @@ void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& co
   }
   const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
   if (by_certificate && client_ca.text.empty()) {
-    complaints.add(flags.scope.place,
+    complaints.add(flags.caller.scope.place,
                    "scope mtls needs --tls-client-ca FILE (tls.client_ca): whose client "
                    "certificates are believed");
   }
@@ -142,11 +119,39 @@ void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
     complaints.add(flags.key_headers.place,
                    "no field at all carries no key; leave headers out for Idempotency-Key");
   }
+  if (flags.key_scope.text == "tenant") settings.key_scope = gateway::KeyScope::tenant;
   if (flags.key_syntax.text == "structured") settings.key.syntax = KeySyntax::structured;
   if (flags.key_syntax.text == "bare") settings.key.syntax = KeySyntax::bare;
   take_number(flags.key_min_length, settings.key.bytes_min);
   settings.key.reject_pii = is_true(flags.key_reject_pii);
   take_key_forward(flags.key_forward, settings.key_forward, complaints);
+}
+
+void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  const auto& files = flags.secret_files;
+  if (files.items.size() > limits::secrets_max) {
+    return complaints.add(files.place, "at most " + std::to_string(limits::secrets_max) +
+                                           " secrets can be live at one time");
+  }
+  for (const auto& file : files.items) {
+    const auto secret = read_secret_file(file.text);
+    if (!secret) {
+      complaints.add(file.place, secret.error());
+    } else if (std::ranges::find(options.secrets, *secret) != options.secrets.end()) {
+      complaints.add(file.place, file.text + " holds a secret that was given before");
+    } else {
+      options.secrets.push_back(*secret);
+    }
+  }
+}
+
+void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  options.admin = flags.admin.text;
+  for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
+  take_duration(flags.evidence_grace, options.evidence_grace, complaints);
+  if (flags.metrics_tenants.text == "off") options.tenant_label = metrics::TenantLabel::off;
+  if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
+  options.log_requests = is_true(flags.log_requests);
 }
 
 struct Timing {
@@ -188,7 +193,6 @@ std::string spill_dir_of(const GatewayFlags& flags) {
 
 void take_process(const GatewayFlags& flags, GatewayOptions& options) {
   options.listen = flags.listen.text;
-  options.admin = flags.admin.text;
   options.store = flags.store.text;
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
@@ -207,10 +211,12 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   auto& settings = options.settings;
   take_process(flags, options);
   take_upstream(flags, settings, complaints);
-  take_scope(flags, settings, complaints);
+  take_caller(flags.caller, settings, complaints);
+  take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);
   take_key(flags, settings, complaints);
+  take_secrets(flags, options, complaints);
   check_key_forward(flags, settings, complaints);
   take_timings(flags, options, complaints);
   gateway::Route rest;
@@ -222,24 +228,11 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   return options;
 }
 
-void complain_about_unserved(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
-                             Complaints& complaints) {
-  if (!flags.trusted_proxies.items.empty() && !is_true(flags.trust_scope_header)) {
-    complaints.add(flags.trusted_proxies.place,
-                   "trusted_proxies are not looked at by this version; write trust_header: true if "
-                   "only a trusted proxy can reach this listener");
-  }
+void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints) {
   for (const auto& route : settings.routes.all()) {
-    const std::string name = route.path.text();
-    const auto place = flags.rest.mode.place;
-    if (route.mode != gateway::Mode::conflict) {
-      complaints.add(place, name + ": this version has only mode conflict");
-    }
-    if (!route.formerly.empty()) complaints.add(place, name + ": formerly is not served yet");
-    if (route.fingerprint != FingerprintRule{}) {
-      complaints.add(place, name + ": fingerprint is not served yet");
-    }
-    if (!route.store_body) complaints.add(place, name + ": store_body is not served yet");
+    if (route.mode != gateway::Mode::async) continue;
+    complaints.add({}, route.path.text() +
+                           ": mode async is not served yet; this version has conflict and wait");
   }
 }
 

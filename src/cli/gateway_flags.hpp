@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/caller_flags.hpp"
 #include "cli/commands.hpp"
 #include "config/setting.hpp"
 
@@ -9,9 +10,6 @@
 
 namespace idem::cli {
 
-using config::Complaints;
-using config::Given;
-using config::GivenList;
 using config::GivenMap;
 
 /// What may be said about one route, and about all others by the defaults. Empty: as the defaults.
@@ -74,11 +72,15 @@ struct GatewayFlags {
   Given upstream_verify{"true"};
   Given store{"sqlite:./idem.db"};
   Given migrate{"false"};
-  Given scope{};
-  Given trust_scope_header{"false"};
-  GivenList trusted_proxies{};
+  CallerFlags caller{};
+  GivenList admin_hosts{};
+  Given evidence_grace{"60s"};
+  Given metrics_tenants{"digest"};
+  Given log_requests{"false"};
   GivenList key_headers{};
   Given key_syntax{"any"};
+  Given key_scope{"operation"};
+  GivenList secret_files{};
   Given key_min_length{"1"};
   Given key_reject_pii{"false"};
   Given key_forward{"keep"};
@@ -113,7 +115,6 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
 
 /// The settings that this version knows and does not act on yet: a gateway with one of them must
 /// not start.
-void complain_about_unserved(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
-                             Complaints& complaints);
+void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints);
 
 }  // namespace idem::cli

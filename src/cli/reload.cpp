@@ -1,7 +1,5 @@
 #include "cli/reload.hpp"
 
-#include <algorithm>
-
 namespace idem::cli {
 namespace {
 
@@ -15,21 +13,9 @@ std::string joined(const Lines& lines, std::string_view separator) {
 
 std::expected<ReadSettings, Lines> refuse_unserved(ReadSettings read) {
   Complaints complaints;
-  complain_about_unserved(read.given, read.options.settings, complaints);
+  complain_about_unserved(read.options.settings, complaints);
   if (!complaints.empty()) return std::unexpected(complaints.lines());
   return read;
-}
-
-std::expected<void, std::string> keep_operations(const gateway::RouteTable& before,
-                                                 const gateway::RouteTable& after) {
-  const bool same = std::ranges::equal(before.all(), after.all(), [](const auto& a, const auto& b) {
-    return a.name == b.name && a.methods == b.methods && a.path.text() == b.path.text() &&
-           a.formerly == b.formerly;
-  });
-  if (same) return {};
-  return std::unexpected(
-      "routes: names, matches and their order cannot change while the gateway runs, because "
-      "requests would not find their records; restart it for that");
 }
 
 std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
@@ -44,9 +30,6 @@ std::expected<ReadSettings, std::string> read_again(const SettingsSource& source
                            "; nothing was changed");
   }
   auto& next = read->options.settings;
-  if (const auto kept = keep_operations(current.routes, next.routes); !kept) {
-    return std::unexpected(kept.error());
-  }
   next.owner = current.owner;
   next.via_name = current.via_name;
   next.upstream_tls = current.upstream_tls;

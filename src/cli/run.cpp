@@ -1,4 +1,5 @@
 #include "cli/config_command.hpp"
+#include "cli/keys_command.hpp"
 
 #include <cstdio>
 
@@ -18,6 +19,7 @@ int run(int argc, char** argv) {
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
   const ConfigCommand config_command(app);
+  KeysCommand keys(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -26,6 +28,7 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? done : usage;
   }
   if (version_command->parsed()) return version();
+  if (keys.parsed()) return keys.run();
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
 }

@@ -25,7 +25,14 @@ constexpr std::string_view marks = "reserve|separate";
 Table process_settings(GatewayFlags& f) {
   return {
       {"listen", "--listen", text, &f.listen, "HOST:PORT for clients; port 0 takes a free one"},
-      {"admin", "--admin", text, &f.admin, "HOST:PORT for /livez and /readyz; none by default"},
+      {"admin", "--admin", text, &f.admin,
+       "HOST:PORT for the operator: /livez, /readyz, /metrics, /v1/keys; none by default"},
+      {"admin_hosts", "--admin-host", texts, &f.admin_hosts,
+       "names besides loopback under which the admin listener is addressed"},
+      {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
+       "how much later than the lease's end an operator's \"nothing there\" must be observed"},
+      {"metrics_tenants", "--metrics-tenants", one_of("digest|name|off"), &f.metrics_tenants,
+       "how tenants are called in metrics; off counts all as one"},
       {"tls.cert", "--tls-cert", text, &f.tls_cert,
        "PEM file: the certificate and its chain; read again on SIGHUP"},
       {"tls.key", "--tls-key", text, &f.tls_key, "PEM file: its key, without a passphrase"},
@@ -54,21 +61,23 @@ Table process_settings(GatewayFlags& f) {
        "event loops; by default (0) one per core"},
       {"log_format", "--log-format", one_of("text|json"), &f.log_format,
        "how events are written on stderr"},
+      {"log_requests", "--log-requests", truth, &f.log_requests,
+       "a line for each keyed request: ref, operation, outcome, times"},
   };
 }
 
 Table key_settings(GatewayFlags& f) {
   return {
-      {"scope.from", "--scope", text, &f.scope,
-       "who a key belongs to: header:NAME, authorization, mtls or static:NAME"},
-      {"scope.trust_header", "--trust-scope-header", truth, &f.trust_scope_header,
-       "only trusted proxies can reach the listener, so the scope header is believed"},
-      {"scope.trusted_proxies", "--trusted-proxy", texts, &f.trusted_proxies,
-       "networks whose scope header is believed, such as 10.0.0.0/8"},
       {"key.headers", "--key-header", texts, &f.key_headers,
        "accepted field names; Idempotency-Key by default", live},
       {"key.syntax", "--key-syntax", one_of("any|structured|bare"), &f.key_syntax,
        "accepted spelling of a key", live},
+      {"key.scope", "--key-scope", one_of("operation|tenant"), &f.key_scope,
+       "operation: a key is unique in its scope and operation; tenant: in its scope, so that reuse "
+       "on another operation is refused"},
+      {"key.secret_files", "--secret-file", texts, &f.secret_files,
+       "key material for the digests of keys and requests, in place of the store's own; newest "
+       "first: older ones are for the records that were made under them"},
       {"key.min_length", "--key-min-length", number(1, limits::key_bytes_max), &f.key_min_length,
        "shortest key in bytes", live},
       {"key.reject_pii", "--key-reject-pii", truth, &f.key_reject_pii,
@@ -113,7 +122,9 @@ Table limit_settings(GatewayFlags& f) {
       {"limits.response_body", "--response-body-max", size, &f.rest.response_body,
        "largest answer that is stored", live},
       {"limits.wait_max", "--wait-max", duration, &f.rest.wait_max,
-       "longest that a duplicate is kept waiting; 0s: never", live},
+       "how long a duplicate is kept waiting, by the mode or by Prefer: wait=N; 0s: never, at most "
+       "5m",
+       live},
       {"limits.head_timeout", "--head-timeout", duration, &f.head_timeout,
        "for a request's head, from its first byte; at most 60s"},
       {"limits.idle_timeout", "--idle-timeout", duration, &f.idle_timeout,
@@ -133,7 +144,8 @@ Table limit_settings(GatewayFlags& f) {
 
 std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all = process_settings(f);
-  for (const auto& part : {key_settings(f), default_settings(f), limit_settings(f)}) {
+  for (const auto& part :
+       {settings_of(f.caller), key_settings(f), default_settings(f), limit_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,

@@ -84,18 +84,33 @@ Answer replay_answer(Replay replay, const RecordId& id) {
   return answer;
 }
 
+Answer replay_answer(const std::shared_ptr<const Record>& record) {
+  const StoredResponse& stored = *record->response;
+  const auto expires = record->expires_at.value_or(StoreTime{});
+  Answer answer = replay_answer({{stored.status, stored.headers, {}, stored.body_stored},
+                                 record->completed_at.value_or(expires),
+                                 expires},
+                                record->id);
+  if (stored.body_stored) {
+    answer.shared_body = std::shared_ptr<const std::string>(record, &stored.body);
+  }
+  return answer;
+}
+
 Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
   return problem(ProblemCode::in_progress,
                  "The first request with this key has not ended yet. Ask again with the same key.",
                  id, State::in_progress, outcome.lease_remaining);
 }
 
-Answer misuse_answer(const RecordId& id) {
-  return problem(
-      ProblemCode::key_reused,
-      "This key was first used for a request with other content. Nothing was run now; use "
-      "a new key for a new operation.",
-      id, std::nullopt);
+Answer misuse_answer(const RecordId& id, Preset preset) {
+  Problem reused{.code = ProblemCode::key_reused,
+                 .detail =
+                     "This key was first used for a request with other content. Nothing was "
+                     "run now; use a new key for a new operation.",
+                 .operation = id};
+  if (preset == Preset::stripe) reused.status = 400;
+  return to_answer(reused);
 }
 
 Answer expired_answer(const RecordId& id) {
@@ -118,6 +133,12 @@ Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
       "An earlier attempt was sent and no answer proves how it ended. It will not be run "
       "again until evidence settles it.",
       id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
+}
+
+Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
+  return problem(ProblemCode::attempt_released,
+                 "The attempt was released; ask again with the same key.", id,
+                 is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
 }
 
 Answer store_unavailable_answer(Millis retry_after) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/policy.hpp"
 #include "core/problem.hpp"
 
 #include <idem/store.hpp>
@@ -13,12 +14,18 @@ std::string imf_fixdate(StoreTime time);
 /// The stored answer with the replay fields; a 409 `response_not_stored` where no body was kept.
 Answer replay_answer(Replay replay, const RecordId& id);
 
+/// The same of a completed record. The answer keeps the record, whose body is not copied.
+Answer replay_answer(const std::shared_ptr<const Record>& record);
+
 Answer in_progress_answer(const InProgress& outcome, const RecordId& id);
-Answer misuse_answer(const RecordId& id);
+/// 422, and 400 for clients that know it from Stripe.
+Answer misuse_answer(const RecordId& id, Preset preset);
 Answer expired_answer(const RecordId& id);
 Answer pending_answer(const RecordId& id);
 /// What a *retry* hears about an unknown record: 409.
 Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
+/// What those hear who waited for an attempt that was released: 503. `is_gone`: so is its record.
+Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone = false);
 /// 503: nothing was dispatched.
 Answer store_unavailable_answer(Millis retry_after);
 

@@ -65,6 +65,7 @@ Exchange::Exchange(const ExchangeSettings& settings, Reserve reserve)
 }
 
 ExchangeAction Exchange::start(MonotonicTime now) {
+  started_at_ = now;
   lease_end_ = now + reserve_.lease;
   renew_at_ = now + settings_.renew_interval;
   return Ask{reserve_};
@@ -90,6 +91,8 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
           [&](UpstreamLost& lost) { return on_lost(lost); },
           [&](ClientDeadline&) { return on_deadline(); },
+          [&](Woken& woken) { return on_woken(woken, now); },
+          [&](WaitOver&) { return still_running(now); },
       },
       event);
 }
@@ -107,6 +110,7 @@ ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
       return on_read(std::move(result));
     case Phase::connecting:
     case Phase::sending:
+    case Phase::waiting:
     case Phase::done:
       break;
   }
@@ -126,7 +130,7 @@ ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
   return retry_later();
 }
 
-ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime) {
+ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
   return std::visit(
       Overloaded{
           [&](Execute& execute) -> ExchangeAction {
@@ -141,8 +145,8 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime) {
             return Ask{Dispatched{reserve_.id, attempt_}};
           },
           [&](Replay& replay) { return finish(replay_answer(std::move(replay), reserve_.id)); },
-          [&](InProgress& running) { return finish(in_progress_answer(running, reserve_.id)); },
-          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id)); },
+          [&](InProgress& running) { return on_running(running, now); },
+          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id, settings_.answers.preset)); },
           [&](Unknown& unknown) -> ExchangeAction {
             if (reserve_in_doubt_) {
               // It may be our own lost reservation, swept meanwhile. Under our token nothing was
@@ -223,7 +227,8 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored = to_store(answer, whole, settings_.replay_fields);
+      StoredResponse stored =
+          to_store(answer, whole && settings_.store_body, settings_.replay_fields);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }
@@ -333,11 +338,7 @@ ExchangeAction Exchange::answer_from(const Record& record) {
     case State::pending:
       return finish(pending_answer(reserve_.id));
     case State::failed_retryable:
-      return finish(to_answer({.code = ProblemCode::attempt_released,
-                               .detail = "The attempt was released; ask again with the same key.",
-                               .operation = reserve_.id,
-                               .state = State::failed_retryable,
-                               .retry_after = store_retry_hint}));
+      return finish(released_answer(reserve_.id, store_retry_hint));
     case State::unknown:
       return finish(unknown_answer({}, reserve_.id));
     case State::expired:

@@ -5,6 +5,8 @@
 
 #include <idem/store.hpp>
 
+#include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +23,11 @@ struct ExchangeSettings {
   Millis renew_interval{};                       ///< A third of the lease.
   std::span<const std::string> replay_fields{};  ///< Stored although withheld by default.
   AnswerPolicy answers{};
+  bool store_body = true;  ///< False: an answer is recorded without its body (T37).
+  /// How long a duplicate is kept waiting for the attempt that it met, from start(); 0: not at all.
+  Millis wait{};
+  /// What `Prefer: wait` asked for and gets: said in the answer to those whom it concerned.
+  std::optional<std::chrono::seconds> wait_applied{};
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };
@@ -59,9 +66,17 @@ struct UpstreamLost {
 /// The client will not be kept waiting any longer; the attempt must still be settled.
 struct ClientDeadline {};
 
+/// After WaitFor: its record as it was read after a change, or why it could not be; null where
+/// there is none any more. One read may serve many.
+struct Woken {
+  std::expected<std::shared_ptr<const Record>, StoreError> record;
+};
+/// After WaitFor: the time is over, or nobody can be kept waiting now.
+struct WaitOver {};
+
 using ExchangeEvent =
     std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached, UpstreamAnswered,
-                 UpstreamOversize, UpstreamLost, ClientDeadline>;
+                 UpstreamOversize, UpstreamLost, ClientDeadline, Woken, WaitOver>;
 
 // ---- what the driver shall do ----
 
@@ -80,6 +95,13 @@ struct Send {
   RecordId id;
   MonotonicTime not_after;
 };
+/// Another one's attempt runs, and this request waits for that one alone (§7). Watch its record,
+/// then read it: it may have changed since. Report Woken at every change, WaitOver at `until`.
+struct WaitFor {
+  RecordId id;
+  Fence fence = 0;
+  MonotonicTime until;
+};
 /// Tell the client. If owes_settlement(), go on with RetryDue until Done.
 struct AnswerClient {
   Answer answer;
@@ -91,7 +113,7 @@ struct StreamThrough {
 struct Done {};
 
 using ExchangeAction =
-    std::variant<Ask, AskLater, Connect, Send, AnswerClient, StreamThrough, Done>;
+    std::variant<Ask, AskLater, Connect, Send, WaitFor, AnswerClient, StreamThrough, Done>;
 
 class Exchange {
  public:
@@ -117,8 +139,16 @@ class Exchange {
     sending,
     settling,
     reading,
+    waiting,
     owing,
     done
+  };
+  /// Another one's attempt that this request met.
+  struct Met {
+    Fence fence = 0;
+    StoreTime locked_until;
+    StoreTime store_time;  ///< The store's clock at `at`; the two run alike for so short a time.
+    MonotonicTime at;
   };
 
   ExchangeAction on_store(StoreResult result, MonotonicTime now);
@@ -139,18 +169,26 @@ class Exchange {
   ExchangeAction finish(Answer answer);
   ExchangeAction settled_answer(const OwnerReply& reply);
   ExchangeAction answer_from(const Record& record);
+  ExchangeAction on_running(const InProgress& running, MonotonicTime now);
+  ExchangeAction on_woken(const Woken& woken, MonotonicTime now);
+  ExchangeAction wait_on(MonotonicTime now);
+  ExchangeAction still_running(MonotonicTime now);
+  ExchangeAction finish_waiting(Answer answer);
+  Millis until(StoreTime moment, MonotonicTime now) const;
   Answer outcome_unknown(int status, std::string detail) const;
 
   ExchangeSettings settings_;
   Reserve reserve_;
   Phase phase_ = Phase::reserving;
   Attempt attempt_;
+  MonotonicTime started_at_{};
   MonotonicTime lease_end_{};  ///< Counted from before the reserve was asked: never too late.
   MonotonicTime renew_at_{};
   Millis delay_;
   int reserve_rounds_ = 0;
   bool reserve_in_doubt_ = false;
   bool stream_ = false;
+  std::optional<Met> met_;
   std::optional<StoreCall> settling_;  ///< Kept until it is known to have been done.
   Answer answer_;                      ///< For the client, once the settling is durable.
   std::string_view outcome_;           ///< Idempotency-Outcome of `answer_`; empty for problems.

@@ -1,175 +1,135 @@
 #include <idem/fingerprint.hpp>
 
-#include <idem/assert.hpp>
-#include <idem/json.hpp>
+#include "core/body_form.hpp"
+#include "core/digests.hpp"
+#include "core/json_selection.hpp"
+#include "core/media_type.hpp"
 
-#include <openssl/core_names.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <idem/assert.hpp>
+#include <idem/limits.hpp>
+
 #include <openssl/rand.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <memory>
 
 namespace idem {
 namespace {
 
-using Digest = std::array<std::uint8_t, 32>;
+using Names = std::vector<std::string>;
 
-struct FreeContext {
-  void operator()(EVP_MAC_CTX* context) const noexcept { EVP_MAC_CTX_free(context); }
-  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
-};
-
-const unsigned char* bytes_of(std::string_view text) noexcept {
-  return reinterpret_cast<const unsigned char*>(text.data());
+Names sorted(Names names) {
+  std::ranges::sort(names);
+  const auto twins = std::ranges::unique(names);
+  names.erase(twins.begin(), twins.end());
+  return names;
 }
 
-// Parts one behind the other, each after its length (64 bits, little endian): no two different
-// lists of parts give the same bytes, whatever the parts hold.
-class Frames {
- public:
-  explicit Frames(std::size_t bytes_expected) { bytes_.reserve(bytes_expected); }
-
-  void add(std::string_view part) {
-    add_number(part.size());
-    bytes_ += part;
-  }
-  void add_number(std::uint64_t number) {
-    char little_endian[8];
-    for (char& byte : little_endian) {
-      byte = static_cast<char>(number & 0xFF);
-      number >>= 8;
-    }
-    bytes_.append(little_endian, sizeof little_endian);
-  }
-  std::string_view bytes() const noexcept { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-// HMAC-SHA-256 under the subkey HMAC(secret, label): one secret serves several purposes, and a
-// digest made for one never stands for another. A thread keeps one per purpose, because fetching
-// and keying cost more than the digest of a typical request.
-class KeyedDigest {
- public:
-  explicit KeyedDigest(std::string_view label) : label_(label) {
-    // Fetched once per process and never given back; safe to use from every thread.
-    static EVP_MAC* const hmac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
-    IDEM_ASSERT(hmac != nullptr);
-    context_.reset(EVP_MAC_CTX_new(hmac));
-    IDEM_ASSERT(context_ != nullptr);
-  }
-
-  Digest of(const Secret& secret, std::string_view message) {
-    if (!keyed_ || CRYPTO_memcmp(secret.data(), secret_.data(), secret.size()) != 0) {
-      set_key(secret);
-      const Digest subkey = finish(label_);
-      set_key(subkey);
-      secret_ = secret;
-      keyed_ = true;
-    }
-    IDEM_ASSERT(EVP_MAC_init(context_.get(), nullptr, 0, nullptr) == 1);  // the same key again
-    return finish(message);
-  }
-
- private:
-  void set_key(const std::array<std::uint8_t, 32>& key) {
-    char sha256[] = "SHA256";
-    const OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, sha256, 0),
-        OSSL_PARAM_construct_end()};
-    IDEM_ASSERT(EVP_MAC_init(context_.get(), key.data(), key.size(), parameters) == 1);
-  }
-
-  Digest finish(std::string_view message) {
-    Digest digest;
-    std::size_t size = 0;
-    IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(message), message.size()) == 1);
-    IDEM_ASSERT(EVP_MAC_final(context_.get(), digest.data(), &size, digest.size()) == 1);
-    IDEM_ASSERT(size == digest.size());
-    return digest;
-  }
-
-  std::string_view label_;
-  std::unique_ptr<EVP_MAC_CTX, FreeContext> context_;
-  Secret secret_{};
-  bool keyed_ = false;
-};
-
-Digest sha256(std::string_view bytes) {
-  static EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  thread_local const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
-  Digest digest;
-  unsigned int size = 0;
-  IDEM_ASSERT(algorithm != nullptr && context != nullptr);
-  IDEM_ASSERT(EVP_DigestInit_ex2(context.get(), algorithm, nullptr) == 1);
-  IDEM_ASSERT(EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
-  IDEM_ASSERT(EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1);
-  IDEM_ASSERT(size == digest.size());
-  return digest;
+FingerprintRule sorted(const FingerprintRule& rule) {
+  Names headers = rule.headers;
+  for (std::string& name : headers) name = lower_case(name);
+  return {sorted(rule.include), sorted(rule.exclude), sorted(std::move(headers))};
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+void add_names(Frames& frames, const Names& names) {
+  frames.add_number(names.size());
+  for (const std::string& name : names) frames.add(name);
+}
+
+using HeaderLine = std::pair<std::string, std::string_view>;
+
+std::vector<HeaderLine> lines_of(std::span<const std::string_view> chosen) {
+  IDEM_ASSERT(chosen.size() % 2 == 0);
+  std::vector<HeaderLine> lines;
+  for (std::size_t i = 0; i < chosen.size(); i += 2) {
+    lines.emplace_back(lower_case(chosen[i]), chosen[i + 1]);
   }
-  return lower;
+  return lines;
 }
 
-// `type/subtype` of a Content-Type, in lower case (RFC 9110 §8.3.1).
-std::string media_type(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  type.remove_prefix(std::min(type.find_first_not_of(" \t"), type.size()));
-  return lower_case(type.substr(0, type.find_last_not_of(" \t") + 1));
-}
-
-bool is_json(std::string_view media) noexcept {
-  return media == "application/json" || media.ends_with("+json");
-}
-
-std::string_view view_of(const Digest& digest) noexcept {
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
-// The tag and the digest of the body's form. The tag keeps a raw body from passing for a canonical
-// one.
-void add_body(Frames& frames, std::string_view media, std::string_view body) {
-  if (is_json(media)) {
-    if (const auto form = fingerprint_form(body)) {
-      frames.add("json");
-      frames.add(view_of(sha256(*form)));
-      return;
-    }
+// Lines of one name keep their order; that of different names means nothing (RFC 9110 §5.3).
+void add_chosen_headers(Frames& frames, std::uint32_t version,
+                        std::span<const std::string_view> chosen) {
+  auto lines = lines_of(chosen);
+  if (version > 1) std::ranges::stable_sort(lines, {}, &HeaderLine::first);
+  frames.add_number(chosen.size());
+  for (const auto& [name, value] : lines) {
+    frames.add(name);
+    frames.add(value);
   }
-  frames.add("raw");
-  frames.add(view_of(sha256(body)));
+}
+
+// Version 2 has the rule where version 1 has nothing; what they have in common is in one order.
+std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
+                  const FingerprintRule& rule, const BodyForm& body) {
+  Frames frames(256 + parts.target.size());
+  frames.add_number(version);
+  frames.add(parts.method);
+  frames.add(parts.target);
+  frames.add(media);
+  add_chosen_headers(frames, version, parts.chosen_headers);
+  if (version > 1) {
+    add_names(frames, rule.include);
+    add_names(frames, rule.exclude);
+    add_names(frames, rule.headers);
+  }
+  frames.add(body.tag);
+  frames.add(view_of(body.digest));
+  return frames.bytes();
+}
+
+bool is_field_name(std::string_view name) {
+  static constexpr std::string_view others = "!#$%&'*+-.^_`|~";
+  const auto fits = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           others.find(c) != others.npos;
+  };
+  return !name.empty() && std::ranges::all_of(name, fits);
 }
 
 }  // namespace
 
-Fingerprint fingerprint(const Secret& secret, const FingerprintParts& parts) {
-  IDEM_ASSERT(parts.chosen_headers.size() % 2 == 0);
-  const std::string media = media_type(parts.content_type);
-  Frames frames(256 + parts.target.size());
-  frames.add_number(fingerprint_version);
-  frames.add(parts.method);
-  frames.add(parts.target);
-  frames.add(media);
-  frames.add_number(parts.chosen_headers.size());
-  for (std::size_t i = 0; i < parts.chosen_headers.size(); i += 2) {
-    frames.add(lower_case(parts.chosen_headers[i]));
-    frames.add(parts.chosen_headers[i + 1]);
+std::expected<void, std::string> check_rule(const FingerprintRule& rule) {
+  for (const Names* names : {&rule.include, &rule.exclude, &rule.headers}) {
+    if (names->size() <= limits::fingerprint_rule_entries_max) continue;
+    return std::unexpected("more than " + std::to_string(limits::fingerprint_rule_entries_max) +
+                           " entries in one list");
   }
-  add_body(frames, media, parts.body);
+  for (const std::string& name : rule.headers) {
+    if (!is_field_name(name)) return std::unexpected('"' + name + "\" is no field name");
+  }
+  const auto selection = JsonSelection::parse(rule.include, rule.exclude);
+  if (!selection) return std::unexpected(selection.error());
+  return {};
+}
 
+RequestDigest::RequestDigest(const FingerprintParts& parts) {
+  const std::string media = media_type(parts.content_type);
+  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
+  const BodyForm form = body_form(media, parts.content_type, parts.body, rule);
+  if (rule.empty() && form.as_in_version_1) {
+    framed_.push_back({1, frame(1, parts, media, rule, form)});
+    return;
+  }
+  framed_.push_back({2, frame(2, parts, media, rule, form)});
+  // Version 1 knew no rules, so a record of its time was made without one.
+  if (rule.empty()) framed_.push_back({1, frame(1, parts, media, rule, raw_form(parts.body))});
+}
+
+std::vector<Fingerprint> RequestDigest::under(const Secret& secret) const {
   thread_local KeyedDigest digest("idem fingerprint");
-  return {.version = fingerprint_version, .digest = digest.of(secret, frames.bytes())};
+  std::vector<Fingerprint> fingerprints;
+  fingerprints.reserve(framed_.size());
+  for (const Framed& framed : framed_) {
+    fingerprints.push_back({framed.version, digest.of(secret, framed.bytes)});
+  }
+  return fingerprints;
+}
+
+Fingerprint fingerprint(const Secret& secret, const FingerprintParts& parts) {
+  return RequestDigest(parts).under(secret).front();
 }
 
 RecordId record_id(const Secret& secret, std::string_view scope, std::string_view operation,
@@ -184,6 +144,19 @@ RecordId record_id(const Secret& secret, std::string_view scope, std::string_vie
   RecordId id;
   std::copy_n(full.begin(), id.bytes.size(), id.bytes.begin());
   return id;
+}
+
+Secret secret_from(std::string_view material) {
+  while (material.ends_with('\n') || material.ends_with('\r')) material.remove_suffix(1);
+  Frames frames(64);
+  frames.add("idem secret file");
+  frames.add(material);
+  return sha256(frames.bytes());
+}
+
+std::string secret_id(const Secret& secret) {
+  thread_local KeyedDigest digest("idem secret id");
+  return to_hex(digest.of(secret, "")).substr(0, 16);
 }
 
 std::string credential_digest(const Secret& secret, std::string_view credential) {

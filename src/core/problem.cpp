@@ -11,7 +11,7 @@ namespace {
 using enum ProblemCode;
 using enum RetryAdvice;
 
-constexpr std::array<ProblemKind, 25> kinds{{
+constexpr std::array<ProblemKind, 27> kinds{{
     {key_missing, "key_missing", 400, "This operation needs an Idempotency-Key", new_key_safe},
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
@@ -41,6 +41,8 @@ constexpr std::array<ProblemKind, 25> kinds{{
     {upstream_timeout, "upstream_timeout", 504, "The upstream did not answer in time", none},
     {draining, "draining", 503, "The gateway is stopping", none},
     {not_found, "not_found", 404, "There is nothing here", never},
+    {invalid_request, "invalid_request", 400, "The request cannot be understood", none},
+    {state_refused, "state_refused", 409, "The record's state does not allow it", none},
 }};
 
 std::string_view name_of(RetryAdvice advice) {

@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@ struct Answer {
   int status = 0;
   std::vector<Field> headers;
   std::string body;
+  /// Instead of `body`: the bytes of one stored answer that many are given at once.
+  std::shared_ptr<const std::string> shared_body{};
+
+  std::string_view body_bytes() const noexcept { return shared_body ? *shared_body : body; }
 };
 
 enum class ProblemCode : std::uint8_t {
@@ -43,6 +48,8 @@ enum class ProblemCode : std::uint8_t {
   upstream_timeout,
   draining,
   not_found,
+  invalid_request,
+  state_refused,
 };
 
 /// What the client may do: the `retry` member.

@@ -35,6 +35,7 @@ Record fresh_record(const Reserve& verb, StoreTime now) {
   record.id = verb.id;
   record.scope = verb.scope;
   record.operation = verb.operation;
+  record.generation = verb.generation;
   record.fingerprint = verb.fingerprints.front();
   record.lease_policy = verb.lease_policy;
   record.retention = verb.retention;

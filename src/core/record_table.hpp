@@ -1,7 +1,10 @@
 #pragma once
 
+#include "core/naming.hpp"
+#include "core/record_tally.hpp"
 #include "core/transitions.hpp"
 
+#include <functional>
 #include <vector>
 
 namespace idem {
@@ -48,6 +51,14 @@ class RecordTable {
   /// go on (as `verb.after`), or none at the end.
   virtual std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                        std::vector<Record>& found) = 0;
+
+  /// Counts every record by its stored state. Looks at the whole table, so it is asked at the start
+  /// and after that hardly ever. `into` is empty.
+  virtual void tally(Tallied& into) = 0;
+  /// Shows every record, live or not, without answer and request; null stands for one that cannot
+  /// be read. Until the end or until `see` answers false.
+  virtual void visit(const std::function<bool(const Record*)>& see) = 0;
+  virtual void save(const Naming& naming) = 0;
 
   virtual void append_evidence(const RecordId& id, const EvidenceEntry& entry) = 0;
   virtual std::vector<EvidenceEntry> evidence(const RecordId& id) = 0;

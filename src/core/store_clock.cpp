@@ -1,5 +1,7 @@
 #include "core/store_clock.hpp"
 
+#include "core/clock_shift.hpp"
+
 #include <idem/limits.hpp>
 
 #include <algorithm>
@@ -24,8 +26,11 @@ StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<Cloc
 
 HostClock this_host() {
   HostClock host;
-  host.wall = [] { return std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now()); };
-  host.uptime = [] { return MonotonicClock::now().time_since_epoch(); };
+  host.wall = [] {
+    const auto now = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+    return now + clock_shift().wall;
+  };
+  host.uptime = [] { return MonotonicClock::now().time_since_epoch() + clock_shift().uptime; };
   std::ifstream("/proc/sys/kernel/random/boot_id") >> host.boot_id;
   return host;
 }

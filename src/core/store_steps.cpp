@@ -1,5 +1,6 @@
 #include "core/store_steps.hpp"
 
+#include "core/adopt_routes.hpp"
 #include "core/verb_check.hpp"
 
 #include <idem/limits.hpp>
@@ -16,11 +17,17 @@ using Found = std::expected<std::optional<Row>, StoreError>;
 struct Subject {
   std::optional<Record> record;
   std::optional<Row> row;  ///< Its record has been moved into `record`.
+  std::optional<Standing> was;
+  Fence was_fence = 0;
 };
+
+Standing standing_of(const Record& record) { return {record.state, record.changed_at}; }
 
 Subject subject_of(std::optional<Row> row) {
   Subject subject;
   if (row) {
+    subject.was = standing_of(row->record);
+    subject.was_fence = row->record.attempt.fence;
     subject.record = std::move(row->record);
     row->record.id = subject.record->id;
     subject.row = std::move(row);
@@ -28,7 +35,12 @@ Subject subject_of(std::optional<Row> row) {
   return subject;
 }
 
-void write_back(RecordTable& table, Subject& subject, const Change& change) {
+void write_back(const StepContext& context, Subject& subject, const Change& change) {
+  if (change.write == Write::none) return;
+  RecordTable& table = context.table;
+  const bool stays = change.write != Write::erase;
+  context.tally.changed(subject.record->id, subject.was,
+                        stays ? std::optional(standing_of(*subject.record)) : std::nullopt);
   switch (change.write) {
     case Write::none:
       return;
@@ -43,17 +55,39 @@ void write_back(RecordTable& table, Subject& subject, const Change& change) {
   }
 }
 
-/// The first live record under `id` or one of `also`; none of them: what lies under `id`, if
-/// anything.
-Found find_any(const StepContext& context, const RecordId& id, const std::vector<RecordId>& also) {
-  Found own = context.table.load(id, Parts::answer, context.now);
-  if (also.empty() || !own || (*own && transitions::is_live((*own)->record, context.now)))
-    return own;
-  for (const RecordId& other : also) {
-    Found found = context.table.load(other, Parts::answer, context.now);
-    if (!found || (*found && transitions::is_live((*found)->record, context.now))) return found;
+bool is_live(const Found& found, StoreTime now) noexcept {
+  return found && *found && transitions::is_live((*found)->record, now);
+}
+
+struct FoundAny {
+  Found row;
+  const std::vector<Fingerprint>& offered;  ///< To be compared with the row's.
+};
+
+/// Of the live records under the reserve's names the first that it matches; else the first; else
+/// what lies under its id, if anything. One that cannot be read is in the way of them all.
+FoundAny find_any(const StepContext& context, const Reserve& verb) {
+  const auto& own_offered = verb.fingerprints;
+  FoundAny first{context.table.load(verb.id, Parts::answer, context.now), own_offered};
+  if (verb.also.empty() || !first.row) return first;
+  bool is_found = is_live(first.row, context.now);
+  if (is_found && transitions::any_matches(own_offered, (*first.row)->record.fingerprint)) {
+    return first;
   }
-  return own;
+  const OtherName* second = nullptr;
+  for (const OtherName& other : verb.also) {
+    const auto& offered = other.fingerprints.empty() ? own_offered : other.fingerprints;
+    Found found = context.table.load(other.id, Parts::answer, context.now);
+    if (!found) return {std::move(found), offered};
+    if (!is_live(found, context.now)) continue;
+    if (transitions::any_matches(offered, (*found)->record.fingerprint)) {
+      return {std::move(found), offered};
+    }
+    if (!is_found && second == nullptr) second = &other;
+  }
+  if (second == nullptr) return first;
+  return {context.table.load(second->id, Parts::answer, context.now),
+          second->fingerprints.empty() ? own_offered : second->fingerprints};
 }
 
 class StepMaker {
@@ -61,22 +95,24 @@ class StepMaker {
   explicit StepMaker(const StepContext& context) : context_(context) {}
 
   StoreResult operator()(Reserve& verb) {
-    if (verb.generation != context_.generation) return wrong_generation();
-    auto found = find_any(context_, verb.id, verb.also);
-    if (!found) return std::unexpected(std::move(found.error()));
-    Subject subject = subject_of(std::move(*found));
-    auto step = transitions::reserve(subject.record, verb, context_.now, context_.fences);
-    write_back(context_.table, subject, step.change);
+    if (verb.generation != context_.naming.generation) return wrong_generation();
+    auto [row, offered] = find_any(context_, verb);
+    if (!row) return std::unexpected(std::move(row.error()));
+    Subject subject = subject_of(std::move(*row));
+    auto step = transitions::reserve(subject.record, verb, offered, context_.now, context_.fences);
+    note_ended_lease(subject, step.change);
+    write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
 
   StoreResult operator()(Accept& verb) {
-    if (verb.as.generation != context_.generation) return wrong_generation();
-    auto found = find_any(context_, verb.as.id, verb.as.also);
-    if (!found) return std::unexpected(std::move(found.error()));
-    Subject subject = subject_of(std::move(*found));
-    auto step = transitions::accept(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    if (verb.as.generation != context_.naming.generation) return wrong_generation();
+    auto [row, offered] = find_any(context_, verb.as);
+    if (!row) return std::unexpected(std::move(row.error()));
+    Subject subject = subject_of(std::move(*row));
+    auto step = transitions::accept(subject.record, verb, offered, context_.now);
+    note_ended_lease(subject, step.change);
+    write_back(context_, subject, step.change);
     return std::move(step.outcome);
   }
 
@@ -90,7 +126,7 @@ class StepMaker {
     }
     Subject subject = subject_of(std::move(*found));
     auto step = transitions::claim(*subject.record, verb, context_.now, context_.fences);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     return std::optional<Claimed>(std::move(step.outcome));
   }
 
@@ -120,18 +156,45 @@ class StepMaker {
   }
 
   StoreResult operator()(Sweep& verb) {
-    return lifecycle(context_.table.due_for_sweep(context_.now, verb.limit), transitions::sweep);
+    const auto due = context_.table.due_for_sweep(context_.now, verb.limit);
+    return lifecycle(due, transitions::sweep, "sweeper");
   }
   StoreResult operator()(Reap& verb) {
-    return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap);
+    // That a retention ended is no decision, and a line for each key would outlive all of them.
+    return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap, {});
   }
   StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
+  StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
+  StoreResult operator()(AdoptRoutes& verb) { return adopt(context_, verb); }
 
  private:
+  // A running record is changed by who asks anew only when its lease is over.
+  void note_ended_lease(const Subject& subject, const Change& change) {
+    const bool ran = subject.was && subject.was->state == State::in_progress;
+    if (!ran || change.write != Write::update) return;
+    context_.tally.lease_ended();
+    append_decision(subject, "reserve");
+  }
+
+  // §19: a lease that was ended by its time is a decision about the record, too.
+  void append_decision(const Subject& subject, std::string_view source) {
+    const Record& record = *subject.record;
+    const bool ran = subject.was->state == State::in_progress;
+    context_.table.append_evidence(record.id, {.fence = subject.was_fence,
+                                               .source = std::string(source),
+                                               .evidence = ran ? "lease_expired" : "retention_over",
+                                               .reason = {},
+                                               .before = subject.was->state,
+                                               .after = record.state,
+                                               .applied = true,
+                                               .observed_at = context_.now,
+                                               .recorded_at = context_.now});
+  }
+
   StoreResult wrong_generation() const {
-    return std::unexpected(
-        StoreError{StoreError::Code::refused,
-                   "the store's identity is of generation " + std::to_string(context_.generation)});
+    return std::unexpected(StoreError{
+        StoreError::Code::refused,
+        "the store's identity is of generation " + std::to_string(context_.naming.generation)});
   }
 
   template <class Verb, class Transition>
@@ -140,7 +203,7 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     return step.outcome;
   }
 
@@ -150,13 +213,13 @@ class StepMaker {
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
-    write_back(context_.table, subject, step.change);
+    write_back(context_, subject, step.change);
     context_.table.append_evidence(verb.id, step.entry);
     return step.outcome;
   }
 
-  StoreResult lifecycle(const std::vector<RecordId>& due,
-                        Change (*transition)(Record&, StoreTime)) {
+  StoreResult lifecycle(const std::vector<RecordId>& due, Change (*transition)(Record&, StoreTime),
+                        std::string_view decided_by) {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);
@@ -169,8 +232,9 @@ class StepMaker {
       const Change change = transition(*subject.record, context_.now);
       if (change.write == Write::none) continue;
       const bool gone = change.write == Write::erase;
+      if (!decided_by.empty()) append_decision(subject, decided_by);
       steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state)});
-      write_back(context_.table, subject, change);
+      write_back(context_, subject, change);
     }
     return steps;
   }

@@ -7,8 +7,9 @@ namespace idem {
 struct StepContext {
   RecordTable& table;
   transitions::FenceCounter& fences;
+  RecordTally& tally;
   StoreTime now;
-  std::uint64_t generation = 0;  ///< The store's.
+  Naming& naming;
 };
 
 /// Does one call against the table, whole or not at all: looks up, makes the transition, writes

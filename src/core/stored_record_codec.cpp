@@ -15,7 +15,7 @@ enum Flag : std::uint8_t {
   all_flags = 63,
 };
 
-constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4;
+constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
 
 /// Far from the end of 64 bits, so that no sum or difference of a few of them can overflow; and
 /// far beyond every moment that a clock gives.
@@ -126,6 +126,7 @@ void encode_record(const Record& record, std::string& out) {
     write(to, record.created_at);
     write(to, record.changed_at);
     to.number(record.reconcile_attempts);
+    to.number(record.generation);
     write(to, record.reconcile_after);
     write(to, record.completed_at);
     write(to, record.expires_at);
@@ -143,7 +144,8 @@ void encode_record(const Record& record, std::string& out) {
 std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   MemberReader from(bytes);
   if (bytes.empty()) return std::unexpected("it is empty");
-  if (from.in.number<std::uint8_t>() != stored_record_version) {
+  const auto version = from.in.number<std::uint8_t>();
+  if (version < 1 || version > stored_record_version) {
     return std::unexpected("it is of a version that this program does not know");
   }
   Record record;
@@ -169,6 +171,7 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   record.created_at = from.moment();
   record.changed_at = from.moment();
   record.reconcile_attempts = from.in.number<std::uint32_t>();
+  if (version > 1) record.generation = from.in.number<std::uint64_t>();
   from.moment_if((flags & has_reconcile_after) != 0, record.reconcile_after);
   from.moment_if((flags & has_completed_at) != 0, record.completed_at);
   from.moment_if((flags & has_expires_at) != 0, record.expires_at);

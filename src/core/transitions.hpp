@@ -57,12 +57,20 @@ std::optional<StoreTime> due_at(const Record& record) noexcept;
 
 // ---- the right to execute ----
 
-/// §5. `record` is the one that was found, or none. A record that is not live counts as none: the
-/// outcome is then an insert, and the store first erases what lay there. When the answer is Replay
-/// and nothing is to be written, the stored answer has been moved out of `record`.
-Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb, StoreTime now,
+/// True when one of those that a reserve offers is the stored one. It looks at all of them, so that
+/// the time taken does not tell which one it was.
+bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept;
+
+/// §5. `record` is the one that was found, or none; `offered` are the fingerprints to compare it
+/// with, which are others than the verb's where it was found under an older secret. A record that
+/// is not live counts as none: the outcome is then an insert, and the store first erases what lay
+/// there. When the answer is Replay and nothing is to be written, the stored answer has been moved
+/// out of `record`.
+Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
+                             const std::vector<Fingerprint>& offered, StoreTime now,
                              FenceCounter& fences);
-Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb, StoreTime now);
+Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
+                            const std::vector<Fingerprint>& offered, StoreTime now);
 
 /// Pending, due, not past its expiry.
 bool is_claimable(const Record& record, StoreTime now) noexcept;

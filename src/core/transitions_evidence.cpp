@@ -66,7 +66,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
 
 EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb, StoreTime now) {
   EvidenceStep step;
-  step.entry = {.source = "operator",
+  step.entry = {.source = verb.source,
                 .evidence = "cache-bust",
                 .reason = verb.reason,
                 .observed_at = now,

@@ -7,15 +7,6 @@
 namespace idem::transitions {
 namespace {
 
-/// Looks at every offered fingerprint, so that the time taken does not tell which one matched.
-bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept {
-  bool matches = false;
-  for (const Fingerprint& fingerprint : offered) {
-    matches |= same_fingerprint(fingerprint, stored);
-  }
-  return matches;
-}
-
 NewAttempt attempt_of(const Reserve& verb) {
   return {verb.token, verb.owner, verb.lease, verb.dispatched};
 }
@@ -28,7 +19,9 @@ void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounte
   begin_attempt(record, attempt_of(verb), now, fences);
 }
 
-Execute execute(const Record& record) { return {record.id, record.attempt, record.recovery_point}; }
+Execute execute(const Record& record, bool again) {
+  return {record.id, record.attempt, record.recovery_point, again};
+}
 
 Unknown unknown(const Record& record, StoreTime now) {
   Unknown answer{record.changed_at, std::nullopt};
@@ -36,6 +29,10 @@ Unknown unknown(const Record& record, StoreTime now) {
     answer.reconcile_in = std::max(Millis::zero(), *record.reconcile_after - now);
   }
   return answer;
+}
+
+InProgress in_progress(const Record& record, Millis lease_remaining) {
+  return {lease_remaining, record.id, record.attempt.fence, record.locked_until};
 }
 
 Replay replay(Record& record, const Change& change) {
@@ -65,48 +62,58 @@ ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
 
 }  // namespace
 
-Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb, StoreTime now,
+bool any_matches(const std::vector<Fingerprint>& offered, const Fingerprint& stored) noexcept {
+  bool matches = false;
+  for (const Fingerprint& fingerprint : offered) {
+    matches |= same_fingerprint(fingerprint, stored);
+  }
+  return matches;
+}
+
+Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
+                             const std::vector<Fingerprint>& offered, StoreTime now,
                              FenceCounter& fences) {
   if (!record || !is_live(*record, now)) {
     record = fresh_record(verb, now);
     begin_attempt(*record, attempt_of(verb), now, fences);
-    return {execute(*record), {Write::insert, true, true}};
+    return {execute(*record, false), {Write::insert, true, true}};
   }
-  if (!any_matches(verb.fingerprints, record->fingerprint)) {
+  if (!any_matches(offered, record->fingerprint)) {
     return {KeyMisuse{state_at(*record, now)}, {}};
   }
   const Change change = sweep(*record, now);
   if (record->state == State::in_progress && lease_holds(*record, now)) {
     // Only the token proves that the reservation is the asker's (§4).
-    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record), {}};
-    return {InProgress{record->locked_until - now}, {}};
+    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record, false), {}};
+    return {in_progress(*record, record->locked_until - now), {}};
   }
   // An expired lease that sweep() left alone is one that may be resumed or rerun.
   if (record->state == State::in_progress || record->state == State::failed_retryable) {
     begin_again(*record, verb, now, fences);
-    return {execute(*record), {Write::update, change.response, change.request}};
+    return {execute(*record, true), {Write::update, change.response, change.request}};
   }
   ReserveOutcome answer = answer_of(*record, change, now);
   return {std::move(answer), change};
 }
 
-Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb, StoreTime now) {
+Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
+                            const std::vector<Fingerprint>& offered, StoreTime now) {
   const bool is_new = !record || !is_live(*record, now);
   Change change;
   if (is_new) {
     record = fresh_record(verb.as, now);
     change = {Write::insert, true, true};
   } else {
-    if (!any_matches(verb.as.fingerprints, record->fingerprint)) {
+    if (!any_matches(offered, record->fingerprint)) {
       return {KeyMisuse{state_at(*record, now)}, {}};
     }
     change = sweep(*record, now);
     if (record->state == State::in_progress) {
-      if (lease_holds(*record, now)) return {InProgress{record->locked_until - now}, {}};
+      if (lease_holds(*record, now)) return {in_progress(*record, record->locked_until - now), {}};
       // A resumable attempt whose owner is gone. Only a reserve takes it up (§3): its request is
       // stored already, or it is a synchronous one that this call must not turn into another kind.
       if (record->stored_request) return {Pending{}, {}};
-      return {InProgress{Millis(1)}, {}};
+      return {in_progress(*record, Millis(1)), {}};
     }
     if (record->state != State::failed_retryable) {
       ReserveOutcome answer = answer_of(*record, change, now);

@@ -78,10 +78,17 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
       co_return UpstreamOversize{std::move(answered)};
     if (call_->body().finished()) break;
   }
-  co_await call_->finish_sending();
   answered.answer.body = std::move(body_);
-  give_back();
+  answered_ = true;
+  call_->send_some();
+  if (!call_->answered_while_sending()) give_back();
   co_return answered;
+}
+
+http::Task<void> Dispatch::finish() {
+  call_->wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
+  co_await call_->finish_sending();
+  give_back();
 }
 
 void Dispatch::give_back() {

@@ -28,10 +28,14 @@ class Dispatch {
   /// from.
   std::string take_begun_body() noexcept { return std::move(body_); }
   http::UpstreamCall& call() noexcept { return *call_; }
-  void give_back();
+  /// The upstream has answered, and not yet taken all of the request.
+  bool unsent() const noexcept { return answered_ && call_->answered_while_sending(); }
+  /// Sends what it still takes, and gives the connection back where it can be used again.
+  http::Task<void> finish();
 
  private:
   http::Task<ExchangeEvent> read_answer();
+  void give_back();
 
   http::UpstreamPool& pool_;
   const Route& route_;
@@ -39,6 +43,7 @@ class Dispatch {
   bool pooled_ = false;
   std::unique_ptr<http::UpstreamCall> call_;
   std::string body_;
+  bool answered_ = false;  ///< Whole.
 };
 
 }  // namespace idem::gateway

@@ -1,8 +1,10 @@
 #include "gateway/gateway.hpp"
 
 #include "core/answers.hpp"
+#include "gateway/authorizer.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
+#include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/scope.hpp"
 #include "gateway/upgrade.hpp"
@@ -37,10 +39,11 @@ bool is_ours(std::string_view path) {
 }
 
 /// `type` of a problem is the address of a page that says what it means.
-Answer our_page(const http::RequestHead& head) {
+Answer our_page(const http::RequestHead& head, const GatewaySettings& settings) {
   static constexpr std::string_view pages = "/.idem/problems/";
   const auto path = path_of(head);
   const bool readable = head.method == "GET" || head.method == "HEAD";
+  if (readable && path == "/.well-known/idempotency") return policy_document(settings);
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
   if (!readable || kind == nullptr) {
     return to_answer(
@@ -59,26 +62,53 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
+bool is_credential(const http::FieldView& field) {
+  return field.known == http::FieldName::authorization || http::same_name(field.name, "Cookie");
+}
+
+bool is_from_credential(const ScopeSource& scope) {
+  return scope.kind == ScopeSource::Kind::authorization || scope.kind == ScopeSource::Kind::jwt;
+}
+
+Answer scope_missing(const GatewaySettings& settings, std::string detail) {
+  Answer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
+  // RFC 6750 §3: what kind of credential would have been taken.
+  if (settings.scope.kind == ScopeSource::Kind::jwt) {
+    answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+  }
+  return answer;
+}
+
 class GatewayService final : public Gateway {
  public:
   GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
-      : shared_(shared),
+      : loop_(loop),
+        shared_(shared),
+        observer_(shared.observing),
         settings_(std::move(settings)),
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
-               settings_->upstream_tls}) {}
+               settings_->upstream_tls}),
+        scopes_(shared_.store.identity().scope_secret) {
+    make_authorizer();
+  }
 
-  void use(SharedSettings settings) override { settings_ = std::move(settings); }
+  void use(SharedSettings settings) override {
+    settings_ = std::move(settings);
+    make_authorizer();
+  }
 
-  // The order of protocol.md §6: scope, key syntax, body, fingerprint; then the exchange.
+  // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
+  // exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
     if (is_ours(path_of(head))) {
-      const Answer page = our_page(head);
+      const Answer page = our_page(head, *settings_);
       co_await client.answer(page);
       co_return;
     }
     const SharedSettings settings = settings_;  // A reload must not take them away under us.
+    drop_unbelieved_scope(client, settings->scope);
     if (passed_before(head, settings->via_name)) {
       const Problem problem{.code = ProblemCode::loop_detected,
                             .detail = "Via names this gateway: the request came back to it."};
@@ -98,7 +128,9 @@ class GatewayService final : public Gateway {
  private:
   Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
                             const Route& route) {
+    Observation seen(observer_);
     const auto& head = client.head();
+    const auto authorizer = authorizer_;
     if (!offered_protocols(head).empty()) {
       // P28: what would happen behind a 101 has no answer that could be kept.
       const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
@@ -106,17 +138,23 @@ class GatewayService final : public Gateway {
       co_return;
     }
     if (strips_what_we_rely_on(head, settings)) {
-      co_await client.refuse(
-          {400, "Connection names the key or scope field (RFC 9110 7.6.1 abuse)"});
+      const http::Refusal abuse{
+          400, "Connection names the key, scope or credential field (RFC 9110 7.6.1 abuse)"};
+      co_await client.refuse(abuse);
       co_return;
     }
-    auto scope = scope_of(client, settings.scope, shared_.store.identity().secret);
+    auto scope = scopes_.read(client, settings);
     if (!scope) {
-      const Problem problem{
-          .code = ProblemCode::scope_missing,
-          .detail = "Exactly one non-empty value is needed from " + settings.scope.text + "."};
-      co_await refuse(client, problem);
+      const Answer nobody = scope_missing(settings, std::move(scope.error()));
+      co_await client.answer(nobody);
       co_return;
+    }
+    if (authorizer) {
+      auto refusal = co_await authorizer->ask(head, settings.scope, *scope);
+      if (refusal) {
+        co_await client.answer(*refusal);
+        co_return;
+      }
     }
     auto key = read_key(head, settings);
     if (!key) {
@@ -124,9 +162,7 @@ class GatewayService final : public Gateway {
       co_await refuse(client, problem);
       co_return;
     }
-    if (!settings.key.reject_pii && looks_like(*key) != PersonalData::none) {
-      shared_.personal_keys.fetch_add(1, std::memory_order_relaxed);
-    }
+    seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
       const Answer full = store_unavailable_answer(Millis(1000));
       co_await client.answer(full);
@@ -138,8 +174,15 @@ class GatewayService final : public Gateway {
       co_return;
     }
     KeyedRequest request{std::move(*scope), route.operation(head.method, path_of(head)),
-                         std::move(*key), std::move(*body)};
+                         std::move(*key), std::move(*body), seen};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
+  }
+
+  // Anew at each reload, so that no yes outlives one.
+  void make_authorizer() {
+    const auto& secret = shared_.store.identity().secret;
+    authorizer_ =
+        settings_->authorize ? std::make_shared<Authorizer>(loop_, *settings_, secret) : nullptr;
   }
 
   static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
@@ -158,7 +201,8 @@ class GatewayService final : public Gateway {
     for (const auto& field : head.fields) {
       const bool relied =
           is_key_field(field.name, settings) ||
-          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name));
+          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name)) ||
+          (is_credential(field) && (settings.authorize || is_from_credential(scope)));
       if (relied && hop.drops(field)) return true;
     }
     return false;
@@ -180,9 +224,13 @@ class GatewayService final : public Gateway {
     co_await client.answer(answer);
   }
 
+  http::Loop& loop_;
   GatewayShared& shared_;
+  Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
+  ScopeReader scopes_;
+  std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/server.hpp"
 
@@ -10,14 +11,16 @@
 
 namespace idem::gateway {
 
+class Waiters;
+
 /// What the loops of one gateway share.
 struct GatewayShared {
   Store& store;
   http::SpillSpace& spill;
+  std::shared_ptr<Waiters> waiters;  ///< Told by `store` of what changes.
+  Observing& observing;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
-  /// Keys taken although they look like personal data (§8); for metrics.
-  std::atomic<std::uint64_t> personal_keys{0};
 };
 
 class Gateway : public http::Service {

@@ -1,12 +1,14 @@
 #include "gateway/keyed.hpp"
 
+#include "core/preferences.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/reserve.hpp"
 #include "gateway/stream_body.hpp"
+#include "gateway/waiters.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/crash_point.hpp>
-#include <idem/fingerprint.hpp>
 
 namespace idem::gateway {
 namespace {
@@ -36,13 +38,14 @@ class Heartbeat final : http::Timed {
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
-Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
-                       std::shared_ptr<Exchange> exchange) {
+Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
+                       metrics::Shard& shard) {
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
       auto result = co_await http::ask_store(loop, shared.store, asked->call);
+      count_failure(shard, result);
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
     } else if (auto* later = std::get_if<AskLater>(&action)) {
       co_await loop.sleep(later->delay);
@@ -54,32 +57,24 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared,
   shared.unsettled.fetch_sub(1);
 }
 
-Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
-                     const GatewayShared& shared, const GatewaySettings& settings,
-                     const Route& route) {
-  const auto& identity = shared.store.identity();
-  FingerprintParts parts{.method = head.method,
-                         .target = head.origin_form,
-                         .content_type = {},
-                         .chosen_headers = {},
-                         .body = request.body.bytes()};
+WaitRule wait_of(const http::RequestHead& head, const Route& route) {
+  PreferredWait preferred;
   for (const auto& field : head.fields) {
-    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
+    if (http::same_name(field.name, "Prefer")) preferred.read(field.value);
   }
-  Reserve reserve;
-  reserve.id = record_id(identity.secret, request.scope, request.operation, request.key);
-  reserve.scope = request.scope;
-  reserve.operation = request.operation;
-  reserve.fingerprints.push_back(fingerprint(identity.secret, parts));
-  reserve.token = random_token();
-  reserve.owner = settings.owner;
-  reserve.lease = route.lease;
-  reserve.lease_policy = route.lease_policy;
-  reserve.dispatched = !route.separate_dispatch_mark;
-  reserve.retention = route.retention;
-  reserve.tombstone = route.tombstone;
-  reserve.generation = identity.generation;
-  return reserve;
+  const Millis by_itself = route.mode == Mode::wait ? route.wait_max : Millis{0};
+  return wait_rule(by_itself, route.wait_max, preferred.value());
+}
+
+ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route) {
+  const WaitRule wait = wait_of(head, route);
+  return {.dispatch_timeout = route.upstream_timeout,
+          .renew_interval = route.lease / 3,
+          .replay_fields = route.replay_fields,
+          .answers = route.answers,
+          .store_body = route.store_body,
+          .wait = wait.time,
+          .wait_applied = wait.applied};
 }
 
 class KeyedDriver {
@@ -92,12 +87,8 @@ class KeyedDriver {
         settings_(settings),
         route_(route),
         request_(std::move(request)),
-        exchange_(
-            std::make_shared<Exchange>(ExchangeSettings{.dispatch_timeout = route.upstream_timeout,
-                                                        .renew_interval = route.lease / 3,
-                                                        .replay_fields = route.replay_fields,
-                                                        .answers = route.answers},
-                                       std::move(reserve))),
+        exchange_(std::make_shared<Exchange>(exchange_settings(client.head(), route),
+                                             std::move(reserve))),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, route) {}
 
@@ -105,7 +96,9 @@ class KeyedDriver {
     ExchangeAction action = exchange_->start(MonotonicClock::now());
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
+        request_.seen.asking(asked->call);
         auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
+        request_.seen.answered(result, request_.scope);
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
@@ -113,17 +106,29 @@ class KeyedDriver {
         auto event = co_await dispatch_.connect();
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
+        request_.seen.sending();
         auto event = co_await send_request(*send);
+        request_.seen.sent();
         waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* wait = std::get_if<WaitFor>(&action)) {
+        auto event = co_await wait_for(*wait);
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
-          client_.loop().spawn(settle_owed(client_.loop(), shared_, exchange_));
+          client_.loop().spawn(
+              settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
         }
-        request_.body = http::ReceivedBody(shared_.spill);  // A slow reader must not hold its file.
+        request_.seen.finished(*exchange_, request_.operation, answer->answer.status);
+        // A slow reader must not hold the file.
+        const bool unsent = dispatch_.unsent();
+        if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
+        waiter_.reset();  // Nor a place.
         co_await client_.answer(answer->answer);
+        if (unsent) co_await dispatch_.finish();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
+        request_.seen.finished(*exchange_, request_.operation, stream->head.status);
         co_await stream_through(stream->head);
         co_return;
       } else {
@@ -141,6 +146,14 @@ class KeyedDriver {
     }
     co_await client_.loop().sleep(delay);
     co_return exchange_->on(RetryDue{}, MonotonicClock::now());
+  }
+
+  // Its fingerprint was all that was needed of the body, which never runs now.
+  Task<ExchangeEvent> wait_for(const WaitFor& wait) {
+    request_.body = http::ReceivedBody(shared_.spill);
+    if (!waiter_) waiter_.emplace(shared_.waiters, client_, wait.id);
+    auto event = co_await waiter_->wait(wait.until);
+    co_return event;
   }
 
   Task<ExchangeEvent> send_request(const Send& send) {
@@ -175,10 +188,8 @@ class KeyedDriver {
     if (sent) sent = co_await send_begun();
     if (sent) {
       co_await stream_body(client_, call, route_.upstream_timeout);
-      call.wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
-      co_await call.finish_sending();
+      co_await dispatch_.finish();
     }
-    dispatch_.give_back();
   }
 
   // In slices, because each has its time: a slow reader is served, one that has stopped is not.
@@ -202,6 +213,7 @@ class KeyedDriver {
   std::shared_ptr<Exchange> exchange_;
   Heartbeat heartbeat_;
   Dispatch dispatch_;
+  std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
 };
@@ -210,7 +222,7 @@ class KeyedDriver {
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
-  Reserve reserve = make_reserve(client.head(), request, shared, settings, route);
+  Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   crash_point(CrashPoint::fingerprinted);
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(reserve));
   co_await driver.run();

@@ -13,6 +13,7 @@ struct KeyedRequest {
   std::string operation;
   std::string key;
   http::ReceivedBody body;
+  Observation seen;
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

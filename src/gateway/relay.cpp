@@ -7,6 +7,8 @@
 #include "gateway/upload.hpp"
 #include "http/upstream_call.hpp"
 
+#include <idem/crash_point.hpp>
+
 namespace idem::gateway {
 namespace {
 
@@ -94,6 +96,7 @@ class Relay {
     call.wire().deadline(MonotonicClock::now() + route_.upstream_timeout);
     Upload upload(client_, call, route_.upstream_timeout);
     auto going = co_await send_begin(call, upload);
+    if (going && !call.answered_while_sending()) call.wire().no_write_deadline();
     if (going && !client_.body_finished()) {
       const bool invited = co_await client_.invite_body();
       if (!invited) co_return false;
@@ -131,16 +134,22 @@ class Relay {
     std::string_view body;
     if (!client_.body_finished() && client_.body_is_here()) {
       const auto piece = co_await client_.next_piece();
-      if (piece) body = upload.framed(*piece);
+      if (piece) first_piece_ = *piece;
     }
+    if (!first_piece_.empty()) body = upload.framed(first_piece_);
     if (client_.body_finished()) call.end_of_request();
+    crash_point(CrashPoint::dispatch_before_first_byte);
     const auto sent = co_await call.send(out_, body);
     co_return sent;
   }
 
   Task<void> pass_answer(UpstreamCall& call, Upload& upload) {
     upload.answered();
-    if (!call.wants_rest()) upload.wind_up();
+    if (!call.wants_rest() && !client_.body_finished()) {
+      upload.wind_up();
+      client_.close_after();
+    }
+    if (!upload.started()) call.wire().no_write_deadline();
     Answer head = std::move(end_to_end(call.head()).answer);
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
@@ -158,6 +167,7 @@ class Relay {
         co_await upload.finish();
       }
     } else {
+      call.wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
       co_await call.finish_sending();
     }
     if (!piece) co_await fail_call(UpstreamCall::Failure::malformed);
@@ -210,6 +220,8 @@ class Relay {
   bool pooled_ = false;
   std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
+  /// All of a body that came with its head; kept, because a second connection has to send it again.
+  std::string_view first_piece_;
 };
 
 }  // namespace

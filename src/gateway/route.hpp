@@ -1,10 +1,13 @@
 #pragma once
 
+#include "core/former_names.hpp"
+#include "core/path_pattern.hpp"
 #include "core/policy.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 #include <idem/record.hpp>
+#include <idem/route_name.hpp>
 
 #include <expected>
 #include <string>
@@ -16,28 +19,7 @@ namespace idem::gateway {
 /// What a duplicate of a running attempt hears (protocol.md §7).
 enum class Mode : std::uint8_t { conflict, wait, async };
 
-/// A path with holes: `/v1/quotes/{id}` takes one segment there, `/v1/{rest...}` whatever follows.
-/// Compared byte by byte with the path as it was sent (P3): nothing is decoded or cleaned first.
-class PathPattern {
- public:
-  /// The error says what is wrong and what to write.
-  static std::expected<PathPattern, std::string> parse(std::string_view text);
-
-  /// `path` without a query.
-  bool matches(std::string_view path) const noexcept;
-  /// True when this pattern matches every path that `other` does.
-  bool covers(const PathPattern& other) const noexcept;
-  const std::string& text() const noexcept { return text_; }
-
- private:
-  struct Segment {
-    std::string literal;
-    bool any = false;
-  };
-  std::string text_;
-  std::vector<Segment> segments_;
-  bool open_end_ = false;
-};
+using idem::PathPattern;
 
 /// What is done with the requests that it matches. Without configuration there is one, the rest.
 struct Route {
@@ -70,6 +52,10 @@ struct Route {
   std::string operation(std::string_view method, std::string_view path_sent) const;
 };
 
+/// Which routes name their requests how: what the store is to adopt before they are served by it
+/// (AdoptRoutes), and the only part of a table that may make it refuse.
+std::vector<RouteName> names_of(const std::vector<Route>& routes);
+
 /// The routes in their order; the first that matches wins, and the last one matches everything.
 class RouteTable {
  public:
@@ -79,8 +65,14 @@ class RouteTable {
   const Route& find(std::string_view method, std::string_view path) const noexcept;
   const std::vector<Route>& all() const noexcept { return routes_; }
 
+  /// The other operations under which a record of this request may lie, by the `formerly` of its
+  /// route, which is one of ours. An entry that the store would not adopt is none.
+  std::vector<std::string> former_operations(const Route& route, std::string_view method,
+                                             std::string_view path) const;
+
  private:
   std::vector<Route> routes_;
+  std::vector<FormerNames> former_;  // of the route at the same place
 };
 
 }  // namespace idem::gateway

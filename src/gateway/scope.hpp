@@ -1,18 +1,37 @@
 #pragma once
 
+#include "gateway/bounded_cache.hpp"
 #include "gateway/settings.hpp"
 #include "http/server_stream.hpp"
 
 #include <idem/fingerprint.hpp>
 
-#include <optional>
+#include <expected>
 
 namespace idem::gateway {
 
-/// Who the request belongs to. None: the source field is absent, empty, too long or has more than
-/// one line, or no verified client certificate names anybody (§9); then nothing may be stored or
-/// run.
-std::optional<std::string> scope_of(const http::ServerStream& client, const ScopeSource& source,
-                                    const Secret& secret);
+/// Says who a request belongs to (protocol.md §9). One loop's thread.
+class ScopeReader {
+ public:
+  explicit ScopeReader(const Secret& secret) : secret_(secret) {}
+
+  /// An error is a sentence for the client: the source is absent, empty, too long, has more than
+  /// one line or cannot be believed; then nothing may be stored or run.
+  std::expected<std::string, std::string> read(const http::ServerStream& client,
+                                               const GatewaySettings& settings);
+
+ private:
+  std::expected<std::string, std::string> of_token(const http::RequestHead& head,
+                                                   const GatewaySettings& settings);
+
+  const Secret& secret_;
+  /// Tokens that this verifier found good.
+  std::shared_ptr<const JwtVerifier> verified_by_;
+  BoundedCache<std::string> verified_{limits::jwt_cache_entries_max};
+};
+
+/// §9: a scope field that a client could have sent itself is as if absent, for the gateway and for
+/// the upstream behind it.
+void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source);
 
 }  // namespace idem::gateway

@@ -26,9 +26,12 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
       client.abort_stream();
       co_return;
     }
-    call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
+    if (!call.sent_elsewhere()) {
+      call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
+    }
     const auto piece = co_await call.next_piece();
-    call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
+    if (!call.sent_elsewhere())
+      call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
     if (!piece) {
       client.abort_stream();
       co_return;

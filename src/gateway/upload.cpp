@@ -20,22 +20,22 @@ std::string_view Upload::framed(std::string_view piece) {
 
 Task<void> Upload::run(std::shared_ptr<http::Latch> ended) {
   Wire& upstream = call_.wire();
-  // While the client is slow, the upstream is not late.
-  if (!answered_) upstream.no_read_deadline();
+  upstream.no_read_deadline();  // While the client is slow, the upstream is not late.
   const auto [first, second] = call_.take_unsent();
   bool sent = co_await write(first, second);
   bool received = true;
-  while (sent && received && !client_.body_finished() && !stopped_) {
+  while (sent && received && !client_.body_finished()) {
     const auto piece = co_await client_.next_piece();
-    received = piece.has_value();
+    received = piece.has_value() && !stopped_;
     if (received) {
       sent = co_await write(framed(*piece));
     } else if (!stopped_) {
       co_await give_up(piece.error());
     }
   }
-  if (sent && client_.body_finished()) call_.end_of_request();
-  if (!answered_ && received) {
+  if (sent && received) call_.end_of_request();
+  call_.sender_stopped();
+  if (!refused_) {
     const MonotonicTime now = MonotonicClock::now();
     // What broke off otherwise may have been answered before.
     const bool late = !sent && upstream.trouble() == Wire::Trouble::timeout;
@@ -55,6 +55,7 @@ Task<bool> Upload::write(std::string_view first, std::string_view second) {
 Task<void> Upload::give_up(http::Refusal why) {
   Wire& upstream = call_.wire();
   if (answered_) {
+    upstream.write_deadline(MonotonicClock::now() + upstream_timeout_);
     co_await upstream.shutdown_send();  // What waits for the rest is told that none will come.
     co_return;
   }
@@ -66,6 +67,7 @@ Task<void> Upload::give_up(http::Refusal why) {
 Task<void> Upload::finish() { co_await ended_->wait(); }
 
 Task<void> Upload::stop() {
+  if (ended_->is_open()) co_return;
   stopped_ = true;
   call_.wire().cancel();
   client_.wire().interrupt_reads();

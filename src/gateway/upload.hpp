@@ -4,6 +4,8 @@
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
 
+#include <idem/assert.hpp>
+
 #include <memory>
 #include <optional>
 
@@ -16,6 +18,9 @@ class Upload {
  public:
   Upload(http::ServerStream& client, http::UpstreamCall& call, Millis upstream_timeout)
       : client_(client), call_(call), upstream_timeout_(upstream_timeout) {}
+  ~Upload() { IDEM_ASSERT(!ended_ || ended_->is_open()); }
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
 
   /// The head was given to the call, and the client was asked for its body.
   void start();
@@ -26,7 +31,8 @@ class Upload {
   void wind_up() noexcept { stopped_ = true; }
   /// Waits until all is sent, or cannot be.
   http::Task<void> finish();
-  /// Ends at once. The client's connection can still be written to.
+  /// Ends at once, and with it the upstream's connection unless all was sent before. The client's
+  /// can still be written to.
   http::Task<void> stop();
   /// Why the client's body broke off before the answer came; reading the answer has then failed.
   const std::optional<http::Refusal>& refused() const noexcept { return refused_; }

@@ -60,12 +60,18 @@ std::size_t Admission::open() const {
   return open_;
 }
 
+std::uint64_t Admission::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_in_all_;
+}
+
 // A flood of connections must not become a flood of lines.
 void Admission::note_refusal(const asio::ip::address& address, bool all_taken) {
   std::size_t refused = 0;
   {
     const std::lock_guard lock(mutex_);
     ++refused_;
+    ++refused_in_all_;
     const MonotonicTime now = MonotonicClock::now();
     if (logged_at_ && now - *logged_at_ < limits::refusal_log_interval) return;
     logged_at_ = now;

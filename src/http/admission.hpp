@@ -48,6 +48,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   /// Nothing when this listener, or this address on it, has as many as it may.
   std::optional<Place> admit(const asio::ip::address& address);
   std::size_t open() const;
+  /// Since the start.
+  std::uint64_t refused() const;
 
  private:
   static Place::Client client_of(const asio::ip::address& address);
@@ -59,7 +61,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   std::size_t open_ = 0;
   // Ordered, not hashed: the addresses are the clients' to choose. An entry for each open one.
   std::map<Place::Client, std::size_t> by_client_;
-  std::size_t refused_ = 0;
+  std::size_t refused_ = 0;  ///< Not logged yet.
+  std::uint64_t refused_in_all_ = 0;
   std::optional<MonotonicTime> logged_at_;
 };
 

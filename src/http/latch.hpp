@@ -11,6 +11,7 @@ class Latch {
   explicit Latch(Loop& loop);
   void open() noexcept;
   Task<void> wait();
+  bool is_open() const noexcept { return open_; }
 
  private:
   using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,

@@ -106,6 +106,9 @@ class AsioServer final : public Server {
         [this, context = std::move(context)]() mutable { tls_ = std::move(context); });
   }
 
+  std::size_t open_connections() const override { return admission_->open(); }
+  std::uint64_t refused_connections() const override { return admission_->refused(); }
+
   void start() override { accept_next(); }
 
   void drain() override {

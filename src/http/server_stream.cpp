@@ -2,6 +2,7 @@
 
 #include "core/answers.hpp"
 #include "core/policy.hpp"
+#include "http/alike.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -41,7 +42,15 @@ std::string_view date_field() {
 }  // namespace
 
 ServerStream::ServerStream(Loop& loop, Socket socket, const Options& options)
-    : loop_(loop), wire_(loop, std::move(socket)), options_(options) {}
+    : loop_(loop), wire_(loop, std::move(socket)), options_(options) {
+  boost::system::error_code gone;
+  const auto peer = wire_.socket().remote_endpoint(gone);
+  if (!gone) peer_address_ = peer_address_of(peer.address());
+}
+
+void ServerStream::drop_field(std::string_view name) {
+  std::erase_if(head_.fields, [&](const FieldView& field) { return alike(field.name, name); });
+}
 
 Task<bool> ServerStream::secure(const TlsContext& context) {
   wire_.deadline(MonotonicClock::now() + options_.head_time);
@@ -93,6 +102,7 @@ Task<bool> ServerStream::next_request() {
   continue_sent_ = false;
   chunked_out_ = false;
   suppress_body_ = false;
+  unparked_ = false;
   body_received_ = 0;
   const bool begun = !wire_.unread().empty();
   wire_.read_deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
@@ -216,13 +226,13 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   std::string framing;
   if (answer.status != 204 && answer.status != 304) {
     framing = "Content-Length: ";
-    append_number(framing, answer.body.size());
+    append_number(framing, answer.body_bytes().size());
     framing += "\r\n";
   }
   append_head(answer, framing);
   answered_ = true;
   const std::string_view body =
-      body_allowed(answer.status) ? std::string_view(answer.body) : std::string_view{};
+      body_allowed(answer.status) ? answer.body_bytes() : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
   wire_.write_deadline(MonotonicClock::now() + options_.write_time);
   if (crash_point_armed(CrashPoint::answer_mid)) {
@@ -354,6 +364,33 @@ Task<bool> ServerStream::interim(const Answer& head) {
   co_return sent;
 }
 
+Task<bool> ServerStream::park() {
+  bool stays = true;
+  while (!unparked_ && !draining_ && stays) {
+    if (wire_.is_full()) {
+      // The client has sent as many further requests as are kept for it; what it does now is seen
+      // once they are served.
+      full_.emplace(loop_);
+      co_await full_->wait();
+      full_.reset();
+      break;
+    }
+    parked_ = true;
+    const std::size_t got = co_await wire_.read_some();
+    parked_ = false;
+    wire_.allow_reads();
+    stays = got > 0 || unparked_ || draining_;
+  }
+  unparked_ = false;
+  co_return stays;
+}
+
+void ServerStream::unpark() noexcept {
+  unparked_ = true;
+  if (parked_) wire_.interrupt_reads();
+  if (full_) full_->open();
+}
+
 Task<bool> ServerStream::finish_request() {
   if (!answered_ || !keep_alive_ || draining_ || aborted_) co_return false;
   std::uint64_t discarded = 0;
@@ -392,8 +429,12 @@ Task<void> ServerStream::close() {
 
 void ServerStream::drain() noexcept {
   draining_ = true;
-  if (idle_ || cut_at_drain_ != nullptr) wire_.cancel();
-  if (cut_at_drain_ != nullptr) cut_at_drain_->cancel();
+  unpark();
+  // A request that arrives at this very moment is still served.
+  if (idle_) wire_.read_deadline(MonotonicClock::now());
+  if (cut_at_drain_ == nullptr) return;
+  wire_.cancel();
+  cut_at_drain_->cancel();
 }
 
 }  // namespace idem::http

@@ -2,6 +2,8 @@
 
 #include "core/problem.hpp"
 #include "http/body.hpp"
+#include "http/latch.hpp"
+#include "http/network.hpp"
 #include "http/received_body.hpp"
 
 #include <idem/limits.hpp>
@@ -29,9 +31,16 @@ class ServerStream {
   /// Who the client's verified certificate says it is (TlsSession::peer_identity()).
   const std::optional<std::string>& peer_identity() const noexcept { return peer_identity_; }
 
+  /// The other end of the TCP connection, whatever any field says; nothing where it had gone
+  /// before it was asked for.
+  const std::optional<PeerAddress>& peer_address() const noexcept { return peer_address_; }
+
   /// Waits for the next request's head. False: no more requests; a refused one has been answered.
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
+  /// The request goes on as if it had no such field, nor one that a server behind us might take
+  /// for it (alike()). Not one that frames it.
+  void drop_field(std::string_view name);
 
   /// The whole body, at most `bytes_max`, the most of it in a file of `spill`; 100-continue is sent
   /// first where asked for. On a refusal answer with refuse(): 503 when there is nowhere to put it;
@@ -67,12 +76,21 @@ class ServerStream {
   Task<bool> end_stream();
   /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
   void abort_stream() noexcept { aborted_ = true; }
+  /// The connection will be closed after this answer, which says so.
+  void close_after() noexcept { keep_alive_ = false; }
   bool aborted() const noexcept { return aborted_; }
 
   /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
   /// read and write, and the connection closes after it. False: the client went away.
   Task<bool> switch_protocols(const Answer& head, std::string_view protocols);
   Wire& wire() noexcept { return wire_; }
+
+  /// Waits, with the request's body read, until unpark() or drain(). What the client sends
+  /// meanwhile are its next requests; they are kept. False: it will send no more, so most likely it
+  /// has hung up, and no answer is worth waiting for any longer.
+  Task<bool> park();
+  /// Ends park(), the next one if there is none now.
+  void unpark() noexcept;
 
   /// Passes a 1xx answer on; silently not to an HTTP/1.0 client (RFC 9110 §15.2).
   Task<bool> interim(const Answer& head);
@@ -116,6 +134,7 @@ class ServerStream {
   Wire wire_;
   Options options_;
   std::optional<std::string> peer_identity_;
+  std::optional<PeerAddress> peer_address_;
   RequestHead head_;
   BodyReader body_;
   std::string out_;
@@ -123,6 +142,9 @@ class ServerStream {
   Millis body_waited_{0};
   std::size_t body_received_ = 0;
   Wire* cut_at_drain_ = nullptr;
+  std::optional<Latch> full_;  ///< While parked behind a full buffer.
+  bool parked_ = false;
+  bool unparked_ = false;
   bool idle_ = false;
   bool draining_ = false;
   bool keep_alive_ = false;

@@ -14,10 +14,6 @@ UpstreamCall::Failure UpstreamCall::failure() const noexcept {
   return wire_->trouble() == Wire::Trouble::timeout ? Failure::timeout : Failure::closed;
 }
 
-bool UpstreamCall::something_to_read() noexcept {
-  return wire_->trouble() != Wire::Trouble::none || !wire_->quiet_and_open();
-}
-
 Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
                                std::string_view body, MonotonicTime not_after,
                                MonotonicTime deadline, const InterimSink& on_interim) {
@@ -52,7 +48,7 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second)
       if (nothing_sent()) co_return Result(std::unexpected(Failure::nothing_sent));
       break;  // An answer may be waiting in the receive buffer: read before believing the error.
     }
-    if (something_to_read()) break;  // An early final answer (RFC 9112 §9.3), or its end.
+    if (wire_->something_here()) break;  // An early final answer (RFC 9112 §9.3), or its end.
     const bool woken = co_await wire_->wait_any();
     if (!woken && wire_->trouble() == Wire::Trouble::timeout) {
       co_return Result(std::unexpected(failure()));
@@ -106,7 +102,7 @@ Task<std::expected<std::string_view, BodyReader::Failure>> UpstreamCall::next_pi
     const auto piece = body_.next_if_here(*wire_);
     if (!piece || !piece->empty() || body_.finished()) co_return piece;
     bool went_on = false;
-    if (something_to_read()) {
+    if (wire_->something_here()) {
       const std::size_t got = co_await wire_->read_some();
       went_on = got > 0;
     } else {
@@ -129,6 +125,7 @@ Task<void> UpstreamCall::finish_sending() {
 
 std::pair<std::string_view, std::string_view> UpstreamCall::take_unsent() noexcept {
   request_ended_ = false;
+  sent_elsewhere_ = true;
   return {std::exchange(unsent_first_, {}), std::exchange(unsent_second_, {})};
 }
 
@@ -142,7 +139,7 @@ void UpstreamCall::note_taken(std::size_t taken) noexcept {
 std::unique_ptr<Wire> UpstreamCall::take_reusable() {
   const bool clean = request_ended_ && head_.status >= 200 && head_.keep_alive &&
                      body_.finished() && body_.framing() != Framing::until_close &&
-                     !answered_while_sending() && wire_->unread().empty() &&
+                     !answered_while_sending() && wire_->unread().empty() && !wire_->cancelled() &&
                      wire_->trouble() == Wire::Trouble::none;
   return clean ? std::move(wire_) : nullptr;
 }

@@ -52,10 +52,16 @@ class UpstreamCall {
   /// The next piece of the answer's body, as BodyReader::next(); what is still unsent goes on
   /// meanwhile.
   Task<std::expected<std::string_view, BodyReader::Failure>> next_piece();
+  /// Gives the kernel as much of what is unsent as it takes now.
+  void send_some();
   /// After the answer's end: what is unsent still goes on, as far as it is wanted.
   Task<void> finish_sending();
-  /// What is unsent is now the caller's to write, and the end of the request to tell.
+  /// What is unsent is now the caller's to write, and the end of the request to tell; and that it
+  /// has stopped writing, in sender_stopped().
   std::pair<std::string_view, std::string_view> take_unsent() noexcept;
+  void sender_stopped() noexcept { sent_elsewhere_ = false; }
+  /// Between those two: the upstream may be waiting for us, and is not late.
+  bool sent_elsewhere() const noexcept { return sent_elsewhere_; }
 
   /// Something of what was given to send() is still unsent.
   bool answered_while_sending() const noexcept {
@@ -69,11 +75,9 @@ class UpstreamCall {
   std::unique_ptr<Wire> take_reusable();
 
  private:
-  void send_some();
   bool nothing_sent() const noexcept { return wire_->bytes_out() == bytes_out_before_; }
   void note_taken(std::size_t taken) noexcept;
   Failure failure() const noexcept;
-  bool something_to_read() noexcept;
 
   std::unique_ptr<Wire> wire_;
   ResponseHead head_;
@@ -85,6 +89,7 @@ class UpstreamCall {
   bool early_ = false;
   bool request_ended_ = false;
   bool may_switch_ = false;
+  bool sent_elsewhere_ = false;
 };
 
 }  // namespace idem::http

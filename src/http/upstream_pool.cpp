@@ -183,7 +183,8 @@ void UpstreamPool::tick(MonotonicTime now) {
   if (pruning_ || idle_.empty() || idle_.front().since + options_.keep_alive_idle > now) return;
   pruning_ = true;
   // Not here: destroying a Wire changes the list that is being ticked.
-  loop_.post([this] {
+  loop_.post([this, alive = std::weak_ptr(alive_)] {
+    if (alive.expired()) return;
     pruning_ = false;
     const MonotonicTime fresh_since = MonotonicClock::now() - options_.keep_alive_idle;
     while (!idle_.empty() && idle_.front().since < fresh_since) idle_.erase(idle_.begin());

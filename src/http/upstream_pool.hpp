@@ -57,6 +57,7 @@ class UpstreamPool final : Timed {
   std::vector<Idle> idle_;  ///< Oldest first; taken from the back, so that spares age out.
   TlsTicket ticket_{nullptr, nullptr};  ///< Of the last session, for the next.
   bool pruning_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< For what is posted.
 };
 
 }  // namespace idem::http

@@ -110,7 +110,7 @@ Task<std::size_t> Wire::read_some() {
     const std::size_t read = co_await read_sealed();
     co_return read;
   }
-  while (!interrupted_) {
+  while (!interrupted_ && !cancelled_) {
     error_code error;
     auto token = asio::redirect_error(resume, error);
     auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
@@ -123,6 +123,7 @@ Task<std::size_t> Wire::read_some() {
     end_ += got;
     co_return got;
   }
+  if (cancelled_) trouble_ = Trouble::reset;
   co_return 0;
 }
 
@@ -196,7 +197,7 @@ Task<bool> Wire::wait_readable() {
 }
 
 Task<bool> Wire::wait(Socket::wait_type for_what, const Side& side) {
-  for (;;) {
+  while (!cancelled_) {
     error_code error;
     auto token = asio::redirect_error(resume, error);
     co_await socket_.async_wait(for_what, token);
@@ -207,14 +208,21 @@ Task<bool> Wire::wait(Socket::wait_type for_what, const Side& side) {
     if (error) note(error, side.late);
     co_return !error;
   }
+  trouble_ = Trouble::reset;
+  co_return false;
 }
 
-bool Wire::quiet_and_open() noexcept {
-  if (begin_ != end_ || trouble_ != Trouble::none) return false;
-  if (tls_) return tls_->peek() == TlsSession::Wants::readable;
+Wire::Glance Wire::glance() noexcept {
+  if (begin_ != end_ || trouble_ != Trouble::none) return Glance::something;
+  if (tls_) {
+    const bool quiet = tls_->peek() == TlsSession::Wants::readable;
+    if (!quiet) return Glance::something;
+    return tls_->held_back() ? Glance::unsure : Glance::quiet;
+  }
   char byte = 0;
   const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  const bool empty = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  return empty ? Glance::quiet : Glance::something;
 }
 
 Task<void> Wire::shutdown_send() {
@@ -270,7 +278,7 @@ struct AnyWait {
 }  // namespace
 
 Task<bool> Wire::wait_any() {
-  for (;;) {
+  while (!cancelled_) {
     error_code error;
     auto token = asio::redirect_error(resume, error);
     auto start = [this](auto handler) {
@@ -291,6 +299,8 @@ Task<bool> Wire::wait_any() {
     if (error) note(error, late);
     co_return !error;
   }
+  trouble_ = Trouble::reset;
+  co_return false;
 }
 
 }  // namespace idem::http

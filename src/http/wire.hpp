@@ -31,6 +31,8 @@ class Wire final : public Timed {
   std::string_view unread() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
   /// The bytes stay where they are until the next read_some() or unpin().
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
+  /// read_some() would find no room.
+  bool is_full() const noexcept { return pin_ + (end_ - begin_) == buffer_bytes; }
   /// Keeps everything before unread() in place.
   void pin() noexcept { pin_ = begin_; }
   /// Forgets the pinned bytes and moves unread() to the front.
@@ -75,12 +77,16 @@ class Wire final : public Timed {
 
   Trouble trouble() const noexcept { return trouble_; }
   /// True when the peer can still be alive and has sent nothing unasked (RFC 9112 §9.2).
-  bool quiet_and_open() noexcept;
+  bool quiet_and_open() noexcept { return glance() == Glance::quiet; }
+  /// True when a read would bring bytes, or the end, at once. May be false although it would:
+  /// wait_any() then ends at once.
+  bool something_here() noexcept { return glance() == Glance::something; }
 
   /// Says that nothing more will be sent.
   Task<void> shutdown_send();
-  /// Ends whatever is pending, as Trouble::reset.
+  /// Ends whatever is pending, and whatever would have to wait from now on, as Trouble::reset.
   void cancel() noexcept;
+  bool cancelled() const noexcept { return cancelled_; }
   /// Reads give 0 from here on, and the connection stays as it is: nothing is lost or in trouble.
   void interrupt_reads() noexcept;
   void allow_reads() noexcept { interrupted_ = false; }
@@ -89,6 +95,7 @@ class Wire final : public Timed {
  private:
   static constexpr std::size_t buffer_bytes = 32UL * 1024;
 
+  enum class Glance : std::uint8_t { quiet, unsure, something };
   struct Side {
     MonotonicTime deadline = MonotonicTime::max();
     bool late = false;
@@ -100,6 +107,7 @@ class Wire final : public Timed {
   std::size_t write_sealed(std::string_view first, std::string_view second) noexcept;
   Task<bool> wait_for(TlsSession::Wants wants);
   Task<bool> wait(Socket::wait_type for_what, const Side& side);
+  Glance glance() noexcept;
   void end_waits() noexcept;
   bool meant_for_other(const boost::system::error_code& error, bool late) const noexcept;
   void note(const boost::system::error_code& error, bool late) noexcept;

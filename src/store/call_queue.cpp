@@ -13,6 +13,8 @@ struct IsNewWork {
   bool operator()(const Sweep&) const { return true; }
   bool operator()(const Reap&) const { return true; }
   bool operator()(const ReadEvidence&) const { return true; }
+  bool operator()(const Count&) const { return true; }
+  bool operator()(const AdoptRoutes&) const { return true; }
   bool operator()(const Dispatched&) const { return false; }
   bool operator()(const Renew&) const { return false; }
   bool operator()(const Advance&) const { return false; }

@@ -101,6 +101,9 @@ class Faulty final : public FaultyStore {
     for (auto& action : ready) action();
   }
 
+  /// What changed did change, whoever heard of it: no fault is put in between.
+  void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
+
   const Identity& identity() const noexcept override { return inner_->identity(); }
 
   void flush() override {

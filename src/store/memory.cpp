@@ -1,6 +1,7 @@
 #include "core/store_clock.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
+#include "store/change_teller.hpp"
 #include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -74,6 +75,19 @@ class MemoryTable final : public RecordTable {
     return std::nullopt;
   }
 
+  void tally(Tallied& into) override {
+    for (const auto& [id, record] : records_) {
+      ++into.by_state[static_cast<std::size_t>(record.state)];
+      if (record.state == State::unknown) into.add_unknown(record.changed_at, id);
+    }
+  }
+  void visit(const std::function<bool(const Record*)>& see) override {
+    for (const auto& [id, record] : records_) {
+      if (!see(&record)) return;
+    }
+  }
+  void save(const Naming&) override {}  // The store has it in memory already.
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_[id].push_back(entry);
   }
@@ -125,9 +139,13 @@ class MemoryTable final : public RecordTable {
 
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(std::function<StoreTime()> clock) : clock_(std::move(clock)) {
-    identity_.generation = 1;
-    random_bytes(identity_.secret);
+  MemoryStore(const IdentitySettings& settings, std::function<StoreTime()> clock)
+      : clock_(std::move(clock)) {
+    identity_.generation = naming_.generation;
+    naming_.by_operation = settings.key_scope == "operation";
+    random_bytes(identity_.scope_secret);
+    // There are no records yet, so none under an older secret.
+    identity_.secret = settings.secrets.empty() ? identity_.scope_secret : settings.secrets.front();
     thread_ = std::jthread([this] { run(); });
   }
 
@@ -140,6 +158,8 @@ class MemoryStore final : public Store {
     queue_.push(std::move(what), std::move(done));
   }
 
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
   const Identity& identity() const noexcept override { return identity_; }
 
  private:
@@ -148,7 +168,9 @@ class MemoryStore final : public Store {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
       for (auto& [call, done] : batch.calls) {
-        done(do_step(call, {table_, fences_, clock_(), identity_.generation}));
+        auto result = do_step(call, {table_, fences_, tally_, clock_(), naming_});
+        changes_.tell(call, result);
+        done(std::move(result));
         done = nullptr;
       }
       if (batch.last) return;
@@ -157,20 +179,23 @@ class MemoryStore final : public Store {
 
   std::function<StoreTime()> clock_;
   Identity identity_;
+  Naming naming_;  ///< The thread's own.
   CallQueue queue_;
+  ChangeTeller changes_;
   MemoryTable table_;
   transitions::FenceCounter fences_;
+  RecordTally tally_{table_};
   std::jthread thread_;
 };
 
 }  // namespace
 
-std::expected<std::unique_ptr<Store>, StoreError> open_memory(const IdentitySettings&,
+std::expected<std::unique_ptr<Store>, StoreError> open_memory(const IdentitySettings& settings,
                                                               std::function<StoreTime()> clock) {
   if (!clock) {
     clock = [host = StoreClock(this_host(), std::nullopt)] { return host.now(); };
   }
-  return std::make_unique<MemoryStore>(std::move(clock));
+  return std::make_unique<MemoryStore>(settings, std::move(clock));
 }
 
 }  // namespace idem

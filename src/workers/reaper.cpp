@@ -5,12 +5,14 @@
 
 namespace idem::workers {
 
-bool reap_once(Store& store, const LogSink& log) {
+bool reap_once(Store& store, const LogSink& log, metrics::Shard& shard) {
   const auto reaped = ask_and_wait(store, Reap{limits::sweep_batch});
   if (!reaped) {
+    shard.store_errors.add();
     log(LogLevel::warning, "reap_failed", {{"detail", reaped.error().detail}});
     return false;
   }
+  shard.pruned.add(reaped->size());
   if (!reaped->empty()) {
     log(LogLevel::info, "reaped", {{"records", std::to_string(reaped->size())}});
   }

@@ -55,9 +55,12 @@ CrashedRun crash_once(const std::string& point, unsigned seed) {
   const TempDir dir;
   const Provider provider;
   const auto passage = 1 + random() % 4;
+  auto flags = short_lease();
+  // Every other gateway dies with duplicates parked in it, which its successor must not miss.
+  if (seed % 2 == 0) flags.insert(flags.end(), {"--mode", "wait"});
   Gateway gateway({.upstream = provider.address(),
                    .store = dir.path() / "idem.db",
-                   .flags = short_lease(),
+                   .flags = std::move(flags),
                    .environment = {fmt::format("IDEM_CRASH_AT={}:{}", point, passage)},
                    .program = "idem-crash"});
   if (!gateway.running()) return {.trouble = "did not start: " + gateway.process().output()};

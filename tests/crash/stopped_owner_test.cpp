@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "crash/judge.hpp"
+#include "support/scripted_upstream.hpp"
 
 // T08, T21: an owner that sleeps past its lease and wakes up. It must notice before it sends, and
 // what it sent before must be settled without a second run.
@@ -68,6 +69,39 @@ INSTANTIATE_TEST_SUITE_P(Points, StoppedOwner,
                          testing::Values("reserve_after_commit", "dispatch_before_first_byte",
                                          "dispatch_sent"),
                          [](const auto& point) { return std::string(point.param); });
+
+// The pooled connection dies between the look at it and the first byte. What was read of the
+// client's body by then belongs to the request that goes over the next one.
+TEST(StoppedRelay, P23_ABodyIsSentAgainWithItsHeadOnAnotherConnection) {
+  IDEM_NEED_PROGRAM("idem-crash");
+  Gate stopped;
+  Gate reset;
+  ScriptedUpstream upstream([&](UpstreamConnection& connection) {
+    if (connection.index() > 0) return ScriptedUpstream::answer_all(connection);
+    if (!connection.read_request() || !connection.write_answer("warm")) return;
+    stopped.wait();
+    connection.reset();
+    reset.open();
+  });
+  TempDir dir;
+  Gateway gateway({.upstream = upstream.address(),
+                   .store = dir.path() / "idem.db",
+                   .flags = {"--threads", "1", "--keepalive-idle", "60s"},
+                   .environment = {"IDEM_STOP_AT=dispatch_before_first_byte:2"},
+                   .program = "idem-crash"});
+  ASSERT_TRUE(gateway.running()) << gateway.process().output();
+  Connection client(gateway.address());
+  ASSERT_EQ(client.exchange({.method = "GET", .target = "/"}).body, "warm");
+  client.send({.method = "PUT", .target = "/file", .body = "all of the body"});
+  ASSERT_TRUE(gateway.process().wait_stopped()) << "the point was not reached";
+  stopped.open();
+  ASSERT_TRUE(reset.wait());
+  gateway.carry_on();
+  EXPECT_EQ(client.read_response().body, "ok");
+  const auto received = upstream.received();
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_TRUE(received[1].ends_with("\r\n\r\nall of the body")) << received[1];
+}
 
 }  // namespace
 }  // namespace idem::test

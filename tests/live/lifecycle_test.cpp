@@ -97,6 +97,7 @@ TEST_F(Lifecycle, AStoreThatCannotBeOpenedIsRefused) {
 }
 
 TEST_F(Lifecycle, AStoreOfAnotherScopeSourceIsRefused) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(gateway_->terminate(), 0);
   auto options = this->options(provider_->address());
   options.scope = {"--scope", "static:everyone"};

@@ -264,12 +264,88 @@ TEST_F(PassThrough, P25_AKeyedRequestAndItsAnswerMayBothBeLarge) {
         EXPECT_TRUE(is_problem(again, 409, "response_not_stored"));
       }
     }
-    // What is not kept is with the client before the upstream has all of the request.
-    EXPECT_TRUE(upstream_->wait_for_requests(2));
-    if (stored_max > size) {
-      EXPECT_EQ(upstream_->connections(), 1);
-    }
+    EXPECT_TRUE(upstream_->wait_for_requests(2)) << "though its answer came before";
   }
+}
+
+// A client with nothing more to say before its answer; an upstream that is done with it at once.
+TEST_F(PassThrough, P25_AnEarlyErrorSaysThatTheConnectionCloses) {
+  ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
+    std::string seen;
+    if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+    connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
+    while (connection.socket().receive(seen) == Socket::Received::bytes) {
+    }
+  }));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(20) + "\r\n");
+  const auto answer = client.read_response();
+  EXPECT_EQ(answer.status, 404) << answer.trouble;
+  EXPECT_EQ(answer.get("Connection"), "close");
+}
+
+// What is kept of one exchange on a connection must not end the next one.
+TEST_F(PassThrough, P23_AnErrorToAnUploadDoesNotCutTheNextAnswer) {
+  ASSERT_NO_FATAL_FAILURE(start(
+      [](UpstreamConnection& connection) {
+        while (const auto request = connection.read_request()) {
+          if (request->method() == "PUT") {
+            connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno");
+            continue;
+          }
+          connection.write("HTTP/1.1 200 OK\r\n" + length_field(8) + "\r\n");
+          connection.drip("dripping", 100);
+        }
+      },
+      {"--upstream-timeout", "400ms", "--keepalive-idle", "10s"}));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(5) + "\r\n");
+  ASSERT_TRUE(client.socket().fd() >= 0);
+  client.send_raw("later");
+  EXPECT_EQ(client.read_response().status, 404);
+  const auto slow = client.exchange({.method = "GET", .target = "/slow"});
+  EXPECT_EQ(slow.body, "dripping") << slow.trouble;
+}
+
+// The upstream's time does not run while it is the client that is waited for.
+TEST_F(PassThrough, P25_AnEarlyHeadDoesNotHurryTheUpload) {
+  ASSERT_NO_FATAL_FAILURE(start(
+      [](UpstreamConnection& connection) {
+        std::string seen;
+        if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
+        connection.write("HTTP/1.1 200 OK\r\n" + length_field(4) + "\r\n");
+        if (read_until(connection.socket(), seen, "uploaded")) connection.write("done");
+      },
+      {"--upstream-timeout", "300ms"}));
+  Connection client(gateway_->address());
+  client.send_raw("PUT /file HTTP/1.1\r\nHost: a\r\n" + length_field(8) + "\r\n");
+  std::string seen;
+  ASSERT_TRUE(read_until(client.socket(), seen, "\r\n\r\n"));
+  for (const char byte : std::string_view("uploaded")) {
+    EXPECT_FALSE(client.socket().readable_within(100)) << "until it is whole";
+    client.send_raw({&byte, 1});
+  }
+  EXPECT_TRUE(read_until(client.socket(), seen, "done")) << seen;
+}
+
+TEST_F(PassThrough, P25_ACompleteAnswerIsKeptAndGivenThoughTheRequestIsStillSent) {
+  const std::size_t size = 8 * mebibyte;
+  Gate read_on;
+  ASSERT_NO_FATAL_FAILURE(start(
+      [&](UpstreamConnection& connection) {
+        if (!connection.peek_head()) return;
+        connection.write("HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\npaid");
+        read_on.wait();
+        connection.read_request();
+      },
+      {"--request-body-max", "16MiB"}));
+  upstream_->shrink_windows();
+  const auto request = charge("large", "", pattern_text(size));
+  const auto first = ask(request);
+  EXPECT_EQ(first.body, "paid") << first.trouble;
+  EXPECT_TRUE(replays(first, ask(request)));
+  read_on.open();
+  EXPECT_TRUE(upstream_->wait_for_requests(1)) << "and it gets the rest";
 }
 
 TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {

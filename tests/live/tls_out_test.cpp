@@ -257,6 +257,19 @@ TEST_F(TlsOut, P28_MuchGoesBothWaysAtOnceThroughTls) {
   sender.join();
 }
 
+// Tickets lie in front of the answer, and must not pass for it.
+TEST_F(TlsOut, P25_ALargeKeyedRequestIsSentToItsEndOnAFreshConnection) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
+  start(upstream, {"--upstream-ca", authority_.file(), "--request-body-max", "16MiB",
+                   "--keepalive-idle", "0s"});
+  for (int i = 0; i < 3; ++i) {
+    const auto answer =
+        ask(charge("k" + std::to_string(i), "", pattern_text((sanitized ? 4 : 12) * mebibyte)));
+    EXPECT_EQ(answer.status, 200) << answer.raw;
+  }
+  EXPECT_EQ(upstream.requests(), 3);
+}
+
 TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
   ScriptedUpstream upstream(
       [](UpstreamConnection& connection) {

@@ -40,7 +40,8 @@ struct DescribeOutcome {
                        text(x.expires_at));
   }
   std::string operator()(const InProgress& x) const {
-    return "InProgress " + text(x.lease_remaining);
+    return fmt::format("InProgress {} {} of {} until {}", text(x.lease_remaining),
+                       to_hex(x.id.bytes), x.fence, text(x.locked_until));
   }
   std::string operator()(const KeyMisuse& x) const { return "KeyMisuse " + text(x.state); }
   std::string operator()(const Unknown& x) const {
@@ -86,10 +87,18 @@ struct DescribeReply {
     std::ranges::sort(lines);
     return fmt::format("{} steps {}", lines.size(), fmt::join(lines, ", "));
   }
+  std::string operator()(const AdoptRoutes::Reply& x) const {
+    return fmt::format("generation {} {}", x.generation, x.why_not);
+  }
   std::string operator()(const std::vector<EvidenceEntry>& x) const {
     std::string out = fmt::format("{} entries", x.size());
     for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);
     return out;
+  }
+  /// Without what is counted since the store was opened.
+  std::string operator()(const Census& x) const {
+    return fmt::format("{} oldest={} at {}", fmt::join(x.by_state, "/"), text(x.oldest_unknown),
+                       text(x.now));
   }
 };
 
@@ -97,10 +106,11 @@ struct DescribeReply {
 
 std::string describe(const Record& r) {
   return fmt::format(
-      "{} {} {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' request={} "
+      "{} {} {} of {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' "
+      "request={} "
       "response={} basis={} error={} reconcile={}/{} ref={} created={} changed={} completed={} "
       "expires={} tombstone={}",
-      to_hex(r.id.bytes), r.scope, r.operation, r.fingerprint.version,
+      to_hex(r.id.bytes), r.scope, r.operation, r.generation, r.fingerprint.version,
       to_hex(r.fingerprint.digest).substr(0, 4), text(r.state), text(r.attempt), r.owner,
       text(r.locked_until), r.dispatched, static_cast<int>(r.lease_policy), text(r.retention),
       text(r.tombstone), r.recovery_point, text(r.stored_request), text(r.response),

@@ -100,7 +100,7 @@ class Twins {
   Reserve any_reserve() {
     Reserve verb = a_reserve(1, 1 + static_cast<int>(below(5)));
     verb.id = any_key();
-    if (one_in(5)) verb.also = {any_key(), any_key()};
+    if (one_in(5)) verb.also = {{any_key()}, {any_key(), {body(2)}}};
     if (one_in(10)) verb.fingerprints = {body(2)};
     if (one_in(5)) verb.fingerprints = {body(2), body(1)};
     verb.lease_policy = any_of({LeasePolicy::unknown, LeasePolicy::resume, LeasePolicy::rerun});
@@ -119,7 +119,7 @@ class Twins {
 
   StoreCall next_verb() {
     const RecordId id = any_key();
-    switch (below(22)) {
+    switch (below(23)) {
       case 0:
       case 1:
       case 2:
@@ -155,6 +155,8 @@ class Twins {
         return CacheBust{id, "operator said so"};
       case 20:
         return Sweep{1'000};
+      case 21:
+        return Count{};
       default:
         return Reap{1'000};
     }

@@ -261,7 +261,7 @@ TEST_P(StoreConformance, S02_reserve_of_another_generation_is_refused_and_change
 TEST_P(StoreConformance, S02_reserve_looks_under_older_names_before_it_makes_a_record) {
   const Execute old = run(1);
   Reserve verb = a_reserve(3, 2);
-  verb.also = {key(2), key(1)};
+  verb.also = {{key(2)}, {key(1)}};
   EXPECT_TRUE(is<InProgress>(ask(verb)));
   EXPECT_FALSE(find(3));
   ask(a_release(old));
@@ -274,7 +274,7 @@ TEST_P(StoreConformance, S02_the_record_under_the_present_name_comes_first) {
   run(1, 1);
   run(3, 3);
   Reserve verb = a_reserve(3, 3);
-  verb.also = {key(1)};
+  verb.also = {{key(1)}};
   EXPECT_EQ(run(verb).id, key(3));
 }
 
@@ -284,7 +284,7 @@ TEST_P(StoreConformance, S02_a_dead_record_under_an_older_name_is_no_record) {
   ask(a_complete(run(old)));
   clock.advance(retention);
   Reserve verb = a_reserve(3, 2);
-  verb.also = {key(1)};
+  verb.also = {{key(1)}};
   EXPECT_EQ(run(verb).id, key(3));
 }
 

@@ -330,20 +330,21 @@ struct Asked {
 void add_reserves(std::vector<Asked>& all) {
   for (const bool same : {true, false}) {
     for (const int token_number : {1, 2}) {
-      all.push_back({fmt::format("reserve same={} token={}", same, token_number), Event::reserve,
-                     [=](auto& record, Facts& facts, FenceCounter& fences) {
-                       Reserve verb = a_reserve(1, token_number);
-                       verb.fingerprints = {body(same ? 1 : 2)};
-                       facts.same_request = same;
-                       return transitions::reserve(record, verb, now, fences).change;
-                     }});
+      all.push_back(
+          {fmt::format("reserve same={} token={}", same, token_number), Event::reserve,
+           [=](auto& record, Facts& facts, FenceCounter& fences) {
+             Reserve verb = a_reserve(1, token_number);
+             verb.fingerprints = {body(same ? 1 : 2)};
+             facts.same_request = same;
+             return transitions::reserve(record, verb, verb.fingerprints, now, fences).change;
+           }});
     }
     all.push_back({fmt::format("accept same={}", same), Event::accept,
                    [=](auto& record, Facts& facts, FenceCounter&) {
                      Accept verb = an_accept(1, "another copy");
                      verb.as.fingerprints = {body(same ? 1 : 2)};
                      facts.same_request = same;
-                     return transitions::accept(record, verb, now).change;
+                     return transitions::accept(record, verb, verb.as.fingerprints, now).change;
                    }});
   }
   all.push_back(

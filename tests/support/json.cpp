@@ -1,6 +1,6 @@
 #include "support/json.hpp"
 
-#include <boost/json/src.hpp>
+#include <boost/json.hpp>
 
 namespace idem::test {
 namespace {

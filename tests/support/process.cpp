@@ -138,12 +138,16 @@ std::optional<std::string> Process::wait_for_line(std::string_view part,
 }
 
 std::string Process::wait_for_address(std::string_view role) {
-  const auto line = wait_for_line(fmt::format("role={}", role));
-  constexpr std::string_view mark = "listening address=";
+  // The first listener that is told is the gateway's, and its line tells the log's format.
+  const auto first = wait_for_line("listening");
+  const bool json = first && first->starts_with('{');
+  const auto line =
+      wait_for_line(json ? fmt::format(R"("role":"{}")", role) : fmt::format("role={}", role));
+  const std::string_view mark = json ? R"("address":")" : "listening address=";
   const auto at = line ? line->find(mark) : std::string::npos;
   if (at == std::string::npos) return {};
   const auto start = at + mark.size();
-  return line->substr(start, line->find(' ', start) - start);
+  return line->substr(start, line->find(json ? '"' : ' ', start) - start);
 }
 
 void Process::signal(int number) {

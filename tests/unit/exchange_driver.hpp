@@ -25,8 +25,12 @@ inline Reserve some_reserve(bool dispatched = true) {
 
 class ExchangeScript {
  public:
-  explicit ExchangeScript(bool dispatched_with_reserve = true)
-      : exchange_({.dispatch_timeout = dispatch_timeout, .renew_interval = lease / 3},
+  explicit ExchangeScript(bool dispatched_with_reserve = true, Millis wait = {},
+                          std::optional<std::chrono::seconds> wait_applied = {})
+      : exchange_({.dispatch_timeout = dispatch_timeout,
+                   .renew_interval = lease / 3,
+                   .wait = wait,
+                   .wait_applied = wait_applied},
                   some_reserve(dispatched_with_reserve)) {
     action_ = exchange_.start(now_);
   }

@@ -21,6 +21,7 @@ void expect_same(const Record& a, const Record& b) {
   EXPECT_EQ(encoded(a), encoded(b));
   EXPECT_EQ(a.scope, b.scope);
   EXPECT_EQ(a.operation, b.operation);
+  EXPECT_EQ(a.generation, b.generation);
   EXPECT_EQ(a.fingerprint.version, b.fingerprint.version);
   EXPECT_EQ(a.fingerprint.digest, b.fingerprint.digest);
   EXPECT_EQ(a.state, b.state);
@@ -73,6 +74,7 @@ Record a_record() {
       ended || record.state == State::pending || record.state == State::failed_retryable;
   record.scope = a_text();
   record.operation = a_text();
+  record.generation = *rc::gen::arbitrary<std::uint64_t>();
   record.fingerprint = {*rc::gen::arbitrary<std::uint32_t>(), some_bytes<32>()};
   record.attempt = {*rc::gen::arbitrary<std::uint64_t>() | 1, {some_bytes<16>()}};
   record.owner = a_text();
@@ -158,6 +160,20 @@ std::string complaint_about(std::string bytes) {
   return record ? "none" : std::string(record.error());
 }
 
+// Files of schema version 1 hold records without a generation.
+TEST(StoredRecord, T30_a_record_of_version_1_is_read_as_one_of_the_first_generation) {
+  Record record = a_completed_record();
+  record.generation = 7;
+  std::string bytes = encoded(record);
+  bytes[0] = 1;
+  bytes.erase(5 + 4 + 32 + 8 + 16 + 5 * 8 + 4, 8);
+  const auto decoded = decode_record(bytes);
+  ASSERT_TRUE(decoded) << decoded.error();
+  record.generation = 1;
+  expect_same(*decoded, record);
+  EXPECT_EQ(complaint_about(bytes.substr(0, bytes.size() - 1)), "it is cut short");
+}
+
 TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
   const std::string sound = encoded(a_completed_record());
   const auto with = [&](std::size_t at, int byte) {
@@ -166,6 +182,7 @@ TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
     return complaint_about(bytes);
   };
   EXPECT_EQ(with(0, stored_record_version), "none");
+  EXPECT_EQ(with(0, 0), "it is of a version that this program does not know");
   EXPECT_EQ(with(0, stored_record_version + 1),
             "it is of a version that this program does not know");
   for (const int none : {0, 7, 255}) EXPECT_EQ(with(1, none), "its state is none of ours");

@@ -88,11 +88,13 @@ TEST_F(TlsSessionTest, AFloodOfKeyUpdatesIsTakenInPortions) {
   EXPECT_GE(portions, 2);
 }
 
-TEST_F(TlsSessionTest, PeekDoesNotSayThatItIsQuietBeforeItHasSeenAll) {
+TEST_F(TlsSessionTest, PeekSaysWhenItHasNotSeenAll) {
   ASSERT_NO_FATAL_FAILURE(flood("hello"));
   while (waiting() > 0) {
     const int before = waiting();
-    EXPECT_EQ(session_->peek(), Wants::nothing);
+    const auto wants = session_->peek();
+    EXPECT_EQ(session_->held_back(), waiting() > 0);
+    EXPECT_EQ(wants, waiting() > 0 ? Wants::readable : Wants::nothing);
     ASSERT_GT(before, waiting());
     EXPECT_LE(before - waiting(), one_read);
   }
@@ -100,6 +102,7 @@ TEST_F(TlsSessionTest, PeekDoesNotSayThatItIsQuietBeforeItHasSeenAll) {
   std::string read(16, '\0');
   EXPECT_EQ(session_->read(read.data(), read.size()).bytes, 5u);
   EXPECT_EQ(session_->peek(), Wants::readable);
+  EXPECT_FALSE(session_->held_back());
 }
 
 }  // namespace

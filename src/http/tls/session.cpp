@@ -178,8 +178,7 @@ TlsSession::Wants TlsSession::peek() {
   begin_call();
   char byte = 0;
   std::size_t seen = 0;
-  const Wants wants = wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
-  return held_back_ ? Wants::nothing : wants;
+  return wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
 }
 
 TlsSession::Wants TlsSession::say_end() {

@@ -86,9 +86,11 @@ class TlsSession {
   Moved read(char* to, std::size_t room);
   /// Takes at most one record's worth.
   Moved write(std::string_view bytes);
-  /// readable: there is nothing to read. Reads and answers what TLS itself has to say; where that
-  /// is much, it says nothing before it has seen the end of it.
+  /// nothing: there is something to read; readable: there is not. Reads and answers what TLS itself
+  /// has to say. Where held_back(), it has not seen the end of that, and knows neither.
   Wants peek();
+  /// The last call left bytes in the kernel that may be there for TLS alone.
+  bool held_back() const noexcept { return held_back_; }
   /// Tells the peer that nothing more will come; to be called again while it wants to write.
   Wants say_end();
 

@@ -29,11 +29,6 @@ class Meta {
   std::optional<ClockMark> clock_mark();
   void put_clock_mark(const ClockMark& mark);
 
-  /// At the first start: makes and keeps secret and settings.
-  void create_identity(const IdentitySettings& settings);
-  /// Refused by name where `asked` differs from what the first start recorded.
-  std::expected<Identity, std::string> check_identity(const IdentitySettings& asked);
-
  private:
   Statement get_;
   Statement put_;

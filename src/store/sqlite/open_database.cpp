@@ -1,8 +1,10 @@
 #include "store/sqlite/open_database.hpp"
 
 #include "store/sqlite/buffered_log.hpp"
+#include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
+#include "store/sqlite/route_names.hpp"
 
 #include <idem/limits.hpp>
 
@@ -153,9 +155,9 @@ Opening<void> Opener::migrate() {
   if (!done) return done;
   const auto tables = ask_number(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-      " ('running', 'slots', 'requests', 'evidence', 'meta')");
+      " ('running', 'slots', 'requests', 'evidence', 'meta', 'route_names', 'digest_secrets')");
   if (!tables) return std::unexpected(tables.error());
-  if (*tables != 5)
+  if (*tables != 7)
     return refused(
         fmt::format("{}: tables are missing: it is damaged, or of a version before 0.1.0", path_));
   // Whose key it stands in the way of cannot be told, so no key would be safe to run.
@@ -233,13 +235,14 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
 
   sqlite3* db = connection->get();
   Meta meta(db);
-  if (!meta.text("secret") && !meta.integer("generation")) meta.create_identity(settings);
-  auto identity = meta.check_identity(settings);
-  if (!identity) return refused(absolute + ": " + identity.error());
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
+  auto identity = settle_identity(db, meta, settings, clock.now());
+  if (!identity) return refused(absolute + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
+  Naming naming{identity->generation, settings.key_scope == "operation", read_route_names(db)};
   Statement(db, "COMMIT").run();
-  return OpenedDatabase{std::move(*connection), *identity, std::move(clock)};
+  return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
+                        std::move(clock)};
 }
 
 }  // namespace idem::sqlite

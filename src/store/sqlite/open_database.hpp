@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/naming.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -11,6 +12,7 @@ inline constexpr std::int64_t application_id = 0x4964656d;
 struct OpenedDatabase {
   Connection connection;
   Identity identity;
+  Naming naming;
   StoreClock clock;
 };
 

@@ -116,6 +116,16 @@ class RunningRows final : public RecordTable {
     return found.size() >= verb.limit ? std::nullopt : rest;
   }
 
+  void tally(Tallied& into) override {
+    slots_->tally(into);
+    for (const auto& [id, running] : running_) {
+      if (running.why_not.empty()) ++into.by_state[static_cast<std::size_t>(State::in_progress)];
+    }
+  }
+  // Running rows are written as they change, so the file has them all.
+  void visit(const std::function<bool(const Record*)>& see) override { slots_->visit(see); }
+  void save(const Naming& naming) override { slots_->save(naming); }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     slots_->append_evidence(id, entry);
   }

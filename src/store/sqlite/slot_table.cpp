@@ -3,6 +3,8 @@
 #include "core/stored_record_codec.hpp"
 #include "core/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
+#include "store/sqlite/route_names.hpp"
+#include "store/sqlite/visit_records.hpp"
 
 #include <idem/limits.hpp>
 
@@ -175,6 +177,21 @@ class Slots final : public SlotTable {
     return seen == rows_max ? std::optional(last) : std::nullopt;
   }
 
+  void tally(Tallied& into) override {
+    while (states_.step()) {
+      const auto state = static_cast<std::size_t>(states_.integer(0));
+      if (state < into.by_state.size()) {
+        into.by_state[state] = static_cast<std::uint64_t>(states_.integer(1));
+      }
+    }
+    while (unknowns_.step()) {
+      const auto record = decode_record(unknowns_.bytes(1));
+      if (record) into.add_unknown(record->changed_at, id_of(unknowns_, 0));
+    }
+  }
+  void visit(const std::function<bool(const Record*)>& see) override { visit_records(db_, see); }
+  void save(const Naming& naming) override { write_naming(db_, naming); }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_.append(id, entry);
   }
@@ -279,6 +296,9 @@ class Slots final : public SlotTable {
   Statement list_unknown_{db_,
                           "SELECT id, state, record, answer FROM slots"
                           " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
+  // Once at a start, over an index: a third of a second for a million records on a busy machine.
+  Statement states_{db_, "SELECT state, count(*) FROM slots GROUP BY state"};
+  Statement unknowns_{db_, "SELECT id, record FROM slots WHERE state = 5"};
   std::int64_t last_place_ = 0;
   std::set<RecordId> left_out_;
   std::string record_bytes_;

@@ -2,6 +2,7 @@
 
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
+#include "store/change_teller.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
 #include "store/sqlite/running_rows.hpp"
@@ -24,7 +25,7 @@ class Ledger {
  public:
   explicit Ledger(sqlite::OpenedDatabase opened)
       : connection_(std::move(opened.connection)),
-        identity_(opened.identity),
+        naming_(std::move(opened.naming)),
         clock_(std::move(opened.clock)),
         fence_high_water_(meta_.fence_high_water()) {
     fences_.last = fence_high_water_;
@@ -38,7 +39,7 @@ class Ledger {
   }
 
   StoreResult step(StoreCall& call) {
-    return do_step(call, {*table_, fences_, now_, identity_.generation});
+    return do_step(call, {*table_, fences_, tally_, now_, naming_});
   }
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
@@ -94,11 +95,12 @@ class Ledger {
   }
 
   sqlite::Connection connection_;
-  Identity identity_;
+  Naming naming_;
   StoreClock clock_;
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_ =
       sqlite::keep_running_rows(db(), sqlite::make_slot_table(db()));
+  RecordTally tally_{*table_};
   Statement begin_{db(), "BEGIN"};
   Statement commit_{db(), "COMMIT"};
   transitions::FenceCounter fences_;
@@ -141,6 +143,8 @@ class SqliteStore final : public Store {
     queue_.push(std::move(what), std::move(done));
   }
 
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
   const Identity& identity() const noexcept override { return identity_; }
 
  private:
@@ -182,7 +186,9 @@ class SqliteStore final : public Store {
     if (kind.reserves) crash_point(CrashPoint::reserve_after_commit);
     if (kind.settles) crash_point(CrashPoint::settle_after_commit);
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (calls[i].done) done_with(calls[i].done, std::move(results_[i]));
+      if (!calls[i].done) continue;
+      changes_.tell(calls[i].call, results_[i]);
+      done_with(calls[i].done, std::move(results_[i]));
     }
     // After the answers: nobody waits for it but those who come next.
     ledger_->checkpoint_if_due();
@@ -207,6 +213,7 @@ class SqliteStore final : public Store {
 
   Identity identity_;
   CallQueue queue_;
+  ChangeTeller changes_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;

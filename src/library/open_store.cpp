@@ -1,8 +1,9 @@
-#include "cli/commands.hpp"
+#include <idem/open_store.hpp>
+
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
 
-namespace idem::cli {
+namespace idem {
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
                                                               const IdentitySettings& identity,
@@ -23,4 +24,4 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
   return std::move(*opened);
 }
 
-}  // namespace idem::cli
+}  // namespace idem

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <idem/store.hpp>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+namespace idem {
+
+/// Opens a store by URL: `memory:`, which keeps nothing, or `sqlite:PATH`, which makes the file
+/// where there is none. `migrate` upgrades an older schema, which is refused otherwise. The error
+/// is a sentence for people that names the URL; nothing was changed then. Blocks until the store is
+/// open.
+std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
+                                                              const IdentitySettings& identity,
+                                                              bool migrate = false);
+
+}  // namespace idem

@@ -1,0 +1,88 @@
+#include "admin/admin.hpp"
+
+#include "admin/host.hpp"
+#include "admin/keys.hpp"
+
+#include "core/problem.hpp"
+#include "http/store_link.hpp"
+
+namespace idem::admin {
+namespace {
+
+using http::Task;
+
+Answer text_answer(std::string_view media_type, std::string body) {
+  Answer answer{200, {}, std::move(body)};
+  answer.headers.push_back({"Content-Type", std::string(media_type)});
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  return answer;
+}
+
+Answer status_answer(std::string_view text) {
+  std::string body = "{\"status\":";
+  append_json_string(body, text);
+  return text_answer("application/json", body + "}\n");
+}
+
+class Admin final : public http::Service {
+ public:
+  explicit Admin(AdminParts parts)
+      : parts_(std::move(parts)), keys_(parts_, parts_.registry.add_shard()) {}
+
+  Task<void> serve(http::ServerStream& client) override {
+    const auto& head = client.head();
+    if (!is_our_host(head.host, parts_.hosts)) {
+      const Answer foreign =
+          to_answer({.code = ProblemCode::bad_request,
+                     .detail = "The Host is neither loopback nor one of --admin-host."});
+      co_await client.answer(foreign);
+      co_return;
+    }
+    const std::string_view target = head.origin_form;
+    const auto path = target.substr(0, target.find('?'));
+    if (path == "/v1/keys" || path.starts_with("/v1/keys/")) {
+      co_await keys_.serve(client);
+      co_return;
+    }
+    const bool readable = head.method == "GET" || head.method == "HEAD";
+    Answer answer = to_answer({.code = ProblemCode::not_found});
+    if (readable && path == "/livez") answer = status_answer("alive");
+    if (readable && path == "/readyz") answer = co_await readiness();
+    if (readable && path == "/metrics") answer = co_await exposition();
+    co_await client.answer(answer);
+  }
+
+ private:
+  Task<Answer> readiness() {
+    if (parts_.draining.load()) {
+      co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
+    }
+    StoreCall find = Find{};
+    const auto probe = co_await http::ask_store(parts_.loop, parts_.store, find);
+    if (!probe) {
+      co_return to_answer({.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
+    }
+    co_return status_answer("ready");
+  }
+
+  // A store that does not answer is when the other numbers are needed most.
+  Task<Answer> exposition() {
+    StoreCall count = Count{};
+    auto counted = co_await http::ask_store(parts_.loop, parts_.store, count);
+    metrics::Gauges gauges = parts_.gauges();
+    if (counted) gauges.census = std::get<Census>(*counted);
+    co_return text_answer("text/plain; version=0.0.4; charset=utf-8",
+                          parts_.registry.exposition(gauges));
+  }
+
+  AdminParts parts_;
+  KeysApi keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<http::Service> make_admin(AdminParts parts) {
+  return std::make_unique<Admin>(std::move(parts));
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,37 @@
+#include "admin/host.hpp"
+
+#include "http/head.hpp"
+
+#include <algorithm>
+
+namespace idem::admin {
+namespace {
+
+std::string_view without_port(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
+  return host.substr(0, host.rfind(':'));
+}
+
+/// Four decimal numbers of which the first is 127 (RFC 1122 §3.2.1.3).
+bool is_loopback_v4(std::string_view name) {
+  int parts = 0;
+  for (std::string_view rest = name; parts < 4; ++parts) {
+    const auto part = rest.substr(0, rest.find('.'));
+    const bool digits = !part.empty() && part.size() <= 3 &&
+                        std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+    if (!digits || (parts == 0 && part != "127")) return false;
+    if (part.size() == rest.size()) return parts == 3;
+    rest.remove_prefix(part.size() + 1);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_our_host(std::string_view host, std::span<const std::string> names) {
+  const auto name = without_port(host);
+  if (name == "[::1]" || http::same_name(name, "localhost") || is_loopback_v4(name)) return true;
+  return std::ranges::any_of(names, [&](const auto& own) { return http::same_name(name, own); });
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,294 @@
+#include "admin/keys.hpp"
+
+#include "admin/keys_json.hpp"
+#include "admin/orders.hpp"
+#include "admin/reference.hpp"
+#include "core/problem.hpp"
+#include "core/record_table.hpp"
+#include "core/rfc3339.hpp"
+#include "http/store_link.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <algorithm>
+
+namespace idem::admin {
+namespace {
+
+using http::Task;
+using Verdict = Resolve::Verdict;
+
+constexpr std::string_view collection = "/v1/keys";
+
+Answer json_answer(std::string body) {
+  Answer answer{200, {}, std::move(body)};
+  answer.headers.push_back({"Content-Type", "application/json"});
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  return answer;
+}
+
+Answer invalid(std::string detail, std::optional<int> status = std::nullopt) {
+  return to_answer(
+      {.code = ProblemCode::invalid_request, .detail = std::move(detail), .status = status});
+}
+
+Answer not_allowed(std::string_view methods) {
+  Answer answer = invalid("Only " + std::string(methods) + " is served here.", 405);
+  answer.headers.push_back({"Allow", std::string(methods)});
+  return answer;
+}
+
+Answer no_such_key() {
+  return to_answer({.code = ProblemCode::not_found, .detail = "There is no record of this ref."});
+}
+
+Answer store_trouble(const StoreError& error) {
+  return to_answer({.code = ProblemCode::store_unavailable, .detail = error.detail});
+}
+
+/// `application/json`, with whatever parameters: what a web page cannot send without being asked
+/// first.
+bool is_json(const http::RequestHead& head) {
+  std::size_t found = 0;
+  bool good = false;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::content_type) continue;
+    auto media_type = field.value.substr(0, field.value.find(';'));
+    while (media_type.ends_with(' ')) media_type.remove_suffix(1);
+    good = http::same_name(media_type, "application/json");
+    ++found;
+  }
+  return found == 1 && good;
+}
+
+/// Who says so: what stands in `Idem-Operator` is believed, as everything on this listener is.
+std::optional<std::string> source_of(const http::RequestHead& head) {
+  std::string source = "operator";
+  bool named = false;
+  for (const auto& field : head.fields) {
+    if (!http::same_name(field.name, "Idem-Operator")) continue;
+    const bool plain = std::ranges::all_of(field.value, [](char c) { return c > ' ' && c < 0x7F; });
+    const bool fits = !field.value.empty() && field.value.size() <= limits::operator_name_bytes_max;
+    if (named || !plain || !fits) return std::nullopt;
+    named = true;
+    source += ':' + std::string(field.value);
+  }
+  return source;
+}
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::done:
+      return "done";
+    case Verdict::not_found:
+      return "not_found";
+    case Verdict::wrong_state:
+      return "wrong_state";
+    case Verdict::wrong_fence:
+      return "wrong_fence";
+    case Verdict::missing_response:
+      return "missing_response";
+    case Verdict::too_early:
+      return "too_early";
+  }
+  return "";
+}
+
+}  // namespace
+
+Task<void> KeysApi::serve(http::ServerStream& client) {
+  const Answer answer = co_await answer_to(client);
+  co_await client.answer(answer);
+}
+
+Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
+  const auto& head = client.head();
+  const std::string_view target = head.origin_form;
+  const auto path = target.substr(0, target.find('?'));
+  const auto query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
+  if (path == collection) {
+    if (head.method != "GET") co_return not_allowed("GET");
+    auto page = co_await list(query);
+    co_return page;
+  }
+  if (!query.empty()) co_return invalid("No parameters are taken here.");
+  auto rest = path.substr(collection.size() + 1);
+  const auto ref = rest.substr(0, rest.find('/'));
+  const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
+  const auto id = parse_ref(ref);
+  if (!id) co_return invalid("The ref of a record has 32 hexadecimal digits in lower case.");
+  if (ref.size() == rest.size()) {
+    if (head.method != "GET") co_return not_allowed("GET");
+    auto page = co_await show(*id);
+    co_return page;
+  }
+  if (what != "resolve" && what != "release") co_return to_answer({.code = ProblemCode::not_found});
+  if (head.method != "POST") co_return not_allowed("POST");
+  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
+  auto source = source_of(head);
+  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
+  const bool resolves = what == "resolve";  // The head's bytes go with the body.
+  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
+  if (!body) co_return to_answer(http::problem_of(body.error()));
+  const std::string_view text = body->bytes();
+  if (resolves) {
+    auto answer = co_await resolve(*id, *source, text);
+    co_return answer;
+  }
+  auto answer = co_await release(*id, *source, text);
+  co_return answer;
+}
+
+Task<StoreResult> KeysApi::ask(StoreCall& call) {
+  auto result = co_await http::ask_store(parts_.loop, parts_.store, call);
+  if (!result) shard_.store_errors.add();
+  co_return result;
+}
+
+Task<Answer> KeysApi::list(std::string_view text) {
+  auto query = parse_keys_query(text, parts_.parse_duration);
+  if (!query) co_return invalid(query.error());
+  if (query->older_than) {
+    StoreCall count = Count{};
+    auto counted = co_await ask(count);
+    if (!counted) co_return store_trouble(counted.error());
+    query->list.created_before = std::get<Census>(*counted).now - *query->older_than;
+  }
+  if (query->key) {
+    auto page = co_await find_by_key(*query);
+    co_return page;
+  }
+  const std::size_t limit = query->list.limit;
+  // One more than is shown tells whether there is another page.
+  query->list.limit = limit + 1;
+  StoreCall call = std::move(query->list);
+  auto listed = co_await ask(call);
+  if (!listed) co_return store_trouble(listed.error());
+  auto& records = std::get<std::vector<Record>>(*listed);
+  std::optional<RecordId> next;
+  if (records.size() > limit) {
+    records.resize(limit);
+    next = records.back().id;
+  }
+  co_return json_answer(keys_page(records, next));
+}
+
+Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
+  const auto& secret = parts_.store.identity().secret;
+  StoreCall find = Find{record_id(secret, *query.list.scope, *query.list.operation, *query.key)};
+  auto found = co_await ask(find);
+  if (!found) co_return store_trouble(found.error());
+  std::vector<Record> records;
+  auto& record = std::get<std::optional<Record>>(*found);
+  if (record && is_listed(query.list, *record)) {
+    records.push_back(without_bodies(std::move(*record)));
+  }
+  co_return json_answer(keys_page(records, std::nullopt));
+}
+
+Task<Answer> KeysApi::show(RecordId id) {
+  StoreCall find = Find{id};
+  auto found = co_await ask(find);
+  if (!found) co_return store_trouble(found.error());
+  const auto& record = std::get<std::optional<Record>>(*found);
+  if (!record) co_return no_such_key();
+  StoreCall read = ReadEvidence{id};
+  auto evidence = co_await ask(read);
+  if (!evidence) co_return store_trouble(evidence.error());
+  co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence)));
+}
+
+Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
+  auto order = parse_resolve(body);
+  if (!order) co_return invalid(order.error());
+  if (!order->observed_at) {
+    StoreCall count = Count{};
+    auto counted = co_await ask(count);
+    if (!counted) co_return store_trouble(counted.error());
+    order->observed_at = std::get<Census>(*counted).now;
+  }
+  Resolve verb = std::move(order->verb);
+  verb.id = id;
+  verb.source = source;
+  verb.observed_at = *order->observed_at;
+  verb.grace = parts_.evidence_grace;
+  const std::string reason = verb.reason;
+  StoreCall call = std::move(verb);
+  auto result = co_await ask(call);
+  if (!result) co_return store_trouble(result.error());
+  const auto reply = std::get<Resolve::Reply>(*result);
+  const auto counted_as =
+      reply.verdict == Verdict::done ? metrics::Reconciled::resolved : metrics::Reconciled::failed;
+  shard_.reconciled[static_cast<std::size_t>(counted_as)].add();
+  log_decision("resolve", id, source, reason, reply);
+  auto answer = co_await answer_verdict(id, reply);
+  co_return answer;
+}
+
+Task<Answer> KeysApi::release(RecordId id, const std::string& source, std::string_view body) {
+  auto reason = parse_release(body);
+  if (!reason) co_return invalid(reason.error());
+  StoreCall call = CacheBust{id, *reason, source};
+  auto result = co_await ask(call);
+  if (!result) co_return store_trouble(result.error());
+  const auto reply = std::get<Resolve::Reply>(*result);
+  log_decision("release", id, source, *reason, reply);
+  auto answer = co_await answer_verdict(id, reply);
+  co_return answer;
+}
+
+void KeysApi::log_decision(std::string_view event, const RecordId& id, const std::string& source,
+                           const std::string& reason, const Resolve::Reply& reply) {
+  const bool done = reply.verdict == Verdict::done;
+  parts_.log(done ? LogLevel::info : LogLevel::warning, event,
+             {{"operation_ref", to_hex(id.bytes)},
+              {"source", source},
+              {"reason", reason},
+              {"verdict", std::string(name_of(reply.verdict))},
+              {"state", std::string(reply.state ? idem::name_of(*reply.state) : "none")}});
+}
+
+Task<Answer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
+  if (reply.verdict == Verdict::done) {
+    auto page = co_await show(id);
+    co_return page;
+  }
+  if (reply.verdict == Verdict::not_found) co_return no_such_key();
+  std::string why = co_await why_refused(id, reply);
+  Problem problem{.code = ProblemCode::state_refused, .detail = std::move(why)};
+  problem.operation = id;
+  problem.state = reply.state;
+  co_return to_answer(problem);
+}
+
+// The record may have moved on meanwhile; what is said is help, the verdict stands.
+Task<std::string> KeysApi::why_refused(RecordId id, Resolve::Reply reply) {
+  StoreCall find = Find{id};
+  auto found = co_await ask(find);
+  const auto* record = found ? &std::get<std::optional<Record>>(*found) : nullptr;
+  const bool known = record != nullptr && record->has_value();
+  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
+  switch (reply.verdict) {
+    case Verdict::done:
+    case Verdict::not_found:
+      break;
+    case Verdict::wrong_state:
+      co_return "The record is " + state +
+          "; evidence settles unknown records, and a release only a completed one whose stored "
+          "answer is a 5xx.";
+    case Verdict::wrong_fence:
+      co_return "The evidence speaks of another attempt than the current one" +
+          (known ? ", which has fence " + std::to_string((*record)->attempt.fence) : "") + ".";
+    case Verdict::missing_response:
+      co_return "To complete a record, give the response that its caller shall have.";
+    case Verdict::too_early:
+      co_return "That nothing is there proves nothing before the attempt can no longer run" +
+          (known
+               ? ": observe it after " + to_rfc3339((*record)->locked_until + parts_.evidence_grace)
+               : std::string()) +
+          ".";
+  }
+  co_return "";
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "admin/admin.hpp"
+#include "admin/keys_query.hpp"
+
+namespace idem::admin {
+
+/// `/v1/keys` and what is under it. Loop's thread only.
+class KeysApi {
+ public:
+  /// `parts` and `shard` outlive it.
+  KeysApi(const AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
+
+  http::Task<void> serve(http::ServerStream& client);
+
+ private:
+  http::Task<Answer> answer_to(http::ServerStream& client);
+  http::Task<Answer> list(std::string_view query);
+  http::Task<Answer> find_by_key(const KeysQuery& query);
+  http::Task<Answer> show(RecordId id);
+  http::Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
+  http::Task<Answer> release(RecordId id, const std::string& source, std::string_view body);
+  http::Task<StoreResult> ask(StoreCall& call);
+  http::Task<Answer> answer_verdict(RecordId id, Resolve::Reply reply);
+  http::Task<std::string> why_refused(RecordId id, Resolve::Reply reply);
+  void log_decision(std::string_view event, const RecordId& id, const std::string& source,
+                    const std::string& reason, const Resolve::Reply& reply);
+
+  const AdminParts& parts_;
+  metrics::Shard& shard_;
+};
+
+}  // namespace idem::admin

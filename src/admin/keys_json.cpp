@@ -1,0 +1,142 @@
+#include "admin/keys_json.hpp"
+
+#include "core/base64.hpp"
+#include "core/rfc3339.hpp"
+#include "json/writer.hpp"
+
+namespace idem::admin {
+namespace {
+
+using json::Writer;
+
+void write_moment(Writer& out, std::string_view name, const std::optional<StoreTime>& moment) {
+  out.name(name);
+  if (moment && *moment != StoreTime{}) {
+    out.text(to_rfc3339(*moment));
+  } else {
+    out.null();
+  }
+}
+
+/// The members of a record in a listing.
+void write_summary(Writer& out, const Record& record) {
+  out.member("ref", to_hex(record.id.bytes));
+  out.member("scope", record.scope);
+  out.member("operation", record.operation);
+  out.member("state", name_of(record.state));
+  out.member("fence", record.attempt.fence);
+  write_moment(out, "created_at", record.created_at);
+  write_moment(out, "locked_until", record.locked_until);
+  write_moment(out, "expires_at", record.expires_at);
+  out.name("response_status");
+  if (record.response) {
+    out.number(record.response->status);
+  } else {
+    out.null();
+  }
+}
+
+std::string_view name_of(LeasePolicy policy) {
+  switch (policy) {
+    case LeasePolicy::unknown:
+      return "unknown";
+    case LeasePolicy::resume:
+      return "resume";
+    case LeasePolicy::rerun:
+      return "rerun";
+  }
+  return "unknown";
+}
+
+std::string_view name_or_none(State state) { return state == State{} ? "none" : name_of(state); }
+
+void write_response(Writer& out, const std::optional<StoredResponse>& response) {
+  out.name("response");
+  if (!response) return out.null();
+  out.begin_object();
+  out.member("status", response->status);
+  out.name("headers");
+  out.begin_array();
+  for (const auto& field : response->headers) {
+    out.begin_array();
+    out.text(field.name);
+    out.text(field.value);
+    out.end_array();
+  }
+  out.end_array();
+  out.flag("body_stored", response->body_stored);
+  out.member("body_b64", to_base64(response->body));
+  out.end_object();
+}
+
+void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
+  out.name("evidence");
+  out.begin_array();
+  for (const auto& entry : evidence) {
+    out.begin_object();
+    out.member("fence", entry.fence);
+    out.member("source", entry.source);
+    out.member("evidence", entry.evidence);
+    out.member("reason", entry.reason);
+    out.member("before", name_or_none(entry.before));
+    out.member("after", name_or_none(entry.after));
+    out.flag("applied", entry.applied);
+    write_moment(out, "observed_at", entry.observed_at);
+    write_moment(out, "recorded_at", entry.recorded_at);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+std::string keys_page(std::span<const Record> records, const std::optional<RecordId>& next) {
+  Writer out;
+  out.begin_object();
+  out.name("keys");
+  out.begin_array();
+  for (const auto& record : records) {
+    out.begin_object();
+    write_summary(out, record);
+    out.end_object();
+  }
+  out.end_array();
+  out.name("next");
+  if (next) {
+    out.text(to_hex(next->bytes));
+  } else {
+    out.null();
+  }
+  out.end_object();
+  return out.take() + "\n";
+}
+
+std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence) {
+  Writer out;
+  out.begin_object();
+  write_summary(out, record);
+  write_moment(out, "changed_at", record.changed_at);
+  write_moment(out, "completed_at", record.completed_at);
+  write_moment(out, "tombstone_until", record.tombstone_until);
+  out.member("owner", record.owner);
+  out.flag("dispatched", record.dispatched);
+  out.member("lease_policy", name_of(record.lease_policy));
+  out.member("recovery_point", record.recovery_point);
+  out.name("release_basis");
+  if (record.release_basis) {
+    out.text(idem::name_of(*record.release_basis));
+  } else {
+    out.null();
+  }
+  out.member("last_error_code", record.last_error_code);
+  write_moment(out, "reconcile_after", record.reconcile_after);
+  out.member("reconcile_attempts", record.reconcile_attempts);
+  out.member("upstream_reference", record.upstream_reference);
+  out.flag("request_stored", record.stored_request.has_value());
+  write_response(out, record.response);
+  write_evidence(out, evidence);
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <idem/limits.hpp>
+#include <idem/store.hpp>
+
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace idem::admin {
+
+/// What `GET /v1/keys?...` asks for.
+struct KeysQuery {
+  List list{.limit = limits::list_page_default};
+  /// A record's key, as the client sent it and decoded; never to be shown anywhere.
+  std::optional<std::string> key;
+  /// Instead of a moment; the store's clock decides from when.
+  std::optional<Millis> older_than;
+};
+
+using ParseDuration = std::function<std::expected<Millis, std::string>(const std::string&)>;
+
+/// Reads a query string (application/x-www-form-urlencoded). The error names the parameter and says
+/// what to write; it never repeats a value, which may be a key.
+std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
+                                                       const ParseDuration& parse_duration);
+
+/// "in_progress", ...
+std::optional<State> parse_state(std::string_view name);
+
+}  // namespace idem::admin

@@ -1,0 +1,195 @@
+#include "admin/orders.hpp"
+
+#include "core/base64.hpp"
+#include "core/policy.hpp"
+#include "core/rfc3339.hpp"
+#include "http/head.hpp"
+#include "json/value.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::admin {
+namespace {
+
+using json::Value;
+template <class T>
+using Read = std::expected<T, std::string>;
+
+std::unexpected<std::string> wrong(std::string_view where, std::string_view what) {
+  return std::unexpected(std::string(where) + ": " + std::string(what));
+}
+
+/// The body as an object that has no other members than these.
+Read<Value> read_object(std::string_view body, std::initializer_list<std::string_view> known) {
+  auto value = json::parse(body);
+  if (!value) {
+    return wrong("byte " + std::to_string(value.error().offset), value.error().what);
+  }
+  const auto* members = std::get_if<json::Object>(&value->is);
+  if (members == nullptr) return wrong("body", "must be a JSON object");
+  for (const auto& member : *members) {
+    if (std::ranges::find(known, member.name) != known.end()) continue;
+    std::string names;
+    for (const auto name : known) names += (names.empty() ? "" : ", ") + std::string(name);
+    return wrong("body", "has a member that is none of " + names);
+  }
+  return std::move(*value);
+}
+
+Read<std::string> read_text(const Value& object, std::string_view name, std::size_t bytes_max) {
+  const std::string where = "/" + std::string(name);
+  const auto* value = object.find(name);
+  if (value == nullptr) return wrong(where, "is missing");
+  const auto* text = std::get_if<std::string>(&value->is);
+  if (text == nullptr) return wrong(where, "must be a string");
+  if (text->find_first_not_of(" \t\r\n") == std::string::npos) return wrong(where, "is empty");
+  if (text->size() > bytes_max) {
+    return wrong(where, "is longer than " + std::to_string(bytes_max) + " bytes");
+  }
+  return *text;
+}
+
+Read<Resolve::As> read_as(const Value& object) {
+  const auto text = read_text(object, "as", limits::reason_bytes_max);
+  if (!text) return std::unexpected(text.error());
+  if (*text == "completed") return Resolve::As::completed;
+  if (*text == "failed_retryable") return Resolve::As::failed_retryable;
+  return wrong("/as", "must be completed or failed_retryable");
+}
+
+Read<Fence> read_fence(const Value& object) {
+  const auto* value = object.find("fence");
+  if (value == nullptr) return wrong("/fence", "is missing");
+  if (const auto* number = std::get_if<std::int64_t>(&value->is);
+      number != nullptr && *number > 0) {
+    return static_cast<Fence>(*number);
+  }
+  if (const auto* number = std::get_if<std::uint64_t>(&value->is); number != nullptr)
+    return *number;
+  return wrong("/fence", "must be a whole number above 0: that of the attempt you speak of");
+}
+
+Read<std::optional<StoreTime>> read_observed_at(const Value& object) {
+  const auto* value = object.find("observed_at");
+  if (value == nullptr) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&value->is);
+  const auto moment = text != nullptr ? parse_rfc3339(*text) : std::nullopt;
+  if (!moment) return wrong("/observed_at", "must be an RFC 3339 time");
+  return moment;
+}
+
+/// One `["name","value"]`, which must be one that the upstream's own answer could have had stored.
+Read<Field> read_field(const Value& value, const std::string& where) {
+  const auto* pair = std::get_if<json::Array>(&value.is);
+  const bool is_pair = pair != nullptr && pair->size() == 2 &&
+                       std::holds_alternative<std::string>((*pair)[0].is) &&
+                       std::holds_alternative<std::string>((*pair)[1].is);
+  if (!is_pair) return wrong(where, "must be [\"name\",\"value\"]");
+  Field field{std::get<std::string>((*pair)[0].is), std::get<std::string>((*pair)[1].is)};
+  if (!http::is_token(field.name)) return wrong(where + "/0", "is no field name");
+  if (!http::is_field_value(field.value)) return wrong(where + "/1", "is no field value");
+  const bool is_ours = is_reserved_field(field.name) || equal_names(field.name, "Content-Length");
+  if (is_ours || !may_store(field.name)) {
+    return wrong(where + "/0", "is a field that is never stored with an answer");
+  }
+  return field;
+}
+
+Read<std::vector<Field>> read_fields(const Value& response) {
+  std::vector<Field> fields;
+  const auto* value = response.find("headers");
+  if (value == nullptr) return fields;
+  const auto* items = std::get_if<json::Array>(&value->is);
+  if (items == nullptr) return wrong("/response/headers", "must be an array of pairs");
+  std::size_t bytes = 0;
+  for (const auto& item : *items) {
+    auto field = read_field(item, "/response/headers/" + std::to_string(fields.size()));
+    if (!field) return std::unexpected(field.error());
+    bytes += field->name.size() + field->value.size();
+    fields.push_back(std::move(*field));
+    if (fields.size() > limits::head_fields_max || bytes > limits::head_bytes_max) {
+      return wrong("/response/headers", "are more than an answer may have");
+    }
+  }
+  return fields;
+}
+
+Read<int> read_status(const Value& response) {
+  const auto* value = response.find("status");
+  const auto* number = value != nullptr ? std::get_if<std::int64_t>(&value->is) : nullptr;
+  if (number == nullptr || *number < 200 || *number > 599) {
+    return wrong("/response/status", "must be a whole number from 200 to 599");
+  }
+  return static_cast<int>(*number);
+}
+
+Read<std::optional<StoredResponse>> read_response(const Value& object) {
+  const auto* value = object.find("response");
+  if (value == nullptr) return std::nullopt;
+  const auto* members = std::get_if<json::Object>(&value->is);
+  if (members == nullptr) return wrong("/response", "must be an object");
+  for (const auto& [name, unused] : *members) {
+    if (name != "status" && name != "headers" && name != "body_b64") {
+      return wrong("/response", "has a member that is none of status, headers, body_b64");
+    }
+  }
+  StoredResponse response;
+  const auto status = read_status(*value);
+  if (!status) return std::unexpected(status.error());
+  response.status = *status;
+  auto fields = read_fields(*value);
+  if (!fields) return std::unexpected(fields.error());
+  response.headers = std::move(*fields);
+  if (const auto* body = value->find("body_b64")) {
+    const auto* text = std::get_if<std::string>(&body->is);
+    auto bytes = text != nullptr ? from_base64(*text) : std::nullopt;
+    if (!bytes) return wrong("/response/body_b64", "must be base64 (RFC 4648, with padding)");
+    response.body = std::move(*bytes);
+  }
+  const bool has_no_body = response.status == 204 || response.status == 304;
+  if (has_no_body && !response.body.empty()) {
+    return wrong("/response/body_b64", "must be empty: an answer of this status has no body");
+  }
+  return response;
+}
+
+}  // namespace
+
+std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
+  const auto object =
+      read_object(body, {"as", "fence", "evidence", "reason", "response", "observed_at"});
+  if (!object) return std::unexpected(object.error());
+  const auto as = read_as(*object);
+  if (!as) return std::unexpected(as.error());
+  const auto fence = read_fence(*object);
+  if (!fence) return std::unexpected(fence.error());
+  auto evidence = read_text(*object, "evidence", limits::evidence_bytes_max);
+  if (!evidence) return std::unexpected(evidence.error());
+  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
+  if (!reason) return std::unexpected(reason.error());
+  auto response = read_response(*object);
+  if (!response) return std::unexpected(response.error());
+  if (*response && *as != Resolve::As::completed) {
+    return wrong("/response", "belongs to as: completed only");
+  }
+  const auto observed_at = read_observed_at(*object);
+  if (!observed_at) return std::unexpected(observed_at.error());
+  ResolveOrder order;
+  order.observed_at = *observed_at;
+  order.verb.as = *as;
+  order.verb.fence = *fence;
+  order.verb.evidence = std::move(*evidence);
+  order.verb.reason = std::move(*reason);
+  order.verb.response = std::move(*response);
+  return order;
+}
+
+std::expected<std::string, std::string> parse_release(std::string_view body) {
+  const auto object = read_object(body, {"reason"});
+  if (!object) return std::unexpected(object.error());
+  return read_text(*object, "reason", limits::reason_bytes_max);
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "core/exchange.hpp"
+#include "metrics/registry.hpp"
+
+#include <idem/log.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace idem::gateway {
+
+/// What a gateway counts in and tells people by.
+struct Observing {
+  metrics::Registry& registry;
+  LogSink log;
+  bool log_requests = false;  ///< A line for each keyed request, besides those about trouble.
+};
+
+/// One loop's part of it. Loop's thread only.
+class Observer {
+ public:
+  explicit Observer(Observing& shared) : shared_(shared), shard_(shared.registry.add_shard()) {}
+
+  /// Writes the line, unless too many were written in this second.
+  void tell(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+  bool logs_requests() const noexcept { return shared_.log_requests; }
+  metrics::Shard& shard() noexcept { return shard_; }
+  metrics::Tenants& tenants() noexcept { return shared_.registry.tenants(); }
+
+ private:
+  struct Lines {
+    MonotonicTime since{};
+    unsigned written = 0;
+    std::uint64_t kept_back = 0;
+  };
+  bool may_write(Lines& lines, LogLevel level);
+
+  Observing& shared_;
+  metrics::Shard& shard_;
+  Lines about_trouble_;
+  Lines about_requests_;
+};
+
+/// One keyed request as it is seen from outside: what the store and the upstream were asked, how
+/// long that took, how it ended. Begins when it is made.
+class Observation {
+ public:
+  explicit Observation(Observer& observer) : observer_(&observer) {}
+
+  void key(std::string_view key);
+
+  /// Before and after a call of the store.
+  void asking(const StoreCall& call);
+  void answered(const StoreResult& result, std::string_view scope);
+  /// Before and after the sending.
+  void sending() { asked_at_ = Clock::now(); }
+  void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
+
+  /// The client is about to be answered.
+  void finished(const Exchange& exchange, std::string_view operation, int status);
+
+  metrics::Shard& shard() noexcept { return observer_->shard(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Duration = metrics::Duration;
+
+  static Duration since(Clock::time_point moment) { return Clock::now() - moment; }
+  void reserved(const ReserveOutcome& outcome, std::string_view scope);
+  void settled();
+
+  Observer* observer_;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point asked_at_{};
+  std::string_view ending_asked_;  ///< Empty for calls that end nothing.
+  ReleaseBasis basis_ = ReleaseBasis::proven;
+  bool scheduled_ = false;
+  Duration reserve_took_{};
+  Duration upstream_took_{};
+  Duration settle_took_{};
+  std::string_view reserved_as_;  ///< Static texts; empty: it did not come to it.
+  std::string_view settled_as_;
+};
+
+/// A call of the store that somebody else than a request made.
+void count_failure(metrics::Shard& shard, const StoreResult& result);
+
+}  // namespace idem::gateway

@@ -1,0 +1,149 @@
+#include "gateway/waiters.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::gateway {
+
+// Not counted yet means that its read is asked later than this, and so shows the change.
+void Waiters::changed(const RecordId& id) noexcept {
+  if (taken_.load() == 0) return;
+  bool due = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = groups_.find(id);
+    if (found == groups_.end()) return;
+    found->second.changed = true;
+    due = plan_read(found->second);
+  }
+  if (due) read(id);
+}
+
+std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter,
+                                              http::Loop& loop) {
+  std::shared_ptr<Seat> seat;
+  bool due = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (taken_.load() >= places_) return nullptr;
+    Group& group = groups_[id];
+    if (group.seats.size() >= limits::waiters_per_key_max) return nullptr;
+    seat = std::make_shared<Seat>(Seat{&loop, &waiter, group.seats.size()});
+    group.seats.push_back(seat);
+    group.newcomers.push_back(seat);
+    taken_.fetch_add(1);
+    due = plan_read(group);
+  }
+  if (due) read(id);
+  return seat;
+}
+
+void Waiters::leave(const RecordId& id, Seat& seat) {
+  const std::lock_guard lock(mutex_);
+  taken_.fetch_sub(1);
+  const auto found = groups_.find(id);
+  auto& seats = found->second.seats;
+  seats.back()->at = seat.at;
+  std::swap(seats[seat.at], seats.back());
+  seats.pop_back();
+  if (seats.empty() && !found->second.reading) groups_.erase(found);
+}
+
+bool Waiters::plan_read(Group& group) {
+  if (group.reading || (!group.changed && group.newcomers.empty())) return false;
+  group.reading = true;
+  if (std::exchange(group.changed, false)) {
+    group.readers = group.seats;
+    group.newcomers.clear();
+  } else {
+    group.readers = std::exchange(group.newcomers, {});
+  }
+  return true;
+}
+
+void Waiters::read(const RecordId& id) {
+  ask(store_, Find{id},
+      [self = shared_from_this(), id](auto result) { self->on_read(id, std::move(result)); });
+}
+
+void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result) {
+  Woken news{std::shared_ptr<const Record>()};
+  if (!result) {
+    news.record = std::unexpected(std::move(result.error()));
+  } else if (*result) {
+    news.record = std::make_shared<const Record>(std::move(**result));
+  }
+  Seats seats;
+  bool due = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = groups_.find(id);
+    Group& group = found->second;
+    seats = std::exchange(group.readers, {});
+    group.reading = false;
+    if (group.seats.empty()) {
+      groups_.erase(found);
+    } else {
+      due = plan_read(group);
+    }
+  }
+  if (due) read(id);
+  std::ranges::sort(seats, {}, [](const auto& seat) { return seat->loop; });
+  for (auto first = seats.begin(); first != seats.end();) {
+    http::Loop& loop = *(*first)->loop;
+    auto last =
+        std::find_if(first, seats.end(), [&loop](const auto& seat) { return seat->loop != &loop; });
+    deliver(loop, Seats(std::make_move_iterator(first), std::make_move_iterator(last)), news);
+    first = last;
+  }
+}
+
+// In portions, between which the loop serves others: thousands may wait for one record, and each
+// has an answer made and written.
+void Waiters::deliver(http::Loop& loop, Seats seats, const Woken& news) {
+  loop.post([&loop, seats = std::move(seats), news]() mutable {
+    const std::size_t portion = std::min(seats.size(), limits::wakes_per_turn);
+    for (std::size_t i = 0; i < portion; ++i) {
+      auto& seat = seats[seats.size() - 1 - i];
+      if (seat->waiter != nullptr) seat->waiter->wake(news);
+    }
+    seats.resize(seats.size() - portion);
+    if (!seats.empty()) deliver(loop, std::move(seats), news);
+  });
+}
+
+Waiter::Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id)
+    : Timed(client.loop()), waiters_(std::move(waiters)), client_(client), id_(id) {
+  seat_ = waiters_->enter(id_, *this, loop_);
+}
+
+Waiter::~Waiter() {
+  if (!seat_) return;
+  seat_->waiter = nullptr;
+  waiters_->leave(id_, *seat_);
+}
+
+http::Task<ExchangeEvent> Waiter::wait(MonotonicTime until) {
+  until_ = until;
+  bool stays = seat_ != nullptr;
+  while (stays && !news_ && !client_.draining() && MonotonicClock::now() < until_) {
+    stays = co_await client_.park();
+  }
+  until_ = MonotonicTime::max();
+  if (!news_) co_return WaitOver{};
+  Woken news = std::move(*news_);
+  news_.reset();
+  co_return news;
+}
+
+void Waiter::wake(const Woken& news) {
+  news_ = news;
+  client_.unpark();
+}
+
+void Waiter::tick(MonotonicTime now) {
+  if (now >= until_) client_.unpark();
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,27 @@
+#include "http/alike.hpp"
+
+#include <algorithm>
+
+namespace idem::http {
+namespace {
+
+bool counts(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+}  // namespace
+
+bool alike(std::string_view a, std::string_view b) noexcept {
+  for (;;) {
+    a.remove_prefix(static_cast<std::size_t>(std::ranges::find_if(a, counts) - a.begin()));
+    b.remove_prefix(static_cast<std::size_t>(std::ranges::find_if(b, counts) - b.begin()));
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    if (lower(a.front()) != lower(b.front())) return false;
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+}
+
+}  // namespace idem::http

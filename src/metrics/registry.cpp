@@ -1,0 +1,149 @@
+#include "metrics/registry.hpp"
+
+#include "metrics/text.hpp"
+
+namespace idem::metrics {
+namespace {
+
+/// Of one metric, over all shards.
+template <class Of>
+std::uint64_t sum(const std::deque<Shard>& shards, Of of) {
+  std::uint64_t total = 0;
+  for (const Shard& shard : shards) total += of(shard);
+  return total;
+}
+
+std::uint64_t sum(const std::deque<Shard>& shards, Counter Shard::* counter) {
+  return sum(shards, [&](const Shard& shard) { return (shard.*counter).value(); });
+}
+
+HistogramSum sum(const std::deque<Shard>& shards, Histogram Shard::* histogram) {
+  HistogramSum total;
+  for (const Shard& shard : shards) {
+    const Histogram& one = shard.*histogram;
+    for (std::size_t i = 0; i < total.buckets.size(); ++i) total.buckets[i] += one.in_bucket(i);
+    total.seconds += std::chrono::duration<double>(one.sum()).count();
+  }
+  return total;
+}
+
+void write_protocol_counters(Text& text, const std::deque<Shard>& shards) {
+  text.family("idem_reserve_total", "counter",
+              "api.idempotency.reserve: reserves by what they were answered with.");
+  for (std::size_t i = 0; i < outcome_count; ++i) {
+    text.sample("idem_reserve_total", "outcome", name_of(static_cast<Outcome>(i)),
+                sum(shards, [i](const Shard& shard) { return shard.reserves[i].value(); }));
+  }
+  text.family("idem_release_total", "counter",
+              "api.idempotency.release: attempts that ended as not executed, by what says so.");
+  for (const auto basis : {ReleaseBasis::proven, ReleaseBasis::declared}) {
+    const auto at = static_cast<std::size_t>(basis);
+    text.sample("idem_release_total", "basis", idem::name_of(basis),
+                sum(shards, [at](const Shard& shard) { return shard.releases[at].value(); }));
+  }
+  text.family(
+      "idem_reconcile_total", "counter",
+      "api.idempotency.reconcile: unknown records scheduled for evidence, settled by it, and "
+      "evidence that was refused.");
+  for (std::size_t i = 0; i < reconciled_count; ++i) {
+    text.sample("idem_reconcile_total", "result", name_of(static_cast<Reconciled>(i)),
+                sum(shards, [i](const Shard& shard) { return shard.reconciled[i].value(); }));
+  }
+  text.single("idem_store_errors_total", "counter",
+              "api.idempotency.store.errors: calls that the store did not answer.",
+              sum(shards, &Shard::store_errors));
+  text.single("idem_ttl_pruned_total", "counter",
+              "api.idempotency.ttl.pruned: bodies, released records and tombstones dropped.",
+              sum(shards, &Shard::pruned));
+  text.single(
+      "idem_keys_like_personal_data_total", "counter",
+      "api.idempotency.keys.personal: keys that look like an e-mail address, a phone number "
+      "or a card number.",
+      sum(shards, &Shard::personal_keys));
+}
+
+void write_histogram(Text& text, std::string_view name, std::string_view help,
+                     const HistogramSum& histogram) {
+  text.family(name, "histogram", help);
+  text.histogram(name, histogram);
+}
+
+void write_times(Text& text, const std::deque<Shard>& shards) {
+  write_histogram(text, "idem_reserve_seconds",
+                  "api.idempotency.reserve.duration: the store's answer to a reserve.",
+                  sum(shards, &Shard::reserve));
+  write_histogram(text, "idem_settle_seconds",
+                  "api.idempotency.settle.duration: the write that makes an outcome durable.",
+                  sum(shards, &Shard::settle));
+  const HistogramSum upstream = sum(shards, &Shard::upstream);
+  write_histogram(
+      text, "idem_upstream_seconds",
+      "api.idempotency.upstream.duration: from the first byte sent to the whole answer.", upstream);
+  write_histogram(text, "idem_request_seconds",
+                  "api.idempotency.request.duration: from a keyed request's head to its answer.",
+                  sum(shards, &Shard::request));
+  if (const auto p99 = quantile(upstream, 0.99)) {
+    // §21: two to three times; the longer one, because a lease that ends too early is an unknown.
+    constexpr double factor = 3;
+    text.single("idem_suggested_lease_seconds", "gauge",
+                "api.idempotency.lease.suggested: three times the 99th percentile of the upstream.",
+                factor * *p99);
+  }
+}
+
+// Without the store's part a counter would go back, so then there is none.
+void write_census(Text& text, const Census& census, std::uint64_t swept) {
+  text.single("idem_zombie_keys_total", "counter",
+              "api.idempotency.zombie.keys: leases that ran out and were swept.",
+              swept + census.leases_ended);
+  text.family("idem_keys", "gauge", "api.idempotency.keys: records by state, as they are stored.");
+  for (const auto state : {State::pending, State::in_progress, State::completed,
+                           State::failed_retryable, State::unknown, State::expired}) {
+    text.sample("idem_keys", "state", idem::name_of(state),
+                census.by_state[static_cast<std::size_t>(state)]);
+  }
+  const auto age = census.oldest_unknown ? census.now - *census.oldest_unknown : Millis(0);
+  text.single("idem_oldest_unknown_age_seconds", "gauge",
+              "api.idempotency.unknown.oldest: how long the oldest unknown record has been waiting "
+              "for evidence; 0 where there is none.",
+              std::chrono::duration<double>(age).count());
+}
+
+void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& tenants) {
+  text.family(
+      "idem_duplicates_total", "counter",
+      "api.idempotency.duplicates: reserves that found a record, by tenant; those beyond the "
+      "first tenants seen are \"other\".");
+  const std::size_t count = tenants.count();
+  for (std::size_t i = 0; i < count; ++i) {
+    text.sample("idem_duplicates_total", "tenant", tenants.label(i),
+                sum(shards, [i](const Shard& shard) { return shard.duplicates[i].value(); }));
+  }
+}
+
+}  // namespace
+
+Shard& Registry::add_shard() {
+  const std::lock_guard lock(mutex_);
+  return shards_.emplace_back();
+}
+
+std::string Registry::exposition(const Gauges& gauges) {
+  const std::lock_guard lock(mutex_);
+  Text text;
+  write_protocol_counters(text, shards_);
+  write_times(text, shards_);
+  if (gauges.census) write_census(text, *gauges.census, sum(shards_, &Shard::leases_ended));
+  write_tenants(text, shards_, tenants_);
+  text.single("idem_open_connections", "gauge",
+              "api.idempotency.connections.open: connections of clients.", gauges.open_connections);
+  text.single("idem_refused_connections_total", "counter",
+              "api.idempotency.connections.refused: closed at accept, over a limit.",
+              gauges.refused_connections);
+  text.single("idem_unsettled_attempts", "gauge",
+              "api.idempotency.unsettled: attempts whose outcome the store has not taken yet.",
+              gauges.unsettled_attempts);
+  return text.take();
+}
+
+}  // namespace idem::metrics

@@ -1,0 +1,69 @@
+#include "metrics/shard.hpp"
+
+#include <algorithm>
+
+namespace idem::metrics {
+namespace {
+
+struct OutcomeOf {
+  Outcome operator()(const Execute& execute) const noexcept {
+    return execute.again ? Outcome::failed_retry : Outcome::created;
+  }
+  Outcome operator()(const Replay&) const noexcept { return Outcome::replay; }
+  Outcome operator()(const InProgress&) const noexcept { return Outcome::in_progress; }
+  Outcome operator()(const KeyMisuse&) const noexcept { return Outcome::key_misuse; }
+  Outcome operator()(const Unknown&) const noexcept { return Outcome::unknown; }
+  Outcome operator()(const Expired&) const noexcept { return Outcome::expired; }
+  // Somebody has it, and it has not ended: what §21 calls in progress.
+  Outcome operator()(const Pending&) const noexcept { return Outcome::in_progress; }
+  Outcome operator()(const QuotaExceeded&) const noexcept { return Outcome::quota_exceeded; }
+};
+
+}  // namespace
+
+void Histogram::observe(Duration took) noexcept {
+  const double seconds = std::chrono::duration<double>(took).count();
+  const auto bucket = std::lower_bound(bucket_ends.begin(), bucket_ends.end(), seconds);
+  buckets_[static_cast<std::size_t>(bucket - bucket_ends.begin())].add();
+  sum_.add(static_cast<std::uint64_t>(std::max(Duration::rep{0}, took.count())));
+}
+
+Outcome outcome_of(const ReserveOutcome& outcome) noexcept {
+  return std::visit(OutcomeOf(), outcome);
+}
+
+std::string_view name_of(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::created:
+      return "created";
+    case Outcome::replay:
+      return "replay";
+    case Outcome::in_progress:
+      return "in_progress";
+    case Outcome::key_misuse:
+      return "key_misuse";
+    case Outcome::failed_retry:
+      return "failed_retry";
+    case Outcome::unknown:
+      return "unknown";
+    case Outcome::expired:
+      return "expired";
+    case Outcome::quota_exceeded:
+      return "quota_exceeded";
+  }
+  return "";
+}
+
+std::string_view name_of(Reconciled result) noexcept {
+  switch (result) {
+    case Reconciled::scheduled:
+      return "scheduled";
+    case Reconciled::resolved:
+      return "resolved";
+    case Reconciled::failed:
+      return "failed";
+  }
+  return "";
+}
+
+}  // namespace idem::metrics

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "metrics/shard.hpp"
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace idem::metrics {
+
+struct HistogramSum {
+  std::array<std::uint64_t, Histogram::bucket_count> buckets{};
+  double seconds = 0;
+};
+
+/// What `share` of the observations stayed within, interpolated inside its bucket; the end of the
+/// last bucket for what lies beyond. None without observations.
+std::optional<double> quantile(const HistogramSum& histogram, double share) noexcept;
+
+/// Writes the Prometheus text format 0.0.4.
+class Text {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help);
+
+  void sample(std::string_view name, std::string_view label, std::string_view value,
+              std::uint64_t number);
+  void histogram(std::string_view name, const HistogramSum& histogram);
+
+  /// A family of one sample without labels.
+  template <class Number>
+  void single(std::string_view name, std::string_view type, std::string_view help, Number number) {
+    family(name, type, help);
+    out_ += name;
+    end_sample(number);
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  void end_sample(std::uint64_t number);
+  void end_sample(double number);
+
+  std::string out_;
+};
+
+}  // namespace idem::metrics

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "store/sqlite/meta.hpp"
+
+#include <expected>
+#include <string>
+
+namespace idem::sqlite {
+
+/// What IdentitySettings promises about a start: at the first one makes and keeps the store's own
+/// secret and the settings; later refuses, with a sentence, settings and secrets with which a live
+/// record would not be found. Another secret or, in a store without live records, other settings
+/// begin a new generation. Part of the transaction that is open.
+std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
+                                                     const IdentitySettings& asked, StoreTime now);
+
+}  // namespace idem::sqlite

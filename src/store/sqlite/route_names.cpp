@@ -1,0 +1,58 @@
+#include "store/sqlite/route_names.hpp"
+
+#include "store/sqlite/meta.hpp"
+
+namespace idem::sqlite {
+namespace {
+
+std::string joined(const std::vector<std::string>& texts, char separator) {
+  std::string all;
+  for (const std::string& text : texts) {
+    if (!all.empty()) all += separator;
+    all += text;
+  }
+  return all;
+}
+
+std::vector<std::string> split(std::string_view all, char separator) {
+  std::vector<std::string> texts;
+  while (!all.empty()) {
+    const auto end = std::min(all.find(separator), all.size());
+    texts.emplace_back(all.substr(0, end));
+    all.remove_prefix(std::min(end + 1, all.size()));
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<RouteName> read_route_names(sqlite3* db) {
+  std::vector<RouteName> routes;
+  Statement rows(db, "SELECT methods, pattern, name, formerly FROM route_names ORDER BY position");
+  while (rows.step()) {
+    routes.push_back({.methods = split(rows.bytes(0), ' '),
+                      .pattern = std::string(rows.bytes(1)),
+                      .name = std::string(rows.bytes(2)),
+                      .formerly = split(rows.bytes(3), '\n')});
+  }
+  return routes;
+}
+
+void write_naming(sqlite3* db, const Naming& naming) {
+  Meta(db).put_integer("generation", static_cast<std::int64_t>(naming.generation));
+  Statement(db, "DELETE FROM route_names").run();
+  Statement insert(db, "INSERT INTO route_names VALUES (?1, ?2, ?3, ?4, ?5)");
+  std::int64_t position = 0;
+  for (const RouteName& route : naming.routes) {
+    const std::string methods = joined(route.methods, ' ');
+    const std::string formerly = joined(route.formerly, '\n');
+    insert.bind(1, ++position);
+    insert.bind_text(2, methods);
+    insert.bind_text(3, route.pattern);
+    insert.bind_text(4, route.name);
+    insert.bind_text(5, formerly);
+    insert.run();
+  }
+}
+
+}  // namespace idem::sqlite

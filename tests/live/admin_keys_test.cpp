@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+
+#include <set>
+
+#include "support/admin.hpp"
+
+namespace idem::test {
+namespace {
+
+using AdminKeys = Operated;
+
+TEST_F(AdminKeys, AreListedWithEverythingThatIsPromised) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  const Json page = read("/v1/keys");
+  ASSERT_EQ(page["keys"].items.size(), 1U);
+  EXPECT_TRUE(page.has("next"));
+  EXPECT_EQ(page["next"].kind, Json::Kind::null);
+  const Json& record = page["keys"].items[0];
+  EXPECT_EQ(record["ref"].string.size(), 32U);
+  EXPECT_EQ(record["scope"].string, "acme");
+  EXPECT_EQ(record["operation"].string, "POST /charges");
+  EXPECT_EQ(record["state"].string, "completed");
+  EXPECT_GT(record["fence"].integer, 0);
+  EXPECT_EQ(record["response_status"].integer, 201);
+  for (const auto* time : {"created_at", "expires_at"}) {
+    EXPECT_TRUE(record[time].string.ends_with("Z")) << time;
+    EXPECT_EQ(record[time].string.size(), 24U) << record[time].string;
+  }
+}
+
+TEST_F(AdminKeys, AreShownWithTheStoredAnswerAndWithoutSecrets) {
+  const auto first = ask(charge("k", "header=ETag:\"v1\""));
+  const Json record = read("/v1/keys/" + only("completed")["ref"].string);
+  EXPECT_EQ(record["response"]["status"].integer, 201);
+  EXPECT_EQ(decode_base64(record["response"]["body_b64"].string), first.body);
+  bool has_etag = false;
+  for (const auto& field : record["response"]["headers"].items) {
+    ASSERT_EQ(field.items.size(), 2U);
+    has_etag = has_etag || (field.items[0].string == "ETag" && field.items[1].string == "\"v1\"");
+  }
+  EXPECT_TRUE(has_etag);
+  EXPECT_EQ(record["lease_policy"].string, "unknown");
+  EXPECT_EQ(record["evidence"].items.size(), 0U);
+  for (const auto* secret : {"token", "fingerprint", "key", "request"}) {
+    EXPECT_FALSE(record.has(secret)) << secret;
+  }
+}
+
+TEST_F(AdminKeys, AreFoundByStateScopeOperationAndAge) {
+  ask(charge("done"));
+  ask(charge("lost", "drop-after"));
+  auto other = with(without(charge("other"), "X-Tenant-Id"), "X-Tenant-Id", "globex");
+  other.target = "/refunds";
+  ask(other);
+  const std::pair<const char*, std::size_t> cases[] = {
+      {"", 3},
+      {"?state=unknown", 1},
+      {"?state=completed", 2},
+      {"?state=pending", 0},
+      {"?scope=globex", 1},
+      {"?scope=nobody", 0},
+      {"?operation=POST%20%2Frefunds", 1},
+      {"?operation=POST+/refunds&scope=acme", 0},
+      {"?older_than=24h", 0},
+      {"?older_than=0s", 3},
+      {"?older_than=1999-01-01T00:00:00Z", 0},
+      {"?older_than=2999-01-01T00:00:00%2B01:00", 3}};
+  for (const auto& [query, count] : cases) {
+    EXPECT_EQ(read(std::string("/v1/keys") + query)["keys"].items.size(), count) << query;
+  }
+}
+
+TEST_F(AdminKeys, V33_AreFoundByAKeyThatOnlyItsDigestIsStoredOf) {
+  ask(charge("order-17"));
+  ask(charge("order-18"));
+  const Json page = read("/v1/keys?scope=acme&operation=POST+/charges&key=order-17");
+  ASSERT_EQ(page["keys"].items.size(), 1U);
+  EXPECT_EQ(page["keys"].items[0]["state"].string, "completed");
+  EXPECT_EQ(read("/v1/keys?scope=acme&operation=POST+/charges&key=order-19")["keys"].items.size(),
+            0U);
+  EXPECT_EQ(read("/v1/keys?scope=acme&operation=POST+/charges&key=order-17&state=unknown")["keys"]
+                .items.size(),
+            0U);
+  const auto refused = get("/v1/keys?key=order-17");
+  EXPECT_TRUE(is_problem(refused, 400, "invalid_request"));
+  EXPECT_EQ(refused.raw.find("order-17"), std::string::npos);
+}
+
+TEST_F(AdminKeys, PagesShowEveryRecordOnceAlsoWhileOthersCome) {
+  constexpr int count = 25;
+  for (int i = 0; i < count; ++i) ask(charge(fmt::format("k{}", i)));
+  std::set<std::string> before;
+  const Json all = read("/v1/keys");
+  for (const auto& record : all["keys"].items) before.insert(record["ref"].string);
+  ASSERT_EQ(before.size(), std::size_t{count});
+  std::multiset<std::string> seen;
+  std::string cursor;
+  int pages = 0;
+  do {
+    const Json page = read("/v1/keys?limit=4" + (cursor.empty() ? "" : "&cursor=" + cursor));
+    EXPECT_LE(page["keys"].items.size(), 4U);
+    for (const auto& record : page["keys"].items) seen.insert(record["ref"].string);
+    cursor = page["next"].string;
+    ask(charge(fmt::format("later-{}", pages++)));
+  } while (!cursor.empty() && pages < 100);
+  for (const auto& ref : before) EXPECT_EQ(seen.count(ref), 1U);
+  for (const auto& ref : seen) EXPECT_EQ(seen.count(ref), 1U);
+}
+
+TEST_F(AdminKeys, ARefThatIsNoneIsRefusedAndAnUnknownOneIsNotFound) {
+  EXPECT_TRUE(is_problem(get("/v1/keys/" + std::string(32, '0')), 404, "not_found"));
+  for (const auto* ref : {"17", "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "", "%2e%2e"}) {
+    EXPECT_TRUE(is_problem(get(std::string("/v1/keys/") + ref), 400, "invalid_request")) << ref;
+  }
+}
+
+TEST_F(AdminKeys, RefuseParametersThatTheyDoNotKnowOrCannotRead) {
+  for (const auto* query :
+       {"state=broken", "stat=unknown", "limit=0", "limit=1001", "limit=ten", "older_than=soon",
+        "older_than=2026-02-30T00:00:00Z", "cursor=17", "state=unknown&state=unknown",
+        "scope=", "scope=%4", "key=a%zz&scope=a&operation=b", "=", "secret-parameter=1"}) {
+    const auto answer = get(std::string("/v1/keys?") + query);
+    EXPECT_TRUE(is_problem(answer, 400, "invalid_request")) << query;
+    EXPECT_EQ(answer.raw.find("secret-parameter"), std::string::npos);
+  }
+  EXPECT_NE(get("/v1/keys?limit=0").body.find("limit: "), std::string::npos) << "it says where";
+}
+
+TEST_F(AdminKeys, NothingOfTheOperatorIsServedToClients) {
+  ask(charge("k"));
+  const auto ref = only("completed")["ref"].string;
+  for (const auto& path : {std::string("/metrics"), std::string("/livez"), std::string("/v1/keys"),
+                           "/v1/keys/" + ref}) {
+    const auto answer = ask({.method = "GET", .target = path});
+    EXPECT_FALSE(answer.get("Idempotency-Outcome"));
+    EXPECT_EQ(answer.body.find(ref), std::string::npos) << path;
+    EXPECT_EQ(answer.body.find("idem_reserve_total"), std::string::npos) << path;
+    EXPECT_EQ(answer.body.find("alive"), std::string::npos) << path;
+  }
+}
+
+TEST_F(AdminKeys, AreNotServedUnderAForeignHost) {
+  for (const auto* host : {"evil.example", "127.evil.example", "127.0.0.1.evil.example", "127.0.0",
+                           "localhost.evil.example", "[::2]", "0.0.0.0", "127.0.0.1.1"}) {
+    for (const auto* path : {"/v1/keys", "/metrics", "/readyz"}) {
+      const auto answer = send_once(gateway_->admin(),
+                                    {.method = "GET", .target = path, .fields = {{"Host", host}}});
+      EXPECT_EQ(answer.status, 400) << host;
+    }
+  }
+  for (const auto* host : {"localhost", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:99", "[::1]:99"}) {
+    const auto answer = send_once(
+        gateway_->admin(), {.method = "GET", .target = "/v1/keys", .fields = {{"Host", host}}});
+    EXPECT_EQ(answer.status, 200) << host;
+  }
+}
+
+class AdminHost : public Operated {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--admin-host", "idem.internal", "--admin-host", "idem-2.internal"};
+  }
+};
+
+TEST_F(AdminHost, MayBeNamed) {
+  for (const auto& [host, status] :
+       {std::pair("idem.internal:9901", 200), std::pair("IDEM-2.internal", 200),
+        std::pair("idem-3.internal", 400)}) {
+    EXPECT_EQ(send_once(gateway_->admin(),
+                        {.method = "GET", .target = "/v1/keys", .fields = {{"Host", host}}})
+                  .status,
+              status)
+        << host;
+  }
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "support/admin.hpp"
+
+namespace idem::test {
+namespace {
+
+/// A short lease, so that the moment from which "nothing there" counts really comes.
+class AdminOrders : public Operated {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--lease", "2s", "--upstream-timeout", "1s", "--evidence-grace", "0s"};
+  }
+
+  std::string path(const Json& record, const char* verb) {
+    return "/v1/keys/" + record["ref"].string + "/" + verb;
+  }
+  static std::string resolving(const Json& record, std::string_view as,
+                               std::string_view more = {}) {
+    return fmt::format(R"({{"as":"{}","fence":{},"evidence":"charge ch_1 at the provider",)"
+                       R"("reason":"ticket 4711"{}}})",
+                       as, record["fence"].integer, more);
+  }
+};
+
+constexpr std::string_view found_answer =
+    R"(,"response":{"status":201,"headers":[["Content-Type","text/plain"],["ETag","\"1\""]],)"
+    R"("body_b64":"Zm91bmQ="})";
+
+TEST_F(AdminOrders, V29_AnUnknownRecordIsSeenSettledByEvidenceAndThenReplayed) {
+  ask(charge("k", "drop-after"));
+  EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"))
+      << "a client cannot run it again";
+  const Json record = only("unknown");
+  EXPECT_GE(metric("idem_keys{state=\"unknown\"}"), 1);
+  auto request = order(path(record, "resolve"), resolving(record, "completed", found_answer));
+  request.fields.push_back({"Idem-Operator", "ada"});
+  const auto resolved = send_once(gateway_->admin(), request);
+  ASSERT_EQ(resolved.status, 200) << resolved.raw;
+  EXPECT_EQ(json_text(resolved.body, "state"), "completed");
+  const auto replay = ask(charge("k"));
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_EQ(replay.body, "found");
+  EXPECT_EQ(replay.get("ETag"), "\"1\"");
+  EXPECT_EQ(replay.get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(effects("k"), 1);
+  const Json shown = read("/v1/keys/" + record["ref"].string);
+  ASSERT_EQ(shown["evidence"].items.size(), 1U);
+  const Json& line = shown["evidence"].items[0];
+  EXPECT_EQ(line["source"].string, "operator:ada");
+  EXPECT_EQ(line["reason"].string, "ticket 4711");
+  EXPECT_EQ(line["evidence"].string, "charge ch_1 at the provider");
+  EXPECT_EQ(line["before"].string, "unknown");
+  EXPECT_EQ(line["after"].string, "completed");
+  EXPECT_TRUE(line["applied"].boolean);
+  EXPECT_EQ(line["recorded_at"].string.size(), 24U);
+  EXPECT_TRUE(gateway_->process().wait_for_line("source=operator:ada"));
+}
+
+TEST_F(AdminOrders, V29_S19_ThatNothingIsThereCountsOnlyOnceTheAttemptCannotRun) {
+  ask(charge("older", "drop-before"));
+  const Json older = only("unknown");
+  EXPECT_EQ(ask(charge("k", "drop-before")).status, 502);
+  const auto ref = read("/v1/keys?scope=acme&operation=POST+/charges&key=k")["keys"].items.at(0);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  Response answer;
+  do {
+    answer = post(path(ref, "resolve"), resolving(ref, "failed_retryable"));
+    if (answer.status != 409) break;
+    EXPECT_TRUE(is_problem(answer, 409, "state_refused"));
+    EXPECT_NE(answer.body.find("observe it after 20"), std::string::npos) << answer.body;
+  } while (std::chrono::steady_clock::now() < deadline);
+  ASSERT_EQ(answer.status, 200) << answer.raw;
+  const auto retry = ask(charge("k"));
+  EXPECT_EQ(retry.status, 201) << "the retry runs";
+  EXPECT_FALSE(retry.get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 1);
+  EXPECT_EQ(metric("idem_reserve_total{outcome=\"failed_retry\"}"), 1);
+  // The lease of the older one is over, too; what was seen before that still proves nothing.
+  const auto seen = fmt::format(R"(,"observed_at":"{}")", older["created_at"].string);
+  const auto early = post(path(older, "resolve"), resolving(older, "failed_retryable", seen));
+  EXPECT_TRUE(is_problem(early, 409, "state_refused"));
+  EXPECT_TRUE(is_problem(ask(charge("older")), 409, "outcome_unknown"));
+  EXPECT_EQ(post(path(older, "resolve"), resolving(older, "failed_retryable")).status, 200);
+  EXPECT_EQ(ask(charge("older")).status, 201);
+}
+
+TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
+  ask(charge("done"));
+  ask(charge("lost", "drop-after"));
+  const Json done = only("completed");
+  const Json lost = only("unknown");
+  const auto wrong_fence =
+      fmt::format(R"({{"as":"completed","fence":{},"evidence":"e","reason":"r"{}}})",
+                  lost["fence"].integer + 1, found_answer);
+  const std::pair<std::string, std::string> cases[] = {
+      {path(done, "resolve"), resolving(done, "completed", found_answer)},
+      {path(lost, "resolve"), wrong_fence},
+      {path(lost, "resolve"), resolving(lost, "completed")},
+      {path(lost, "release"), R"({"reason":"try again"})"},
+      {path(done, "release"), R"({"reason":"201 is no 5xx"})"}};
+  for (const auto& [target, body] : cases) {
+    const auto answer = post(target, body);
+    EXPECT_TRUE(is_problem(answer, 409, "state_refused")) << body;
+    EXPECT_FALSE(json_text(answer.body, "state").empty());
+    EXPECT_FALSE(json_text(answer.body, "detail").empty());
+  }
+  EXPECT_TRUE(is_problem(ask(charge("lost")), 409, "outcome_unknown"));
+  EXPECT_EQ(read("/v1/keys/" + lost["ref"].string)["evidence"].items.size(), 3U)
+      << "what was refused is kept, too";
+  const auto gone = "/v1/keys/" + std::string(32, 'a');
+  EXPECT_TRUE(is_problem(post(gone + "/release", R"({"reason":"r"})"), 404, "not_found"));
+  EXPECT_TRUE(is_problem(post(gone + "/resolve", resolving(lost, "completed", found_answer)), 404,
+                         "not_found"));
+}
+
+TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
+  ask(charge("lost", "drop-after"));
+  const Json lost = only("unknown");
+  const auto resolve = path(lost, "resolve");
+  const auto fence = std::to_string(lost["fence"].integer);
+  const auto rest = R"(,"fence":)" + fence + R"(,"evidence":"e","reason":"r")";
+  const auto response = [&](std::string_view members) {
+    return R"({"as":"completed")" + rest + R"(,"response":{)" + std::string(members) + "}}";
+  };
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "byte 0: "},
+      {"{", "byte "},
+      {"[]", "body: "},
+      {R"({"as":"completed","as":"failed_retryable")" + rest + "}", "byte "},
+      {R"({"as":"expired")" + rest + "}", "/as: "},
+      {R"({"fence":)" + fence + R"(,"evidence":"e","reason":"r"})", "/as: "},
+      {R"({"as":"completed","fence":"7","evidence":"e","reason":"r"})", "/fence: "},
+      {R"({"as":"completed","fence":-1,"evidence":"e","reason":"r"})", "/fence: "},
+      {R"({"as":"completed","fence":1.5,"evidence":"e","reason":"r"})", "/fence: "},
+      {R"({"as":"completed","fence":7,"reason":"r"})", "/evidence: "},
+      {R"({"as":"completed","fence":7,"evidence":" ","reason":"r"})", "/evidence: "},
+      {R"({"as":"completed","fence":7,"evidence":"e","reason":""})", "/reason: "},
+      {R"({"as":"completed","fence":7,"evidence":"e","reason":")" + std::string(1025, 'r') + "\"}",
+       "/reason: "},
+      {R"({"as":"completed","by":"me")" + rest + "}", "body: "},
+      {R"({"as":"completed","observed_at":"yesterday")" + rest + "}", "/observed_at: "},
+      {R"({"as":"failed_retryable")" + rest + R"(,"response":{"status":200}})", "/response: "},
+      {response(R"("status":199)"), "/response/status: "},
+      {response(R"("status":600)"), "/response/status: "},
+      {response(R"("headers":[])"), "/response/status: "},
+      {response(R"("status":200,"body":"x")"), "/response: "},
+      {response(R"("status":200,"body_b64":"Zm9")"), "/response/body_b64: "},
+      {response(R"("status":204,"body_b64":"Zm9v")"), "/response/body_b64: "},
+      {response(R"("status":200,"headers":[["A"]])"), "/response/headers/0: "},
+      {response(R"("status":200,"headers":[["A","1"],["B:","2"]])"), "/response/headers/1/0: "},
+      {response(R"("status":200,"headers":[["A","1\r\nSet-Cookie: x"]])"),
+       "/response/headers/0/1: "},
+      {response(R"("status":200,"headers":[["Set-Cookie","a=b"]])"), "/response/headers/0/0: "},
+      {response(R"("status":200,"headers":[["Content-Length","5"]])"), "/response/headers/0/0: "},
+      {response(R"("status":200,"headers":[["Transfer-Encoding","chunked"]])"),
+       "/response/headers/0/0: "},
+      {response(R"("status":200,"headers":[["Idempotent-Replayed","true"]])"),
+       "/response/headers/0/0: "}};
+  for (const auto& [body, where] : cases) {
+    const auto answer = post(resolve, body);
+    EXPECT_TRUE(is_problem(answer, 400, "invalid_request")) << body;
+    EXPECT_TRUE(json_text(answer.body, "detail").starts_with(where)) << body << "\n" << answer.body;
+  }
+  for (const auto* body :
+       {"{}", R"({"reason":""})", R"({"reason":7})", R"({"reason":"r","a":1})"}) {
+    EXPECT_TRUE(is_problem(post(path(lost, "release"), body), 400, "invalid_request")) << body;
+  }
+  const Json after = read("/v1/keys/" + lost["ref"].string);
+  EXPECT_EQ(after["state"].string, "unknown");
+  EXPECT_EQ(after["evidence"].items.size(), 0U);
+}
+
+TEST_F(AdminOrders, NeedTheMediaTypeThatNoWebPageSendsUnasked) {
+  ask(charge("lost", "drop-after"));
+  const Json lost = only("unknown");
+  const auto good = order(path(lost, "resolve"), resolving(lost, "completed", found_answer));
+  for (const auto* type :
+       {"text/plain", "application/x-www-form-urlencoded", "application/jsonp"}) {
+    const auto answer =
+        send_once(gateway_->admin(), with(without(good, "Content-Type"), "Content-Type", type));
+    EXPECT_TRUE(is_problem(answer, 415, "invalid_request")) << type;
+  }
+  EXPECT_EQ(send_once(gateway_->admin(), without(good, "Content-Type")).status, 415);
+  const auto twice = with(good, "Content-Type", "application/json");
+  EXPECT_EQ(send_once(gateway_->admin(), twice).status, 415);
+  auto put = good;
+  put.method = "PUT";
+  const auto not_allowed = send_once(gateway_->admin(), put);
+  EXPECT_EQ(not_allowed.status, 405);
+  EXPECT_EQ(not_allowed.get("Allow"), "POST");
+  EXPECT_EQ(post("/v1/keys", "{}").status, 405);
+  EXPECT_EQ(post(path(lost, "forget"), "{}").status, 404);
+  const auto named = with(good, "Idem-Operator", "a b");
+  EXPECT_EQ(send_once(gateway_->admin(), named).status, 400);
+  auto large = good;
+  large.body.append(3UL * 1024 * 1024, ' ');
+  EXPECT_TRUE(is_problem(send_once(gateway_->admin(), large), 413, "body_too_large"));
+  EXPECT_EQ(read("/v1/keys/" + lost["ref"].string)["state"].string, "unknown");
+  const auto with_charset =
+      with(without(good, "Content-Type"), "Content-Type", "Application/JSON ; charset=utf-8");
+  EXPECT_EQ(send_once(gateway_->admin(), with_charset).status, 200);
+}
+
+class StripeOrders : public AdminOrders {
+ protected:
+  std::vector<std::string> flags() const override { return {"--preset", "stripe"}; }
+};
+
+TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns) {
+  const auto first = ask(charge("k", "refuse=500"));
+  EXPECT_EQ(first.status, 500);
+  EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  const Json record = only("completed");
+  const auto released = post(path(record, "release"), R"({"reason":"deployed the fix"})");
+  ASSERT_EQ(released.status, 200) << released.raw;
+  EXPECT_EQ(json_text(released.body, "state"), "failed_retryable");
+  const auto retry = ask(charge("k"));
+  EXPECT_EQ(retry.status, 201);
+  EXPECT_FALSE(retry.get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 1);
+  EXPECT_TRUE(replays(retry, ask(charge("k"))));
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  const Json shown = read("/v1/keys/" + record["ref"].string);
+  ASSERT_EQ(shown["evidence"].items.size(), 1U) << "the audit outlives the process";
+  EXPECT_EQ(shown["evidence"].items[0]["reason"].string, "deployed the fix");
+  EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator");
+  const auto again = post(path(record, "release"), R"({"reason":"and now the 201"})");
+  EXPECT_TRUE(is_problem(again, 409, "state_refused")) << "only a stored 5xx";
+  EXPECT_TRUE(replays(retry, ask(charge("k"))));
+}
+
+TEST_F(AdminOrders, S19_ALeaseThatRanOutIsADecisionInTheLog) {
+  auto client = std::thread([&] { ask(charge("k", "hold=h")); });
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  gateway_->kill();
+  provider_->release("h");
+  client.join();
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  ASSERT_TRUE(gateway_->process().wait_for_line("lease_expired"));
+  const Json shown = read("/v1/keys/" + only("unknown")["ref"].string);
+  ASSERT_EQ(shown["evidence"].items.size(), 1U);
+  EXPECT_EQ(shown["evidence"].items[0]["source"].string, "sweeper");
+  EXPECT_EQ(shown["evidence"].items[0]["evidence"].string, "lease_expired");
+  EXPECT_EQ(shown["evidence"].items[0]["fence"].integer, shown["fence"].integer);
+  EXPECT_EQ(metric("idem_zombie_keys_total"), 1);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+}  // namespace
+}  // namespace idem::test

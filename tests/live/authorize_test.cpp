@@ -1,0 +1,267 @@
+#include <gtest/gtest.h>
+
+#include "support/certificates.hpp"
+#include "support/scripted_live.hpp"
+
+/// The subrequest that decides, before the reserve and before a replay, whether a caller may go on.
+namespace idem::test {
+namespace {
+
+class Authorize : public Scripted {
+ protected:
+  void TearDown() override {
+    Scripted::TearDown();
+    authoriser_.reset();
+  }
+
+  /// Every question is answered by `says_`, whole and in HTTP.
+  void start_asking(std::vector<std::string> flags = {}, GatewayOptions options = {}) {
+    authoriser_ = std::make_unique<ScriptedUpstream>([this](UpstreamConnection& connection) {
+      while (connection.read_request()) {
+        const std::string answer = says_.get();
+        if (answer.empty() || !connection.write(answer)) return;
+      }
+    });
+    flags.insert(flags.end(), {"--authorize-url", "http://" + authoriser_->address() + "/check?a=b",
+                               "--authorize-timeout", "2s"});
+    start(&ScriptedUpstream::answer_all, std::move(flags), std::move(options));
+  }
+  void say(int status, std::string_view fields = {}, std::string_view body = {}) {
+    says_.set("HTTP/1.1 " + std::to_string(status) +
+              " X\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+              std::string(fields) + "\r\n" + std::string(body));
+  }
+  std::string asked() {
+    std::string all;
+    for (const auto& bytes : authoriser_->received()) all += bytes;
+    return all;
+  }
+  static bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  }
+
+  SharedText says_;
+  std::unique_ptr<ScriptedUpstream> authoriser_;
+};
+
+TEST_F(Authorize, T34_V35_ARevokedCallerGetsNoReplay) {
+  start_asking();
+  say(204);
+  EXPECT_EQ(ask(charge("k")).status, 200);
+  EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
+  say(403, "Content-Type: text/plain\r\n", "revoked");
+  const auto refused = ask(charge("k"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.body, "revoked");
+  EXPECT_FALSE(refused.get("Idempotent-Replayed"));
+  EXPECT_FALSE(refused.get("Idempotency-Outcome"));
+  const auto unknown = ask(charge("never-used"));
+  EXPECT_EQ(unknown.body, refused.body) << "nor is it told whether the key was used";
+  say(200, "", "yes");
+  EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(upstream_->requests(), 1);
+  EXPECT_EQ(authoriser_->requests(), 5);
+}
+
+TEST_F(Authorize, T34_V35_NothingIsReservedForARefusedCaller) {
+  start_asking();
+  say(401, "WWW-Authenticate: Bearer realm=\"pay\"\r\nSet-Cookie: a=b\r\n", "who?");
+  const auto refused = ask(charge("k"));
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.body, "who?");
+  EXPECT_EQ(refused.get("WWW-Authenticate"), "Bearer realm=\"pay\"");
+  EXPECT_EQ(refused.get("Cache-Control"), "no-store");
+  EXPECT_FALSE(refused.get("Set-Cookie"));
+  say(200);
+  const auto other = charge("k", {}, R"({"amount":2})");
+  const auto first = ask(other);
+  EXPECT_EQ(first.status, 200) << "the refused body left no fingerprint behind";
+  EXPECT_FALSE(first.get("Idempotent-Replayed"));
+  EXPECT_EQ(upstream_->requests(), 1);
+}
+
+TEST_F(Authorize, S06_ItIsAskedWithTheCallersCredentialsAndWithoutKeyOrBody) {
+  start_asking();
+  say(200);
+  auto request = with(with(charge("secret-key"), "Authorization", "Bearer tok"), "Cookie", "s=1");
+  request = with(with(request, "X-Original-URI", "/admin"), "Idem-Scope", "globex");
+  request.target = "/charges?x=%2F";
+  EXPECT_EQ(ask(request).status, 200);
+  const std::string head = asked();
+  EXPECT_TRUE(head.starts_with("GET /check?a=b HTTP/1.1\r\n")) << head;
+  for (const auto* part : {"Authorization: Bearer tok\r\n", "Cookie: s=1\r\n",
+                           "X-Tenant-Id: acme\r\n", "X-Original-Method: POST\r\n",
+                           "X-Original-URI: /charges?x=%2F\r\n", "Idem-Scope: acme\r\n"}) {
+    EXPECT_TRUE(contains(head, part)) << part << head;
+  }
+  for (const auto* part : {"secret-key", "amount", "/admin", "globex", "Content-Length"}) {
+    EXPECT_FALSE(contains(head, part)) << part << head;
+  }
+  const auto odd = with(without(charge("odd"), "X-Tenant-Id"), "X-Tenant-Id", "a b%\xC3\xBC");
+  EXPECT_EQ(ask(odd).status, 200);
+  EXPECT_TRUE(contains(asked(), "Idem-Scope: a%20b%25%C3%BC\r\n")) << asked();
+  EXPECT_TRUE(contains(head, "Host: " + authoriser_->address() + "\r\n"));
+}
+
+TEST_F(Authorize, S06_UnkeyedRequestsAndCallersWithoutAScopeDoNotAsk) {
+  start_asking();
+  say(403);
+  EXPECT_EQ(ask({.method = "GET", .target = "/x"}).status, 200);
+  EXPECT_TRUE(is_problem(ask(without(charge("k"), "X-Tenant-Id")), 401, "scope_missing"));
+  EXPECT_EQ(authoriser_->requests(), 0);
+  EXPECT_EQ(ask(without(charge("k"), "Idempotency-Key")).status, 403) << "before the key is read";
+}
+
+TEST_F(Authorize, S06_AnythingButAClearAnswerFailsClosed) {
+  start_asking();
+  const std::string answers[] = {
+      "HTTP/1.1 302 X\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n",
+      "HTTP/1.1 200",
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+      "nonsense\r\n\r\n",
+      "",
+  };
+  for (const auto& answer : answers) {
+    says_.set(answer);
+    const auto refused = ask(charge("k"));
+    EXPECT_TRUE(is_problem(refused, 503, "store_unavailable")) << answer;
+    EXPECT_EQ(json_text(refused.body, "retry"), "same_key");
+    EXPECT_TRUE(refused.get("Retry-After"));
+  }
+  EXPECT_EQ(upstream_->requests(), 0);
+  authoriser_.reset();
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable")) << "nobody is there";
+}
+
+TEST_F(Authorize, S06_AnAuthoriserThatNeverAnswersIsGivenUp) {
+  authoriser_ = std::make_unique<ScriptedUpstream>([](UpstreamConnection& connection) {
+    connection.read_request();
+    while (connection.read_some()) {
+    }
+  });
+  start(&ScriptedUpstream::answer_all, {"--authorize-url", "http://" + authoriser_->address() + "/",
+                                        "--authorize-timeout", "150ms"});
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));
+  EXPECT_EQ(upstream_->requests(), 0);
+}
+
+TEST_F(Authorize, S06_AKeptConnectionThatDiedIsReplaced) {
+  authoriser_ = std::make_unique<ScriptedUpstream>([](UpstreamConnection& connection) {
+    if (!connection.read_request()) return;
+    connection.write("HTTP/1.1 204 OK\r\n\r\n");
+    if (connection.index() == 0) connection.read_request();  // And is gone without an answer.
+  });
+  start(&ScriptedUpstream::answer_all,
+        {"--keepalive-idle", "60s", "--authorize-url", "http://" + authoriser_->address() + "/"});
+  EXPECT_EQ(ask(charge("1")).status, 200);
+  EXPECT_EQ(ask(charge("2")).status, 200);
+  EXPECT_EQ(authoriser_->connections(), 2);
+}
+
+TEST_F(Authorize, S06_ALargeRefusalIsPassedOnWithoutItsBody) {
+  start_asking();
+  say(403, "", std::string(100'000, 'x'));
+  const auto refused = ask(charge("k"));
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.body, "");
+}
+
+// The one would look at the first line, the other at the last.
+TEST_F(Authorize, T34_TwoLinesOfOneCredentialAreRefused) {
+  start_asking();
+  say(200);
+  const auto once = with(with(charge("k"), "Authorization", "Bearer a"), "Cookie", "s=1");
+  EXPECT_TRUE(is_problem(ask(with(once, "authorization", "Bearer b")), 400, "bad_request"));
+  EXPECT_TRUE(is_problem(ask(with(once, "cookie", "s=2")), 400, "bad_request"));
+  EXPECT_EQ(authoriser_->requests(), 0);
+}
+
+TEST_F(Authorize, P14_ConnectionCannotTakeTheCredentialAway) {
+  start_asking();
+  say(200);
+  const auto asking = with(with(charge("k"), "Authorization", "Bearer a"), "Cookie", "s=1");
+  for (const auto* option : {"authorization", "Cookie", "X-Tenant-Id"}) {
+    EXPECT_TRUE(is_problem(ask(with(asking, "Connection", option)), 400, "bad_request")) << option;
+  }
+  EXPECT_EQ(upstream_->requests(), 0);
+}
+
+TEST_F(Authorize, V35_AYesIsKeptOnlyWhereThatWasAskedForAndForTheSameQuestion) {
+  start_asking({"--authorize-cache", "60s"});
+  say(200);
+  const auto asking = with(charge("k"), "Authorization", "Bearer a");
+  EXPECT_EQ(ask(asking).status, 200);
+  EXPECT_EQ(ask(asking).get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(authoriser_->requests(), 1);
+  say(403);
+  auto other_path = asking;
+  other_path.target = "/refunds";
+  auto other_method = asking;
+  other_method.method = "PUT";
+  const auto other_tenant = with(without(asking, "X-Tenant-Id"), "X-Tenant-Id", "globex");
+  for (const auto& other : {with(without(asking, "Authorization"), "Authorization", "Bearer b"),
+                            without(asking, "Authorization"), with(asking, "Cookie", "s=1"),
+                            other_path, other_method, other_tenant}) {
+    EXPECT_EQ(ask(other).status, 403);
+  }
+  EXPECT_EQ(authoriser_->requests(), 7);
+  EXPECT_EQ(ask(asking).get("Idempotent-Replayed"), "true") << "still the same question";
+  EXPECT_EQ(authoriser_->requests(), 7);
+}
+
+TEST_F(Authorize, V35_ANoIsNeverKept) {
+  start_asking({"--authorize-cache", "60s"});
+  say(403);
+  EXPECT_EQ(ask(charge("k")).status, 403);
+  say(500);
+  EXPECT_EQ(ask(charge("k")).status, 503);
+  say(200);
+  EXPECT_EQ(ask(charge("k")).status, 200);
+  EXPECT_EQ(authoriser_->requests(), 3);
+}
+
+TEST_F(Authorize, S06_OverTlsNobodyElseIsAsked) {
+  const auto folder = dir_.path() / "pki";
+  Authority authority(folder, "own"), stranger(folder, "stranger");
+  const auto files =
+      authority.issue({.common_name = "authoriser", .other_names = {"IP:127.0.0.1"}});
+  authoriser_ = std::make_unique<ScriptedUpstream>(
+      &ScriptedUpstream::answer_all,
+      ScriptedUpstream::Options{
+          .tls = TlsSide{.certificate = files.certificate, .key = files.key, .alpn = "http/1.1"}});
+  const std::string url = "https://" + authoriser_->address() + "/";
+  start(&ScriptedUpstream::answer_all, {"--authorize-url", url, "--authorize-ca", stranger.file()});
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));
+  EXPECT_EQ(authoriser_->requests(), 0) << "no credential was sent";
+  start(&ScriptedUpstream::answer_all,
+        {"--authorize-url", url, "--authorize-ca", authority.file()});
+  EXPECT_EQ(ask(charge("k")).status, 200);
+  EXPECT_EQ(authoriser_->requests(), 1);
+}
+
+TEST_F(Authorize, S06_WhatCannotBeMeantKeepsTheGatewayFromStarting) {
+  const std::vector<std::vector<std::string>> wrong{
+      {"--authorize-url", "127.0.0.1:1/x"},
+      {"--authorize-url", "http://127.0.0.1:1"},
+      {"--authorize-url", "http:///x"},
+      {"--authorize-url", "http://u@127.0.0.1:1/x"},
+      {"--authorize-url", "http://127.0.0.1:1/x#y"},
+      {"--authorize-url", "http://127.0.0.1:1/x y"},
+      {"--authorize-url", "http://127.0.0.1:1/x", "--authorize-cache", "61s"},
+      {"--authorize-url", "http://127.0.0.1:1/x", "--authorize-timeout", "0s"},
+      {"--authorize-url", "http://127.0.0.1:1/x", "--authorize-ca", "/nothing"},
+      {"--authorize-ca", "/nothing"}};
+  for (const auto& flags : wrong) {
+    Gateway gateway({.upstream = unused_address(), .store = dir_.path() / "no.db", .flags = flags});
+    EXPECT_FALSE(gateway.running());
+    EXPECT_EQ(gateway.process().exit_code(), 2);
+    EXPECT_TRUE(contains(gateway.process().output(), "--authorize-")) << gateway.process().output();
+  }
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "support/admin.hpp"
+
+namespace idem::test {
+namespace {
+
+/// Everything that must not be found again, each with a word of its own.
+constexpr std::array<std::string_view, 5> canaries{"canarykey7781", "canarybody7782",
+                                                   "canarycredential7783", "canarycookie7784",
+                                                   "canaryquery7785"};
+
+class Canary : public Operated, public testing::WithParamInterface<const char*> {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--log-format", GetParam(), "--log-requests"};
+  }
+
+  static Request secretive(std::string_view faults = {}, std::string_view body_more = {}) {
+    auto request = charge("canarykey7781@example.org", faults,
+                          fmt::format(R"({{"card":"canarybody7782{}"}})", body_more));
+    request.target = "/charges?token=canaryquery7785";
+    request = with(std::move(request), "Authorization", "Bearer canarycredential7783");
+    return with(std::move(request), "Cookie", "session=canarycookie7784");
+  }
+
+  void find_none(const std::string& text, const std::string& where) {
+    for (const auto& canary : canaries) {
+      EXPECT_EQ(text.find(canary), std::string::npos) << canary << " is in " << where;
+      std::string hex;
+      for (const char c : canary) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+      EXPECT_EQ(text.find(hex), std::string::npos) << canary << " is, in hex, in " << where;
+    }
+  }
+  /// Database, log and whatever else lies beside them.
+  std::size_t find_none_in_files() {
+    std::size_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(dir_.path())) {
+      const auto content = read_file(file.path());
+      bytes += content.size();
+      find_none(content, file.path().string());
+    }
+    return bytes;
+  }
+};
+
+TEST_P(Canary, V33_T38_NotInLogsMetricsListingsOrTheStore) {
+  EXPECT_EQ(ask(secretive()).status, 201);
+  EXPECT_EQ(ask(secretive()).get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(ask(secretive({}, "-other")).status, 422);
+  auto lost = secretive("drop-after");
+  lost.fields[2].value = "canarykey7781-lost";
+  EXPECT_EQ(ask(lost).status, 502);
+  EXPECT_EQ(ask(lost).status, 409);
+  auto malformed = secretive();
+  malformed.fields[2].value = "\"canarykey7781";
+  EXPECT_EQ(ask(malformed).status, 400);
+  ASSERT_TRUE(gateway_->process().wait_for_line("key_reused"));
+  ASSERT_TRUE(gateway_->process().wait_for_line("outcome_unknown"));
+
+  const auto found =
+      get("/v1/keys?scope=acme&operation=POST+/charges&key=canarykey7781%40example.org");
+  ASSERT_EQ(found.status, 200);
+  const auto record = parse_json(found.body).value_or(Json{});
+  ASSERT_EQ(record["keys"].items.size(), 1U) << "the operator found it by its key";
+  find_none(found.raw, "the record found by key");
+  find_none(get("/v1/keys?key=canarykey7781").raw, "a refused listing");
+  find_none(get("/v1/keys").raw, "the listing");
+  const Json all = read("/v1/keys");
+  EXPECT_GE(all["keys"].items.size(), 2U);
+  for (const auto& one : all["keys"].items) {
+    find_none(get("/v1/keys/" + one["ref"].string).raw, "a record");
+  }
+  find_none(get("/metrics").raw, "/metrics");
+  find_none(gateway_->process().output(), "the log");
+  EXPECT_GT(find_none_in_files(), 4096U) << "database and log are there while it runs";
+
+  EXPECT_EQ(gateway_->terminate(), 0);
+  ASSERT_TRUE(gateway_->process().wait_for_line("stopped"));
+  find_none(gateway_->process().output(), "the log");
+  EXPECT_GT(find_none_in_files(), 4096U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Canary, testing::Values("text", "json"));
+
+}  // namespace
+}  // namespace idem::test

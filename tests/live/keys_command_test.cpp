@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "support/admin.hpp"
+#include "support/scripted_live.hpp"
+
+namespace idem::test {
+namespace {
+
+/// contracts.md: 0 done, 1 failed, 2 usage, 3 not reachable, 4 not found, 5 refused by state.
+class KeysCommand : public Operated {
+ protected:
+  std::vector<std::string> flags() const override { return {"--preset", "stripe"}; }
+
+  Ran idem(std::vector<std::string> words, std::vector<std::string> environment = {}) {
+    words.insert(words.begin(), "keys");
+    environment.push_back("IDEM_ADMIN_URL=http://" + gateway_->admin());
+    return run_program(built_program("idem"), words, environment);
+  }
+};
+
+TEST_F(KeysCommand, ListsAndShowsForPeopleAndForPrograms) {
+  ask(charge("k"));
+  const auto listed = idem({"list"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.output;
+  const auto ref = only("completed")["ref"].string;
+  for (const auto* part : {"REF", "STATE", "completed", "acme", "POST /charges", "201"}) {
+    EXPECT_NE(listed.output.find(part), std::string::npos) << listed.output;
+  }
+  EXPECT_NE(listed.output.find(ref), std::string::npos);
+  const auto json = idem({"list", "--json", "--state", "completed", "--older-than", "0s"});
+  EXPECT_EQ(json.exit_code, 0);
+  const auto page = parse_json(json.output);
+  ASSERT_TRUE(page) << json.output;
+  EXPECT_EQ((*page)["keys"].items.size(), 1U);
+  const auto shown = idem({"show", ref});
+  EXPECT_EQ(shown.exit_code, 0) << shown.output;
+  EXPECT_NE(shown.output.find("lease_policy"), std::string::npos);
+  const auto by_key =
+      idem({"list", "--json", "--scope", "acme", "--operation", "POST /charges", "--key", "k"});
+  EXPECT_NE(by_key.output.find(ref), std::string::npos);
+}
+
+TEST_F(KeysCommand, PagesGoOnWithACursor) {
+  for (int i = 0; i < 3; ++i) ask(charge(fmt::format("k{}", i)));
+  const auto first = parse_json(idem({"list", "--json", "--limit", "2"}).output).value_or(Json{});
+  EXPECT_EQ(first["keys"].items.size(), 2U);
+  const auto cursor = first["next"].string;
+  EXPECT_NE(idem({"list", "--limit", "2"}).output.find("--cursor " + cursor), std::string::npos);
+  const auto rest =
+      parse_json(idem({"list", "--json", "--cursor", cursor}).output).value_or(Json{});
+  EXPECT_EQ(rest["keys"].items.size(), 1U);
+  EXPECT_EQ(rest["next"].kind, Json::Kind::null);
+}
+
+TEST_F(KeysCommand, V36_ReleasesAStored5xxInTheOperatorsName) {
+  ask(charge("k", "refuse=500"));
+  const auto ref = only("completed")["ref"].string;
+  const auto released =
+      idem({"release", ref, "--reason", "deployed the fix"}, {"IDEM_OPERATOR=grace"});
+  EXPECT_EQ(released.exit_code, 0) << released.output;
+  EXPECT_NE(released.output.find("failed_retryable"), std::string::npos);
+  EXPECT_NE(released.output.find("operator:grace"), std::string::npos) << released.output;
+  EXPECT_NE(released.output.find("deployed the fix"), std::string::npos);
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(idem({"release", ref, "--reason", "again"}).exit_code, 5);
+}
+
+TEST_F(KeysCommand, V29_ResolvesAnUnknownWithTheAnswerThatItsCallerShallHave) {
+  ask(charge("k", "drop-after"));
+  const Json lost = only("unknown");
+  const auto ref = lost["ref"].string;
+  const auto file = dir_.path() / "answer.json";
+  std::ofstream(file) << R"({"id":"ch_1"})";
+  std::vector<std::string> words{"resolve",     ref,
+                                 "--as",        "completed",
+                                 "--fence",     std::to_string(lost["fence"].integer + 1),
+                                 "--evidence",  "ch_1 exists",
+                                 "--reason",    "ticket 4711",
+                                 "--status",    "201",
+                                 "--header",    "Content-Type: application/json",
+                                 "--body-file", file.string()};
+  const auto stale = idem(words);
+  EXPECT_EQ(stale.exit_code, 5);
+  EXPECT_NE(stale.output.find("fence " + std::to_string(lost["fence"].integer)), std::string::npos)
+      << stale.output;
+  words[5] = std::to_string(lost["fence"].integer);
+  const auto resolved = idem(words);
+  EXPECT_EQ(resolved.exit_code, 0) << resolved.output;
+  const auto replay = ask(charge("k"));
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_EQ(replay.body, R"({"id":"ch_1"})");
+  EXPECT_EQ(replay.get("Content-Type"), "application/json");
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
+  const std::string none(32, '0');
+  const std::pair<std::vector<std::string>, int> cases[] = {
+      {{"show", none}, 4},
+      {{"release", none, "--reason", "r"}, 4},
+      {{"show", "17"}, 2},
+      {{"list", "--state", "broken"}, 2},
+      {{"list", "--limit", "ten"}, 2},
+      {{"list", "--unheard-of"}, 2},
+      {{"release", none}, 2},
+      {{"release", none, "--reason", "r", "--operator", "a\r\nHost: b"}, 2},
+      {{}, 2},
+      {{"forget"}, 2},
+      {{"list", "--admin-url", "ftp://127.0.0.1"}, 2},
+      {{"list", "--admin-url", "https://127.0.0.1"}, 2},
+      {{"list", "--admin-url", "http://" + unused_address()}, 3},
+      {{"list", "--help"}, 0}};
+  for (const auto& [words, code] : cases) {
+    const auto ran = idem(words);
+    EXPECT_EQ(ran.exit_code, code) << fmt::format("{}", fmt::join(words, " ")) << "\n"
+                                   << ran.output;
+    EXPECT_FALSE(ran.output.empty());
+  }
+  // A flag beats the environment.
+  EXPECT_EQ(idem({"list", "--admin-url", "http://" + gateway_->admin()},
+                 {"IDEM_ADMIN_URL=http://" + unused_address()})
+                .exit_code,
+            0);
+}
+
+TEST_F(KeysCommand, TerminalsAreNotDrivenByWhatClientsSend) {
+  auto request = without(charge("k"), "X-Tenant-Id");
+  request.fields.push_back({"X-Tenant-Id", "ac\tme\xC2\x9B"});
+  ASSERT_EQ(ask(request).status, 201);
+  const auto listed = idem({"list"});
+  EXPECT_EQ(listed.exit_code, 0);
+  EXPECT_NE(listed.output.find("ac?me?"), std::string::npos) << listed.output;
+}
+
+using KeysClient = Scripted;
+
+TEST_F(KeysClient, WhatIsNoAdminApiOrCutsItsAnswerIsNotReachable) {
+  for (const auto* answer : {"hello\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
+                             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", ""}) {
+    ScriptedUpstream other([answer](UpstreamConnection& connection) {
+      connection.read_request();
+      connection.write(answer);
+      connection.close();
+    });
+    const auto ran = run_program(built_program("idem"),
+                                 {"keys", "list", "--admin-url", "http://" + other.address()});
+    EXPECT_EQ(ran.exit_code, 3) << answer << ran.output;
+  }
+  ScriptedUpstream broken([](UpstreamConnection& connection) {
+    connection.read_request();
+    connection.write("HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+    connection.close();
+  });
+  EXPECT_EQ(run_program(built_program("idem"),
+                        {"keys", "list", "--admin-url", "http://" + broken.address()})
+                .exit_code,
+            1);
+}
+
+}  // namespace
+}  // namespace idem::test

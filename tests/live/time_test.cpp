@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "support/live.hpp"
+#include "support/moved_clock.hpp"
+
+/// What passing time does to records, over the wire, by a clock that the test moves.
+namespace idem::test {
+namespace {
+
+constexpr std::int64_t hour = 3600;
+constexpr std::int64_t day = 24 * hour;
+constexpr std::int64_t year = 365 * day;
+
+class Time : public Live {
+ protected:
+  void SetUp() override {
+    IDEM_NEED_PROGRAM("idem-crash");
+    provider_ = std::make_unique<Provider>();
+    start();
+  }
+
+  void start(std::vector<std::string> flags = {}) {
+    gateway_.reset();  // One store, one process.
+    auto options = this->options(provider_->address());
+    options.flags = std::move(flags);
+    options.program = "idem-crash";
+    options.environment = {clock_.environment()};
+    gateway_ = std::make_unique<Gateway>(std::move(options));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+
+  MovedClock clock_;
+};
+
+TEST_F(Time, T49_V25_ARetryAfterTheExpiryIsRefusedAndNotRun) {
+  const auto first = ask(charge("k"));
+  ASSERT_EQ(first.status, 201);
+  clock_.pass(day - hour);
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  clock_.pass(hour + 1);
+  const auto late = ask(charge("k"));
+  EXPECT_TRUE(is_problem(late, 410, "key_expired"));
+  EXPECT_EQ(json_text(late.body, "retry"), "never");
+  EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 422, "key_reused"))
+      << "misuse is decided first, in every state";
+  clock_.pass(29 * day);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired")) << "the tombstone stands";
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Time, V25_AKeyRunsAgainOnlyWhereThatWasAccepted) {
+  ASSERT_NO_FATAL_FAILURE(start({"--tombstone", "0s", "--accept-rerun-after-expiry"}));
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  clock_.pass(day + 1);
+  const auto again = ask(charge("k"));
+  EXPECT_EQ(again.status, 201);
+  EXPECT_FALSE(again.get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 2);
+}
+
+TEST_F(Time, T50_V30_AReplayRefreshesNothing) {
+  const auto first = ask(charge("k"));
+  const auto expires = first.get("Idempotency-Expires");
+  ASSERT_TRUE(expires);
+  for (int i = 0; i < 3; ++i) {
+    clock_.pass(7 * hour);
+    EXPECT_EQ(ask(charge("k")).get("Idempotency-Expires"), expires);
+  }
+  clock_.pass(3 * hour + 1);
+  EXPECT_EQ(ask(charge("k")).status, 410);
+}
+
+TEST_F(Time, S15_AReleasedKeyIsForgottenAfterItsRetention) {
+  ASSERT_EQ(ask(charge("k", "refuse=429")).status, 429);
+  auto other = charge("k", "", R"({"amount":2})");
+  EXPECT_EQ(ask(other).status, 422) << "released is not forgotten";
+  clock_.pass(day + 1);
+  EXPECT_EQ(ask(other).status, 201);
+}
+
+TEST_F(Time, T51_AStepOfTheWallClockExpiresNothing) {
+  const auto first = ask(charge("k"));
+  ASSERT_EQ(first.status, 201);
+  ASSERT_EQ(ask(charge("u", "status=500")).status, 500);
+  for (const auto step : {10 * year, -20 * year, 10 * year}) {
+    clock_.step_wall(step);
+    EXPECT_TRUE(replays(first, ask(charge("k")))) << step;
+    gateway_->kill();
+    ASSERT_NO_FATAL_FAILURE(start());  // Within one boot the time that passed is known.
+    EXPECT_TRUE(replays(first, ask(charge("k")))) << "after a restart, " << step;
+    EXPECT_TRUE(is_problem(ask(charge("u")), 409, "outcome_unknown"));
+  }
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Time, T52_V26_TheReaperTakesWhatIsDueWhileTrafficRuns) {
+  constexpr int old_keys = 600;  // More than two of its batches.
+  Connection client(gateway_->address());
+  for (int i = 0; i < old_keys; ++i) {
+    ASSERT_EQ(client.exchange(charge(fmt::format("old-{}", i))).status, 201);
+  }
+  ASSERT_EQ(client.exchange(charge("unknown", "status=500")).status, 500);
+  Connection owner(gateway_->address());
+  owner.send(charge("running", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+
+  std::atomic<bool> stop = false;
+  int served = 0;
+  std::thread traffic([&] {
+    Connection other(gateway_->address());
+    for (; !stop; ++served) {
+      EXPECT_EQ(other.exchange(charge(fmt::format("new-{}", served))).status, 201);
+    }
+  });
+  clock_.pass(day + 1);  // Their bodies go, their tombstones stay;
+  EXPECT_TRUE(gateway_->process().wait_for_line("reaped"));
+  EXPECT_TRUE(is_problem(client.exchange(charge("old-0")), 410, "key_expired"));
+  clock_.pass(31 * day);  // and then those.
+  const auto last = charge(fmt::format("old-{}", old_keys - 1));
+  EXPECT_EQ(client.exchange(last).status, 201) << "past its tombstone a key is new";
+  stop = true;
+  traffic.join();
+  EXPECT_GT(served, 0);
+
+  EXPECT_TRUE(is_problem(client.exchange(charge("unknown")), 409, "outcome_unknown"))
+      << "never reaped";
+  provider_->release("h");
+  const auto running = owner.read_response();
+  EXPECT_EQ(running.status, 201) << "its lease is long over, and its own answer counts";
+  EXPECT_TRUE(replays(running, client.exchange(charge("running"))));
+  EXPECT_EQ(effects("running"), 1);
+  EXPECT_EQ(effects("unknown"), 1);
+}
+
+}  // namespace
+}  // namespace idem::test

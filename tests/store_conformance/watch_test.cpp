@@ -1,0 +1,175 @@
+#include "store_conformance/harness.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+/// §7: whoever waits hears of every change, whatever verb made it. The record is read afterwards,
+/// so that hearing too often is allowed and hearing too seldom is not.
+namespace idem::test {
+namespace {
+
+/// Notes what it is told, and what a reader would have read at that moment.
+class Notes final : public Watcher {
+ public:
+  void changed(const RecordId& id) noexcept override {
+    const std::lock_guard lock(mutex_);
+    changed_.push_back(id);
+  }
+  /// True when it was told of all these keys since the last question.
+  bool told(std::initializer_list<int> key_numbers) {
+    const std::lock_guard lock(mutex_);
+    const auto seen = std::exchange(changed_, {});
+    return std::ranges::all_of(key_numbers, [&](int number) {
+      return std::ranges::find(seen, key(number)) != seen.end();
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<RecordId> changed_;
+};
+
+class Watch : public StoreConformance {
+ protected:
+  Watch() { store().watch(notes_); }
+  bool told(int key_number) { return notes_->told({key_number}); }
+
+  std::shared_ptr<Notes> notes_ = std::make_shared<Notes>();
+};
+
+TEST_P(Watch, S07_every_ending_of_an_attempt_is_told) {
+  const auto completed = run(1);
+  const auto released = run(2);
+  const auto unknown = run(3);
+  told(1);
+  ask(a_complete(completed));
+  EXPECT_TRUE(told(1));
+  ask(a_release(released));
+  EXPECT_TRUE(told(2));
+  ask(a_mark_unknown(unknown));
+  EXPECT_TRUE(told(3));
+}
+
+TEST_P(Watch, S07_a_lease_that_runs_out_is_told_by_the_sweeper) {
+  run(1);
+  Reserve unsent = a_reserve(2);
+  unsent.dispatched = false;
+  run(unsent);
+  told(1);
+  clock.advance(lease);
+  EXPECT_EQ(sweep().size(), 2U);
+  EXPECT_TRUE(notes_->told({1, 2}));
+  EXPECT_EQ(state(1), State::unknown);
+  EXPECT_EQ(state(2), State::failed_retryable);
+}
+
+TEST_P(Watch, S07_a_lease_that_runs_out_is_told_by_the_reserve_that_meets_it) {
+  run(1);
+  clock.advance(lease);
+  told(1);
+  EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
+  EXPECT_TRUE(told(1));
+  Reserve unsent = a_reserve(2);
+  unsent.dispatched = false;
+  run(unsent);
+  clock.advance(lease);
+  told(2);
+  run(2, 3);
+  EXPECT_TRUE(told(2)) << "a new attempt under the same key";
+}
+
+TEST_P(Watch, S07_a_renewed_lease_is_told) {
+  const auto attempt = run(1);
+  told(1);
+  ask(Renew{attempt.id, attempt.attempt, lease});
+  EXPECT_TRUE(told(1));
+}
+
+TEST_P(Watch, S07_evidence_and_a_cache_bust_are_told) {
+  const auto attempt = run(1);
+  ask(a_mark_unknown(attempt));
+  told(1);
+  ask(a_resolve(1, Resolve::As::completed, attempt.attempt.fence));
+  EXPECT_TRUE(told(1));
+  const auto failed = run(2);
+  ask(a_complete(failed, answer(500)));
+  told(2);
+  ask(CacheBust{key(2), "operator"});
+  EXPECT_TRUE(told(2));
+}
+
+TEST_P(Watch, S07_acceptance_claim_and_reaping_are_told) {
+  ask(an_accept(1));
+  EXPECT_TRUE(told(1));
+  const auto claimed = claim();
+  EXPECT_TRUE(told(1));
+  ask(a_complete(claimed));
+  told(1);
+  clock.advance(retention);
+  EXPECT_EQ(reap().size(), 1U);
+  EXPECT_TRUE(told(1));
+}
+
+TEST_P(Watch, S07_what_changed_nothing_is_not_told) {
+  const auto attempt = run(1);
+  told(1);
+  EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
+  ask(Complete{attempt.id, {attempt.attempt.fence + 1, token(9)}, answer(), ""});
+  find(1);
+  ask(List{});
+  EXPECT_FALSE(told(1));
+}
+
+/// Reads from within changed(), as who serves waiters does: it must see what it was told of.
+class Reader final : public Watcher {
+ public:
+  explicit Reader(Store& store) : store_(store) {}
+  void changed(const RecordId& id) noexcept override {
+    idem::ask(store_, Find{id}, [this](auto found) {
+      const std::lock_guard lock(mutex_);
+      if (found && *found) states_.push_back((*found)->state);
+    });
+  }
+  std::vector<State> states() {
+    const std::lock_guard lock(mutex_);
+    return states_;
+  }
+
+ private:
+  Store& store_;
+  std::mutex mutex_;
+  std::vector<State> states_;
+};
+
+class WatchAndRead : public StoreConformance {};
+
+TEST_P(WatchAndRead, S07_whoever_reads_when_told_sees_the_change) {
+  const auto reader = std::make_shared<Reader>(store());
+  store().watch(reader);
+  const auto attempt = run(1);
+  ask(a_complete(attempt));
+  find(2);  // Behind the reader's own reads in the store's queue.
+  const auto states = reader->states();
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states.back(), State::completed);
+}
+
+TEST_P(StoreConformance, S07_in_progress_says_whose_attempt_it_is_and_how_long_its_lease_lasts) {
+  const auto attempt = run(1);
+  clock.advance(20s);
+  const auto outcome = ask(a_reserve(1, 2));
+  ASSERT_TRUE(is<InProgress>(outcome)) << describe(outcome);
+  const auto& met = std::get<InProgress>(outcome);
+  EXPECT_EQ(met.id, attempt.id);
+  EXPECT_EQ(met.fence, attempt.attempt.fence);
+  EXPECT_EQ(met.locked_until, find(1)->locked_until);
+  EXPECT_EQ(met.locked_until - met.lease_remaining, clock.now());
+}
+
+const auto name = [](const auto& named) { return named.param.substr(0, named.param.find(':')); };
+INSTANTIATE_TEST_SUITE_P(Stores, Watch, testing::Values("memory:", "sqlite:"), name);
+INSTANTIATE_TEST_SUITE_P(Stores, WatchAndRead, testing::Values("memory:", "sqlite:"), name);
+
+}  // namespace
+}  // namespace idem::test

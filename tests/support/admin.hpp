@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "support/json.hpp"
+#include "support/live.hpp"
+
+namespace idem::test {
+
+/// A gateway with its operator.
+class Operated : public Live {
+ protected:
+  Response get(const std::string& target) {
+    return send_once(gateway_->admin(),
+                     {.method = "GET", .target = target, .fields = {{"Host", gateway_->admin()}}});
+  }
+  Request order(const std::string& target, std::string body) const {
+    return {.method = "POST",
+            .target = target,
+            .fields = {{"Host", gateway_->admin()}, {"Content-Type", "application/json"}},
+            .body = std::move(body)};
+  }
+  Response post(const std::string& target, std::string body) {
+    return send_once(gateway_->admin(), order(target, std::move(body)));
+  }
+
+  /// What an answer of 200 says.
+  Json read(const std::string& target) {
+    const auto answer = get(target);
+    EXPECT_EQ(answer.status, 200) << answer.raw;
+    return parse_json(answer.body).value_or(Json{});
+  }
+  /// The only record in this state; its ref is empty when there is not exactly one.
+  Json only(std::string_view state) {
+    const Json page = read("/v1/keys?state=" + std::string(state));
+    EXPECT_EQ(page["keys"].items.size(), 1U) << state;
+    return page["keys"].items.size() == 1 ? page["keys"].items[0] : Json{};
+  }
+
+  /// The value of a sample such as `idem_release_total{basis="proven"}`; -1 without one.
+  double metric(const std::string& sample) {
+    const auto answer = get("/metrics");
+    EXPECT_EQ(answer.status, 200);
+    const auto at = ("\n" + answer.body).find("\n" + sample + " ");
+    if (at == std::string::npos) return -1;
+    return std::strtod(answer.body.c_str() + at + sample.size() + 1, nullptr);
+  }
+};
+
+/// How a program's run ended, and what it printed on both outputs.
+struct Ran {
+  int exit_code = -1;
+  std::string output;
+};
+Ran run_program(const std::filesystem::path& program, std::vector<std::string> arguments,
+                std::vector<std::string> environment = {});
+
+}  // namespace idem::test
+
+/// Skips loudly when promtool is not installed; fails under IDEM_REQUIRE_LIVE=1.
+#define IDEM_NEED_PROMTOOL(tool)                                                              \
+  const std::filesystem::path tool = "/usr/bin/promtool";                                     \
+  if (!std::filesystem::exists(tool)) {                                                       \
+    if (::idem::test::required("IDEM_REQUIRE_LIVE")) FAIL() << "promtool is not installed";   \
+    GTEST_SKIP() << "promtool is not installed; it comes with the Debian package prometheus"; \
+  }                                                                                           \
+  static_assert(true)

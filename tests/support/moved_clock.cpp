@@ -1,0 +1,38 @@
+#include "support/moved_clock.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
+#include <cstdlib>
+
+namespace idem::test {
+namespace {
+
+constexpr std::size_t bytes = 2 * sizeof(std::int64_t);
+
+void add(std::int64_t& number, std::int64_t seconds) {
+  std::atomic_ref(number).fetch_add(seconds * 1000, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+MovedClock::MovedClock() : file_(dir_.path() / "clock") {
+  const int file = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || ::ftruncate(file, bytes) != 0) std::abort();
+  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ::close(file);
+  if (mapped == MAP_FAILED) std::abort();
+  numbers_ = static_cast<std::int64_t*>(mapped);
+}
+
+MovedClock::~MovedClock() { ::munmap(numbers_, bytes); }
+
+void MovedClock::pass(std::int64_t seconds) {
+  add(numbers_[0], seconds);
+  add(numbers_[1], seconds);
+}
+
+void MovedClock::step_wall(std::int64_t seconds) { add(numbers_[0], seconds); }
+
+}  // namespace idem::test

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "support/temp_dir.hpp"
+
+namespace idem::test {
+
+/// The clocks under a store of `idem-crash`, which is given environment(). They start as the
+/// machine's, and go on with it from wherever they are moved to.
+class MovedClock {
+ public:
+  MovedClock();
+  ~MovedClock();
+  MovedClock(const MovedClock&) = delete;
+  MovedClock& operator=(const MovedClock&) = delete;
+
+  std::string environment() const { return "IDEM_CLOCK_FILE=" + file_.string(); }
+
+  /// Time passes: both clocks go on by so much.
+  void pass(std::int64_t seconds);
+  /// Somebody sets the wall clock.
+  void step_wall(std::int64_t seconds);
+
+ private:
+  TempDir dir_;
+  std::filesystem::path file_;
+  std::int64_t* numbers_ = nullptr;
+};
+
+}  // namespace idem::test

@@ -1,0 +1,163 @@
+// Protocol §2 and §10: what the gateway asks the store for a request, and what a table of routes
+// that changes does to it.
+#include "gateway/reserve.hpp"
+#include "store/stores.hpp"
+#include "support/temp_dir.hpp"
+#include "unit/http_request_parsing.hpp"
+
+#include <idem/store_wait.hpp>
+
+#include <gtest/gtest.h>
+
+namespace idem::gateway {
+namespace {
+
+using http::test_requests::parse;
+using http::test_requests::request;
+
+Route route(std::string name, std::string_view pattern, std::vector<std::string> formerly = {}) {
+  Route made;
+  made.name = std::move(name);
+  made.path = *PathPattern::parse(pattern);
+  made.formerly = std::move(formerly);
+  return made;
+}
+
+class GatewayReserve : public testing::Test {
+ protected:
+  GatewaySettings settings_with(std::vector<Route> routes) {
+    GatewaySettings settings;
+    settings.routes = RouteTable(std::move(routes), Route{});
+    return settings;
+  }
+
+  /// Settings that the store has adopted; fails the test where it refuses them.
+  GatewaySettings adopted(std::vector<Route> routes) {
+    GatewaySettings settings = settings_with(std::move(routes));
+    const auto reply = ask_and_wait(*store_, AdoptRoutes{names_of(settings.routes.all())});
+    EXPECT_TRUE(reply && reply->why_not.empty()) << reply->why_not;
+    settings.generation = reply->generation;
+    return settings;
+  }
+  std::string refusal(std::vector<Route> routes) {
+    const auto settings = settings_with(std::move(routes));
+    return ask_and_wait(*store_, AdoptRoutes{names_of(settings.routes.all())})->why_not;
+  }
+
+  Reserve reserve(const GatewaySettings& settings, std::string_view path,
+                  const std::vector<std::string>& fields = {}, std::string_view body = "x") {
+    return reserve(settings, store_->identity(), path, fields, body);
+  }
+  Reserve reserve(const GatewaySettings& settings, const Identity& identity, std::string_view path,
+                  const std::vector<std::string>& fields = {}, std::string_view body = "x") {
+    const auto parsed = parse(request(fields, "POST " + std::string(path) + " HTTP/1.1"));
+    const Route& found = settings.routes.find("POST", path.substr(0, path.find('?')));
+    KeyedRequest keyed{"tenant", found.operation("POST", path.substr(0, path.find('?'))), "k",
+                       http::ReceivedBody(*spill_), Observation(observer_)};
+    EXPECT_TRUE(parsed.complete && keyed.body.append(body) && keyed.body.complete());
+    return make_reserve(parsed.head, keyed, identity, settings, found);
+  }
+
+  ReserveOutcome ask(Reserve verb) {
+    auto outcome = ask_and_wait(*store_, std::move(verb));
+    EXPECT_TRUE(outcome);
+    return outcome ? std::move(*outcome) : ReserveOutcome{Pending{}};
+  }
+  void run(const Reserve& verb) {
+    const auto outcome = ask(verb);
+    ASSERT_TRUE(std::holds_alternative<Execute>(outcome));
+    const auto& won = std::get<Execute>(outcome);
+    ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
+  }
+  bool replays(const Reserve& verb) { return std::holds_alternative<Replay>(ask(verb)); }
+  bool is_misuse(const Reserve& verb) { return std::holds_alternative<KeyMisuse>(ask(verb)); }
+
+  metrics::Registry registry_{metrics::TenantLabel::off, {}};
+  Observing observing_{registry_, [](auto...) {}, false};
+  Observer observer_{observing_};
+  test::TempDir dir_;
+  std::unique_ptr<http::SpillSpace> spill_ =
+      std::move(http::SpillSpace::open(dir_.path().string()).value());
+  std::unique_ptr<Store> store_ = std::move(open_memory({}).value());
+};
+
+TEST_F(GatewayReserve, S02_a_renamed_route_is_refused_or_replays_what_lies_under_its_old_name) {
+  const auto before = adopted({route("pay", "/v1/payments"), route("quote", "/v1/quotes/{id}")});
+  run(reserve(before, "/v1/payments?x=1"));
+  EXPECT_NE(refusal({route("charge", "/v1/payments"), route("quote", "/v1/quotes/{id}")}), "");
+  EXPECT_NE(refusal({}), "");
+
+  const auto after = adopted({route("charge", "/v1/payments", {"pay"})});
+  EXPECT_GT(after.generation, before.generation);
+  EXPECT_TRUE(replays(reserve(after, "/v1/payments?x=1")));
+  EXPECT_TRUE(is_misuse(reserve(after, "/v1/payments?x=1", {}, "y")));
+  EXPECT_FALSE(ask_and_wait(*store_, reserve(before, "/v1/payments?x=1")))
+      << "what began with the old routes must not run under a name that nobody looks up";
+  EXPECT_EQ(reserve(after, "/v1/quotes/7").also.size(), 0U);
+}
+
+TEST_F(GatewayReserve, S02_a_route_that_gets_a_name_replays_what_had_none) {
+  const auto before = adopted({});
+  EXPECT_EQ(before.generation, 1U) << "no routes are no change";
+  run(reserve(before, "/v1/quotes/7?x=1"));
+  EXPECT_NE(refusal({route("quote", "/v1/quotes/{id}")}), "");
+  EXPECT_NE(refusal({route("quote", "/v1/quotes/{id}", {"PUT /v1/quotes/{id}"})}), "");
+  const auto after = adopted({route("quote", "/v1/quotes/{id}", {"POST /v1/quotes/{id}"})});
+  EXPECT_TRUE(replays(reserve(after, "/v1/quotes/7?x=1")));
+  EXPECT_FALSE(replays(reserve(after, "/v1/quotes/8?x=1")));
+}
+
+TEST_F(GatewayReserve, T46_a_key_scope_of_tenant_leaves_the_operation_out_of_the_name) {
+  auto settings = adopted({route("pay", "/v1/payments"), route("charge", "/v1/charges", {"pay"})});
+  EXPECT_NE(reserve(settings, "/v1/payments").id, reserve(settings, "/v1/charges").id);
+  settings.key_scope = KeyScope::tenant;
+  const auto pay = reserve(settings, "/v1/payments");
+  EXPECT_EQ(pay.id, reserve(settings, "/v1/charges").id);
+  EXPECT_TRUE(reserve(settings, "/v1/charges").also.empty());
+  EXPECT_EQ(pay.operation, "pay") << "people still see it";
+  run(pay);
+  EXPECT_TRUE(is_misuse(reserve(settings, "/v1/charges")));
+  EXPECT_TRUE(replays(reserve(settings, "/v1/payments")));
+}
+
+TEST_F(GatewayReserve, T47_every_live_secret_is_looked_under_with_its_own_fingerprints) {
+  const auto settings = adopted({route("pay", "/v1/payments", {"a", "b"})});
+  run(reserve(settings, "/v1/payments"));
+  Identity rotated = store_->identity();
+  rotated.older = {secret_from("between"), rotated.secret};
+  rotated.secret = secret_from("new");
+  const auto retry = reserve(settings, rotated, "/v1/payments");
+  EXPECT_EQ(retry.also.size(), 2U + 2U * 3U) << "three names under each of three secrets";
+  EXPECT_TRUE(replays(retry));
+  EXPECT_TRUE(is_misuse(reserve(settings, rotated, "/v1/payments", {}, "other")));
+}
+
+TEST_F(GatewayReserve, S10_a_routes_rule_chooses_what_counts) {
+  Route pay = route("pay", "/v1/payments");
+  pay.fingerprint = {.exclude = {"/metadata/client_time"}, .headers = {"x-api-version"}};
+  const auto settings = adopted({pay});
+  const auto asked = [&](const std::string& version, std::string_view body) {
+    std::vector<std::string> fields{"Content-Type: application/json"};
+    if (!version.empty()) fields.push_back("X-API-Version: " + version);
+    return reserve(settings, "/v1/payments", fields, body);
+  };
+  run(asked("1", R"({"amount":1,"metadata":{"client_time":1}})"));
+  EXPECT_TRUE(replays(asked("1", R"({"metadata":{"client_time":2},"amount":1})")));
+  EXPECT_TRUE(is_misuse(asked("1", R"({"metadata":{"client_time":1},"amount":2})")));
+  EXPECT_TRUE(is_misuse(asked("2", R"({"metadata":{"client_time":1},"amount":1})")));
+  EXPECT_TRUE(is_misuse(asked("", R"({"metadata":{"client_time":1},"amount":1})")));
+}
+
+TEST_F(GatewayReserve, T47_a_form_stored_under_version_1_is_found_under_version_2) {
+  const auto settings = adopted({});
+  const auto form =
+      reserve(settings, "/f", {"Content-Type: application/x-www-form-urlencoded"}, "b=1&a=2");
+  ASSERT_EQ(form.fingerprints.size(), 2U);
+  Reserve old = form;
+  old.fingerprints = {form.fingerprints[1]};
+  run(old);
+  EXPECT_TRUE(replays(form));
+}
+
+}  // namespace
+}  // namespace idem::gateway

@@ -1,0 +1,92 @@
+#include "metrics/registry.hpp"
+#include "metrics/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace idem::metrics {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Metrics, BucketsAreCumulativeAndTheirEndsBelongToThem) {
+  Histogram histogram;
+  for (const Duration took : {Duration(0ns), Duration(500us), Duration(501us), Duration(60s),
+                              Duration(61s), Duration(-1ns)}) {
+    histogram.observe(took);
+  }
+  EXPECT_EQ(histogram.in_bucket(0), 3U) << "0, 0.5 ms and a clock that went back";
+  EXPECT_EQ(histogram.in_bucket(1), 1U);
+  EXPECT_EQ(histogram.in_bucket(bucket_ends.size() - 1), 1U);
+  EXPECT_EQ(histogram.in_bucket(bucket_ends.size()), 1U);
+  EXPECT_EQ(histogram.sum(), Duration(121s + 1001us));
+}
+
+TEST(Metrics, QuantilesAreInterpolatedWithinTheirBucket) {
+  HistogramSum histogram;
+  EXPECT_FALSE(quantile(histogram, 0.99));
+  histogram.buckets[1] = 98;  // 0.5 to 1 ms
+  histogram.buckets[9] = 2;   // 0.25 to 0.5 s
+  EXPECT_DOUBLE_EQ(*quantile(histogram, 0.49), 0.00075);
+  EXPECT_DOUBLE_EQ(*quantile(histogram, 0.99), 0.375);
+  histogram.buckets[bucket_ends.size()] = 100;
+  EXPECT_DOUBLE_EQ(*quantile(histogram, 0.99), bucket_ends.back());
+}
+
+TEST(Metrics, V32_TenantsAreBoundedAndKeepTheirPlaceWhoeverComes) {
+  Tenants tenants(TenantLabel::name, Secret{});
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) tenants.place_of("tenant-" + std::to_string(i));
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(tenants.count(), limits::metric_tenants_max + 1);
+  std::size_t with_a_place = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto name = "tenant-" + std::to_string(i);
+    const auto place = tenants.place_of(name);
+    if (place == 0) continue;
+    ++with_a_place;
+    EXPECT_EQ(tenants.label(place), name);
+  }
+  EXPECT_EQ(with_a_place, limits::metric_tenants_max);
+}
+
+TEST(Metrics, V33_ATenantsDigestIsNeitherItsNameNorTheDigestThatStandsForACredential) {
+  Tenants tenants(TenantLabel::digest, Secret{1});
+  const auto place = tenants.place_of("acme");
+  EXPECT_EQ(tenants.label(place).size(), 12U);
+  EXPECT_FALSE(credential_digest(Secret{1}, "acme").starts_with(tenants.label(place)));
+  Tenants others(TenantLabel::digest, Secret{2});
+  EXPECT_NE(others.label(others.place_of("acme")), tenants.label(place));
+  Tenants off(TenantLabel::off, Secret{});
+  EXPECT_EQ(off.place_of("acme"), 0U);
+}
+
+TEST(Metrics, LabelsAreEscapedAndShardsAreSummed) {
+  Registry registry(TenantLabel::name, Secret{});
+  Shard& one = registry.add_shard();
+  Shard& two = registry.add_shard();
+  one.reserves[0].add();
+  two.reserves[0].add(2);
+  two.duplicates[registry.tenants().place_of("a\"b\\c\nd")].add();
+  const auto text = registry.exposition({.census = Census{}});
+  EXPECT_NE(text.find("\nidem_reserve_total{outcome=\"created\"} 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("{tenant=\"a\\\"b\\\\c\\nd\"} 1\n"), std::string::npos) << text;
+}
+
+TEST(Metrics, AStoreThatDoesNotAnswerLeavesItsOwnNumbersOut) {
+  Registry registry(TenantLabel::digest, Secret{});
+  registry.add_shard().store_errors.add();
+  const auto text = registry.exposition({});
+  EXPECT_NE(text.find("\nidem_store_errors_total 1\n"), std::string::npos);
+  for (const auto* name : {"idem_keys{", "idem_zombie_keys_total", "idem_oldest_unknown"}) {
+    EXPECT_EQ(text.find(name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace idem::metrics
