@@ -149,7 +149,7 @@ void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& 
   options.admin = flags.admin.text;
   for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
   take_duration(flags.evidence_grace, options.evidence_grace, complaints);
-  if (flags.metrics_tenants.text == "off") options.tenant_label = metrics::TenantLabel::off;
+  if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
   options.log_requests = is_true(flags.log_requests);
 }

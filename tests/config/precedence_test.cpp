@@ -121,10 +121,15 @@ std::string other_value(const config::Setting& setting) {
 
 std::string yaml_line(const config::Setting& setting, std::string value) {
   if (setting.shape.kind == config::Shape::Kind::texts) value = "[" + value + "]";
-  const auto dot = setting.path.find('.');
-  const std::string path(setting.path);
-  if (dot == std::string::npos) return path + ": " + value + "\n";
-  return path.substr(0, dot) + ": {" + path.substr(dot + 1) + ": " + value + "}\n";
+  std::string line;
+  std::size_t open = 0;
+  std::string_view rest = setting.path;
+  for (auto dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
+    line += std::string(rest.substr(0, dot)) + ": {";
+    rest.remove_prefix(dot + 1);
+    ++open;
+  }
+  return line + std::string(rest) + ": " + value + std::string(open, '}') + "\n";
 }
 
 std::string variable_of(std::string_view flag) {
