@@ -13,10 +13,20 @@ enum class KeySyntax { any, structured, bare };
 struct KeyOptions {
   KeySyntax syntax = KeySyntax::any;
   std::size_t bytes_min = 1;
+  bool reject_pii = false;  ///< Refuse what looks_like() takes for personal data.
 };
 
+/// What a key seems to be made of. Keys travel through logs and tools of others, so they should
+/// carry nothing about a person.
+enum class PersonalData { none, email, phone, card };
+
+/// A guess by shape, for a decoded key: an address with a dotted domain; a number in international
+/// form (`+` and 7 to 15 digits, ITU-T E.164) or in the groups of North America; 13 to 19 digits
+/// with an issuer's prefix (ISO/IEC 7812) and a right check digit. UUIDs are none of these.
+PersonalData looks_like(std::string_view key) noexcept;
+
 struct KeyError {
-  enum class Code { missing, several_lines, malformed, empty, too_long, too_short };
+  enum class Code { missing, several_lines, malformed, empty, too_long, too_short, personal };
   Code code = Code::malformed;
   std::string detail;  ///< A sentence for people; never repeats the key itself.
 };

@@ -206,6 +206,17 @@ inline constexpr std::int64_t row_numbers_end = std::int64_t{1} << 62;
 // next start on. A damaged cell number must not make it gather a list without end.
 inline constexpr std::size_t running_gaps_max = 65'536;
 
+// A configuration file: a thousand routes with every setting stay below this.
+inline constexpr std::size_t config_file_bytes_max = 1024UL * 1024;
+// The deepest setting lies five deep (a route's list); more is a mistake or a bomb.
+inline constexpr std::size_t config_depth_max = 8;
+// Errors of one file that are told at once: a screen of them.
+inline constexpr std::size_t config_complaints_max = 20;
+// Entries of one list or map of settings.
+inline constexpr std::size_t config_entries_max = 64;
+// Stored with each record, as the operation.
+inline constexpr std::size_t route_name_bytes_max = 128;
+inline constexpr std::size_t route_path_bytes_max = 1'024;
 // Unknown records whose moments are kept in memory, 72 bytes each, to tell the oldest. Where there
 // are more, the rest are read again once these are settled.
 inline constexpr std::size_t unknowns_tracked_max = 65'536;

@@ -1,173 +1,194 @@
 #include "cli/caller_flags.hpp"
 
-#include "cli/commands.hpp"
+#include "cli/take.hpp"
+#include "config/words.hpp"
 
 namespace idem::cli {
 namespace {
 
-using Checked = std::expected<void, std::string>;
+using config::shown;
 using Kind = gateway::ScopeSource::Kind;
 
-Checked take_time(std::string_view flag, const std::string& text, Millis cap, Millis& out) {
-  const auto parsed = parse_duration(text);
-  if (!parsed) return std::unexpected(std::string(flag) + ": " + parsed.error());
-  if (*parsed > cap) {
-    return std::unexpected(std::string(flag) + " " + text + " must be at most " +
-                           std::to_string(cap / Millis(1000)) + "s");
+void take_time(const Given& given, Millis cap, Millis& out, Complaints& complaints) {
+  if (!take_duration(given, out, complaints)) return;
+  if (out > cap) {
+    complaints.add(given.place,
+                   shown(given.text) + " is out of range; write at most " + to_text(cap));
   }
-  out = *parsed;
-  return {};
 }
 
-Checked take_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope) {
-  const bool listed = !flags.trusted_proxies.empty();
+void take_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
+                       Complaints& complaints) {
+  const auto& proxies = flags.trusted_proxies;
+  const bool listed = !proxies.items.empty();
+  const bool all = is_true(flags.trust_scope_header);
   if (scope.kind != Kind::header) {
-    if (!listed) return {};
-    return std::unexpected(
-        "--trusted-proxy needs --scope header:NAME: nothing else is believed "
-        "for where it comes from");
+    if (!listed) return;
+    return complaints.add(
+        proxies.place,
+        "trusted proxies (--trusted-proxy) need a scope header:NAME: nothing else "
+        "is believed for where it comes from");
   }
-  if (listed && flags.trust_scope_header) {
-    return std::unexpected(
-        "--trusted-proxy and --trust-scope-header contradict each other: the "
-        "one believes some peers, the other all; give one of them");
+  if (listed && all) {
+    return complaints.add(
+        flags.trust_scope_header.place,
+        "trust_header (--trust-scope-header) and trusted_proxies "
+        "(--trusted-proxy) contradict each other: the one believes all peers, the "
+        "other some; give one of them");
   }
-  if (!listed && !flags.trust_scope_header) {
-    return std::unexpected("--scope " + flags.scope +
-                           ": any client could claim any tenant by that header; say by "
-                           "--trusted-proxy CIDR whose header counts, or add "
-                           "--trust-scope-header if only a trusted proxy can reach this listener");
+  if (!listed && !all) {
+    return complaints.add(
+        flags.scope.place,
+        shown(flags.scope.text) +
+            ": any client could claim any tenant by that header; write trusted_proxies "
+            "(--trusted-proxy), or trust_header: true (--trust-scope-header) if only a "
+            "trusted proxy can reach this listener");
   }
-  if (flags.trusted_proxies.size() > limits::trusted_proxies_max) {
-    return std::unexpected("--trusted-proxy: at most " +
-                           std::to_string(limits::trusted_proxies_max));
+  if (proxies.items.size() > limits::trusted_proxies_max) {
+    complaints.add(proxies.place, "at most " + std::to_string(limits::trusted_proxies_max) +
+                                      " networks of trusted proxies are looked through");
   }
-  for (const auto& text : flags.trusted_proxies) {
-    auto network = http::Network::parse(text);
-    if (!network) return std::unexpected("--trusted-proxy " + network.error());
-    scope.trusted_proxies.push_back(*network);
+  for (const auto& item : proxies.items) {
+    auto network = http::Network::parse(item.text);
+    if (network) {
+      scope.trusted_proxies.push_back(*network);
+    } else {
+      complaints.add(item.place, network.error());
+    }
   }
-  return {};
 }
 
-Checked take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings) {
+bool says_anything_of_tokens(const CallerFlags& flags) {
+  return !flags.jwt_algorithm.text.empty() || !flags.jwt_key_file.text.empty() ||
+         !flags.jwt_jwks_file.text.empty() || !flags.jwt_issuer.text.empty() ||
+         !flags.jwt_audience.text.empty();
+}
+
+void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
+              Complaints& complaints) {
   auto& scope = settings.scope;
+  const auto& place = flags.scope.place;
   if (scope.kind != Kind::jwt) {
-    if (flags.jwt_algorithm.empty() && flags.jwt_key_file.empty() && flags.jwt_jwks_file.empty() &&
-        flags.jwt_issuer.empty() && flags.jwt_audience.empty()) {
-      return {};
-    }
-    return std::unexpected("--jwt-... belongs to --scope jwt:CLAIM");
+    if (!says_anything_of_tokens(flags)) return;
+    return complaints.add(place,
+                          "what is said of tokens (--jwt-..., scope.jwt) belongs to a scope "
+                          "jwt:CLAIM");
   }
-  if (flags.jwt_key_file.empty() == flags.jwt_jwks_file.empty()) {
-    return std::unexpected("--scope " + flags.scope +
-                           " needs the issuer's keys: one of --jwt-key-file and --jwt-jwks-file");
+  if (flags.jwt_key_file.text.empty() == flags.jwt_jwks_file.text.empty()) {
+    return complaints.add(place,
+                          "a scope jwt:CLAIM needs the issuer's keys: one of --jwt-key-file "
+                          "and --jwt-jwks-file (scope.jwt.key_file, jwks_file)");
   }
-  if (flags.jwt_algorithm.empty()) {
-    return std::unexpected("--scope " + flags.scope +
-                           " needs --jwt-algorithm: what a token says of itself is not believed");
+  if (flags.jwt_algorithm.text.empty()) {
+    return complaints.add(place,
+                          "a scope jwt:CLAIM needs --jwt-algorithm (scope.jwt.algorithm): "
+                          "what a token says of itself is not believed");
   }
-  if (flags.jwt_issuer.empty()) {
-    return std::unexpected("--scope " + flags.scope + " needs --jwt-issuer: whose tokens count");
+  if (flags.jwt_issuer.text.empty()) {
+    return complaints.add(place,
+                          "a scope jwt:CLAIM needs --jwt-issuer (scope.jwt.issuer): whose "
+                          "tokens count");
   }
-  gateway::JwtRules rules{.algorithm = flags.jwt_algorithm,
-                          .key_file = flags.jwt_key_file,
-                          .jwks_file = flags.jwt_jwks_file,
-                          .issuer = flags.jwt_issuer,
-                          .audience = flags.jwt_audience,
+  gateway::JwtRules rules{.algorithm = flags.jwt_algorithm.text,
+                          .key_file = flags.jwt_key_file.text,
+                          .jwks_file = flags.jwt_jwks_file.text,
+                          .issuer = flags.jwt_issuer.text,
+                          .audience = flags.jwt_audience.text,
                           .claim = scope.name,
                           .leeway = Millis(0)};
-  const auto taken =
-      take_time("--jwt-leeway", flags.jwt_leeway, limits::jwt_leeway_cap, rules.leeway);
-  if (!taken) return taken;
+  take_time(flags.jwt_leeway, limits::jwt_leeway_cap, rules.leeway, complaints);
   auto verifier = gateway::JwtVerifier::load(rules);
-  if (!verifier) return std::unexpected("--scope " + flags.scope + ": " + verifier.error());
+  if (!verifier) return complaints.add(place, verifier.error());
   settings.jwt = std::move(*verifier);
   // Part of the identity that the store keeps: under another issuer no record would be found.
-  scope.text += " of " + flags.jwt_issuer;
-  return {};
+  scope.text += " of " + flags.jwt_issuer.text;
 }
 
-Checked take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings) {
-  if (flags.authorize_url.empty()) {
-    if (flags.authorize_ca.empty()) return {};
-    return std::unexpected("--authorize-ca needs --authorize-url");
+void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings,
+                    Complaints& complaints) {
+  const auto& url = flags.authorize_url;
+  const auto& ca = flags.authorize_ca;
+  if (url.text.empty()) {
+    if (ca.text.empty()) return;
+    return complaints.add(ca.place, "an authoriser's CA needs --authorize-url (authorize.url)");
   }
-  auto authorize = gateway::parse_authorize_url(flags.authorize_url);
-  if (!authorize) return std::unexpected("--authorize-url: " + authorize.error());
-  const std::tuple<std::string_view, const std::string&, Millis, Millis&> all[] = {
-      {"--authorize-timeout", flags.authorize_timeout, limits::authorize_timeout_cap,
-       authorize->timeout},
-      {"--authorize-cache", flags.authorize_cache, limits::authorize_cache_cap, authorize->cache}};
-  for (const auto& [flag, text, cap, out] : all) {
-    if (const auto taken = take_time(flag, text, cap, out); !taken) return taken;
-  }
+  auto authorize = gateway::parse_authorize_url(url.text);
+  if (!authorize) return complaints.add(url.place, authorize.error());
+  take_time(flags.authorize_timeout, limits::authorize_timeout_cap, authorize->timeout, complaints);
+  take_time(flags.authorize_cache, limits::authorize_cache_cap, authorize->cache, complaints);
   if (authorize->timeout <= Millis(0)) {
-    return std::unexpected("--authorize-timeout must be above 0");
+    complaints.add(flags.authorize_timeout.place, "an authoriser needs a timeout above 0");
   }
   if (authorize->address.tls) {
-    auto context = http::TlsContext::for_client({flags.authorize_ca, true});
-    if (!context) return std::unexpected("--authorize-ca " + context.error());
+    auto context = http::TlsContext::for_client({ca.text, true});
+    if (!context) return complaints.add(ca.place, context.error());
     authorize->tls = std::move(*context);
-  } else if (!flags.authorize_ca.empty()) {
-    return std::unexpected("--authorize-ca needs an https:// --authorize-url");
+  } else if (!ca.text.empty()) {
+    complaints.add(ca.place, "an authoriser's CA needs an https:// --authorize-url");
   }
   settings.authorize = std::move(*authorize);
-  return {};
 }
 
 }  // namespace
 
-void declare_caller(CLI::App& command, CallerFlags& f) {
-  const auto add = [&](const std::string& name, auto& value, const char* text) {
-    std::string variable = "IDEM_";
-    for (const char c : name.substr(2)) {
-      variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    }
-    return command.add_option(name, value, text)->envname(variable);
+std::vector<config::Setting> settings_of(CallerFlags& f) {
+  using config::duration;
+  using config::one_of;
+  using config::text;
+  using config::texts;
+  using config::truth;
+  constexpr auto live = config::Change::live;
+  return {
+      {"scope.from", "--scope", text, &f.scope,
+       "who a key belongs to: header:NAME, authorization, jwt:CLAIM, mtls or static:NAME"},
+      {"scope.trust_header", "--trust-scope-header", truth, &f.trust_scope_header,
+       "only trusted proxies can reach the listener, so the scope header is believed", live},
+      {"scope.trusted_proxies", "--trusted-proxy", texts, &f.trusted_proxies,
+       "networks, such as 10.0.0.0/8, whose scope header is believed; it is taken away from all "
+       "others",
+       live},
+      {"scope.jwt.algorithm", "--jwt-algorithm", one_of("RS256|PS256|ES256|EdDSA|HS256"),
+       &f.jwt_algorithm, "how tokens are signed; no other algorithm is taken", live},
+      {"scope.jwt.key_file", "--jwt-key-file", text, &f.jwt_key_file,
+       "PEM file: the issuer's public key; for HS256 the secret", live},
+      {"scope.jwt.jwks_file", "--jwt-jwks-file", text, &f.jwt_jwks_file,
+       "file with the issuer's JWK Set; a token's kid chooses", live},
+      {"scope.jwt.issuer", "--jwt-issuer", text, &f.jwt_issuer, "what a token's iss must be"},
+      {"scope.jwt.audience", "--jwt-audience", text, &f.jwt_audience,
+       "what a token's aud must hold; without it a token with an aud is refused", live},
+      {"scope.jwt.leeway", "--jwt-leeway", duration, &f.jwt_leeway,
+       "between the issuer's clock and ours; at most 60s", live},
+      {"authorize.url", "--authorize-url", text, &f.authorize_url,
+       "http(s)://HOST[:PORT]/PATH that is asked before anything is reserved or replayed: 2xx goes "
+       "on, 401 and 403 are the answer, all else is 503",
+       live},
+      {"authorize.ca", "--authorize-ca", text, &f.authorize_ca,
+       "PEM file: who signs its certificate; by default the system's", live},
+      {"authorize.timeout", "--authorize-timeout", duration, &f.authorize_timeout,
+       "for its answer; at most 60s", live},
+      {"authorize.cache", "--authorize-cache", duration, &f.authorize_cache,
+       "how long its yes to one request of one caller is believed; at most 60s", live},
   };
-  add("--scope", f.scope,
-      "who a key belongs to: header:NAME, authorization, jwt:CLAIM, mtls or static:NAME");
-  command.add_flag("--trust-scope-header", f.trust_scope_header,
-                   "only trusted proxies can reach the listener, so the scope header is believed");
-  add("--trusted-proxy", f.trusted_proxies,
-      "CIDR of a proxy whose scope header is believed, repeatable; taken away from all others")
-      ->allow_extra_args(false);
-  add("--jwt-algorithm", f.jwt_algorithm, "RS256, PS256, ES256, EdDSA or HS256; no other is taken");
-  add("--jwt-key-file", f.jwt_key_file, "PEM file: the issuer's public key; for HS256 the secret");
-  add("--jwt-jwks-file", f.jwt_jwks_file, "file with the issuer's JWK Set; a token's kid chooses");
-  add("--jwt-issuer", f.jwt_issuer, "what a token's iss must be");
-  add("--jwt-audience", f.jwt_audience,
-      "what a token's aud must hold; without it a token with an aud is refused");
-  add("--jwt-leeway", f.jwt_leeway, "between the issuer's clock and ours; at most 60s")
-      ->capture_default_str();
-  add("--authorize-url", f.authorize_url,
-      "http(s)://HOST[:PORT]/PATH that is asked before anything is reserved or replayed: 2xx goes "
-      "on, 401 and 403 are the answer, all else is 503");
-  add("--authorize-ca", f.authorize_ca,
-      "PEM file: who signs its certificate; by default the system's");
-  add("--authorize-timeout", f.authorize_timeout, "for its answer; at most 60s")
-      ->capture_default_str();
-  add("--authorize-cache", f.authorize_cache,
-      "how long its yes to one request of one caller is believed; at most 60s")
-      ->capture_default_str();
 }
 
-std::expected<void, std::string> take_caller(const CallerFlags& flags,
-                                             gateway::GatewaySettings& settings) {
-  if (flags.scope.empty()) {
-    return std::unexpected(
-        "--scope is missing: say who a key belongs to. There is no default, because a shared one "
+void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
+                 Complaints& complaints) {
+  const auto& given = flags.scope;
+  if (given.text.empty()) {
+    return complaints.add(
+        given.place,
+        "there is no scope: say who a key belongs to. There is no default, because a shared one "
         "would give one tenant's answers to another. Write --scope header:X-Tenant-Id "
         "--trusted-proxy CIDR, --scope authorization, --scope jwt:CLAIM, --scope mtls or --scope "
-        "static:NAME");
+        "static:NAME, or in the file scope: {from: \"header:X-Tenant-Id\", trusted_proxies: "
+        "[10.0.0.0/8]}");
   }
-  auto scope = gateway::parse_scope_source(flags.scope);
-  if (!scope) return std::unexpected("--scope: " + scope.error());
+  auto scope = gateway::parse_scope_source(given.text);
+  if (!scope) return complaints.add(given.place, scope.error());
   settings.scope = std::move(*scope);
-  if (const auto taken = take_header_trust(flags, settings.scope); !taken) return taken;
-  if (const auto taken = take_jwt(flags, settings); !taken) return taken;
-  return take_authorize(flags, settings);
+  take_header_trust(flags, settings.scope, complaints);
+  take_jwt(flags, settings, complaints);
+  take_authorize(flags, settings, complaints);
 }
 
 }  // namespace idem::cli

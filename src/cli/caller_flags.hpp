@@ -1,37 +1,39 @@
 #pragma once
 
+#include "config/setting.hpp"
 #include "gateway/settings.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <expected>
-#include <string>
 #include <vector>
 
 namespace idem::cli {
 
+using config::Complaints;
+using config::Given;
+using config::GivenList;
+
 /// The texts of the flags that say who a caller is and whether it may go on, before they are
 /// understood.
 struct CallerFlags {
-  std::string scope;
-  bool trust_scope_header = false;
-  std::vector<std::string> trusted_proxies;
-  std::string jwt_algorithm;
-  std::string jwt_key_file;
-  std::string jwt_jwks_file;
-  std::string jwt_issuer;
-  std::string jwt_audience;
-  std::string jwt_leeway = "0s";
-  std::string authorize_url;
-  std::string authorize_ca;
-  std::string authorize_timeout = "5s";
-  std::string authorize_cache = "0s";
+  Given scope{};
+  Given trust_scope_header{"false"};
+  GivenList trusted_proxies{};
+  Given jwt_algorithm{};
+  Given jwt_key_file{};
+  Given jwt_jwks_file{};
+  Given jwt_issuer{};
+  Given jwt_audience{};
+  Given jwt_leeway{"0s"};
+  Given authorize_url{};
+  Given authorize_ca{};
+  Given authorize_timeout{"5s"};
+  Given authorize_cache{"0s"};
 };
 
-void declare_caller(CLI::App& command, CallerFlags& flags);
+/// Their lines of the table of settings.
+std::vector<config::Setting> settings_of(CallerFlags& flags);
 
-/// Reads the files that are named. The error is a sentence that names the flag.
-std::expected<void, std::string> take_caller(const CallerFlags& flags,
-                                             gateway::GatewaySettings& settings);
+/// Reads the files that are named.
+void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
+                 Complaints& complaints);
 
 }  // namespace idem::cli

@@ -46,7 +46,9 @@ struct GatewayOptions {
   std::size_t connections = limits::connections_default;
   std::size_t connections_per_address = limits::connections_per_address_default;
 };
-int run_gateway(const GatewayOptions& options);
+class SettingsSource;
+/// Runs until it is told to end. SIGHUP reads the settings again.
+int run_gateway(const SettingsSource& source);
 
 /// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
 /// no stranger may read or change. The error names the file and never tells of its content.
@@ -55,7 +57,7 @@ std::expected<Secret, std::string> read_secret_file(const std::string& path);
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);
 
-/// "150ms", "30s", "5m", "24h", "30d"; whole numbers only.
+/// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.
 std::expected<Millis, std::string> parse_duration(const std::string& text);
 /// "512B", "64KiB", "1MiB".
 std::expected<std::size_t, std::string> parse_size(const std::string& text);

@@ -1,5 +1,5 @@
 #include "admin/admin.hpp"
-#include "cli/commands.hpp"
+#include "cli/reload.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/waiters.hpp"
 #include "workers/reaper.hpp"
@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <csignal>
 #include <cstdio>
+#include <latch>
 #include <thread>
 
 namespace idem::cli {
@@ -51,17 +52,20 @@ void take_all_descriptors() {
 
 class GatewayProcess {
  public:
-  GatewayProcess(const GatewayOptions& options, LogSink log)
-      : options_(options), log_(std::move(log)) {}
+  GatewayProcess(const SettingsSource& source, ReadSettings read, LogSink log)
+      : source_(source),
+        given_(std::move(read.given)),
+        options_(std::move(read.options)),
+        log_(std::move(log)) {}
 
   int run() {
     signals_ = block_signals();
     take_all_descriptors();
     if (const auto opened = open_store_for(options_.settings); !opened) {
-      return fail(opened.error());
+      return fail(located(given_.store, opened.error()));
     }
     auto spill = http::SpillSpace::open(options_.spill_dir);
-    if (!spill) return fail("--spill-dir: " + spill.error());
+    if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
     spill_ = std::move(*spill);
     auto waiters = std::make_shared<gateway::Waiters>(
         *store_, options_.connections / limits::waiters_connections_divisor);
@@ -74,7 +78,10 @@ class GatewayProcess {
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
-    if (const auto read = read_certificate(); !read) return fail(read.error());
+    note_longest();
+    auto certificate = read_certificate();
+    if (!certificate) return fail(certificate.error());
+    tls_ = std::move(*certificate);
     build_loops();
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
     start();
@@ -108,40 +115,65 @@ class GatewayProcess {
     return {};
   }
 
-  std::expected<void, std::string> read_certificate() {
-    if (options_.tls.certificate.empty()) return {};
+  using Certificate = std::shared_ptr<const http::TlsContext>;
+
+  // None is no error.
+  std::expected<Certificate, std::string> read_certificate() {
+    if (options_.tls.certificate.empty()) return Certificate{};
     auto context = http::TlsContext::for_server(options_.tls, tls_.get());
     if (!context) return std::unexpected("TLS: " + context.error());
-    tls_ = std::move(*context);
-    return {};
+    return std::move(*context);
   }
 
-  // Keys that the issuer took back must end, also for tokens that were verified just now.
-  std::expected<void, std::string> read_token_keys() {
-    if (!settings_->jwt) return {};
-    auto verifier = gateway::JwtVerifier::load(settings_->jwt->rules());
-    if (!verifier) return std::unexpected("token keys: " + verifier.error());
-    auto changed = std::make_shared<gateway::GatewaySettings>(*settings_);
-    changed->jwt = std::move(*verifier);
-    settings_ = std::move(changed);
-    for (std::size_t i = 0; i < loops_.size(); ++i) {
-      loops_[i]->post(
-          [gateway = gateways_[i].get(), settings = settings_] { gateway->use(settings); });
-    }
-    return {};
+  /// A file that another part names, such as the store's; a flag's error needs no place.
+  static std::string located(const Given& given, const std::string& error) {
+    return given.place.in_file() ? given.place.text() + ": " + error : error;
   }
 
-  // What cannot be read leaves the old certificate or keys in use: a gateway that is up stays up.
+  // All or nothing: whatever cannot be used leaves settings and certificate as they are, because a
+  // gateway that is up stays up.
   void reload() {
-    if (!tls_ && !settings_->jwt) {
-      return log_(LogLevel::info, "reload_ignored",
-                  {{"reason", "neither a certificate nor token keys are used"}});
+    auto read = read_again(source_, given_, *settings_);
+    auto certificate = read_certificate();
+    if (!read) return refuse_reload(read.error());
+    if (!certificate) return refuse_reload(certificate.error());
+    // Last, because it cannot be taken back.
+    const auto adopted = adopt_routes(read->options.settings);
+    if (!adopted) return refuse_reload(adopted.error());
+    given_ = std::move(read->given);
+    use(std::move(read->options.settings));
+    if (*certificate) {
+      tls_ = std::move(*certificate);
+      gateway_server_->use_tls(tls_);
     }
-    for (const auto& read : {read_certificate(), read_token_keys()}) {
-      if (!read) return log_(LogLevel::error, "reload_failed", {{"reason", read.error()}});
+    log_(LogLevel::info, "reloaded",
+         {{"certificate", options_.tls.certificate},
+          {"routes", std::to_string(settings_->routes.all().size())}});
+  }
+
+  void refuse_reload(const std::string& reason) {
+    log_(LogLevel::error, "reload_failed", {{"reason", reason}});
+  }
+
+  // Returns when every loop has them: what is asked from then on is served by them.
+  void use(gateway::GatewaySettings settings) {
+    settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
+    note_longest();
+    const auto taken = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i]->post([taken, to = gateways_[i].get(), settings = settings_] {
+        to->use(settings);
+        taken->count_down();
+      });
     }
-    if (tls_) gateway_server_->use_tls(tls_);
-    log_(LogLevel::info, "reloaded", {{"certificate", options_.tls.certificate}});
+    taken->wait();
+  }
+
+  // Of all settings so far: requests that began before a reload keep theirs.
+  void note_longest() {
+    for (const auto& route : settings_->routes.all()) {
+      longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
+    }
   }
 
   void build_loops() {
@@ -177,12 +209,12 @@ class GatewayProcess {
     http::Admission::Options admission{options_.connections, options_.connections_per_address,
                                        log_};
     auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
-    if (!gateway) return std::unexpected("--listen: " + gateway.error());
+    if (!gateway) return std::unexpected(given_.listen.place.text() + ": " + gateway.error());
     gateway_server_ = std::move(*gateway);
     if (options_.admin.empty()) return {};
     auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), admin_.get()}},
                                       options_.timers, {});
-    if (!admin) return std::unexpected("--admin: " + admin.error());
+    if (!admin) return std::unexpected(given_.admin.place.text() + ": " + admin.error());
     admin_server_ = std::move(*admin);
     return {};
   }
@@ -229,11 +261,7 @@ class GatewayProcess {
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
     // Long enough for a request that had just been dispatched, and for its settling.
-    Millis longest{};
-    for (const auto& route : settings_->routes.all()) {
-      longest = std::max(longest, route.upstream_timeout + limits::lease_margin);
-    }
-    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest);
+    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest_);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained()) return true;
       const timespec pause{0, 5'000'000};
@@ -243,14 +271,17 @@ class GatewayProcess {
     return false;
   }
 
-  const GatewayOptions& options_;
+  const SettingsSource& source_;
+  GatewayFlags given_;
+  const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
   LogSink log_;
+  Millis longest_{};
+  std::unique_ptr<metrics::Registry> registry_;
+  std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
   std::unique_ptr<Store> store_;
   std::unique_ptr<http::SpillSpace> spill_;
-  std::unique_ptr<metrics::Registry> registry_;
-  std::unique_ptr<gateway::Observing> observing_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   gateway::SharedSettings settings_;
   std::vector<std::unique_ptr<http::Loop>> loops_;
@@ -267,9 +298,16 @@ class GatewayProcess {
 
 }  // namespace
 
-int run_gateway(const GatewayOptions& options) {
+int run_gateway(const SettingsSource& source) {
+  auto read = source.read();
+  if (read) read = refuse_unserved(std::move(*read));
+  if (!read) {
+    for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
+    return usage;
+  }
   give_large_blocks_back();
-  GatewayProcess process(options, stderr_log(options.log_format));
+  auto log = stderr_log(read->options.log_format);
+  GatewayProcess process(source, std::move(*read), std::move(log));
   return process.run();
 }
 

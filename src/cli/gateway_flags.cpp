@@ -1,6 +1,8 @@
 #include "cli/gateway_flags.hpp"
 
-#include "core/policy.hpp"
+#include "cli/take.hpp"
+#include "config/words.hpp"
+#include "gateway/scope.hpp"
 #include "http/head.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -13,7 +15,7 @@
 namespace idem::cli {
 namespace {
 
-using Checked = std::expected<void, std::string>;
+using config::shown;
 
 std::string node_name() {
   char name[256] = "localhost";
@@ -21,335 +23,217 @@ std::string node_name() {
   return std::string(name) + "/" + std::to_string(::getpid());
 }
 
-std::string variable_of(std::string_view flag) {
-  std::string name = "IDEM_";
-  for (const char c : flag.substr(2)) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
+template <class Number>
+void take_number(const Given& given, Number& out) {
+  out = static_cast<Number>(std::strtoull(given.text.c_str(), nullptr, 10));
 }
 
-Checked take_duration(std::string_view flag, const std::string& text, Millis& out) {
-  const auto parsed = parse_duration(text);
-  if (!parsed) return std::unexpected(std::string(flag) + ": " + parsed.error());
-  out = *parsed;
-  return {};
+void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                   Complaints& complaints) {
+  if (flags.upstream.text.empty()) {
+    return complaints.add(flags.upstream.place,
+                          "there is no upstream; write --upstream http://HOST:PORT, or in the file "
+                          "upstream: {url: \"http://HOST:PORT\"}");
+  }
+  auto upstream = http::parse_upstream_url(flags.upstream.text);
+  if (!upstream) return complaints.add(flags.upstream.place, upstream.error());
+  settings.upstream = std::move(*upstream);
 }
 
-Checked take_size(std::string_view flag, const std::string& text, std::size_t& out) {
-  const auto parsed = parse_size(text);
-  if (!parsed) return std::unexpected(std::string(flag) + ": " + parsed.error());
-  if (*parsed > limits::request_body_bytes_cap) {
-    return std::unexpected(std::string(flag) + ": at most 64MiB");
+void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  const auto& cert = flags.tls_cert;
+  const auto& client_ca = flags.tls_client_ca;
+  options.tls = {cert.text, flags.tls_key.text, client_ca.text};
+  if (cert.text.empty() != flags.tls_key.text.empty()) {
+    complaints.add(cert.given ? cert.place : flags.tls_key.place,
+                   "--tls-cert and --tls-key (tls.cert and tls.key) belong together: give both "
+                   "files or neither");
   }
-  out = *parsed;
-  return {};
-}
-
-Checked take_tls(const GatewayFlags& flags, GatewayOptions& options) {
-  options.tls = {flags.tls_cert, flags.tls_key, flags.tls_client_ca};
-  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
-    return std::unexpected("--tls-cert and --tls-key belong together: give both files or neither");
-  }
-  if (!flags.tls_client_ca.empty() && flags.tls_cert.empty()) {
-    return std::unexpected("--tls-client-ca needs --tls-cert and --tls-key");
+  if (!client_ca.text.empty() && cert.text.empty()) {
+    complaints.add(client_ca.place,
+                   "the clients' authority needs --tls-cert and --tls-key (tls.cert and tls.key)");
   }
   const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
-  if (by_certificate && flags.tls_client_ca.empty()) {
-    return std::unexpected(
-        "--scope mtls needs --tls-client-ca FILE: whose client certificates are believed");
+  if (by_certificate && client_ca.text.empty()) {
+    complaints.add(flags.caller.scope.place,
+                   "scope mtls needs --tls-client-ca FILE (tls.client_ca): whose client "
+                   "certificates are believed");
   }
-  if (!options.settings.upstream.tls) {
-    if (flags.upstream_ca.empty() && flags.upstream_verify == "true") return {};
-    return std::unexpected("--upstream-ca and --upstream-verify need an https:// upstream");
-  }
-  auto context = http::TlsContext::for_client({flags.upstream_ca, flags.upstream_verify == "true"});
-  if (!context) return std::unexpected("--upstream-ca " + context.error());
-  options.settings.upstream_tls = std::move(*context);
-  return {};
 }
 
-Checked take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings) {
-  if (!flags.key_headers.empty()) settings.key_headers = flags.key_headers;
-  for (const auto& name : settings.key_headers) {
-    if (!http::is_token(name))
-      return std::unexpected("--key-header: \"" + name + "\" is no field name");
+void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+                       Complaints& complaints) {
+  const auto& ca = flags.upstream_ca;
+  const bool verify = is_true(flags.upstream_verify);
+  if (!settings.upstream.tls) {
+    if (ca.text.empty() && verify) return;
+    return complaints.add(ca.text.empty() ? flags.upstream_verify.place : ca.place,
+                          "--upstream-ca and --upstream-verify (upstream.ca and upstream.verify) "
+                          "need an https:// upstream");
   }
-  if (flags.key_scope == "tenant") settings.key_scope = gateway::KeyScope::tenant;
-  if (flags.key_syntax == "structured") settings.key.syntax = KeySyntax::structured;
-  if (flags.key_syntax == "bare") settings.key.syntax = KeySyntax::bare;
-  return {};
+  auto context = http::TlsContext::for_client({ca.text, verify});
+  if (!context) return complaints.add(ca.place, context.error());
+  settings.upstream_tls = std::move(*context);
 }
 
-Checked take_secrets(const GatewayFlags& flags, GatewayOptions& options) {
-  if (flags.secret_files.size() > limits::secrets_max) {
-    return std::unexpected("--secret-file: at most " + std::to_string(limits::secrets_max));
+/// keep, strip or rename:NAME.
+void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
+  static constexpr std::string_view rename = "rename:";
+  using Kind = gateway::KeyForward::Kind;
+  if (given.text == "keep") return;
+  if (given.text == "strip") {
+    out.kind = Kind::strip;
+    return;
   }
-  for (const auto& path : flags.secret_files) {
-    const auto secret = read_secret_file(path);
-    if (!secret) return std::unexpected("--secret-file " + secret.error());
-    if (std::ranges::find(options.secrets, *secret) != options.secrets.end()) {
-      return std::unexpected("--secret-file " + path + " holds a secret that was given before");
+  const std::string name =
+      given.text.starts_with(rename) ? given.text.substr(rename.size()) : std::string{};
+  if (!http::is_token(name)) {
+    return complaints.add(given.place, shown(given.text) +
+                                           " is no way to forward a key; write keep, strip or "
+                                           "rename:NAME");
+  }
+  if (!gateway::may_carry_key(name)) {
+    return complaints.add(given.place, shown(name) +
+                                           " has a meaning of its own on the way to the upstream; "
+                                           "write another name");
+  }
+  out = {Kind::rename, name};
+}
+
+void check_key_forward(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                       Complaints& complaints) {
+  const auto& name = settings.key_forward.name;
+  const bool scope = settings.scope.kind == gateway::ScopeSource::Kind::header &&
+                     http::same_name(name, settings.scope.name);
+  if (scope && !name.empty()) {
+    complaints.add(flags.key_forward.place,
+                   shown(name) + " carries the scope; write another name for the key");
+  }
+}
+
+void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+              Complaints& complaints) {
+  if (!flags.key_headers.items.empty()) {
+    take_field_names(flags.key_headers, settings.key_headers, complaints);
+  } else if (flags.key_headers.given) {
+    complaints.add(flags.key_headers.place,
+                   "no field at all carries no key; leave headers out for Idempotency-Key");
+  }
+  if (flags.key_scope.text == "tenant") settings.key_scope = gateway::KeyScope::tenant;
+  if (flags.key_syntax.text == "structured") settings.key.syntax = KeySyntax::structured;
+  if (flags.key_syntax.text == "bare") settings.key.syntax = KeySyntax::bare;
+  take_number(flags.key_min_length, settings.key.bytes_min);
+  settings.key.reject_pii = is_true(flags.key_reject_pii);
+  take_key_forward(flags.key_forward, settings.key_forward, complaints);
+}
+
+void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  const auto& files = flags.secret_files;
+  if (files.items.size() > limits::secrets_max) {
+    return complaints.add(files.place, "at most " + std::to_string(limits::secrets_max) +
+                                           " secrets can be live at one time");
+  }
+  for (const auto& file : files.items) {
+    const auto secret = read_secret_file(file.text);
+    if (!secret) {
+      complaints.add(file.place, secret.error());
+    } else if (std::ranges::find(options.secrets, *secret) != options.secrets.end()) {
+      complaints.add(file.place, file.text + " holds a secret that was given before");
+    } else {
+      options.secrets.push_back(*secret);
     }
-    options.secrets.push_back(*secret);
   }
-  return {};
 }
 
-Checked take_times(const GatewayFlags& flags, gateway::GatewaySettings& settings,
-                   gateway::Route& rest) {
-  const std::tuple<std::string_view, const std::string&, Millis&> all[] = {
-      {"--upstream-timeout", flags.upstream_timeout, rest.upstream_timeout},
-      {"--connect-timeout", flags.connect_timeout, settings.connect_timeout},
-      {"--keepalive-idle", flags.keepalive_idle, settings.upstream_keep_alive_idle},
-      {"--tunnel-idle", flags.tunnel_idle, settings.tunnel_idle},
-      {"--lease", flags.lease, rest.lease},
-      {"--retention", flags.retention, rest.retention},
-      {"--tombstone", flags.tombstone, rest.tombstone}};
-  for (const auto& [flag, text, out] : all) {
-    if (const auto taken = take_duration(flag, text, out); !taken) return taken;
-  }
-  const bool zero = rest.upstream_timeout <= Millis(0) || settings.connect_timeout <= Millis(0) ||
-                    rest.retention <= Millis(0);
-  if (zero)
-    return std::unexpected("--upstream-timeout, --connect-timeout and --retention must be above 0");
-  if (settings.tunnel_idle <= Millis(0)) return std::unexpected("--tunnel-idle must be above 0");
-  if (rest.lease <= rest.upstream_timeout + gateway::lease_margin(rest.lease)) {
-    return std::unexpected(
-        "--lease " + flags.lease + " must exceed --upstream-timeout " + flags.upstream_timeout +
-        " by 5s (by a quarter of itself when shorter than 20s), so that no attempt "
-        "outlives its lease");
-  }
-  if (rest.tombstone <= Millis(0) && !flags.accept_rerun_after_expiry) {
-    return std::unexpected(
-        "--tombstone 0s lets a key run again after its retention; add "
-        "--accept-rerun-after-expiry if that is meant");
-  }
-  return {};
+void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  options.admin = flags.admin.text;
+  for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
+  take_duration(flags.evidence_grace, options.evidence_grace, complaints);
+  if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
+  if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
+  options.log_requests = is_true(flags.log_requests);
 }
 
-Checked take_replay_fields(const GatewayFlags& flags, gateway::Route& rest) {
-  if (flags.replay_fields.size() > limits::replay_fields_max) {
-    return std::unexpected("--replay-field: at most " + std::to_string(limits::replay_fields_max));
+struct Timing {
+  const Given& given;
+  Millis& out;
+  Millis most;
+};
+
+void take_timings(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  auto& settings = options.settings;
+  auto& timers = options.timers;
+  const Timing all[] = {{flags.connect_timeout, settings.connect_timeout, limits::duration_max},
+                        {flags.tunnel_idle, settings.tunnel_idle, limits::duration_max},
+                        {flags.head_timeout, timers.head_time, limits::head_time_cap},
+                        {flags.idle_timeout, timers.idle_time, limits::keep_alive_idle_cap},
+                        {flags.body_grace, timers.body_grace, limits::body_grace_cap},
+                        {flags.write_timeout, timers.write_time, limits::write_time_cap}};
+  for (const auto& [given, out, most] : all) {
+    if (!take_duration(given, out, complaints)) continue;
+    if (out > Millis(0) && out <= most) continue;
+    const bool bounded = most < limits::duration_max;
+    complaints.add(given.place, shown(given.text) + " is out of range; write more than 0" +
+                                    (bounded ? " and at most " + to_text(most) : ""));
   }
-  for (const auto& name : flags.replay_fields) {
-    if (!http::is_token(name)) {
-      return std::unexpected("--replay-field: \"" + name + "\" is no field name");
-    }
-    if (!is_withheld(name) && !may_store(name)) {
-      return std::unexpected("--replay-field " + name +
-                             ": this field belongs to one connection or to the gateway and cannot "
-                             "be replayed");
-    }
-  }
-  rest.replay_fields = flags.replay_fields;
-  return {};
+  take_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
 }
 
 /// Beside the SQLite file: that directory is writable and no memory file system.
 std::string spill_dir_of(const GatewayFlags& flags) {
   static constexpr std::string_view sqlite = "sqlite:";
-  if (!flags.spill_dir.empty()) return flags.spill_dir;
-  if (flags.store.starts_with(sqlite)) {
-    const auto parent = std::filesystem::path(flags.store.substr(sqlite.size())).parent_path();
+  if (!flags.spill_dir.text.empty()) return flags.spill_dir.text;
+  if (flags.store.text.starts_with(sqlite)) {
+    const auto parent = std::filesystem::path(flags.store.text.substr(sqlite.size())).parent_path();
     return parent.empty() ? "." : parent.string();
   }
   const char* const chosen = std::getenv("TMPDIR");
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-/// How long and how many: clients that are slow on purpose are held off by these.
-Checked take_client_limits(const GatewayFlags& flags, GatewayOptions& options) {
-  const std::tuple<std::string_view, const std::string&, Millis&, Millis> all[] = {
-      {"--head-timeout", flags.head_timeout, options.timers.head_time, limits::head_time_cap},
-      {"--idle-timeout", flags.idle_timeout, options.timers.idle_time, limits::keep_alive_idle_cap},
-      {"--body-grace", flags.body_grace, options.timers.body_grace, limits::body_grace_cap},
-      {"--write-timeout", flags.write_timeout, options.timers.write_time, limits::write_time_cap}};
-  for (const auto& [flag, text, out, cap] : all) {
-    if (const auto taken = take_duration(flag, text, out); !taken) return taken;
-    if (out > Millis(0) && out <= cap) continue;
-    return std::unexpected(std::string(flag) + " " + text + " must be above 0 and at most " +
-                           std::to_string(cap / Millis(1000)) + "s");
-  }
-  options.connections = flags.connections;
-  options.connections_per_address = flags.connections_per_address;
-  return {};
-}
-
-Checked check_words(const GatewayFlags& flags) {
-  if (flags.preset != "ietf" && flags.preset != "stripe" && flags.preset != "lenient") {
-    return std::unexpected("--preset \"" + flags.preset +
-                           "\" is none; write ietf, stripe or lenient");
-  }
-  if (flags.mode == "async") {
-    return std::unexpected("--mode async is not served yet; this version has conflict and wait");
-  }
-  return {};
-}
-
-Checked take_wait(const GatewayFlags& flags, gateway::Route& rest) {
-  if (flags.mode == "wait") rest.mode = gateway::Mode::wait;
-  if (const auto taken = take_duration("--wait-max", flags.wait_max, rest.wait_max); !taken) {
-    return taken;
-  }
-  if (rest.wait_max > limits::wait_cap) return std::unexpected("--wait-max: at most 5m");
-  if (rest.mode == gateway::Mode::wait && rest.wait_max == Millis(0)) {
-    return std::unexpected("--mode wait needs a --wait-max above 0s");
-  }
-  return {};
+void take_process(const GatewayFlags& flags, GatewayOptions& options) {
+  options.listen = flags.listen.text;
+  options.store = flags.store.text;
+  options.spill_dir = spill_dir_of(flags);
+  options.migrate = is_true(flags.migrate);
+  take_number(flags.threads, options.threads);
+  options.log_format = flags.log_format.text;
+  take_number(flags.connections, options.connections);
+  take_number(flags.connections_per_address, options.connections_per_address);
+  options.settings.owner = node_name();
+  options.settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
 }
 
 }  // namespace
 
-void declare(CLI::App& command, GatewayFlags& f) {
-  const auto add = [&](const char* name, auto& value, const char* text) {
-    return command.add_option(name, value, text)->envname(variable_of(name));
-  };
-  add("--listen", f.listen, "HOST:PORT for clients; port 0 takes a free one")
-      ->capture_default_str();
-  add("--admin", f.admin,
-      "HOST:PORT for the operator: /livez, /readyz, /metrics, /v1/keys; none by default");
-  add("--admin-host", f.admin_hosts,
-      "a name besides loopback under which --admin is addressed; repeatable")
-      ->allow_extra_args(false);
-  add("--evidence-grace", f.evidence_grace,
-      "how much later than the lease's end an operator's \"nothing there\" must be observed")
-      ->capture_default_str();
-  add("--metrics-tenants", f.metrics_tenants,
-      "how tenants are called in metrics; off counts all as one")
-      ->check(CLI::IsMember({"digest", "name", "off"}))
-      ->capture_default_str();
-  add("--tls-cert", f.tls_cert, "PEM file: the certificate and its chain; read again on SIGHUP");
-  add("--tls-key", f.tls_key, "PEM file: its key, without a passphrase");
-  add("--tls-client-ca", f.tls_client_ca, "PEM file: who signs the certificates of clients");
-  add("--upstream", f.upstream, "http(s)://HOST[:PORT] of the API behind the gateway")->required();
-  add("--upstream-ca", f.upstream_ca,
-      "PEM file: who signs the upstream's; by default the system's");
-  add("--upstream-verify", f.upstream_verify,
-      "the upstream's certificate must be good, and its own")
-      ->check(CLI::IsMember({"true", "false"}))
-      ->capture_default_str();
-  add("--store", f.store, "sqlite:PATH or memory:")->capture_default_str();
-  declare_caller(command, f.caller);
-  add("--preset", f.preset, "what an upstream's answer means")
-      ->check(CLI::IsMember({"ietf", "stripe", "lenient"}))
-      ->capture_default_str();
-  add("--mode", f.mode, "what a duplicate hears while the first runs")
-      ->check(CLI::IsMember({"conflict", "wait", "async"}))
-      ->capture_default_str();
-  add("--wait-max", f.wait_max,
-      "how long a duplicate is kept waiting, by the mode or by Prefer: wait=N; 0s: never, at most "
-      "5m")
-      ->capture_default_str();
-  add("--require-key", f.require_key, "POST and PATCH need a key")
-      ->check(CLI::IsMember({"true", "false"}))
-      ->capture_default_str();
-  add("--key-header", f.key_headers, "accepted field name, repeatable; Idempotency-Key by default")
-      ->allow_extra_args(false);
-  add("--key-syntax", f.key_syntax, "accepted spelling of a key")
-      ->check(CLI::IsMember({"any", "structured", "bare"}))
-      ->capture_default_str();
-  add("--key-scope", f.key_scope,
-      "operation: a key is unique in its scope and operation; tenant: in its scope, so that reuse "
-      "on "
-      "another operation is refused")
-      ->check(CLI::IsMember({"operation", "tenant"}))
-      ->capture_default_str();
-  add("--secret-file", f.secret_files,
-      "key material for the digests of keys and requests, in place of the store's own; repeatable, "
-      "newest first: older ones are for the records that were made under them")
-      ->allow_extra_args(false);
-  add("--upstream-timeout", f.upstream_timeout, "from the first byte sent to the whole answer")
-      ->capture_default_str();
-  add("--connect-timeout", f.connect_timeout, "for a new upstream connection")
-      ->capture_default_str();
-  add("--keepalive-idle", f.keepalive_idle, "how long an upstream connection is kept; 0s: never")
-      ->capture_default_str();
-  add("--lease", f.lease, "how long an attempt holds its record without renewal")
-      ->capture_default_str();
-  add("--retention", f.retention, "how long an answer is replayed")->capture_default_str();
-  add("--tombstone", f.tombstone, "how long an expired key is refused after that")
-      ->capture_default_str();
-  command.add_flag("--accept-rerun-after-expiry", f.accept_rerun_after_expiry,
-                   "needed for --tombstone 0s");
-  add("--request-body-max", f.request_body_max, "largest keyed request body")
-      ->capture_default_str();
-  add("--spill-dir", f.spill_dir,
-      "where keyed bodies above 64KiB lie while they are served, as files without a name; by "
-      "default "
-      "the store's directory");
-  add("--response-body-max", f.response_body_max, "largest answer that is stored")
-      ->capture_default_str();
-  add("--replay-field", f.replay_fields,
-      "a field such as Set-Cookie that is stored and replayed although it is not by default; "
-      "repeatable")
-      ->allow_extra_args(false);
-  add("--tunnel-idle", f.tunnel_idle, "how long an upgraded connection may be silent both ways")
-      ->capture_default_str();
-  add("--dispatch-mark", f.dispatch_mark,
-      "reserve: one durable write before dispatch; separate: a second one just before the first "
-      "byte")
-      ->check(CLI::IsMember({"reserve", "separate"}))
-      ->capture_default_str();
-  add("--head-timeout", f.head_timeout, "for a request's head, from its first byte; at most 60s")
-      ->capture_default_str();
-  add("--idle-timeout", f.idle_timeout, "how long a client's idle connection is kept; at most 1h")
-      ->capture_default_str();
-  add("--body-grace", f.body_grace, "for a request's body besides 1 KiB/s; at most 60s")
-      ->capture_default_str();
-  add("--write-timeout", f.write_timeout, "for each 64 KiB that a client takes; at most 10m")
-      ->capture_default_str();
-  add("--connections", f.connections, "client connections at the same time; more are closed")
-      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
-      ->capture_default_str();
-  add("--connections-per-address", f.connections_per_address, "of one IPv4 address or IPv6 /64")
-      ->check(CLI::Range(std::size_t{1}, limits::connections_cap))
-      ->capture_default_str();
-  add("--threads", f.threads, "event loops; by default one per core")->check(CLI::Range(1, 256));
-  add("--log-format", f.log_format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command.add_flag("--log-requests", f.log_requests,
-                   "a line for each keyed request: ref, operation, outcome, times");
-  command.add_flag("--migrate", f.migrate, "upgrade the store's schema if it is older");
+std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints) {
+  GatewayOptions options;
+  auto& settings = options.settings;
+  take_process(flags, options);
+  take_upstream(flags, settings, complaints);
+  take_caller(flags.caller, settings, complaints);
+  take_admin(flags, options, complaints);
+  take_tls(flags, options, complaints);
+  take_upstream_tls(flags, settings, complaints);
+  take_key(flags, settings, complaints);
+  take_secrets(flags, options, complaints);
+  check_key_forward(flags, settings, complaints);
+  take_timings(flags, options, complaints);
+  gateway::Route rest;
+  take_route(flags.rest, rest, complaints);
+  const auto given = read_routes(flags.routes, complaints);
+  auto routes = take_routes(given, rest, complaints);
+  if (!complaints.empty()) return std::nullopt;
+  settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
+  return options;
 }
 
-std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags) {
-  GatewayOptions options;
-  options.listen = flags.listen;
-  options.admin = flags.admin;
-  options.store = flags.store;
-  options.spill_dir = spill_dir_of(flags);
-  options.migrate = flags.migrate;
-  options.threads = flags.threads;
-  options.log_format = flags.log_format;
-  options.log_requests = flags.log_requests;
-  options.admin_hosts = flags.admin_hosts;
-  if (flags.metrics_tenants == "off") options.tenant_label = metrics::TenantLabel::off;
-  if (flags.metrics_tenants == "name") options.tenant_label = metrics::TenantLabel::name;
-  auto& settings = options.settings;
-  auto upstream = http::parse_upstream_url(flags.upstream);
-  if (!upstream) return std::unexpected("--upstream: " + upstream.error());
-  settings.upstream = std::move(*upstream);
-  settings.owner = node_name();
-  settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
-  gateway::Route rest;
-  rest.separate_dispatch_mark = flags.dispatch_mark == "separate";
-  rest.require_key = flags.require_key == "true";
-  if (flags.preset == "stripe") rest.answers.preset = Preset::stripe;
-  if (flags.preset == "lenient") rest.answers.preset = Preset::lenient;
-  for (const Checked& checked :
-       {check_words(flags), take_wait(flags, rest), take_caller(flags.caller, settings),
-        take_tls(flags, options), take_key(flags, settings), take_secrets(flags, options),
-        take_times(flags, settings, rest), take_client_limits(flags, options),
-        take_duration("--evidence-grace", flags.evidence_grace, options.evidence_grace),
-        take_replay_fields(flags, rest),
-        take_size("--request-body-max", flags.request_body_max, rest.request_body_bytes_max),
-        take_size("--response-body-max", flags.response_body_max, rest.response_body_bytes_max)}) {
-    if (!checked) return std::unexpected(checked.error());
+void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints) {
+  for (const auto& route : settings.routes.all()) {
+    if (route.mode != gateway::Mode::async) continue;
+    complaints.add({}, route.path.text() +
+                           ": mode async is not served yet; this version has conflict and wait");
   }
-  settings.routes = gateway::RouteTable({}, std::move(rest));
-  return options;
 }
 
 }  // namespace idem::cli

@@ -2,65 +2,119 @@
 
 #include "cli/caller_flags.hpp"
 #include "cli/commands.hpp"
+#include "config/setting.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace idem::cli {
 
-/// The texts behind `idem gateway`'s flags, before they are understood.
-struct GatewayFlags {
-  std::string listen = "127.0.0.1:8080";
-  std::string admin;
-  std::string upstream;
-  std::string tls_cert;
-  std::string tls_key;
-  std::string tls_client_ca;
-  std::string upstream_ca;
-  std::string upstream_verify = "true";
-  std::string store = "sqlite:./idem.db";
-  CallerFlags caller;
-  std::string preset = "ietf";
-  std::string mode = "conflict";
-  std::string wait_max = "30s";
-  std::string require_key = "true";
-  std::vector<std::string> key_headers;
-  std::string key_syntax = "any";
-  std::string key_scope = "operation";
-  std::vector<std::string> secret_files;
-  std::string upstream_timeout = "30s";
-  std::string connect_timeout = "2s";
-  std::string keepalive_idle = "1s";
-  std::string lease = "60s";
-  std::string retention = "24h";
-  std::string tombstone = "30d";
-  bool accept_rerun_after_expiry = false;
-  std::string request_body_max = "1MiB";
-  std::string spill_dir;
-  std::string response_body_max = "1MiB";
-  std::vector<std::string> replay_fields;
-  std::string tunnel_idle = "10m";
-  std::string dispatch_mark = "reserve";
-  std::string head_timeout = "10s";
-  std::string idle_timeout = "75s";
-  std::string body_grace = "10s";
-  std::string write_timeout = "30s";
-  std::size_t connections = limits::connections_default;
-  std::size_t connections_per_address = limits::connections_per_address_default;
-  unsigned threads = 0;
-  std::string log_format = "text";
-  bool log_requests = false;
-  std::vector<std::string> admin_hosts;
-  std::string evidence_grace = "60s";
-  std::string metrics_tenants = "digest";
-  bool migrate = false;
+using config::GivenMap;
+
+/// What may be said about one route, and about all others by the defaults. Empty: as the defaults.
+struct RouteGiven {
+  config::Place place{};
+  Given name{};
+  GivenList formerly{};
+  GivenList methods{};
+  Given path{};
+  Given mode{};
+  Given require_key{};
+  Given preset{};
+  GivenMap statuses{};
+  Given errors{};
+  GivenList fingerprint_include{};
+  GivenList fingerprint_exclude{};
+  GivenList fingerprint_headers{};
+  Given timeout{};
+  Given lease{};
+  Given lease_policy{};
+  Given repeating_is_safe{};
+  Given retention{};
+  Given tombstone{};
+  Given accept_rerun_after_expiry{};
+  Given wait_max{};
+  Given request_body{};
+  Given response_body{};
+  Given store_body{};
+  GivenList replay_headers{};
+  Given dispatch_mark{};
 };
 
-/// Declares every flag with its IDEM_* variable.
-void declare(CLI::App& command, GatewayFlags& flags);
+/// What every route is that says nothing else. Texts, as they could have been written.
+inline RouteGiven default_route() {
+  return {.mode{"conflict"},
+          .require_key{"true"},
+          .preset{"ietf"},
+          .timeout{"30s"},
+          .lease{"60s"},
+          .retention{"24h"},
+          .tombstone{"30d"},
+          .accept_rerun_after_expiry{"false"},
+          .wait_max{"30s"},
+          .request_body{"1MiB"},
+          .response_body{"1MiB"},
+          .store_body{"true"},
+          .dispatch_mark{"reserve"}};
+}
 
-/// Understands the flags; the error is a sentence that names the flag and says what to write.
-std::expected<GatewayOptions, std::string> understand(const GatewayFlags& flags);
+/// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
+/// a line of settings_of() and its use in understand().
+struct GatewayFlags {
+  Given listen{"127.0.0.1:8080"};
+  Given admin{};
+  Given upstream{};
+  Given tls_cert{};
+  Given tls_key{};
+  Given tls_client_ca{};
+  Given upstream_ca{};
+  Given upstream_verify{"true"};
+  Given store{"sqlite:./idem.db"};
+  Given migrate{"false"};
+  CallerFlags caller{};
+  GivenList admin_hosts{};
+  Given evidence_grace{"60s"};
+  Given metrics_tenants{"digest"};
+  Given log_requests{"false"};
+  GivenList key_headers{};
+  Given key_syntax{"any"};
+  Given key_scope{"operation"};
+  GivenList secret_files{};
+  Given key_min_length{"1"};
+  Given key_reject_pii{"false"};
+  Given key_forward{"keep"};
+  Given connect_timeout{"2s"};
+  Given keepalive_idle{"1s"};
+  Given tunnel_idle{"10m"};
+  RouteGiven rest = default_route();
+  Given spill_dir{};
+  Given head_timeout{"10s"};
+  Given idle_timeout{"75s"};
+  Given body_grace{"10s"};
+  Given write_timeout{"30s"};
+  Given connections{std::to_string(limits::connections_default)};
+  Given connections_per_address{std::to_string(limits::connections_per_address_default)};
+  Given threads{"0"};
+  Given log_format{"text"};
+  std::vector<config::Node> routes{};
+};
+
+/// The one table of settings: name in the file, flag, shape, place, help. The IDEM_* variable
+/// follows from the flag. Slots point into `flags`.
+std::vector<config::Setting> settings_of(GatewayFlags& flags);
+/// The table of one entry of `routes`.
+std::vector<config::Setting> settings_of(RouteGiven& route);
+
+/// The entries of `routes`, each by its table.
+std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
+                                    Complaints& complaints);
+
+/// Understands the texts. Nothing when there was something to complain about.
+std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints);
+
+/// The settings that this version knows and does not act on yet: a gateway with one of them must
+/// not start.
+void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints);
 
 }  // namespace idem::cli

@@ -1,4 +1,4 @@
-#include "cli/gateway_flags.hpp"
+#include "cli/config_command.hpp"
 #include "cli/keys_command.hpp"
 
 #include <cstdio>
@@ -11,23 +11,14 @@ int version() {
   return done;
 }
 
-int gateway(const GatewayFlags& flags) {
-  const auto options = understand(flags);
-  if (!options) {
-    std::fprintf(stderr, "idem gateway: %s\n", options.error().c_str());
-    return usage;
-  }
-  return run_gateway(*options);
-}
-
 }  // namespace
 
 int run(int argc, char** argv) {
   CLI::App app{"Idem makes a retried API call have exactly one effect.", "idem"};
   app.require_subcommand(1);
-  GatewayFlags flags;
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
-  declare(*gateway_command, flags);
+  const SettingsSource gateway_settings(*gateway_command);
+  const ConfigCommand config_command(app);
   KeysCommand keys(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
@@ -38,7 +29,8 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   if (keys.parsed()) return keys.run();
-  return gateway(flags);
+  if (config_command.parsed()) return config_command.run();
+  return run_gateway(gateway_settings);
 }
 
 }  // namespace idem::cli

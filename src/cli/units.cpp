@@ -38,6 +38,7 @@ std::optional<std::uint64_t> parse(const std::string& text, const std::array<Uni
 }  // namespace
 
 std::expected<Millis, std::string> parse_duration(const std::string& text) {
+  if (text == "0") return Millis(0);
   const auto value = parse(text, duration_units);
   if (!value)
     return std::unexpected("\"" + text + "\" is no duration; write 150ms, 30s, 5m, 24h or 30d");

@@ -68,6 +68,11 @@ std::expected<std::string, KeyError> parse_key(std::span<const std::string_view>
     return refuse(Code::too_short, "The idempotency key is shorter than " +
                                        std::to_string(options.bytes_min) + " bytes.");
   }
+  if (options.reject_pii && looks_like(key) != PersonalData::none) {
+    return refuse(Code::personal,
+                  "The idempotency key looks like an e-mail address, a phone number or a card "
+                  "number; send a random one.");
+  }
   return key;
 }
 

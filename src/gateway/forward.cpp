@@ -3,6 +3,8 @@
 #include "core/answers.hpp"
 #include "core/policy.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace idem::gateway {
@@ -34,8 +36,36 @@ bool passed_before(const http::RequestHead& head, std::string_view via_name) {
   return false;
 }
 
+bool may_carry_key(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 9> meant{
+      "Host",   "Expect", "Cookie",   "Content-Type",   "Content-Encoding",
+      "Accept", "Range",  "If-Match", "X-Forwarded-For"};
+  const bool other =
+      std::ranges::any_of(meant, [&](std::string_view taken) { return equal_names(name, taken); });
+  return !other && may_store(name);
+}
+
+bool is_key_field(std::string_view name, const GatewaySettings& settings) noexcept {
+  return std::ranges::any_of(settings.key_headers,
+                             [&](const auto& key) { return http::same_name(name, key); });
+}
+
+namespace {
+
+/// What a field is called from here on; empty: it goes no further. Under the key's new name only a
+/// key may come.
+std::string_view forwarded_name(std::string_view name, const GatewaySettings& settings) noexcept {
+  const auto& forward = settings.key_forward;
+  if (forward.kind == KeyForward::Kind::keep) return name;
+  const bool renamed = forward.kind == KeyForward::Kind::rename;
+  if (is_key_field(name, settings)) return renamed ? std::string_view(forward.name) : "";
+  return renamed && http::same_name(name, forward.name) ? "" : name;
+}
+
+}  // namespace
+
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
-                           std::string_view via_name) {
+                           const GatewaySettings& settings) {
   out += head.method;
   out += ' ';
   out += head.origin_form;
@@ -45,10 +75,11 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
   for (const auto& field : head.fields) {
     if (field.known == http::FieldName::host || field.known == http::FieldName::expect) continue;
     if (hop.drops(field) || is_idem_field(field.name)) continue;
-    append_field(out, field.name, field.value);
+    const auto name = forwarded_name(field.name, settings);
+    if (!name.empty()) append_field(out, name, field.value);
   }
   out += head.minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ";
-  out += via_name;
+  out += settings.via_name;
   out += "\r\n";
 }
 

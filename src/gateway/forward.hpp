@@ -10,9 +10,12 @@ namespace idem::gateway {
 
 /// The request head for the upstream, up to where framing and our own fields follow; without the
 /// final empty line. Path and query bytes are the client's (P3). The client's Host is kept. Via is
-/// added to, with `via_name`.
+/// added to, and the key's field is kept, renamed or dropped, as `settings` say.
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
-                           std::string_view via_name);
+                           const GatewaySettings& settings);
+
+/// True for a field that may carry a key.
+bool is_key_field(std::string_view name, const GatewaySettings& settings) noexcept;
 
 /// True when this request has passed a gateway of this name before.
 bool passed_before(const http::RequestHead& head, std::string_view via_name);

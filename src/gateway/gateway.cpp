@@ -185,16 +185,9 @@ class GatewayService final : public Gateway {
         settings_->authorize ? std::make_shared<Authorizer>(loop_, *settings_, secret) : nullptr;
   }
 
-  static bool is_key_header(std::string_view name, const GatewaySettings& settings) {
-    for (const auto& accepted : settings.key_headers) {
-      if (http::same_name(name, accepted)) return true;
-    }
-    return false;
-  }
-
   static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name, settings)) return true;
+      if (is_key_field(field.name, settings)) return true;
     }
     return false;
   }
@@ -207,7 +200,7 @@ class GatewayService final : public Gateway {
     const auto& scope = settings.scope;
     for (const auto& field : head.fields) {
       const bool relied =
-          is_key_header(field.name, settings) ||
+          is_key_field(field.name, settings) ||
           (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name)) ||
           (is_credential(field) && (settings.authorize || is_from_credential(scope)));
       if (relied && hop.drops(field)) return true;
@@ -221,7 +214,7 @@ class GatewayService final : public Gateway {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
     for (const auto& field : head.fields) {
-      if (is_key_header(field.name, settings) && count < lines.size()) lines[count++] = field.value;
+      if (is_key_field(field.name, settings) && count < lines.size()) lines[count++] = field.value;
     }
     return parse_key(std::span(lines.data(), count), settings.key);
   }

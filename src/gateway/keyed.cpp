@@ -158,7 +158,7 @@ class KeyedDriver {
 
   Task<ExchangeEvent> send_request(const Send& send) {
     head_.clear();
-    append_forwarded_head(head_, client_.head(), settings_.via_name);
+    append_forwarded_head(head_, client_.head(), settings_);
     append_attempt_fields(head_, send.attempt, send.id);
     append_content_length(head_, request_.body.bytes().size());
     head_ += "\r\n";

@@ -1,6 +1,6 @@
 #include "gateway/observation.hpp"
 
-#include "core/personal_data.hpp"
+#include <idem/key.hpp>
 
 #include <idem/limits.hpp>
 
@@ -46,7 +46,7 @@ bool Observer::may_write(Lines& lines, LogLevel level) {
 }
 
 void Observation::key(std::string_view key) {
-  if (looks_personal(key)) observer_->shard().personal_keys.add();
+  if (looks_like(key) != PersonalData::none) observer_->shard().personal_keys.add();
 }
 
 void Observation::asking(const StoreCall& call) {

@@ -58,7 +58,7 @@ class Relay {
       "The upstream switched to a protocol that the client had not offered.";
 
   void build_head() {
-    append_forwarded_head(out_, client_.head(), settings_.via_name);
+    append_forwarded_head(out_, client_.head(), settings_);
     if (ends_with_head(client_.head())) upgrade_ = offered_protocols(client_.head());
     if (!upgrade_.empty()) {
       out_ += "Connection: upgrade\r\nUpgrade: ";

@@ -4,6 +4,15 @@
 
 namespace idem::gateway {
 
+bool Route::covers(const Route& other) const noexcept {
+  const bool all_methods =
+      methods.empty() ||
+      (!other.methods.empty() && std::ranges::all_of(other.methods, [&](const auto& method) {
+        return std::ranges::find(methods, method) != methods.end();
+      }));
+  return all_methods && path.covers(other.path);
+}
+
 std::string Route::operation(std::string_view method, std::string_view path_sent) const {
   return name.empty() ? own_operation(method, path_sent) : name;
 }

@@ -46,6 +46,8 @@ struct Route {
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
 
+  /// True when nothing can reach `other` behind this route.
+  bool covers(const Route& other) const noexcept;
   /// What a request's record is stored under.
   std::string operation(std::string_view method, std::string_view path_sent) const;
 };

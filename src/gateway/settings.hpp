@@ -26,6 +26,13 @@ struct ScopeSource {
   std::vector<http::Network> trusted_proxies{};
 };
 
+/// What becomes of the key's field on its way to the upstream.
+struct KeyForward {
+  enum class Kind : std::uint8_t { keep, strip, rename };
+  Kind kind = Kind::keep;
+  std::string name{};  ///< The new one. What a client sends under it is dropped.
+};
+
 /// Who is asked whether a keyed request may go on, before anything else is done with it (protocol
 /// §6).
 struct AuthorizeSettings {
@@ -55,6 +62,7 @@ struct GatewaySettings {
   std::optional<AuthorizeSettings> authorize;
   KeyOptions key;
   std::vector<std::string> key_headers{"Idempotency-Key"};
+  KeyForward key_forward;
   Millis connect_timeout = limits::connect_timeout_default;
   Millis upstream_keep_alive_idle = limits::upstream_keep_alive_idle;
   /// How long a tunnel may lie without a byte either way.
@@ -73,6 +81,9 @@ using SharedSettings = std::shared_ptr<const GatewaySettings>;
 /// What the lease must exceed the dispatch timeout by: limits::lease_margin, or a quarter of a
 /// lease too short for that.
 Millis lease_margin(Millis lease) noexcept;
+
+/// False for names that mean something else to an upstream, or frame the message.
+bool may_carry_key(std::string_view field_name) noexcept;
 
 /// "header:NAME", "authorization", "jwt:CLAIM", "mtls" or "static:NAME"; otherwise a sentence that
 /// says what to write.

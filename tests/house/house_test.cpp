@@ -54,10 +54,11 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/gateway/jwt", {"idem/", "gateway/jwt/", "openssl/", "boost/json"}},
     {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "http/", "json/", "metrics/", "admin/"}},
+    {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},
     {"src/library", {"idem/", "core/", "store/", "library/"}},
     {"src/cli",
      {"idem/", "core/", "http/", "store/", "gateway/", "workers/", "admin/", "json/", "metrics/",
-      "cli/", "CLI/", "fmt/"}},
+      "config/", "cli/", "CLI/", "fmt/"}},
 };
 
 std::string house_of(const fs::path& file) {

@@ -1,0 +1,65 @@
+#include "cli/config_command.hpp"
+
+#include <cstdio>
+
+namespace idem::cli {
+namespace {
+
+int print_complaints(const std::vector<std::string>& lines) {
+  for (const auto& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+  return usage;
+}
+
+/// One entry of `routes`: a list item whose first line has the dash.
+std::string print_route(RouteGiven route) {
+  constexpr std::size_t indent = 4;
+  auto text = config::to_yaml(settings_of(route), indent);
+  if (text.size() > indent) text[indent - 2] = '-';
+  return text;
+}
+
+}  // namespace
+
+std::string print_settings(GatewayFlags flags) {
+  std::string text = config::to_yaml(settings_of(flags), 0);
+  Complaints ignored;
+  const auto routes = read_routes(flags.routes, ignored);
+  if (!routes.empty()) text += "routes:\n";
+  for (const auto& route : routes) text += print_route(route);
+  return text;
+}
+
+std::string settings_schema() {
+  GatewayFlags flags;
+  RouteGiven route;
+  const auto routes = config::to_schema(settings_of(route), {});
+  return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
+         R"("title":"Configuration of idem gateway",)" +
+         config::to_schema(settings_of(flags), routes) + "}\n";
+}
+
+ConfigCommand::ConfigCommand(CLI::App& app)
+    : command_(*app.add_subcommand("config", "Check, print or describe a configuration")),
+      check_(*command_.add_subcommand("check", "Say what is wrong with a configuration")),
+      print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
+      schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
+      checked_(check_),
+      printed_(print_) {
+  command_.require_subcommand(1);
+}
+
+bool ConfigCommand::parsed() const { return command_.parsed(); }
+
+int ConfigCommand::run() const {
+  if (schema_.parsed()) {
+    std::fputs(settings_schema().c_str(), stdout);
+    return done;
+  }
+  const auto settings = (check_.parsed() ? checked_ : printed_).read();
+  if (!settings) return print_complaints(settings.error());
+  const std::string text = check_.parsed() ? "ok\n" : print_settings(settings->given);
+  std::fputs(text.c_str(), stdout);
+  return done;
+}
+
+}  // namespace idem::cli

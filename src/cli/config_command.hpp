@@ -1,0 +1,31 @@
+#pragma once
+
+#include "cli/settings_source.hpp"
+
+namespace idem::cli {
+
+/// `idem config check|print|schema`: what a gateway with the same file, flags and variables would
+/// make of them. Nothing is opened but the file and what says whom to believe.
+class ConfigCommand {
+ public:
+  explicit ConfigCommand(CLI::App& app);
+
+  bool parsed() const;
+  int run() const;
+
+ private:
+  CLI::App& command_;
+  CLI::App& check_;
+  CLI::App& print_;
+  CLI::App& schema_;
+  SettingsSource checked_;
+  SettingsSource printed_;
+};
+
+/// The effective settings as a configuration file that gives the same again. No password is in it.
+std::string print_settings(GatewayFlags flags);
+
+/// JSON Schema (2020-12) of the configuration file.
+std::string settings_schema();
+
+}  // namespace idem::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "cli/settings_source.hpp"
+
+namespace idem::cli {
+
+using Lines = std::vector<std::string>;
+
+/// The same settings, or a line for each that this version knows and does not act on yet.
+std::expected<ReadSettings, Lines> refuse_unserved(ReadSettings read);
+
+/// Reads the settings again for a running gateway. Refused as a whole, with the places or names of
+/// what stands in the way, when anything is wrong, or when a setting changed that needs a restart.
+/// Who we are (owner, name in Via, TLS to the upstream) stays. The store has not adopted the
+/// routes.
+std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
+                                                    const GatewayFlags& given,
+                                                    const gateway::GatewaySettings& current);
+
+}  // namespace idem::cli

@@ -1,0 +1,166 @@
+#include "cli/settings_source.hpp"
+
+#include "config/words.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace idem::cli {
+namespace {
+
+using config::Setting;
+using config::Shape;
+
+std::string variable_of(std::string_view flag) {
+  std::string name = "IDEM_";
+  for (const char c : flag.substr(2)) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string default_of(const Setting& setting) {
+  const auto* given = std::get_if<Given*>(&setting.slot);
+  return given == nullptr ? std::string{} : (*given)->text;
+}
+
+std::string help_of(const Setting& setting) {
+  std::string help(setting.help);
+  if (std::holds_alternative<GivenList*>(setting.slot)) help += "; repeatable";
+  if (setting.shape.kind == Shape::Kind::word) {
+    help += " {" + std::string(setting.shape.words) + "}";
+  }
+  return help + " (" + variable_of(setting.flag) + ", " + std::string(setting.path) + ")";
+}
+
+/// A truth that is false unless said is a flag without a value.
+bool is_switch(const Setting& setting) {
+  return setting.shape.kind == Shape::Kind::truth && default_of(setting) == "false";
+}
+
+void declare(CLI::App& command, const Setting& setting) {
+  const std::string flag(setting.flag);
+  const std::string help = help_of(setting);
+  if (is_switch(setting)) {
+    command.add_flag(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    return;
+  }
+  auto* const option = command.add_option(flag, CLI::callback_t{}, help)->type_name("TEXT");
+  if (std::holds_alternative<GivenList*>(setting.slot)) {
+    option->expected(1, static_cast<int>(limits::config_entries_max))->allow_extra_args(false);
+    return;
+  }
+  option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  const auto text = default_of(setting);
+  if (!text.empty()) option->default_str(text);
+}
+
+void assign(const Setting& setting, const std::vector<std::string>& values,
+            const std::string& source) {
+  const config::Place place{source};
+  if (auto* const* given = std::get_if<Given*>(&setting.slot)) {
+    **given = {values.front(), place, true};
+  } else if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) {
+    **list = {.place = place, .given = true};
+    for (const auto& value : values) (*list)->items.push_back({value, place, true});
+  }
+}
+
+void name_places(const std::vector<Setting>& table) {
+  for (const auto& setting : table) {
+    const config::Place place{std::string(setting.flag)};
+    if (auto* const* given = std::get_if<Given*>(&setting.slot)) (*given)->place = place;
+    if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) (*list)->place = place;
+  }
+}
+
+void take_environment(const Setting& setting, Complaints& complaints) {
+  const auto name = variable_of(setting.flag);
+  const char* const value = std::getenv(name.c_str());
+  if (value == nullptr || *value == '\0') return;
+  std::vector<std::string> values{value};
+  if (std::holds_alternative<GivenList*>(setting.slot)) {
+    const auto parts = config::split(value, ',');
+    values.assign(parts.begin(), parts.end());
+  }
+  assign(setting, values, name);
+  config::check(setting, complaints);
+}
+
+/// At most one byte more than may be; a directory or a file that is not there is an error.
+std::optional<std::string> read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(limits::config_file_bytes_max + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof())) return std::nullopt;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+SettingsSource::SettingsSource(CLI::App& command) : command_(command) {
+  command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
+  GatewayFlags defaults;
+  for (const auto& setting : settings_of(defaults)) {
+    if (!setting.flag.empty()) declare(command, setting);
+  }
+}
+
+bool SettingsSource::take_file(std::vector<Setting>& table, Complaints& complaints) const {
+  if (file_.empty()) return true;
+  const auto text = read_whole(file_);
+  if (!text) {
+    complaints.add({"--config"}, config::shown(file_) +
+                                     " cannot be read; write the path of a file that this user may "
+                                     "read");
+    return false;
+  }
+  const auto document = config::read_yaml(*text, file_, complaints);
+  if (!document) return false;
+  config::take(*document, table, complaints);
+  return document->kind == config::Node::Kind::map;
+}
+
+std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const {
+  GatewayFlags flags;
+  auto table = settings_of(flags);
+  name_places(table);
+  if (!take_file(table, complaints)) return std::nullopt;
+  for (const auto& setting : table) {
+    if (setting.flag.empty()) continue;
+    const auto* const option = command_.get_option(std::string(setting.flag));
+    if (option->count() == 0) {
+      take_environment(setting, complaints);
+    } else {
+      assign(setting, option->results(), std::string(setting.flag));
+      config::check(setting, complaints);
+    }
+  }
+  return flags;
+}
+
+std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read() const {
+  Complaints complaints;
+  auto given = gather(complaints);
+  auto options = given ? understand(*given, complaints) : std::nullopt;
+  if (!options) return std::unexpected(complaints.lines());
+  return ReadSettings{std::move(*given), std::move(*options)};
+}
+
+std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {
+  std::vector<std::string> changed;
+  const auto old_table = settings_of(before);
+  const auto new_table = settings_of(after);
+  for (std::size_t i = 0; i < old_table.size(); ++i) {
+    if (old_table[i].change == config::Change::live) continue;
+    if (config::same_value(old_table[i], new_table[i])) continue;
+    changed.emplace_back(old_table[i].path);
+  }
+  return changed;
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,228 @@
+#include "cli/gateway_flags.hpp"
+
+namespace idem::cli {
+namespace {
+
+using config::duration;
+using config::number;
+using config::one_of;
+using config::Setting;
+using config::size;
+using config::statuses;
+using config::text;
+using config::texts;
+using config::truth;
+constexpr auto live = config::Change::live;
+
+using Table = std::vector<Setting>;
+
+constexpr std::string_view modes = "conflict|wait|async";
+constexpr std::string_view presets = "ietf|stripe|lenient";
+constexpr std::string_view marks = "reserve|separate";
+
+// One line a setting: {path in the file, flag, shape, slot, help, how it changes}. What can be
+// changed by a reload says `live`.
+Table process_settings(GatewayFlags& f) {
+  return {
+      {"listen", "--listen", text, &f.listen, "HOST:PORT for clients; port 0 takes a free one"},
+      {"admin", "--admin", text, &f.admin,
+       "HOST:PORT for the operator: /livez, /readyz, /metrics, /v1/keys; none by default"},
+      {"admin_hosts", "--admin-host", texts, &f.admin_hosts,
+       "names besides loopback under which the admin listener is addressed"},
+      {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
+       "how much later than the lease's end an operator's \"nothing there\" must be observed"},
+      {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
+       "how tenants are called in metrics; none: all counted as one"},
+      {"tls.cert", "--tls-cert", text, &f.tls_cert,
+       "PEM file: the certificate and its chain; read again on SIGHUP"},
+      {"tls.key", "--tls-key", text, &f.tls_key, "PEM file: its key, without a passphrase"},
+      {"tls.client_ca", "--tls-client-ca", text, &f.tls_client_ca,
+       "PEM file: who signs the certificates of clients"},
+      {"upstream.url", "--upstream", text, &f.upstream,
+       "http(s)://HOST[:PORT] of the API behind the gateway"},
+      {"upstream.ca", "--upstream-ca", text, &f.upstream_ca,
+       "PEM file: who signs the upstream's; by default the system's"},
+      {"upstream.verify", "--upstream-verify", truth, &f.upstream_verify,
+       "the upstream's certificate must be good, and its own"},
+      {"upstream.timeout", "--upstream-timeout", duration, &f.rest.timeout,
+       "from the first byte sent to the whole answer", live},
+      {"upstream.connect_timeout", "--connect-timeout", duration, &f.connect_timeout,
+       "for a new upstream connection"},
+      {"upstream.keepalive_idle", "--keepalive-idle", duration, &f.keepalive_idle,
+       "how long an upstream connection is kept; 0s: never"},
+      {"upstream.tunnel_idle", "--tunnel-idle", duration, &f.tunnel_idle,
+       "how long an upgraded connection may be silent both ways", live},
+      {"store", "--store", text, &f.store, "sqlite:PATH or memory:"},
+      {"migrate", "--migrate", truth, &f.migrate, "upgrade the store's schema if it is older"},
+      {"spill_dir", "--spill-dir", text, &f.spill_dir,
+       "where keyed bodies above 64KiB lie while they are served, as files without a name; by "
+       "default the store's directory"},
+      {"threads", "--threads", number(0, 256), &f.threads,
+       "event loops; by default (0) one per core"},
+      {"log_format", "--log-format", one_of("text|json"), &f.log_format,
+       "how events are written on stderr"},
+      {"log_requests", "--log-requests", truth, &f.log_requests,
+       "a line for each keyed request: ref, operation, outcome, times"},
+  };
+}
+
+Table key_settings(GatewayFlags& f) {
+  return {
+      {"key.headers", "--key-header", texts, &f.key_headers,
+       "accepted field names; Idempotency-Key by default", live},
+      {"key.syntax", "--key-syntax", one_of("any|structured|bare"), &f.key_syntax,
+       "accepted spelling of a key", live},
+      {"key.scope", "--key-scope", one_of("operation|tenant"), &f.key_scope,
+       "operation: a key is unique in its scope and operation; tenant: in its scope, so that reuse "
+       "on another operation is refused"},
+      {"key.secret_files", "--secret-file", texts, &f.secret_files,
+       "key material for the digests of keys and requests, in place of the store's own; newest "
+       "first: older ones are for the records that were made under them"},
+      {"key.min_length", "--key-min-length", number(1, limits::key_bytes_max), &f.key_min_length,
+       "shortest key in bytes", live},
+      {"key.reject_pii", "--key-reject-pii", truth, &f.key_reject_pii,
+       "refuse a key that looks like an e-mail address, phone or card number", live},
+      {"key.forward", "--key-forward", text, &f.key_forward,
+       "the key's field on its way to the upstream: keep, strip or rename:NAME", live},
+  };
+}
+
+Table default_settings(GatewayFlags& f) {
+  auto& rest = f.rest;
+  return {
+      {"defaults.preset", "--preset", one_of(presets), &rest.preset,
+       "what an upstream's answer means", live},
+      {"defaults.mode", "--mode", one_of(modes), &rest.mode,
+       "what a duplicate hears while the first runs", live},
+      {"defaults.require_key", "--require-key", truth, &rest.require_key,
+       "POST and PATCH need a key", live},
+      {"defaults.lease", "--lease", duration, &rest.lease,
+       "how long an attempt holds its record without renewal", live},
+      {"defaults.retention", "--retention", duration, &rest.retention,
+       "how long an answer is replayed", live},
+      {"defaults.tombstone", "--tombstone", duration, &rest.tombstone,
+       "how long an expired key is refused after that", live},
+      {"defaults.accept_rerun_after_expiry", "--accept-rerun-after-expiry", truth,
+       &rest.accept_rerun_after_expiry, "needed for a tombstone of 0", live},
+      {"defaults.replay_headers", "--replay-field", texts, &rest.replay_headers,
+       "fields such as Set-Cookie that are stored and replayed although they are not by default",
+       live},
+      {"defaults.dispatch_mark", "--dispatch-mark", one_of(marks), &rest.dispatch_mark,
+       "reserve: one durable write before dispatch; separate: a second one just before the first "
+       "byte",
+       live},
+  };
+}
+
+Table limit_settings(GatewayFlags& f) {
+  const auto connections = number(1, limits::connections_cap);
+  return {
+      {"limits.request_body", "--request-body-max", size, &f.rest.request_body,
+       "largest keyed request body", live},
+      {"limits.response_body", "--response-body-max", size, &f.rest.response_body,
+       "largest answer that is stored", live},
+      {"limits.wait_max", "--wait-max", duration, &f.rest.wait_max,
+       "how long a duplicate is kept waiting, by the mode or by Prefer: wait=N; 0s: never, at most "
+       "5m",
+       live},
+      {"limits.head_timeout", "--head-timeout", duration, &f.head_timeout,
+       "for a request's head, from its first byte; at most 60s"},
+      {"limits.idle_timeout", "--idle-timeout", duration, &f.idle_timeout,
+       "how long a client's idle connection is kept; at most 1h"},
+      {"limits.body_grace", "--body-grace", duration, &f.body_grace,
+       "for a request's body besides 1 KiB/s; at most 60s"},
+      {"limits.write_timeout", "--write-timeout", duration, &f.write_timeout,
+       "for each 64 KiB that a client takes; at most 10m"},
+      {"limits.connections", "--connections", connections, &f.connections,
+       "client connections at the same time; more are closed"},
+      {"limits.connections_per_address", "--connections-per-address", connections,
+       &f.connections_per_address, "of one IPv4 address or IPv6 /64"},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(GatewayFlags& f) {
+  Table all = process_settings(f);
+  for (const auto& part :
+       {settings_of(f.caller), key_settings(f), default_settings(f), limit_settings(f)}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  all.push_back({"routes", "", config::maps, &f.routes,
+                 "what differs between requests; the first that matches wins", live});
+  return all;
+}
+
+namespace {
+
+Table route_identity(RouteGiven& r) {
+  return {
+      {"name", "", text, &r.name,
+       "the operation that records are stored under; keep it when the pattern changes"},
+      {"formerly", "", texts, &r.formerly, "operations under which older records were stored"},
+      {"match.methods", "", texts, &r.methods, "such as POST; all by default"},
+      {"match.path", "", text, &r.path, "such as /v1/quotes/{id} or /v1/{rest...}", live, true},
+      {"mode", "", one_of(modes), &r.mode, "what a duplicate hears while the first runs"},
+      {"require_key", "", truth, &r.require_key, "POST and PATCH need a key"},
+      {"preset", "", one_of(presets), &r.preset, "what an upstream's answer means"},
+      {"statuses", "", statuses("store|release|unknown"), &r.statuses,
+       "what an upstream's answer of that status means; release: that the work was not done"},
+      {"errors", "", one_of("rolled_back"), &r.errors,
+       "rolled_back: a 5xx of the service promises that its transaction was rolled back"},
+      {"fingerprint.include", "", texts, &r.fingerprint_include,
+       "JSON Pointers to what counts of the body; all by default"},
+      {"fingerprint.exclude", "", texts, &r.fingerprint_exclude,
+       "JSON Pointers to what does not count of the body"},
+      {"fingerprint.headers", "", texts, &r.fingerprint_headers,
+       "fields that count; none by default"},
+  };
+}
+
+Table route_times(RouteGiven& r) {
+  return {
+      {"timeout", "", duration, &r.timeout, "from the first byte sent to the whole answer"},
+      {"lease", "", duration, &r.lease, "how long an attempt holds its record without renewal"},
+      {"lease_policy", "", one_of("unknown|resume|rerun"), &r.lease_policy,
+       "what becomes of an expired lease: unknown, or rerun where repeating is safe"},
+      {"repeating_is_safe", "", truth, &r.repeating_is_safe,
+       "needed for lease_policy: rerun: the work may run twice without harm"},
+      {"retention", "", duration, &r.retention, "how long an answer is replayed"},
+      {"tombstone", "", duration, &r.tombstone, "how long an expired key is refused after that"},
+      {"accept_rerun_after_expiry", "", truth, &r.accept_rerun_after_expiry,
+       "needed for a tombstone of 0"},
+      {"wait_max", "", duration, &r.wait_max,
+       "longest that a duplicate is kept waiting; 0s: never"},
+      {"limits.request_body", "", size, &r.request_body, "largest keyed request body"},
+      {"limits.response_body", "", size, &r.response_body, "largest answer that is stored"},
+      {"store_body", "", truth, &r.store_body,
+       "false: that the work ran is recorded, and the answer's body is not"},
+      {"replay_headers", "", texts, &r.replay_headers,
+       "fields such as Set-Cookie that are stored and replayed although they are not by default"},
+      {"dispatch_mark", "", one_of(marks), &r.dispatch_mark,
+       "reserve: one durable write before dispatch; separate: a second one just before the first "
+       "byte"},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(RouteGiven& r) {
+  Table all = route_identity(r);
+  const Table times = route_times(r);
+  all.insert(all.end(), times.begin(), times.end());
+  return all;
+}
+
+std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
+                                    Complaints& complaints) {
+  std::vector<RouteGiven> read;
+  read.reserve(routes.size());
+  for (const auto& node : routes) {
+    auto& route = read.emplace_back();
+    route.place = node.place;
+    config::take(node, settings_of(route), complaints);
+  }
+  return read;
+}
+
+}  // namespace idem::cli

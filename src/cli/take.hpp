@@ -1,0 +1,26 @@
+#pragma once
+
+#include "cli/gateway_flags.hpp"
+
+/// From texts to values. Each says with false that it complained, and then leaves `out` alone.
+namespace idem::cli {
+
+bool take_duration(const Given& given, Millis& out, Complaints& complaints);
+/// At most limits::request_body_bytes_cap.
+bool take_size(const Given& given, std::size_t& out, Complaints& complaints);
+/// Names of fields, each once.
+bool take_field_names(const GivenList& given, std::vector<std::string>& out,
+                      Complaints& complaints);
+/// "30s" or "1500ms".
+std::string to_text(Millis duration);
+
+inline bool is_true(const Given& given) { return given.text == "true"; }
+
+/// What a route says, or the defaults, over what stands in `out` already.
+void take_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints);
+
+/// The routes in front of `rest`, checked each for itself and against each other.
+std::vector<gateway::Route> take_routes(const std::vector<RouteGiven>& given,
+                                        const gateway::Route& rest, Complaints& complaints);
+
+}  // namespace idem::cli

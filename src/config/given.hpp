@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Settings as they were written, each with the place that an error about it names.
+namespace idem::config {
+
+/// A flag, a variable, or a line and column of a file.
+struct Place {
+  std::string source{};  ///< "--lease", "IDEM_LEASE", or the file's name.
+  int line = 0;          ///< From 1; 0: not in a file.
+  int column = 0;        ///< From 1, in characters.
+
+  bool in_file() const noexcept { return line > 0; }
+  /// "--lease", or "FILE:LINE:COLUMN".
+  std::string text() const;
+};
+
+/// One value. What nobody gave is the default, and its place is where it could have been given.
+struct Given {
+  std::string text{};
+  Place place{};
+  bool given = false;
+};
+
+struct GivenList {
+  std::vector<Given> items{};
+  Place place{};
+  bool given = false;
+};
+
+struct GivenMap {
+  std::vector<std::pair<Given, Given>> items{};
+  Place place{};
+  bool given = false;
+};
+
+/// Everything that is wrong, each with its place, so that one run tells all of it.
+class Complaints {
+ public:
+  /// `sentence` says what is wrong and what to write; it repeats no secret.
+  void add(const Place& place, std::string sentence);
+
+  bool empty() const noexcept { return all_.empty(); }
+  /// "PLACE: sentence", by line and column; at most limits::config_complaints_max, and then how
+  /// many more there are.
+  std::vector<std::string> lines() const;
+
+ private:
+  struct Complaint {
+    Place place;
+    std::string sentence;
+  };
+  std::vector<Complaint> all_;
+};
+
+}  // namespace idem::config

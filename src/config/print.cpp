@@ -1,0 +1,158 @@
+#include "config/setting.hpp"
+#include "config/words.hpp"
+#include "core/problem.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::config {
+namespace {
+
+/// A credential in a URL is never printed; what stands in its place is still a URL.
+std::string without_password(std::string_view value) {
+  const auto scheme = value.find("://");
+  if (scheme == std::string_view::npos) return std::string(value);
+  const auto from = scheme + 3;
+  const auto authority = value.substr(from, value.find('/', from) - from);
+  const auto at = authority.rfind('@');
+  const auto colon = authority.find(':');
+  if (at == std::string_view::npos || colon > at) return std::string(value);
+  return std::string(value.substr(0, from + colon + 1)) + "***" +
+         std::string(value.substr(from + at));
+}
+
+bool is_bare(const Shape& shape) {
+  return shape.kind == Shape::Kind::truth || shape.kind == Shape::Kind::number;
+}
+
+std::string value_of(const Setting& setting) {
+  std::string out;
+  if (const auto* given = std::get_if<Given*>(&setting.slot)) {
+    const auto& value = (*given)->text;
+    if (value.empty()) return {};
+    const bool zero = setting.shape.kind == Shape::Kind::duration && value == "0";
+    return is_bare(setting.shape) || zero ? value : yaml_text(without_password(value));
+  }
+  if (const auto* list = std::get_if<GivenList*>(&setting.slot)) {
+    for (const auto& item : (*list)->items) {
+      out += (out.empty() ? "[" : ", ") + yaml_text(item.text);
+    }
+    return out.empty() ? out : out + "]";
+  }
+  if (const auto* map = std::get_if<GivenMap*>(&setting.slot)) {
+    for (const auto& [key, word] : (*map)->items) {
+      out += (out.empty() ? "{" : ", ") + key.text + ": " + yaml_text(word.text);
+    }
+    return out.empty() ? out : out + "}";
+  }
+  return {};
+}
+
+/// The table as a tree: what the parts of the paths in front of their last make sections of.
+std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent) {
+  std::string out;
+  std::string_view last;
+  for (const auto& setting : table) {
+    if (!setting.path.starts_with(prefix)) continue;
+    const auto rest = setting.path.substr(prefix.size());
+    const auto name = rest.substr(0, rest.find('.'));
+    if (name == rest) {
+      const auto value = value_of(setting);
+      if (!value.empty()) {
+        out += std::string(indent, ' ') + std::string(name) + ": " + value + '\n';
+      }
+    } else if (name != last) {
+      const auto inner =
+          section(table, setting.path.substr(0, prefix.size() + name.size() + 1), indent + 2);
+      if (!inner.empty()) out += std::string(indent, ' ') + std::string(name) + ":\n" + inner;
+    }
+    last = name;
+  }
+  return out;
+}
+
+std::string json(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
+std::string enumeration(std::string_view words) {
+  std::string out;
+  for (const auto word : split(words, '|')) out += (out.empty() ? "" : ",") + json(word);
+  return "\"enum\":[" + out + "]";
+}
+
+std::string list_of(std::string_view items, std::size_t max) {
+  return "\"type\":\"array\",\"maxItems\":" + std::to_string(max) + ",\"items\":{" +
+         std::string(items) + "}";
+}
+
+std::string schema_of(const Shape& shape, std::string_view of_maps) {
+  switch (shape.kind) {
+    case Shape::Kind::text:
+      return R"("type":"string")";
+    case Shape::Kind::word:
+      return enumeration(shape.words);
+    case Shape::Kind::truth:
+      return R"("type":"boolean")";
+    case Shape::Kind::number:
+      return "\"type\":\"integer\",\"minimum\":" + std::to_string(shape.min) +
+             ",\"maximum\":" + std::to_string(shape.max);
+    case Shape::Kind::duration:
+      return R"("anyOf":[{"type":"string","pattern":"^([0-9]+(ms|s|m|h|d)|0)$"},{"const":0}])";
+    case Shape::Kind::size:
+      return R"("type":"string","pattern":"^[0-9]+(B|KiB|MiB)$")";
+    case Shape::Kind::texts:
+      return list_of(R"("type":"string")", limits::config_entries_max);
+    case Shape::Kind::statuses:
+      return R"("type":"object","additionalProperties":false,"patternProperties":)"
+             R"({"^[2-5][0-9][0-9]$":{)" +
+             enumeration(shape.words) + "}}";
+    case Shape::Kind::maps:
+      return list_of(of_maps, limits::routes_max);
+  }
+  return {};
+}
+
+std::string object(std::span<const Setting> table, std::string_view prefix,
+                   std::string_view of_maps) {
+  std::string properties;
+  std::string required;
+  std::string_view last;
+  const auto property = [&](std::string_view name, const std::string& members) {
+    properties += (properties.empty() ? "" : ",") + json(name) + ":{" + members + "}";
+  };
+  for (const auto& setting : table) {
+    if (!setting.path.starts_with(prefix)) continue;
+    const auto rest = setting.path.substr(prefix.size());
+    const auto name = rest.substr(0, rest.find('.'));
+    if (name == rest) {
+      property(name,
+               "\"description\":" + json(setting.help) + "," + schema_of(setting.shape, of_maps));
+    } else if (name != last) {
+      property(name,
+               object(table, setting.path.substr(0, prefix.size() + name.size() + 1), of_maps));
+    }
+    const bool told = required.find(json(name)) != std::string::npos;
+    if (setting.required && !told) required += (required.empty() ? "" : ",") + json(name);
+    last = name;
+  }
+  std::string out =
+      R"("type":"object","additionalProperties":false,"properties":{)" + properties + "}";
+  if (!required.empty()) out += ",\"required\":[" + required + "]";
+  return out;
+}
+
+}  // namespace
+
+std::string to_yaml(std::span<const Setting> table, std::size_t indent) {
+  return section(table, {}, indent);
+}
+
+std::string to_schema(std::span<const Setting> table, std::string_view of_maps) {
+  return object(table, {}, of_maps);
+}
+
+}  // namespace idem::config

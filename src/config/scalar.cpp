@@ -1,0 +1,63 @@
+#include "config/yaml.hpp"
+
+#include "core/problem.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace idem::config {
+namespace {
+
+bool is_among(std::string_view text, std::string_view words) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  for (std::size_t at = 0; at < words.size();) {
+    const auto end = std::min(words.find(' ', at), words.size());
+    if (words.substr(at, end - at) == lower) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (is_among(text, ".inf .nan")) return true;
+  if (text.empty() || !(is_digit(text[0]) || text[0] == '.')) return false;
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return is_digit(c) || c == '.' || c == '_' || c == ':'; });
+  const bool dots = std::ranges::count(text, '.') <= 1;
+  if (plain) return dots && std::ranges::any_of(text, is_digit);
+  if (text.starts_with("0x") || text.starts_with("0o") || text.starts_with("0b")) return true;
+  const auto e = text.find_first_of("eE");
+  if (e == std::string_view::npos) return false;
+  const auto power = text.substr(e + 1);
+  return is_number(text.substr(0, e)) && !power.empty() &&
+         power.find_first_not_of("+-0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
+Node::Type plain_type(std::string_view text) {
+  if (text.empty() || is_among(text, "~ null")) return Node::Type::null;
+  if (is_among(text, "true false yes no on off y n")) return Node::Type::truth;
+  return is_number(text) ? Node::Type::number : Node::Type::text;
+}
+
+std::string yaml_text(std::string_view text) {
+  // Letters and digits, and what means nothing to YAML wherever it stands.
+  const bool plain = !text.empty() && plain_type(text) == Node::Type::text && text.front() != '-' &&
+                     std::ranges::all_of(text, [](char c) {
+                       return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              c == '/' || c == '.' || c == '_' || c == '-' || c == '+';
+                     });
+  if (plain) return std::string(text);
+  std::string quoted;
+  append_json_string(quoted, text);
+  return quoted;
+}
+
+}  // namespace idem::config

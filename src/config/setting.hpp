@@ -1,0 +1,81 @@
+#pragma once
+
+#include "config/given.hpp"
+#include "config/yaml.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// What a setting is: its name in the file and on the command line, its shape, where it goes.
+namespace idem::config {
+
+struct Shape {
+  enum class Kind : std::uint8_t {
+    text,      ///< A string; what it must look like is its owner's to say.
+    word,      ///< One of `words`.
+    truth,     ///< true or false.
+    number,    ///< A whole number within `min` and `max`.
+    duration,  ///< "30s", or 0.
+    size,      ///< "64KiB".
+    texts,     ///< A list of strings.
+    statuses,  ///< A map of HTTP status codes to one of `words`.
+    maps,      ///< A list of maps, each with a table of settings of its own.
+  };
+  Kind kind = Kind::text;
+  std::string_view words{};  ///< "a|b|c"
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
+};
+
+constexpr Shape one_of(std::string_view words) { return {Shape::Kind::word, words}; }
+constexpr Shape number(std::uint64_t min, std::uint64_t max) {
+  return {Shape::Kind::number, {}, min, max};
+}
+constexpr Shape statuses(std::string_view words) { return {Shape::Kind::statuses, words}; }
+inline constexpr Shape text{Shape::Kind::text};
+inline constexpr Shape truth{Shape::Kind::truth};
+inline constexpr Shape duration{Shape::Kind::duration};
+inline constexpr Shape size{Shape::Kind::size};
+inline constexpr Shape texts{Shape::Kind::texts};
+inline constexpr Shape maps{Shape::Kind::maps};
+
+/// Where a setting's value is kept.
+using Slot = std::variant<Given*, GivenList*, GivenMap*, std::vector<Node>*>;
+
+/// What a change needs. What says nothing is taken for the worse.
+enum class Change : std::uint8_t { restart, live };
+
+struct Setting {
+  std::string_view path;  ///< In the file: "upstream.timeout".
+  std::string_view flag;  ///< "--upstream-timeout"; empty: only in the file.
+  Shape shape;
+  Slot slot;
+  std::string_view help;
+  Change change = Change::restart;
+  bool required = false;  ///< Must stand in its map of the file.
+};
+
+/// Takes what stands in `map` into the slots of `table`: unknown keys, wrong types and values that
+/// do not have the setting's shape are complained about. The place of what is not given becomes
+/// that of the nearest map in which it could stand.
+void take(const Node& map, std::span<const Setting> table, Complaints& complaints);
+
+/// Whether a value has its setting's shape, as far as words, numbers and lengths of lists go.
+void check(const Setting& setting, Complaints& complaints);
+
+/// Whether two settings say the same, wherever they were written.
+bool same_value(const Setting& a, const Setting& b);
+
+/// A table's values as YAML, as `take` reads them: defaults too, but no empty ones. `indent` spaces
+/// stand before each line.
+std::string to_yaml(std::span<const Setting> table, std::size_t indent);
+
+/// The members of a JSON Schema (2020-12) object that admits what `take` admits, without braces:
+/// "type", "properties", ... `of_maps` is the schema of an item of a list of maps.
+std::string to_schema(std::span<const Setting> table, std::string_view of_maps);
+
+}  // namespace idem::config

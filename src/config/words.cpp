@@ -1,0 +1,76 @@
+#include "config/words.hpp"
+
+#include "core/problem.hpp"
+
+#include <algorithm>
+
+namespace idem::config {
+namespace {
+
+// No word of ours is longer, and the work grows with the square.
+constexpr std::size_t letters_max = 64;
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) {
+  std::string out;
+  append_json_string(out, text.substr(0, letters_max));
+  if (text.size() > letters_max) out += "...";
+  return out;
+}
+
+std::string alternatives(std::span<const std::string_view> words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string_view nearest(std::string_view wrong, std::span<const std::string_view> words) {
+  if (wrong.size() > letters_max) return {};
+  std::string_view best;
+  std::size_t least = letters_max;
+  for (const auto word : words) {
+    const auto letters = distance(wrong, word);
+    const auto longer = std::max(wrong.size(), word.size());
+    const std::size_t near = longer < 5 ? 1 : std::max<std::size_t>(2, longer / 3);
+    if (letters > near || letters >= least) continue;
+    least = letters;
+    best = word;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view wrong, std::span<const std::string_view> words) {
+  const auto best = nearest(wrong, words);
+  return best.empty() ? std::string{} : "; did you mean " + std::string(best) + "?";
+}
+
+}  // namespace idem::config

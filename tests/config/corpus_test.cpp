@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "config/reading.hpp"
+
+/// Files that are wrong, each with what is said about it and where; and files that are right.
+namespace idem::test {
+namespace {
+
+/// "# LINE:COLUMN: PART" at the beginning of a file: an error there, with that part of a sentence.
+struct Expected {
+  std::string place;
+  std::string part;
+};
+
+std::vector<Expected> expected_of(const std::string& text) {
+  const std::regex header(R"re(^# (\d+:\d+): (.*)$)re");
+  std::vector<Expected> expected;
+  std::istringstream lines(text);
+  std::smatch match;
+  for (std::string line; std::getline(lines, line) && std::regex_match(line, match, header);) {
+    expected.push_back({match[1], match[2]});
+  }
+  return expected;
+}
+
+TEST(ConfigCorpus, EveryWrongFileIsRefusedAtItsPlaceAndWithItsReason) {
+  const auto files = files_of(corpus("wrong"));
+  EXPECT_GE(files.size(), 50U);
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.filename());
+    const auto expected = expected_of(read_file(file));
+    ASSERT_FALSE(expected.empty()) << "no header that says what is wrong";
+    const auto read = read_config(file);
+    ASSERT_FALSE(read.has_value());
+    EXPECT_EQ(read.error().size(), expected.size()) << joined(read.error());
+    for (std::size_t i = 0; i < std::min(expected.size(), read.error().size()); ++i) {
+      const auto& line = read.error()[i];
+      EXPECT_TRUE(line.starts_with(file.string() + ":" + expected[i].place + ": ")) << line;
+      EXPECT_NE(line.find(expected[i].part), std::string::npos)
+          << line << "\nwithout: " << expected[i].part;
+    }
+  }
+}
+
+TEST(ConfigCorpus, EveryRightFileIsTakenAndPrintedAsAFileThatGivesTheSame) {
+  TempDir dir;
+  const auto files = files_of(corpus("right"));
+  EXPECT_GE(files.size(), 5U);
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.filename());
+    const auto read = read_config(file);
+    ASSERT_TRUE(read.has_value()) << joined(read.error());
+    const auto printed = cli::print_settings(read->given);
+    write_text(dir.path() / "printed.yaml", printed);
+    const auto again = read_config(dir.path() / "printed.yaml");
+    ASSERT_TRUE(again.has_value()) << joined(again.error()) << printed;
+    EXPECT_EQ(cli::print_settings(again->given), printed);
+    EXPECT_EQ(again->options.settings.routes.all().size(),
+              read->options.settings.routes.all().size());
+    EXPECT_TRUE(cli::changed_for_restart(read->given, again->given).empty());
+  }
+}
+
+TEST(ConfigCorpus, MoreErrorsThanAScreenHoldsAreCounted) {
+  TempDir dir;
+  std::string text = "routes:\n";
+  for (int i = 0; i < 30; ++i) text += "  - {match: {path: x" + std::to_string(i) + "}}\n";
+  write_text(dir.path() / "many.yaml", text);
+  const auto read = read_config(dir.path() / "many.yaml");
+  ASSERT_FALSE(read.has_value());
+  ASSERT_EQ(read.error().size(), limits::config_complaints_max + 1);
+  EXPECT_EQ(read.error().back(), "and 12 more");  // 30 paths, no upstream, no scope.
+}
+
+TEST(ConfigCorpus, FilesAreBounded) {
+  TempDir dir;
+  const auto refused = [&](const std::string& text, std::string_view part) {
+    write_text(dir.path() / "large.yaml", text);
+    const auto read = read_config(dir.path() / "large.yaml");
+    ASSERT_FALSE(read.has_value());
+    EXPECT_NE(joined(read.error()).find(part), std::string::npos) << joined(read.error());
+  };
+  refused(std::string(limits::config_file_bytes_max + 1, '#'), "more than 1MiB");
+  refused(std::string(100'000, '['), "this is");
+  std::string many = "routes:\n";
+  for (std::size_t i = 0; i <= limits::routes_max; ++i) many += "  - {match: {path: /a}}\n";
+  refused(many, "more entries than any setting has");
+  std::string list = "key:\n  headers:\n";
+  for (std::size_t i = 0; i <= limits::config_entries_max; ++i) {
+    list += "    - X-" + std::to_string(i) + "\n";
+  }
+  refused(list, "key.headers has more than 64 entries");
+  std::string map;
+  for (int i = 0; i < 100'000; ++i) map += "k" + std::to_string(i) + ": 1\n";
+  refused(map, "more entries than any setting has");
+}
+
+TEST(ConfigCorpus, AFileThatIsNotThereIsNamed) {
+  for (const auto* path : {"/no/such/file.yaml", "/"}) {
+    const auto read = read_config(path);
+    ASSERT_FALSE(read.has_value());
+    EXPECT_TRUE(read.error().front().starts_with("--config: \"" + std::string(path) + "\""))
+        << read.error().front();
+  }
+}
+
+}  // namespace
+}  // namespace idem::test

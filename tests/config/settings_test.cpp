@@ -1,0 +1,141 @@
+#include "config/reading.hpp"
+
+/// What settings of a file make of a gateway.
+namespace idem::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ConfigSettings : public testing::Test {
+ protected:
+  std::expected<cli::ReadSettings, std::vector<std::string>> read(const std::string& text) {
+    write_text(dir_.path() / "idem.yaml",
+               "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n" + text);
+    return read_config(dir_.path() / "idem.yaml");
+  }
+  gateway::Route rest(const std::string& text) {
+    const auto settings = read(text);
+    EXPECT_TRUE(settings.has_value()) << joined(settings.error());
+    return settings ? settings->options.settings.routes.all().back() : gateway::Route{};
+  }
+  std::string refusal(const std::string& text) {
+    const auto settings = read(text);
+    return settings ? "accepted" : joined(settings.error());
+  }
+  TempDir dir_;
+};
+
+TEST_F(ConfigSettings, TheContractsExampleMeansWhatItSays) {
+  const auto read = read_config(corpus("right/contract.yaml"));
+  ASSERT_TRUE(read.has_value()) << joined(read.error());
+  const auto& settings = read->options.settings;
+  EXPECT_EQ(read->options.listen, "127.0.0.1:8080");
+  EXPECT_EQ(read->options.admin, "127.0.0.1:9901");
+  EXPECT_EQ(read->options.store, "sqlite:/var/lib/idem/idem.db");
+  EXPECT_EQ(settings.scope.text, "header:X-Tenant-Id");
+  ASSERT_EQ(settings.routes.all().size(), 4U);
+  const auto& pay = settings.routes.find("POST", "/v1/payments");
+  EXPECT_EQ(pay.name, "create-payment");
+  EXPECT_EQ(pay.formerly, std::vector<std::string>{"POST /v1/payments"});
+  EXPECT_EQ(pay.mode, gateway::Mode::wait);
+  EXPECT_EQ(pay.fingerprint.exclude, std::vector<std::string>{"/metadata/client_time"});
+  EXPECT_EQ(pay.fingerprint.headers, std::vector<std::string>{"X-Api-Version"});
+  EXPECT_EQ(pay.answers.statuses.at(409), StatusRule::store);
+  EXPECT_TRUE(pay.answers.errors_rolled_back);
+  EXPECT_EQ(pay.lease, 60s);
+  const auto& quotes = settings.routes.find("POST", "/v1/quotes/7");
+  EXPECT_EQ(quotes.operation("POST", "/v1/quotes/7"), "quotes");
+  EXPECT_FALSE(quotes.require_key);
+  const auto& other = settings.routes.find("GET", "/v1/quotes/7");
+  EXPECT_EQ(other.operation("GET", "/v1/quotes/7"), "GET /v1/quotes/7");
+  EXPECT_EQ(other.mode, gateway::Mode::conflict);
+}
+
+TEST_F(ConfigSettings, EverySettingOfARouteArrives) {
+  const auto read = read_config(corpus("right/everything.yaml"));
+  ASSERT_TRUE(read.has_value()) << joined(read.error());
+  const auto& route = read->options.settings.routes.find("PUT", "/v2/accounts/a/transfers");
+  EXPECT_EQ(route.name, "transfers");
+  EXPECT_EQ(route.methods, (std::vector<std::string>{"POST", "PUT", "X-SPECIAL"}));
+  EXPECT_TRUE(route.require_key);
+  EXPECT_EQ(route.answers.preset, Preset::lenient);
+  EXPECT_EQ(route.answers.statuses,
+            (std::map<int, StatusRule>{
+                {201, StatusRule::store}, {402, StatusRule::release}, {500, StatusRule::unknown}}));
+  EXPECT_EQ(route.fingerprint.include, (std::vector<std::string>{"/amount", "/to/a~1b", "/a~0b"}));
+  EXPECT_EQ(route.upstream_timeout, 500ms);
+  EXPECT_EQ(route.lease, 1s);
+  EXPECT_EQ(route.lease_policy, LeasePolicy::rerun);
+  EXPECT_EQ(route.retention, 1h);
+  EXPECT_EQ(route.tombstone, 0s);
+  EXPECT_EQ(route.wait_max, 0s);
+  EXPECT_EQ(route.request_body_bytes_max, 65536U);
+  EXPECT_EQ(route.response_body_bytes_max, 0U);
+  EXPECT_FALSE(route.store_body);
+  EXPECT_EQ(route.replay_fields, (std::vector<std::string>{"Set-Cookie", "WWW-Authenticate"}));
+  EXPECT_FALSE(route.separate_dispatch_mark);
+
+  const auto& settings = read->options.settings;
+  const auto& inherited = settings.routes.find("GET", "/");
+  EXPECT_EQ(inherited.upstream_timeout, 1s);
+  EXPECT_EQ(inherited.answers.preset, Preset::stripe);
+  EXPECT_TRUE(inherited.separate_dispatch_mark);
+  EXPECT_FALSE(inherited.require_key);
+  EXPECT_EQ(inherited.lease, 2min);
+  EXPECT_EQ(settings.key.bytes_min, 16U);
+  EXPECT_TRUE(settings.key.reject_pii);
+  EXPECT_EQ(settings.key_forward.name, "X-Dedupe-Key");
+  EXPECT_EQ(read->options.threads, 4U);
+  EXPECT_EQ(read->options.connections, 100U);
+}
+
+TEST_F(ConfigSettings, T06_TheLifeOfAnAnswerAndOfALeaseAreTwoSettings) {
+  const auto before = rest("");
+  const auto longer_answer = rest("defaults: {retention: 48h}\n");
+  EXPECT_EQ(longer_answer.retention, 48h);
+  EXPECT_EQ(longer_answer.lease, before.lease);
+  const auto longer_lease = rest("defaults: {lease: 10m}\n");
+  EXPECT_EQ(longer_lease.lease, 10min);
+  EXPECT_EQ(longer_lease.retention, before.retention);
+  EXPECT_EQ(rest("defaults: {lease: 40s, retention: 1s}\n").retention, 1s)
+      << "an answer may be forgotten before a lease would end";
+  EXPECT_NE(refusal("defaults: {ttl: 5m}\n").find("\"ttl\" is no setting"), std::string::npos);
+}
+
+TEST_F(ConfigSettings, T07_NoValueOfALeaseMeansNone) {
+  for (const auto* lease :
+       {"0", "0s", "0ms", "-1s", "~", "\"\"", "false", "none", "[]", "{}", ""}) {
+    for (const std::string section :
+         {"defaults: {lease: ", "routes:\n  - {match: {path: /a}, lease: "}) {
+      const auto said = refusal(section + lease + "}\n");
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << lease << ": " << said;
+      EXPECT_NE(said.find("idem.yaml:"), std::string::npos) << said;
+    }
+  }
+}
+
+TEST_F(ConfigSettings, T50_TimesOfZeroAndBelowAreRefused) {
+  for (const auto* time : {"0", "0s", "-1s", ".nan", ".inf", "1e3"}) {
+    for (const std::string section :
+         {"defaults: {retention: ", "routes:\n  - {match: {path: /a}, retention: ",
+          "defaults: {tombstone: ", "routes:\n  - {match: {path: /a}, tombstone: ",
+          "routes:\n  - {match: {path: /a}, timeout: "}) {
+      const auto said = refusal(section + time + "}\n");
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << section << time << ": " << said;
+    }
+  }
+}
+
+TEST_F(ConfigSettings, AnAcknowledgedTombstoneOfZeroIsTaken) {
+  EXPECT_EQ(rest("defaults: {tombstone: 0, accept_rerun_after_expiry: true}\n").tombstone, 0s);
+}
+
+TEST_F(ConfigSettings, ALeaseMustOutlastTheTimeoutOfEachRoute) {
+  EXPECT_NE(refusal("routes:\n  - {match: {path: /a}, lease: 34s}\n").find(":4:32: "),
+            std::string::npos);
+  EXPECT_EQ(refusal("routes:\n  - {match: {path: /a}, timeout: 54s}\n"), "accepted");
+  EXPECT_EQ(refusal("routes:\n  - {match: {path: /a}, timeout: 1s, lease: 2s}\n"), "accepted");
+}
+
+}  // namespace
+}  // namespace idem::test

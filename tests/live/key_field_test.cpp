@@ -1,0 +1,89 @@
+#include <string>
+
+#include "support/live.hpp"
+
+/// What the upstream sees of a key, and which keys are taken at all.
+namespace idem::test {
+namespace {
+
+using Values = std::vector<std::string>;
+
+class KeyField : public Live {
+ protected:
+  void SetUp() override {}
+  void start(std::vector<std::string> flags) {
+    flags_ = std::move(flags);
+    Live::SetUp();
+  }
+  std::vector<std::string> flags() const override { return flags_; }
+
+  /// The provider's view of a keyed request with these further fields.
+  Response echo(std::vector<Field> more) {
+    auto request = charge("k");
+    request.target = "/echo";
+    for (const auto& field : more) request = with(request, field.name, field.value);
+    return ask(request);
+  }
+
+ private:
+  std::vector<std::string> flags_;
+};
+
+TEST_F(KeyField, IsForwardedAsItCameByDefault) {
+  start({});
+  EXPECT_EQ(echoed(echo({}), "Idempotency-Key"), Values{"k"});
+}
+
+TEST_F(KeyField, CanBeStripped) {
+  start({"--key-forward", "strip"});
+  EXPECT_EQ(echoed(echo({{"X-Other", "1"}}), "Idempotency-Key"), Values{});
+  auto unkeyed = charge("k");
+  unkeyed.method = "GET";
+  unkeyed.target = "/echo";
+  unkeyed.body.clear();
+  EXPECT_EQ(echoed(ask(unkeyed), "Idempotency-Key"), Values{}) << "also where it is ignored";
+}
+
+TEST_F(KeyField, CanBeRenamedAndNobodyElseUsesThatName) {
+  start({"--key-forward", "rename:X-Dedupe"});
+  const auto answer = echo({{"x-dedupe", "forged"}});
+  EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{});
+  EXPECT_EQ(echoed(answer, "X-Dedupe"), Values{"k"});
+}
+
+TEST_F(KeyField, SeveralAcceptedNamesCanBecomeOne) {
+  start({"--key-header", "X-Key", "--key-header", "Idempotency-Key", "--key-forward",
+         "rename:Idempotency-Key"});
+  auto request = with(without(charge(""), "Idempotency-Key"), "X-Key", "k");
+  request.target = "/echo";
+  const auto answer = ask(request);
+  EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{"k"});
+  EXPECT_EQ(echoed(answer, "X-Key"), Values{});
+}
+
+TEST_F(KeyField, ThatIsTooShortIsRefused) {
+  start({"--key-min-length", "8"});
+  EXPECT_TRUE(is_problem(ask(charge("1234567")), 400, "key_invalid"));
+  EXPECT_TRUE(is_problem(ask(charge("\"1234567\"")), 400, "key_invalid"))
+      << "quotes are no part of it";
+  EXPECT_EQ(ask(charge("12345678")).status, 201);
+}
+
+TEST_F(KeyField, ThatLooksLikeAPersonIsRefusedWhereThatIsAsked) {
+  start({"--key-reject-pii"});
+  for (const auto* key : {"jane@example.com", "4111111111111111", "+14155550123"}) {
+    const auto answer = ask(charge(key));
+    EXPECT_TRUE(is_problem(answer, 400, "key_invalid"));
+    EXPECT_EQ(answer.body.find(key), std::string::npos);
+  }
+  EXPECT_EQ(ask(charge("0c9b2f3a-9f0e-4f0c-8a3e-3f0e6a3f1b2c")).status, 201);
+  EXPECT_EQ(provider_->ledger().effects, 1);
+}
+
+TEST_F(KeyField, ThatLooksLikeAPersonIsTakenOtherwise) {
+  start({});
+  EXPECT_EQ(ask(charge("jane@example.com")).status, 201);
+}
+
+}  // namespace
+}  // namespace idem::test

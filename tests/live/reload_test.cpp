@@ -1,0 +1,206 @@
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "support/live.hpp"
+
+/// SIGHUP reads the configuration again: all of it is taken, or nothing.
+namespace idem::test {
+namespace {
+
+class Reload : public Live {
+ protected:
+  void SetUp() override {
+    write("");
+    Live::SetUp();
+  }
+  std::vector<std::string> flags() const override { return {"--config", file().string()}; }
+
+  std::filesystem::path file() const { return dir_.path() / "idem.yaml"; }
+  void write(std::string_view text) const {
+    std::ofstream(file(), std::ios::trunc) << "# settings\n" << text;
+  }
+
+  /// Asks for a reload; the event that came of it.
+  std::string reload(std::string_view event) {
+    gateway_->process().signal(SIGHUP);
+    return gateway_->process().wait_for_line(std::string(event) + " ").value_or("no such event");
+  }
+  std::string outcome(std::string_view key, std::string_view faults = {}) {
+    return std::string(ask(charge(key, faults)).get("Idempotency-Outcome").value_or("none"));
+  }
+};
+
+TEST_F(Reload, WhatTheFileSaysAppliesFromThenOn) {
+  EXPECT_EQ(ask(charge("short")).status, 201);
+  write("key: {min_length: 10}\n");
+  EXPECT_EQ(ask(charge("other")).status, 201) << "a file is read when it is asked for";
+  reload("reloaded");
+  EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
+  EXPECT_EQ(ask(charge("long-enough")).status, 201);
+}
+
+TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
+  write("key: {min_length: 10}\ndefaults: {preset: strip}\n");
+  const auto said = reload("reload_failed");
+  EXPECT_NE(said.find("idem.yaml:3:20: "), std::string::npos) << said;
+  EXPECT_NE(said.find("did you mean stripe?"), std::string::npos) << said;
+  EXPECT_EQ(ask(charge("short")).status, 201);
+  write("key: {min_length: 10}\n");
+  reload("reloaded");
+  EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
+}
+
+TEST_F(Reload, AFileThatIsGoneChangesNothing) {
+  std::filesystem::remove(file());
+  EXPECT_NE(reload("reload_failed").find("cannot be read"), std::string::npos);
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(Reload, WhatNeedsARestartIsRefusedAsAWhole) {
+  write("key: {min_length: 10}\nthreads: 3\nlimits: {connections: 99}\n");
+  const auto said = reload("reload_failed");
+  EXPECT_NE(said.find("a restart is needed for threads, limits.connections"), std::string::npos)
+      << said;
+  EXPECT_EQ(ask(charge("short")).status, 201);
+}
+
+TEST_F(Reload, AFlagStillBeatsTheFile) {
+  write("listen: 127.0.0.1:1\nstore: \"memory:\"\nkey: {min_length: 10}\n");
+  reload("reloaded");
+  EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
+}
+
+// A record is found by its operation's name: one that nobody can find any more would run again.
+TEST_F(Reload, T46_ARenamedOperationNeedsItsFormerName) {
+  const auto first = ask(charge("k"));
+  ASSERT_EQ(first.status, 201);
+  write("routes:\n  - {name: charges, match: {path: /charges}}\n");
+  EXPECT_NE(reload("reload_failed").find("routes: "), std::string::npos);
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  write("routes:\n  - {name: charges, formerly: [\"POST /charges\"], match: {path: /charges}}\n");
+  reload("reloaded");
+  EXPECT_TRUE(replays(first, ask(charge("k")))) << "under its new name";
+  EXPECT_EQ(ask(charge("other")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Reload, ARequestUnderWayKeepsTheSettingsItBeganWith) {
+  Connection before(gateway_->address());
+  ASSERT_TRUE(before.send(charge("held", "hold=h,status=500")));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  write("defaults: {preset: stripe}\n");
+  reload("reloaded");
+  EXPECT_EQ(outcome("new", "status=500"), "stored");
+  provider_->release("h");
+  EXPECT_EQ(before.read_response().get("Idempotency-Outcome"), "unknown");
+}
+
+TEST_F(Reload, EveryLoopAndOldConnectionsTakeTheNewSettings) {
+  std::vector<std::unique_ptr<Connection>> connections;
+  for (int i = 0; i < 8; ++i) {
+    connections.push_back(std::make_unique<Connection>(gateway_->address()));
+    ASSERT_EQ(connections.back()->exchange(charge("k" + std::to_string(i))).status, 201);
+  }
+  write("key: {min_length: 10}\n");
+  reload("reloaded");
+  for (auto& connection : connections) {
+    EXPECT_TRUE(is_problem(connection->exchange(charge("short")), 400, "key_invalid"));
+  }
+}
+
+class RoutesLive : public Reload {
+ protected:
+  void SetUp() override {
+    write(routes("ietf"));
+    Live::SetUp();
+  }
+  static std::string routes(const std::string& preset) {
+    return "routes:\n"
+           "  - name: charges\n"
+           "    match: {methods: [POST], path: /charges}\n"
+           "    statuses: {402: release}\n"
+           "    preset: " +
+           preset +
+           "\n"
+           "  - name: echo\n"
+           "    match: {path: \"/{any}\"}\n"
+           "    require_key: false\n"
+           "    limits: {request_body: 16B}\n";
+  }
+};
+
+TEST_F(RoutesLive, EachRouteHasItsOwnSettings) {
+  EXPECT_EQ(outcome("declined", "refuse=402"), "released");
+  EXPECT_TRUE(is_problem(ask(without(charge(""), "Idempotency-Key")), 400, "key_missing"));
+  auto echo = without(charge(""), "Idempotency-Key");
+  echo.target = "/echo";
+  EXPECT_EQ(ask(echo).status, 201);
+  EXPECT_TRUE(is_problem(ask(with(echo, "Idempotency-Key", "k")), 413, "body_too_large"));
+}
+
+TEST_F(RoutesLive, ANamedRouteIsOneOperationForAllItsPaths) {
+  auto one = charge("same");
+  one.target = "/one";
+  one.body = "{}";
+  auto two = one;
+  two.target = "/two";
+  ask(one);
+  EXPECT_TRUE(is_problem(ask(two), 422, "key_reused"));
+}
+
+TEST_F(RoutesLive, WhatARouteDoesMayChangeWhileItRuns) {
+  EXPECT_EQ(outcome("1", "status=500"), "unknown");
+  write(routes("stripe"));
+  reload("reloaded");
+  EXPECT_EQ(outcome("2", "status=500"), "stored");
+}
+
+TEST(ConfigAtStart, AWrongFileEndsTheProgramWithItsPlaces) {
+  IDEM_NEED_PROGRAM("idem");
+  TempDir dir;
+  std::ofstream(dir.path() / "idem.yaml") << "lisen: a\n";
+  Gateway gateway({.upstream = "127.0.0.1:9",
+                   .store = dir.path() / "idem.db",
+                   .flags = {"--config", (dir.path() / "idem.yaml").string()}});
+  EXPECT_FALSE(gateway.running());
+  EXPECT_EQ(gateway.process().exit_code(), 2);
+  EXPECT_NE(gateway.process().output().find("idem.yaml:1:1: \"lisen\" is no setting"),
+            std::string::npos);
+}
+
+TEST(ConfigAtStart, APathThatCannotBeWrittenIsNamedWithItsPlace) {
+  IDEM_NEED_PROGRAM("idem");
+  TempDir dir;
+  const auto file = dir.path() / "idem.yaml";
+  std::ofstream(file) << "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n"
+                         "listen: 127.0.0.1:0\nspill_dir: /\nstore: sqlite:/no/such/dir/idem.db\n";
+  Process process(
+      {.program = built_program("idem"), .arguments = {"gateway", "--config", file.string()}});
+  EXPECT_EQ(process.exit_code(), 1);
+  EXPECT_NE(process.output().find("idem.yaml:5:8: "), std::string::npos) << process.output();
+}
+
+TEST(ConfigCommands, CheckPrintAndSchemaEndAsTheContractSays) {
+  IDEM_NEED_PROGRAM("idem");
+  TempDir dir;
+  const auto run = [&](std::vector<std::string> arguments, int code) {
+    arguments.insert(arguments.begin(), "config");
+    Process process({.program = built_program("idem"), .arguments = arguments});
+    EXPECT_EQ(process.exit_code(), code) << process.output();
+    return process.output();
+  };
+  const auto file = (dir.path() / "idem.yaml").string();
+  std::ofstream(file) << "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n";
+  EXPECT_EQ(run({"check", "--config", file}, 0), "ok\n");
+  EXPECT_NE(run({"print", "--config", file, "--lease", "90s"}, 0).find("  lease: 90s\n"),
+            std::string::npos);
+  EXPECT_TRUE(run({"schema"}, 0).starts_with("{\"$schema\":"));
+  EXPECT_NE(run({"check", "--config", file, "--lease", "9s"}, 2).find("--lease: the lease of 9s"),
+            std::string::npos);
+  run({"check", "--config", file, "--lease", "90s", "--lease", "91s"}, 2);
+  run({}, 2);
+}
+
+}  // namespace
+}  // namespace idem::test
