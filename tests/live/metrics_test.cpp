@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/moved_clock.hpp"
 
 namespace idem::test {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 class Metrics : public Operated {
  protected:
   std::vector<std::string> flags() const override {
-    return {"--lease", "2s", "--upstream-timeout", "1s"};
+    return {"--lease", "60s", "--upstream-timeout", "30s"};
   }
 
   double reserves(std::string_view outcome) {
@@ -97,12 +98,17 @@ TEST_F(Metrics, V31_TheCountsByStateAreKeptOverARestart) {
 }
 
 TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
+  IDEM_NEED_PROGRAM("idem-crash");
   auto short_lived = options(provider_->address());
+  MovedClock clock;
   short_lived.store = dir_.path() / "short.db";
-  short_lived.flags = {"--retention", "1ms"};
+  short_lived.flags = {"--retention", "1h"};
+  short_lived.program = "idem-crash";
+  short_lived.environment = {clock.environment()};
   gateway_ = std::make_unique<Gateway>(short_lived);
   ASSERT_TRUE(gateway_->running());
   EXPECT_EQ(ask(charge("k")).status, 201);
+  clock.pass(3601);
   EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired"));
   EXPECT_EQ(reserves("expired"), 1);
   ASSERT_TRUE(gateway_->process().wait_for_line("reaped"));
