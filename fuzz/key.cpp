@@ -26,7 +26,7 @@ Key parse(std::string_view value, KeySyntax syntax = KeySyntax::any, std::size_t
 
 bool gives(const Key& result, std::string_view key) { return result && *result == key; }
 
-std::string quoted(std::string_view key) {
+std::string in_quotes(std::string_view key) {
   std::string text = "\"";
   for (const char c : key) {
     if (c == '"' || c == '\\') text += '\\';
@@ -42,7 +42,7 @@ bool is_printable(std::string_view text) {
 void check_accepted(std::string_view value, const std::string& key) {
   check(!key.empty() && key.size() <= limits::key_bytes_max, "a key is within its limits");
   check(is_printable(key), "a key is printable");
-  check(gives(parse(quoted(key), KeySyntax::structured), key), "quoting keeps the key");
+  check(gives(parse(in_quotes(key), KeySyntax::structured), key), "quoting keeps the key");
   check(gives(parse("  " + std::string(value) + ' '), key), "spaces around mean nothing");
   check(gives(parse(value, KeySyntax::any, key.size()), key), "the shortest allowed is allowed");
   const auto short_key = parse(value, KeySyntax::any, key.size() + 1);
@@ -80,9 +80,9 @@ void key(std::string_view input) {
   check_syntaxes(value, any);
   // Everything printable can be sent as a key when it is quoted, up to the limit.
   if (is_printable(value) && !value.empty()) {
-    const auto sent = parse(quoted(value));
+    const auto sent = parse(in_quotes(value));
     check(sent.has_value() == (value.size() <= limits::key_bytes_max), "length alone decides");
-    check(gives(parse_string_item(quoted(value)), value), "a string item has no limit");
+    check(gives(parse_string_item(in_quotes(value)), value), "a string item has no limit");
   }
 }
 

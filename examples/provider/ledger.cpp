@@ -6,7 +6,7 @@
 
 namespace provider {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -52,13 +52,14 @@ std::string Ledger::json_of(const PerKey& entry, bool with_calls) const {
     const Effect* effect = find(number);
     if (effect == nullptr) continue;
     const char* comma = fences.empty() ? "" : ",";
-    fences += comma + quoted(effect->fence);
+    fences += comma + in_quotes(effect->fence);
     if (!with_calls) continue;
     calls += fmt::format(
         R"({}{{"effect":{},"method":{},"target":{},"operation":{},"fence":{},"attempt":{},)"
         R"("body_bytes":{},"body_digest":"{:016x}"}})",
-        comma, number, quoted(effect->method), quoted(effect->target), quoted(effect->operation),
-        quoted(effect->fence), quoted(effect->attempt), effect->body_bytes, effect->body_digest);
+        comma, number, in_quotes(effect->method), in_quotes(effect->target),
+        in_quotes(effect->operation), in_quotes(effect->fence), in_quotes(effect->attempt),
+        effect->body_bytes, effect->body_digest);
   }
   auto out = fmt::format(R"({{"effects":{},"arrivals":{},"fences":[{}])", entry.effects.size(),
                          entry.arrivals, fences);
@@ -75,7 +76,7 @@ std::string Ledger::json() const {
   auto out = fmt::format(R"({{"effects":{},"arrivals":{},"keys":{{)", effects_.size(), arrivals_);
   const char* comma = "";
   for (const auto& [key, entry] : keys_) {
-    out += comma + quoted(key) + ":" + json_of(entry, false);
+    out += comma + in_quotes(key) + ":" + json_of(entry, false);
     comma = ",";
   }
   return out + "}}";

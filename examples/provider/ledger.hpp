@@ -56,6 +56,6 @@ class Ledger {
 };
 
 /// `text` between quotes, as JSON.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace provider

@@ -97,12 +97,12 @@ std::string echo(const Request& request) {
   std::string fields;
   for (const auto& line : request) {
     fields += fmt::format("{}[{},{}]", fields.empty() ? "" : ",",
-                          quoted(std::string_view(line.name_string())),
-                          quoted(std::string_view(line.value())));
+                          in_quotes(std::string_view(line.name_string())),
+                          in_quotes(std::string_view(line.value())));
   }
   return fmt::format(R"("method":{},"target":{},"body_bytes":{},"fields":[{}])",
-                     quoted(std::string_view(request.method_string())),
-                     quoted(std::string_view(request.target())), request.body().size(), fields);
+                     in_quotes(std::string_view(request.method_string())),
+                     in_quotes(std::string_view(request.target())), request.body().size(), fields);
 }
 
 /// Appends the effect, whatever it was asked before.
