@@ -187,7 +187,7 @@ struct MarkUnknown {
 ///
 /// That nothing is there proves nothing as long as the attempt could still send: as
 /// failed_retryable it counts only if it was observed after the end of the attempt's lease and
-/// `grace`, by the store's clock. An observation from the future is taken as one of now.
+/// `grace`, by the store's clock. One from the future is none.
 struct Resolve {
   enum class As : std::uint8_t { completed, failed_retryable };
   enum class Verdict : std::uint8_t {
@@ -196,7 +196,8 @@ struct Resolve {
     wrong_state,
     wrong_fence,
     missing_response,
-    too_early
+    too_early,
+    by_evidence,  ///< Of a CacheBust: what is stored was found out, and stands.
   };
   struct Reply {
     Verdict verdict = Verdict::not_found;
@@ -213,10 +214,13 @@ struct Resolve {
   StoreTime observed_at{};
   Millis grace{};  ///< How long its source may take to show what was done.
 };
-/// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable.
+/// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable. Not one
+/// that a Resolve completed: that the work ran was found out, and a 5xx in that answer changes
+/// nothing about it.
 struct CacheBust {
   using Reply = Resolve::Reply;
   RecordId id;
+  Fence fence = 0;  ///< The attempt whose answer it is: what was decided about one frees no other.
   std::string reason;
   std::string source = "operator";  ///< Who decided it.
 };

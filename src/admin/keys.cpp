@@ -90,6 +90,8 @@ std::string_view name_of(Verdict verdict) {
       return "missing_response";
     case Verdict::too_early:
       return "too_early";
+    case Verdict::by_evidence:
+      return "by_evidence";
   }
   return "";
 }
@@ -179,9 +181,12 @@ Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
   auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
   std::vector<Record> records;
-  auto& record = std::get<std::optional<Record>>(*found);
-  if (record && is_listed(query.list, *record)) {
-    records.push_back(without_bodies(std::move(*record)));
+  for (const RecordId& id : ids) {
+    StoreCall find = Find{id};
+    auto found = co_await ask(find);
+    if (!found) co_return store_trouble(found.error());
+    auto& record = std::get<std::optional<Record>>(*found);
+    if (record && is_listed(wanted, *record)) records.push_back(without_bodies(std::move(*record)));
   }
   co_return json_answer(keys_page(records, std::nullopt));
 }
@@ -226,13 +231,16 @@ Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::strin
 }
 
 Task<Answer> KeysApi::release(RecordId id, const std::string& source, std::string_view body) {
-  auto reason = parse_release(body);
-  if (!reason) co_return invalid(reason.error());
-  StoreCall call = CacheBust{id, *reason, source};
+  auto order = parse_release(body);
+  if (!order) co_return invalid(order.error());
+  order->id = id;
+  order->source = source;
+  const std::string reason = order->reason;
+  StoreCall call = std::move(*order);
   auto result = co_await ask(call);
   if (!result) co_return store_trouble(result.error());
   const auto reply = std::get<Resolve::Reply>(*result);
-  log_decision("release", id, source, *reason, reply);
+  log_decision("release", id, source, reason, reply);
   auto answer = co_await answer_verdict(id, reply);
   co_return answer;
 }
@@ -277,8 +285,11 @@ Task<std::string> KeysApi::why_refused(RecordId id, Resolve::Reply reply) {
           "; evidence settles unknown records, and a release only a completed one whose stored "
           "answer is a 5xx.";
     case Verdict::wrong_fence:
-      co_return "The evidence speaks of another attempt than the current one" +
+      co_return "The fence is of another attempt than the current one" +
           (known ? ", which has fence " + std::to_string((*record)->attempt.fence) : "") + ".";
+    case Verdict::by_evidence:
+      co_return "What is stored was settled by evidence that the operation ran; a release would "
+          "run it again.";
     case Verdict::missing_response:
       co_return "To complete a record, give the response that its caller shall have.";
     case Verdict::too_early:

@@ -186,10 +186,17 @@ std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
   return order;
 }
 
-std::expected<std::string, std::string> parse_release(std::string_view body) {
-  const auto object = read_object(body, {"reason"});
+std::expected<CacheBust, std::string> parse_release(std::string_view body) {
+  const auto object = read_object(body, {"fence", "reason"});
   if (!object) return std::unexpected(object.error());
-  return read_text(*object, "reason", limits::reason_bytes_max);
+  const auto fence = read_fence(*object);
+  if (!fence) return std::unexpected(fence.error());
+  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
+  if (!reason) return std::unexpected(reason.error());
+  CacheBust verb;
+  verb.fence = *fence;
+  verb.reason = std::move(*reason);
+  return verb;
 }
 
 }  // namespace idem::admin

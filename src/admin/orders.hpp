@@ -20,7 +20,7 @@ struct ResolveOrder {
 };
 std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body);
 
-/// The reason, which is all that a release has.
-std::expected<std::string, std::string> parse_release(std::string_view body);
+/// Without the record's id and the source.
+std::expected<CacheBust, std::string> parse_release(std::string_view body);
 
 }  // namespace idem::admin

@@ -73,6 +73,8 @@ KeysCommand::KeysCommand(CLI::App& app)
     one->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")->required();
   }
   for (auto* one : {resolve_, release_}) {
+    one->add_option("--fence", fence_, "the attempt that this is about, as list and show tell it")
+        ->required();
     one->add_option("--reason", reason_, "why; kept for good")->required();
   }
 }
@@ -99,7 +101,6 @@ void KeysCommand::declare_list() {
 void KeysCommand::declare_resolve() {
   resolve_ = declare("resolve", "Settle an unknown record by evidence");
   resolve_->add_option("--as", as_, "completed or failed_retryable")->required();
-  resolve_->add_option("--fence", fence_, "the attempt that the evidence speaks of")->required();
   resolve_->add_option("--evidence", evidence_, "what was seen, and where")->required();
   resolve_->add_option("--observed-at", observed_at_, "when it was seen; now by default");
   resolve_->add_option("--status", answer_.status, "of the answer that its caller shall have");
@@ -177,6 +178,7 @@ int KeysCommand::resolve() {
 int KeysCommand::release() {
   json::Writer order;
   order.begin_object();
+  order.member("fence", fence_);
   order.member("reason", reason_);
   order.end_object();
   const std::string body = order.take();

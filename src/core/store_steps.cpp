@@ -138,7 +138,12 @@ class StepMaker {
   StoreResult operator()(MarkUnknown& verb) { return owners(verb, transitions::mark_unknown); }
 
   StoreResult operator()(Resolve& verb) { return by_evidence(verb, transitions::resolve); }
-  StoreResult operator()(CacheBust& verb) { return by_evidence(verb, transitions::cache_bust); }
+  StoreResult operator()(CacheBust& verb) {
+    const auto log = context_.table.evidence(verb.id);
+    return by_evidence(verb, [&](auto& record, const CacheBust& bust, StoreTime now) {
+      return transitions::cache_bust(record, bust, log, now);
+    });
+  }
 
   StoreResult operator()(Find& verb) {
     auto found = context_.table.load(verb.id, Parts::all, context_.now);

@@ -2,6 +2,8 @@
 
 #include <idem/store.hpp>
 
+#include <span>
+
 /// The state machine of protocol.md §3–§5, pure: `now` is an argument, nothing touches the world.
 /// Every store whose steps are C++ makes its changes through these functions and through no others;
 /// what they do not do cannot happen.
@@ -96,7 +98,9 @@ struct EvidenceStep {
   EvidenceEntry entry;
 };
 EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now);
-EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb, StoreTime now);
+/// `log` is the record's, oldest first.
+EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
+                        std::span<const EvidenceEntry> log, StoreTime now);
 
 // ---- time ----
 

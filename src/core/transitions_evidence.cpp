@@ -24,9 +24,21 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
   // A pending record that nobody ever ran has no attempt that evidence could speak of.
   if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
   if (positive && !verb.response) return Verdict::missing_response;
-  const StoreTime observed_at = std::min(verb.observed_at, now);
-  if (!positive && observed_at <= record.locked_until + verb.grace) return Verdict::too_early;
-  return Verdict::done;
+  if (positive) return Verdict::done;
+  const bool is_late_enough = verb.observed_at > record.locked_until + verb.grace;
+  return is_late_enough && verb.observed_at <= now ? Verdict::done : Verdict::too_early;
+}
+
+Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const EvidenceEntry> log,
+                   StoreTime now) noexcept {
+  const bool is_stored_error = state_at(record, now) == State::completed && record.response &&
+                               record.response->status >= 500;
+  if (!is_stored_error) return Verdict::wrong_state;
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  const bool was_found_out = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
+    return entry.applied && entry.after == State::completed && entry.fence == verb.fence;
+  });
+  return was_found_out ? Verdict::by_evidence : Verdict::done;
 }
 
 /// Closes the log's line over what became of the record.
@@ -64,20 +76,19 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
   return step;
 }
 
-EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb, StoreTime now) {
+EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
+                        std::span<const EvidenceEntry> log, StoreTime now) {
   EvidenceStep step;
-  step.entry = {.source = verb.source,
+  step.entry = {.fence = verb.fence,
+                .source = verb.source,
                 .evidence = "cache-bust",
                 .reason = verb.reason,
                 .observed_at = now,
                 .recorded_at = now};
   if (!record || !is_live(*record, now)) return step;
-  step.entry.fence = record->attempt.fence;
   step.entry.before = state_at(*record, now);
-  const bool is_stored_error =
-      step.entry.before == State::completed && record->response && record->response->status >= 500;
-  step.outcome.verdict = is_stored_error ? Verdict::done : Verdict::wrong_state;
-  if (is_stored_error) {
+  step.outcome.verdict = verdict_on(*record, verb, log, now);
+  if (step.outcome.verdict == Verdict::done) {
     step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);
     step.change.response = true;
     record->response.reset();

@@ -18,6 +18,9 @@ class AdminOrders : public Operated {
   std::string path(const Json& record, const char* verb) {
     return "/v1/keys/" + record["ref"].string + "/" + verb;
   }
+  static std::string releasing(const Json& record, std::string_view reason) {
+    return fmt::format(R"({{"fence":{},"reason":"{}"}})", record["fence"].integer, reason);
+  }
   static std::string resolving(const Json& record, std::string_view as,
                                std::string_view more = {}) {
     return fmt::format(R"({{"as":"{}","fence":{},"evidence":"charge ch_1 at the provider",)"
@@ -100,8 +103,8 @@ TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
       {path(done, "resolve"), resolving(done, "completed", found_answer)},
       {path(lost, "resolve"), wrong_fence},
       {path(lost, "resolve"), resolving(lost, "completed")},
-      {path(lost, "release"), R"({"reason":"try again"})"},
-      {path(done, "release"), R"({"reason":"201 is no 5xx"})"}};
+      {path(lost, "release"), releasing(lost, "try again")},
+      {path(done, "release"), releasing(done, "201 is no 5xx")}};
   for (const auto& [target, body] : cases) {
     const auto answer = post(target, body);
     EXPECT_TRUE(is_problem(answer, 409, "state_refused")) << body;
@@ -112,7 +115,7 @@ TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
   EXPECT_EQ(read("/v1/keys/" + lost["ref"].string)["evidence"].items.size(), 3U)
       << "what was refused is kept, too";
   const auto gone = "/v1/keys/" + std::string(32, 'a');
-  EXPECT_TRUE(is_problem(post(gone + "/release", R"({"reason":"r"})"), 404, "not_found"));
+  EXPECT_TRUE(is_problem(post(gone + "/release", releasing(lost, "r")), 404, "not_found"));
   EXPECT_TRUE(is_problem(post(gone + "/resolve", resolving(lost, "completed", found_answer)), 404,
                          "not_found"));
 }
@@ -166,7 +169,9 @@ TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
     EXPECT_TRUE(json_text(answer.body, "detail").starts_with(where)) << body << "\n" << answer.body;
   }
   for (const auto* body :
-       {"{}", R"({"reason":""})", R"({"reason":7})", R"({"reason":"r","a":1})"}) {
+       {"{}", R"({"reason":"r"})", R"({"fence":1})", R"({"fence":1,"reason":""})",
+        R"({"fence":1,"reason":7})", R"({"fence":0,"reason":"r"})", R"({"fence":"1","reason":"r"})",
+        R"({"fence":1,"reason":"r","a":1})"}) {
     EXPECT_TRUE(is_problem(post(path(lost, "release"), body), 400, "invalid_request")) << body;
   }
   const Json after = read("/v1/keys/" + lost["ref"].string);
@@ -216,7 +221,7 @@ TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns)
   EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
   EXPECT_TRUE(replays(first, ask(charge("k"))));
   const Json record = only("completed");
-  const auto released = post(path(record, "release"), R"({"reason":"deployed the fix"})");
+  const auto released = post(path(record, "release"), releasing(record, "deployed the fix"));
   ASSERT_EQ(released.status, 200) << released.raw;
   EXPECT_EQ(json_text(released.body, "state"), "failed_retryable");
   const auto retry = ask(charge("k"));
@@ -230,7 +235,7 @@ TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns)
   ASSERT_EQ(shown["evidence"].items.size(), 1U) << "the audit outlives the process";
   EXPECT_EQ(shown["evidence"].items[0]["reason"].string, "deployed the fix");
   EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator");
-  const auto again = post(path(record, "release"), R"({"reason":"and now the 201"})");
+  const auto again = post(path(record, "release"), releasing(shown, "and now the 201"));
   EXPECT_TRUE(is_problem(again, 409, "state_refused")) << "only a stored 5xx";
   EXPECT_TRUE(replays(retry, ask(charge("k"))));
 }

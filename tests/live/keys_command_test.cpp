@@ -56,15 +56,17 @@ TEST_F(KeysCommand, PagesGoOnWithACursor) {
 
 TEST_F(KeysCommand, V36_ReleasesAStored5xxInTheOperatorsName) {
   ask(charge("k", "refuse=500"));
-  const auto ref = only("completed")["ref"].string;
-  const auto released =
-      idem({"release", ref, "--reason", "deployed the fix"}, {"IDEM_OPERATOR=grace"});
+  const Json record = only("completed");
+  const auto ref = record["ref"].string;
+  const auto fence = std::to_string(record["fence"].integer);
+  const auto released = idem({"release", ref, "--fence", fence, "--reason", "deployed the fix"},
+                             {"IDEM_OPERATOR=grace"});
   EXPECT_EQ(released.exit_code, 0) << released.output;
   EXPECT_NE(released.output.find("failed_retryable"), std::string::npos);
   EXPECT_NE(released.output.find("operator:grace"), std::string::npos) << released.output;
   EXPECT_NE(released.output.find("deployed the fix"), std::string::npos);
   EXPECT_EQ(ask(charge("k")).status, 201);
-  EXPECT_EQ(idem({"release", ref, "--reason", "again"}).exit_code, 5);
+  EXPECT_EQ(idem({"release", ref, "--fence", fence, "--reason", "again"}).exit_code, 5);
 }
 
 TEST_F(KeysCommand, V29_ResolvesAnUnknownWithTheAnswerThatItsCallerShallHave) {
@@ -99,13 +101,14 @@ TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
   const std::string none(32, '0');
   const std::pair<std::vector<std::string>, int> cases[] = {
       {{"show", none}, 4},
-      {{"release", none, "--reason", "r"}, 4},
+      {{"release", none, "--fence", "1", "--reason", "r"}, 4},
       {{"show", "17"}, 2},
       {{"list", "--state", "broken"}, 2},
       {{"list", "--limit", "ten"}, 2},
       {{"list", "--unheard-of"}, 2},
-      {{"release", none}, 2},
-      {{"release", none, "--reason", "r", "--operator", "a\r\nHost: b"}, 2},
+      {{"release", none, "--fence", "1"}, 2},
+      {{"release", none, "--reason", "r"}, 2},
+      {{"release", none, "--fence", "1", "--reason", "r", "--operator", "a\r\nHost: b"}, 2},
       {{}, 2},
       {{"forget"}, 2},
       {{"list", "--admin-url", "ftp://127.0.0.1"}, 2},

@@ -100,8 +100,9 @@ TEST_P(StoreConformance, S19_a_sweep_is_kept_as_a_decision) {
 }
 
 TEST_P(StoreConformance, V36_who_released_a_stored_5xx_is_kept) {
-  ask(a_complete(run(1), answer(503, "sorry")));
-  ask(CacheBust{key(1), "deployed the fix", "operator:ada"});
+  const Execute failed = run(1);
+  ask(a_complete(failed, answer(503, "sorry")));
+  ask(CacheBust{key(1), failed.attempt.fence, "deployed the fix", "operator:ada"});
   const auto entries = ask(ReadEvidence{key(1)});
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].source, "operator:ada");

@@ -152,7 +152,7 @@ class Twins {
       case 18:
         return any_resolve(id);
       case 19:
-        return CacheBust{id, "operator said so"};
+        return CacheBust{id, any_attempt(id).fence, "operator said so"};
       case 20:
         return Sweep{1'000};
       case 21:
@@ -164,8 +164,9 @@ class Twins {
 
   Resolve any_resolve(const RecordId& id) {
     Resolve verb = a_resolve(1, any_of({Resolve::As::completed, Resolve::As::failed_retryable}),
-                             any_attempt(id).fence);
+                             any_attempt(id).fence, clock_.now());
     verb.id = id;
+    if (one_in(10)) verb.observed_at += 1ms;
     if (one_in(5)) verb.response.reset();
     return verb;
   }

@@ -23,14 +23,15 @@ TEST_P(StoreConformance, S03_unknown_is_resolved_as_failed) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   clock.advance(lease + 1ms);
-  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence)),
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence, clock.now())),
             (Resolve::Reply{Said::done, State::failed_retryable}));
   run(1, 2);
   ask(an_accept(2));
   const Execute second = claim();
   ask(a_mark_unknown(second));
   clock.advance(lease + 1ms);
-  EXPECT_EQ(ask(a_resolve(2, As::failed_retryable, second.attempt.fence)).state, State::pending);
+  EXPECT_EQ(ask(a_resolve(2, As::failed_retryable, second.attempt.fence, clock.now())).state,
+            State::pending);
   claim(51);
 }
 
@@ -51,10 +52,11 @@ TEST_P(StoreConformance, S19_negative_evidence_counts_only_from_after_the_attemp
   EXPECT_EQ(nothing_there(end - 1ms, 0ms), refused) << "the attempt could still send";
   EXPECT_EQ(nothing_there(end, 0ms), refused);
   EXPECT_EQ(nothing_there(end + 5s, 5s), refused) << "it may not have shown yet";
+  EXPECT_EQ(nothing_there(clock.now() + 1ms, 5s), refused) << "nobody has seen the future";
   EXPECT_EQ(state(1), State::unknown);
   EXPECT_EQ(nothing_there(end + 5s + 1ms, 5s),
             (Resolve::Reply{Said::done, State::failed_retryable}));
-  EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 6u) << "the refused ones are kept, too";
+  EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 7u) << "the refused ones are kept, too";
 }
 
 TEST_P(StoreConformance, S19_positive_evidence_counts_whenever_it_was_observed) {
@@ -81,7 +83,7 @@ TEST_P(StoreConformance, S03_positive_evidence_ends_what_waits_for_a_retry) {
 TEST_P(StoreConformance, S19_resolve_is_refused_unless_unknown_and_the_fence_is_current) {
   const auto refused = [&](int number, As as, Fence fence, Said verdict) {
     const std::string before = snapshot(number);
-    EXPECT_EQ(ask(a_resolve(number, as, fence)).verdict, verdict) << before;
+    EXPECT_EQ(ask(a_resolve(number, as, fence, clock.now())).verdict, verdict) << before;
     EXPECT_EQ(snapshot(number), before);
   };
   refused(9, As::completed, 1, Said::not_found);
@@ -148,7 +150,7 @@ TEST_P(StoreConformance, S19_every_decision_is_appended_to_the_log) {
 TEST_P(StoreConformance, S03_cache_bust_frees_a_stored_5xx) {
   const Execute first = run(1);
   ask(a_complete(first, answer(503, "sorry")));
-  EXPECT_EQ(ask(CacheBust{key(1), "deployed the fix"}),
+  EXPECT_EQ(ask(CacheBust{key(1), first.attempt.fence, "deployed the fix"}),
             (Resolve::Reply{Said::done, State::failed_retryable}));
   const auto entries = ask(ReadEvidence{key(1)});
   ASSERT_EQ(entries.size(), 1u);
@@ -164,23 +166,57 @@ TEST_P(StoreConformance, S03_cache_bust_frees_a_stored_5xx) {
   EXPECT_EQ(ask(a_complete(second)).verdict, Verdict::done);
 }
 
+TEST_P(StoreConformance, S19_a_cache_bust_frees_the_attempt_that_it_names_and_no_other) {
+  const Execute first = run(1);
+  ask(a_complete(first, answer(500, "sorry")));
+  const CacheBust bust{key(1), first.attempt.fence, "provider shows nothing of it"};
+  EXPECT_EQ(ask(bust).verdict, Said::done);
+  EXPECT_EQ(ask(bust).verdict, Said::wrong_state) << "the reply was lost";
+  const Execute second = run(1, 2);
+  ask(a_complete(second, answer(500, "again")));
+  const std::string before = snapshot(1);
+  EXPECT_EQ(ask(bust), (Resolve::Reply{Said::wrong_fence, State::completed}));
+  EXPECT_EQ(ask(CacheBust{key(1), 0, "any"}).verdict, Said::wrong_fence);
+  EXPECT_EQ(snapshot(1), before);
+}
+
+TEST_P(StoreConformance, S19_a_cache_bust_does_not_undo_what_was_found_out) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  Resolve found = a_resolve(1, As::completed, first.attempt.fence);
+  found.response = answer(500, "it ran");
+  ASSERT_EQ(ask(found).verdict, Said::done);
+  reopen();
+  EXPECT_EQ(ask(CacheBust{key(1), first.attempt.fence, "clean up"}),
+            (Resolve::Reply{Said::by_evidence, State::completed}));
+  EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
+  const Execute second = run(2);
+  ask(a_complete(second, answer(500, "sorry")));
+  found.id = key(2);
+  found.fence = second.attempt.fence;
+  ASSERT_EQ(ask(found).verdict, Said::wrong_state);
+  EXPECT_EQ(ask(CacheBust{key(2), second.attempt.fence, "fixed"}).verdict, Said::done)
+      << "evidence that was refused settled nothing";
+}
+
 TEST_P(StoreConformance, S03_cache_bust_is_refused_for_anything_else) {
-  const auto refused = [&](int number, Said verdict) {
+  const auto refused = [&](int number, Fence fence, Said verdict) {
     const std::string before = snapshot(number);
-    EXPECT_EQ(ask(CacheBust{key(number), "please"}).verdict, verdict) << before;
+    EXPECT_EQ(ask(CacheBust{key(number), fence, "please"}).verdict, verdict) << before;
     EXPECT_EQ(snapshot(number), before);
   };
-  refused(1, Said::not_found);
+  refused(1, 1, Said::not_found);
   const Execute first = run(1);
-  refused(1, Said::wrong_state);
+  const Fence fence = first.attempt.fence;
+  refused(1, fence, Said::wrong_state);
   ask(a_mark_unknown(first));
-  refused(1, Said::wrong_state);
+  refused(1, fence, Said::wrong_state);
   ask(a_complete(first, answer(404, "no such account")));
-  refused(1, Said::wrong_state);
+  refused(1, fence, Said::wrong_state);
   const Execute second = run(2);
   ask(a_complete(second, answer(500, "late")));
   clock.advance(retention);
-  refused(2, Said::wrong_state);
+  refused(2, second.attempt.fence, Said::wrong_state);
   EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 4u) << "the refused ones, too";
 }
 

@@ -91,7 +91,7 @@ MarkUnknown a_mark_unknown(const Execute& run) {
   return {run.id, run.attempt, "upstream_timeout", 30s, "ref-2"};
 }
 
-Resolve a_resolve(int key_number, Resolve::As as, Fence fence) {
+Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observed_at) {
   Resolve verb;
   verb.id = key(key_number);
   verb.as = as;
@@ -100,7 +100,7 @@ Resolve a_resolve(int key_number, Resolve::As as, Fence fence) {
   verb.source = "provider";
   verb.evidence = "payment 17 exists";
   verb.reason = "looked up";
-  verb.observed_at = StoreTime::max();  // Counts as the moment of the asking.
+  verb.observed_at = observed_at;
   return verb;
 }
 

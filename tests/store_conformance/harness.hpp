@@ -65,7 +65,7 @@ Accept an_accept(int key_number, std::string request = "POST / please");
 Complete a_complete(const Execute& run, StoredResponse response = answer());
 Release a_release(const Execute& run, ReleaseBasis basis = ReleaseBasis::proven);
 MarkUnknown a_mark_unknown(const Execute& run);
-Resolve a_resolve(int key_number, Resolve::As as, Fence fence);
+Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observed_at = {});
 
 /// Every conformance test runs against each store; a new store adds its URL in one place.
 class StoreConformance : public testing::TestWithParam<std::string> {

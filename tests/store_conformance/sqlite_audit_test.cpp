@@ -14,7 +14,7 @@ class SqliteAudit : public testing::Test {
     const auto store = open_sqlite(path(), test_settings(), {.host = clock.host()});
     ASSERT_TRUE(store);
     for (int line = 0; line < 2; ++line) {
-      ASSERT_TRUE(ask_and_wait(**store, CacheBust{key(1), fmt::format("reason {}", line)}));
+      ASSERT_TRUE(ask_and_wait(**store, CacheBust{key(1), 1, fmt::format("reason {}", line)}));
     }
   }
   void TearDown() override { sqlite3_close(db_); }
@@ -75,7 +75,7 @@ TEST_F(SqliteAudit, V36_NoStatementChangesDropsOrReplacesALine) {
 TEST_F(SqliteAudit, V36_MoreLinesAreStillAdded) {
   const auto store = open_sqlite(path(), test_settings(), {.host = clock.host()});
   ASSERT_TRUE(store);
-  ASSERT_TRUE(ask_and_wait(**store, CacheBust{key(1), "reason 2"}));
+  ASSERT_TRUE(ask_and_wait(**store, CacheBust{key(1), 1, "reason 2"}));
   EXPECT_EQ(ask_and_wait(**store, ReadEvidence{key(1)})->size(), 3U);
 }
 

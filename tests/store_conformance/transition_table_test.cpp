@@ -49,6 +49,7 @@ struct Facts {
   bool due = true;  ///< pending: may be claimed.
   bool past_expiry = false;
   bool past_tombstone = false;
+  bool found_out = false;     ///< Evidence completed it.
   bool server_error = false;  ///< The stored status is a 5xx.
   bool same_token_runs = false;
 };
@@ -201,7 +202,9 @@ const std::vector<TableRow>& table() {
        {completed},
        {cache_bust},
        failed_retryable,
-       [](const Facts& f) { return f.server_error && !f.past_expiry; }},
+       [](const Facts& f) {
+         return f.server_error && !f.past_expiry && f.current_fence && !f.found_out;
+       }},
       {"expire", {completed}, {Event::reap}, expired, [](const Facts& f) { return f.past_expiry; }},
       {"drop failed",
        {failed_retryable},
@@ -382,16 +385,32 @@ void add_evidence(std::vector<Asked>& all) {
                facts.current_fence = record && record->attempt.fence == fence && fence != 0;
                facts.with_response = response;
                facts.after_lease = record && now > record->locked_until;
-               Resolve verb = a_resolve(1, as, fence);
+               Resolve verb = a_resolve(1, as, fence, now);
                if (!response) verb.response.reset();
                return transitions::resolve(record, verb, now).change;
              }});
       }
     }
   }
-  all.push_back({"cache-bust", Event::cache_bust, [](auto& record, Facts&, FenceCounter&) {
-                   return transitions::cache_bust(record, {key(1), "why"}, now).change;
-                 }});
+  for (const Fence fence : {7, 0, 8}) {
+    for (const bool found_out : {true, false}) {
+      all.push_back(
+          {fmt::format("cache-bust fence={} found_out={}", fence, found_out), Event::cache_bust,
+           [=](auto& record, Facts& facts, FenceCounter&) {
+             facts.current_fence = record && record->attempt.fence == fence && fence != 0;
+             facts.found_out = found_out;
+             // What another attempt's evidence said counts for nothing, nor what was refused.
+             std::vector<EvidenceEntry> log(3);
+             for (auto& entry : log) entry.after = State::completed;
+             log[0].fence = 6;
+             log[0].applied = true;
+             log[1].fence = 7;
+             log[2].fence = found_out ? 7 : 6;
+             log[2].applied = true;
+             return transitions::cache_bust(record, {key(1), fence, "why"}, log, now).change;
+           }});
+    }
+  }
 }
 
 std::vector<Asked> verbs() {

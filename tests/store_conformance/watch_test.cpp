@@ -95,7 +95,7 @@ TEST_P(Watch, S07_evidence_and_a_cache_bust_are_told) {
   const auto failed = run(2);
   ask(a_complete(failed, answer(500)));
   told(2);
-  ask(CacheBust{key(2), "operator"});
+  ask(CacheBust{key(2), failed.attempt.fence, "operator"});
   EXPECT_TRUE(told(2));
 }
 
