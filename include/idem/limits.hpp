@@ -243,6 +243,9 @@ inline constexpr unsigned request_lines_per_second_max = 50;
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.
 inline constexpr auto store_clock_jump_max = 24h;
+// How far it may be from the wall clock for a moment that an operator wrote down to be compared
+// with it: as far as clocks of two machines usually are, which is what the evidence grace is for.
+inline constexpr auto store_clock_apart_max = 2s;
 inline constexpr auto sweep_interval = 1s;
 
 }  // namespace idem::limits

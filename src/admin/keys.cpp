@@ -6,6 +6,7 @@
 #include "core/problem.hpp"
 #include "core/record_table.hpp"
 #include "core/rfc3339.hpp"
+#include "core/store_clock.hpp"
 #include "http/store_link.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -74,6 +75,19 @@ std::optional<std::string> source_of(const http::RequestHead& head) {
     source += ':' + std::string(field.value);
   }
   return source;
+}
+
+/// Whoever wrote the moment down had a wall clock, and the store may be far from that (§15). What
+/// the wall clock was then nobody knows, so a difference of today's converts nothing.
+std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now, StoreTime wall) {
+  const Millis apart = std::chrono::abs(wall - now);
+  if (apart > limits::store_clock_apart_max) {
+    return "/observed_at: the store's clock and this machine's are " +
+           std::to_string(std::chrono::ceil<std::chrono::seconds>(apart).count()) +
+           " seconds apart, so it cannot be compared; look again and leave it out";
+  }
+  if (observed_at > now) return "/observed_at: lies in the future; it is " + to_rfc3339(now);
+  return std::nullopt;
 }
 
 std::string_view name_of(Verdict verdict) {
@@ -206,16 +220,18 @@ Task<Answer> KeysApi::show(RecordId id) {
 Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
   auto order = parse_resolve(body);
   if (!order) co_return invalid(order.error());
-  if (!order->observed_at) {
-    StoreCall count = Count{};
-    auto counted = co_await ask(count);
-    if (!counted) co_return store_trouble(counted.error());
-    order->observed_at = std::get<Census>(*counted).now;
+  StoreCall count = Count{};
+  auto counted = co_await ask(count);
+  if (!counted) co_return store_trouble(counted.error());
+  const StoreTime now = std::get<Census>(*counted).now;
+  if (order->observed_at) {
+    auto why_not = why_incomparable(*order->observed_at, now, wall_time());
+    if (why_not) co_return invalid(*why_not);
   }
   Resolve verb = std::move(order->verb);
   verb.id = id;
   verb.source = source;
-  verb.observed_at = *order->observed_at;
+  verb.observed_at = order->observed_at.value_or(now);
   verb.grace = parts_.evidence_grace;
   const std::string reason = verb.reason;
   StoreCall call = std::move(verb);

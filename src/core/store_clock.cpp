@@ -24,13 +24,17 @@ StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<Cloc
 
 }  // namespace
 
+StoreTime wall_time() noexcept {
+  const auto now = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+  return now + clock_shift().wall;
+}
+
+Millis uptime() noexcept { return MonotonicClock::now().time_since_epoch() + clock_shift().uptime; }
+
 HostClock this_host() {
   HostClock host;
-  host.wall = [] {
-    const auto now = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
-    return now + clock_shift().wall;
-  };
-  host.uptime = [] { return MonotonicClock::now().time_since_epoch() + clock_shift().uptime; };
+  host.wall = wall_time;
+  host.uptime = uptime;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> host.boot_id;
   return host;
 }

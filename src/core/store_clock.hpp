@@ -19,6 +19,9 @@ struct HostClock {
 
 /// This machine's.
 HostClock this_host();
+/// The clocks of this_host(), read.
+StoreTime wall_time() noexcept;
+Millis uptime() noexcept;
 
 /// A reading to be kept with the records.
 struct ClockMark {

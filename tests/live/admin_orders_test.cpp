@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/moved_clock.hpp"
 
 namespace idem::test {
 namespace {
@@ -238,6 +239,90 @@ TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns)
   const auto again = post(path(record, "release"), releasing(shown, "and now the 201"));
   EXPECT_TRUE(is_problem(again, 409, "state_refused")) << "only a stored 5xx";
   EXPECT_TRUE(replays(retry, ask(charge("k"))));
+}
+
+TEST_F(StripeOrders, S19_TwoOperatorsWhoReleaseTheSameFailureLetOneRetryRun) {
+  ask(charge("k", "refuse=500"));
+  const Json seen = only("completed");
+  const auto order = releasing(seen, "nothing of it at the provider");
+  ASSERT_EQ(post(path(seen, "release"), order).status, 200);
+  EXPECT_EQ(ask(charge("k", "refuse=500")).status, 500);
+  const Json now = only("completed");
+  EXPECT_GT(now["fence"].integer, seen["fence"].integer);
+  const auto second = post(path(seen, "release"), order);
+  EXPECT_TRUE(is_problem(second, 409, "state_refused"));
+  EXPECT_NE(second.body.find(fmt::format("fence {}", now["fence"].integer)), std::string::npos)
+      << second.body;
+  EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
+}
+
+TEST_F(AdminOrders, S19_WhatEvidenceCompletedIsNotReleased) {
+  ask(charge("k", "drop-after"));
+  const Json lost = only("unknown");
+  const auto ran = resolving(lost, "completed", R"(,"response":{"status":500})");
+  ASSERT_EQ(post(path(lost, "resolve"), ran).status, 200);
+  const auto answer = post(path(lost, "release"), releasing(lost, "clean up"));
+  EXPECT_TRUE(is_problem(answer, 409, "state_refused"));
+  EXPECT_NE(answer.body.find("settled by evidence"), std::string::npos) << answer.body;
+  EXPECT_EQ(ask(charge("k")).status, 500);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+/// The same by a clock that the test moves.
+class TimedOrders : public AdminOrders {
+ protected:
+  void SetUp() override {
+    IDEM_NEED_PROGRAM("idem-crash");
+    provider_ = std::make_unique<Provider>();
+    auto options = this->options(provider_->address());
+    options.flags = {"--lease", "2h", "--evidence-grace", "1h"};
+    options.program = "idem-crash";
+    options.environment = {clock_.environment()};
+    gateway_ = std::make_unique<Gateway>(std::move(options));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+  Response nothing_there(const Json& record, std::string_view observed_at) {
+    const auto when = fmt::format(R"(,"observed_at":"{}")", observed_at);
+    return post(path(record, "resolve"), resolving(record, "failed_retryable", when));
+  }
+  /// When the one of this key was made.
+  std::string moment(std::string_view key) {
+    ask(charge(key));
+    const auto found = read(fmt::format("/v1/keys?scope=acme&operation=POST+/charges&key={}", key));
+    return found["keys"].items.at(0)["created_at"].string;
+  }
+
+  MovedClock clock_;
+};
+
+TEST_F(TimedOrders, S19_WhatIsToBeSeenInTheFutureProvesNothing) {
+  ask(charge("k", "drop-before"));
+  const Json lost = only("unknown");
+  clock_.pass(4L * 3600);
+  for (const auto* when : {"2999-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z"}) {
+    const auto answer = nothing_there(lost, when);
+    EXPECT_TRUE(is_problem(answer, 400, "invalid_request")) << when;
+    EXPECT_TRUE(json_text(answer.body, "detail").starts_with("/observed_at: lies in the future"))
+        << answer.body;
+  }
+  EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
+  EXPECT_EQ(nothing_there(lost, moment("later")).status, 200) << "seen after lease and grace";
+}
+
+TEST_F(TimedOrders, S15_S19_AMomentByAnotherClockThanTheStoresIsNotCompared) {
+  ask(charge("k", "drop-before"));
+  const Json lost = only("unknown");
+  for (const std::int64_t step : {3600, -7200}) {
+    clock_.step_wall(step);
+    const auto answer = nothing_there(lost, lost["created_at"].string);
+    EXPECT_TRUE(is_problem(answer, 400, "invalid_request")) << step;
+    EXPECT_TRUE(json_text(answer.body, "detail").starts_with("/observed_at: the store's clock"))
+        << answer.body;
+  }
+  EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
+  clock_.pass(4L * 3600);
+  EXPECT_EQ(post(path(lost, "resolve"), resolving(lost, "failed_retryable")).status, 200)
+      << "what is seen now is of now by any clock";
 }
 
 TEST_F(AdminOrders, S19_ALeaseThatRanOutIsADecisionInTheLog) {
