@@ -25,6 +25,8 @@ struct AdminParts {
   /// Everything of Gauges but the census; asked on the loop's thread.
   std::function<metrics::Gauges()> gauges;
   std::function<std::expected<Millis, std::string>(const std::string&)> parse_duration;
+  /// An operation, and the others under which its records may lie; asked on the loop's thread.
+  std::function<std::vector<std::string>(const std::string&)> naming_parts;
   /// Names besides loopback under which this listener may be addressed.
   std::vector<std::string> hosts{};
   Millis evidence_grace = limits::evidence_grace_default;

@@ -189,11 +189,11 @@ Task<Answer> KeysApi::list(std::string_view text) {
   co_return json_answer(keys_page(records, next));
 }
 
+// Wherever a reserve of this key would look, so that nothing that would be replayed is missed here.
 Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
-  const auto& secret = parts_.store.identity().secret;
-  StoreCall find = Find{record_id(secret, *query.list.scope, *query.list.operation, *query.key)};
-  auto found = co_await ask(find);
-  if (!found) co_return store_trouble(found.error());
+  const auto ids = ids_of(query);
+  List wanted = query.list;
+  wanted.operation.reset();  // It is in the id, where it counts; the record's may be a former one.
   std::vector<Record> records;
   for (const RecordId& id : ids) {
     StoreCall find = Find{id};
@@ -203,6 +203,21 @@ Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
     if (record && is_listed(wanted, *record)) records.push_back(without_bodies(std::move(*record)));
   }
   co_return json_answer(keys_page(records, std::nullopt));
+}
+
+std::set<RecordId> KeysApi::ids_of(const KeysQuery& query) const {
+  const auto& identity = parts_.store.identity();
+  std::vector<std::string> parts = parts_.naming_parts(*query.list.operation);
+  parts.emplace_back();  // Where a key is unique in its scope, its operation names nothing.
+  std::vector<Secret> secrets = identity.older;
+  secrets.push_back(identity.secret);
+  std::set<RecordId> ids;
+  for (const Secret& secret : secrets) {
+    for (const auto& part : parts) {
+      ids.insert(record_id(secret, *query.list.scope, part, *query.key));
+    }
+  }
+  return ids;
 }
 
 Task<Answer> KeysApi::show(RecordId id) {

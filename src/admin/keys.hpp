@@ -3,6 +3,8 @@
 #include "admin/admin.hpp"
 #include "admin/keys_query.hpp"
 
+#include <set>
+
 namespace idem::admin {
 
 /// `/v1/keys` and what is under it. Loop's thread only.
@@ -17,6 +19,7 @@ class KeysApi {
   http::Task<Answer> answer_to(http::ServerStream& client);
   http::Task<Answer> list(std::string_view query);
   http::Task<Answer> find_by_key(const KeysQuery& query);
+  std::set<RecordId> ids_of(const KeysQuery& query) const;
   http::Task<Answer> show(RecordId id);
   http::Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
   http::Task<Answer> release(RecordId id, const std::string& source, std::string_view body);

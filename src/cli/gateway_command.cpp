@@ -166,6 +166,7 @@ class GatewayProcess {
         taken->count_down();
       });
     }
+    admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
     taken->wait();
   }
 
@@ -186,6 +187,7 @@ class GatewayProcess {
     }
     // The operator has a loop of its own: it answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<http::Loop>();
+    named_by_ = settings_;
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = *store_,
                                 .spill = *spill_,
@@ -194,6 +196,10 @@ class GatewayProcess {
                                 .log = log_,
                                 .gauges = [this] { return gauges(); },
                                 .parse_duration = parse_duration,
+                                .naming_parts =
+                                    [this](const std::string& operation) {
+                                      return named_by_->routes.naming_parts(operation);
+                                    },
                                 .hosts = options_.admin_hosts,
                                 .evidence_grace = options_.evidence_grace});
   }
@@ -284,6 +290,7 @@ class GatewayProcess {
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   gateway::SharedSettings settings_;
+  gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
   std::vector<std::unique_ptr<http::Loop>> loops_;
   std::unique_ptr<http::Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;

@@ -52,6 +52,18 @@ std::vector<std::string> FormerNames::operations(std::string_view method,
   return found;
 }
 
+std::vector<std::string> FormerNames::fixed() const {
+  std::vector<std::string> found;
+  for (const Entry& entry : entries_) {
+    if (!entry.name.empty()) {
+      found.push_back(entry.name);
+    } else if (!entry.path.text().contains('{')) {
+      found.push_back(own_operation(entry.method, entry.path.text()));
+    }
+  }
+  return found;
+}
+
 bool FormerNames::has_name(std::string_view name) const noexcept {
   return std::ranges::any_of(entries_, [&](const Entry& entry) { return entry.name == name; });
 }

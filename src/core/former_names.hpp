@@ -26,6 +26,8 @@ class FormerNames {
 
   /// The operations under which a record of this request may lie, in the order of the entries.
   std::vector<std::string> operations(std::string_view method, std::string_view path) const;
+  /// Those of them that are the same for every request, in that order.
+  std::vector<std::string> fixed() const;
   /// True when `name`, which is no "METHOD /path", is one of them for every request.
   bool has_name(std::string_view name) const noexcept;
   /// True when a request's own operation is one of them.

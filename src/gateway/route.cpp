@@ -1,6 +1,7 @@
 #include "gateway/route.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace idem::gateway {
 
@@ -41,6 +42,21 @@ RouteTable::RouteTable(std::vector<Route> routes, Route rest) : routes_(std::mov
 std::vector<std::string> RouteTable::former_operations(const Route& route, std::string_view method,
                                                        std::string_view path) const {
   return former_[static_cast<std::size_t>(&route - routes_.data())].operations(method, path);
+}
+
+std::vector<std::string> RouteTable::naming_parts(const std::string& operation) const {
+  std::vector<std::string> parts{operation};
+  if (const auto own = split_own_operation(operation)) {
+    const Route& route = find(own->first, own->second);
+    parts.push_back(route.operation(own->first, own->second));
+    std::ranges::copy(former_operations(route, own->first, own->second), std::back_inserter(parts));
+    return parts;
+  }
+  for (std::size_t i = 0; i < routes_.size(); ++i) {
+    if (routes_[i].name != operation) continue;
+    std::ranges::copy(former_[i].fixed(), std::back_inserter(parts));
+  }
+  return parts;
 }
 
 const Route& RouteTable::find(std::string_view method, std::string_view path) const noexcept {

@@ -69,6 +69,10 @@ class RouteTable {
   /// route, which is one of ours. An entry that the store would not adopt is none.
   std::vector<std::string> former_operations(const Route& route, std::string_view method,
                                              std::string_view path) const;
+  /// The same for somebody who knows an operation and not the request: the operation itself, and
+  /// others under which a record of it may lie. A name cannot tell the paths that its route's
+  /// patterns matched; "METHOD /path" of the request can.
+  std::vector<std::string> naming_parts(const std::string& operation) const;
 
  private:
   std::vector<Route> routes_;

@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "support/json.hpp"
 #include "support/live.hpp"
 
 namespace idem::test {
@@ -147,6 +149,55 @@ TEST_F(IdentityLive, T45_AMultipartWithAnotherBoundaryReplays) {
   EXPECT_TRUE(replays(first, ask(upload("two", "5"))));
   EXPECT_TRUE(is_problem(ask(upload("two", "6")), 422, "key_reused"));
   EXPECT_EQ(effects("k"), 1);
+}
+
+/// What the operator's search by a key finds: the refs.
+std::vector<std::string> refs_of(const Gateway& gateway, std::string_view operation) {
+  const auto target = fmt::format("/v1/keys?scope=acme&operation={}&key=k", operation);
+  const auto answer = send_once(
+      gateway.admin(), {.method = "GET", .target = target, .fields = {{"Host", gateway.admin()}}});
+  EXPECT_EQ(answer.status, 200) << answer.raw;
+  std::vector<std::string> refs;
+  const auto page = parse_json(answer.body).value_or(Json{});
+  for (const auto& record : page["keys"].items) refs.push_back(record["ref"].string);
+  return refs;
+}
+
+TEST_F(IdentityLive, S02_TheOperatorFindsAKeyWhoseRecordAnOlderSecretNamed) {
+  const auto a = good_secret("a");
+  const auto b = good_secret("b");
+  restart_with({"--secret-file", a});
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  const auto before = refs_of(*gateway_, "POST+/charges");
+  EXPECT_EQ(before.size(), 1U);
+  restart_with({"--secret-file", b, "--secret-file", a});
+  EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(refs_of(*gateway_, "POST+/charges"), before);
+}
+
+TEST_F(IdentityLive, S02_TheOperatorFindsAKeyThatIsUniqueInItsScope) {
+  restart_with({"--key-scope", "tenant"});
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(refs_of(*gateway_, "POST+/charges").size(), 1U);
+}
+
+TEST_F(IdentityLive, S02_TheOperatorFindsAKeyUnderFormerNamesOfItsOperation) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  const auto before = refs_of(*gateway_, "POST+/charges");
+  ASSERT_EQ(before.size(), 1U);
+  const auto file = dir_.path() / "idem.yaml";
+  std::ofstream(file) << "routes:\n  - {name: pay, formerly: [\"POST /charges\"], "
+                         "match: {path: /charges}}\n";
+  restart_with({"--config", file.string()});
+  ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  EXPECT_EQ(refs_of(*gateway_, "pay"), before);
+  EXPECT_EQ(refs_of(*gateway_, "POST+/charges"), before) << "as the list tells it";
+  EXPECT_EQ(refs_of(*gateway_, "refund").size(), 0U);
+  std::ofstream(file) << "routes:\n  - {name: pay-2, formerly: [pay, \"POST /{what}\"], "
+                         "match: {path: /charges}}\n";
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
+  EXPECT_EQ(refs_of(*gateway_, "POST+/charges"), before) << "the path tells what a name cannot";
 }
 
 }  // namespace
