@@ -91,6 +91,9 @@ inline constexpr auto authorize_timeout_default = 5s;
 inline constexpr auto authorize_timeout_cap = 60s;
 // What a revoked caller may still be let through for; off by default.
 inline constexpr auto authorize_cache_cap = 60s;
+// How old the answer to "who asks, and may they?" may be when something is decided by it. A body or
+// a wait takes as long as the client likes.
+inline constexpr auto authority_age_max = 1s;
 // Of one loop; an entry is a digest and a moment.
 inline constexpr std::size_t authorize_cache_entries_max = 4'096;
 // Of a refusal's body that is passed on; a larger one goes without.

@@ -1,12 +1,11 @@
 #include "gateway/gateway.hpp"
 
 #include "core/answers.hpp"
-#include "gateway/authorizer.hpp"
+#include "gateway/authority.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
-#include "gateway/scope.hpp"
 #include "gateway/upgrade.hpp"
 
 #include <idem/key.hpp>
@@ -70,15 +69,6 @@ bool is_from_credential(const ScopeSource& scope) {
   return scope.kind == ScopeSource::Kind::authorization || scope.kind == ScopeSource::Kind::jwt;
 }
 
-Answer scope_missing(const GatewaySettings& settings, std::string detail) {
-  Answer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
-  // RFC 6750 §3: what kind of credential would have been taken.
-  if (settings.scope.kind == ScopeSource::Kind::jwt) {
-    answer.headers.push_back({"WWW-Authenticate", "Bearer"});
-  }
-  return answer;
-}
-
 class GatewayService final : public Gateway {
  public:
   GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
@@ -130,7 +120,6 @@ class GatewayService final : public Gateway {
                             const Route& route) {
     Observation seen(observer_);
     const auto& head = client.head();
-    const auto authorizer = authorizer_;
     if (!offered_protocols(head).empty()) {
       // P28: what would happen behind a 101 has no answer that could be kept.
       const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
@@ -143,18 +132,11 @@ class GatewayService final : public Gateway {
       co_await client.refuse(abuse);
       co_return;
     }
-    auto scope = scopes_.read(client, settings);
-    if (!scope) {
-      const Answer nobody = scope_missing(settings, std::move(scope.error()));
-      co_await client.answer(nobody);
+    Authority authority(scopes_, authorizer_, client, settings);
+    auto refusal = co_await authority.check();
+    if (refusal) {
+      co_await client.answer(*refusal);
       co_return;
-    }
-    if (authorizer) {
-      auto refusal = co_await authorizer->ask(head, settings.scope, *scope);
-      if (refusal) {
-        co_await client.answer(*refusal);
-        co_return;
-      }
     }
     auto key = read_key(head, settings);
     if (!key) {
@@ -173,8 +155,17 @@ class GatewayService final : public Gateway {
       co_await client.refuse(body.error());
       co_return;
     }
-    KeyedRequest request{std::move(*scope), route.operation(head.method, path_of(head)),
-                         std::move(*key), std::move(*body), seen};
+    refusal = co_await authority.check_again();
+    if (refusal) {
+      co_await client.answer(*refusal);
+      co_return;
+    }
+    KeyedRequest request{authority.scope(),
+                         route.operation(head.method, path_of(head)),
+                         std::move(*key),
+                         std::move(*body),
+                         seen,
+                         &authority};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 

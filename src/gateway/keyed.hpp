@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/authority.hpp"
 #include "gateway/gateway.hpp"
 #include "http/upstream_pool.hpp"
 
@@ -14,6 +15,7 @@ struct KeyedRequest {
   std::string key;
   http::ReceivedBody body;
   Observation seen;
+  Authority* authority = nullptr;  ///< Has said yes; asked again after a wait. Outlives serving.
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

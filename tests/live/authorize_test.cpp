@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "support/certificates.hpp"
+#include "support/moved_clock.hpp"
 #include "support/scripted_live.hpp"
 
 /// The subrequest that decides, before the reserve and before a replay, whether a caller may go on.
@@ -24,7 +25,7 @@ class Authorize : public Scripted {
     });
     flags.insert(flags.end(), {"--authorize-url", "http://" + authoriser_->address() + "/check?a=b",
                                "--authorize-timeout", "2s"});
-    start(&ScriptedUpstream::answer_all, std::move(flags), std::move(options));
+    start(script_, std::move(flags), std::move(options));
   }
   void say(int status, std::string_view fields = {}, std::string_view body = {}) {
     says_.set("HTTP/1.1 " + std::to_string(status) +
@@ -40,6 +41,7 @@ class Authorize : public Scripted {
     return text.find(part) != std::string_view::npos;
   }
 
+  ScriptedUpstream::Script script_ = &ScriptedUpstream::answer_all;
   SharedText says_;
   std::unique_ptr<ScriptedUpstream> authoriser_;
 };
@@ -222,6 +224,75 @@ TEST_F(Authorize, V35_ANoIsNeverKept) {
   say(200);
   EXPECT_EQ(ask(charge("k")).status, 200);
   EXPECT_EQ(authoriser_->requests(), 3);
+}
+
+/// Time passes between the yes and what it is for.
+class LongAfterTheYes : public Authorize {
+ protected:
+  void SetUp() override { IDEM_NEED_PROGRAM("idem-crash"); }
+
+  void begin(std::vector<std::string> flags = {}) {
+    start_asking(std::move(flags),
+                 {.environment = {clock_.environment()}, .program = "idem-crash"});
+    say(204);
+  }
+  /// A request that has had its yes, because its body was invited, and is not there in whole.
+  Connection begun(std::string_view key) {
+    Connection connection(gateway_->address());
+    const auto wire = to_wire(with(charge(key), "Expect", "100-continue"));
+    EXPECT_TRUE(connection.send_raw(std::string_view(wire).substr(0, wire.size() - 1)));
+    std::string invited;
+    EXPECT_TRUE(read_until(connection.socket(), invited, "100 Continue\r\n\r\n"));
+    return connection;
+  }
+  static void finish(Connection& connection) {
+    const auto wire = to_wire(charge(""));
+    EXPECT_TRUE(connection.send_raw(wire.substr(wire.size() - 1)));
+  }
+  void revoke() {
+    say(403, "", "revoked");
+    clock_.pass(2);
+  }
+  static void expect_revoked(const Response& answer) {
+    EXPECT_EQ(answer.status, 403) << answer.raw;
+    EXPECT_EQ(answer.body, "revoked");
+    EXPECT_FALSE(answer.get("Idempotent-Replayed"));
+  }
+
+  MovedClock clock_;
+};
+
+TEST_F(LongAfterTheYes, T34_V35_ASlowBodyDoesNotOutliveIt) {
+  ASSERT_NO_FATAL_FAILURE(begin());
+  EXPECT_EQ(ask(charge("done")).status, 200);
+  auto replay = begun("done");
+  auto fresh = begun("new");
+  revoke();
+  finish(replay);
+  expect_revoked(replay.read_response());
+  finish(fresh);
+  expect_revoked(fresh.read_response());
+  EXPECT_EQ(upstream_->requests(), 1) << "nothing ran for who was revoked";
+  say(204);
+  EXPECT_FALSE(ask(charge("new", {}, "another body")).get("Idempotent-Replayed"));
+}
+
+TEST_F(LongAfterTheYes, T34_V35_AWaitDoesNotOutliveIt) {
+  Gate gate;
+  script_ = [&gate](UpstreamConnection& connection) {
+    if (connection.read_request() && gate.wait()) connection.write_answer("secret");
+  };
+  ASSERT_NO_FATAL_FAILURE(begin({"--mode", "wait", "--wait-max", "5m"}));
+  Connection first(gateway_->address());
+  ASSERT_TRUE(first.send(charge("k")));
+  ASSERT_TRUE(upstream_->wait_for_requests(1));
+  auto waiter = begun("k");
+  finish(waiter);
+  EXPECT_TRUE(is_problem(ask(with(charge("k"), "Prefer", "wait=0")), 409, "in_progress"));
+  revoke();
+  gate.open();
+  EXPECT_EQ(first.read_response().body, "secret");
+  expect_revoked(waiter.read_response());
 }
 
 TEST_F(Authorize, S06_OverTlsNobodyElseIsAsked) {

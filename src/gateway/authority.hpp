@@ -1,0 +1,37 @@
+#pragma once
+
+#include "gateway/authorizer.hpp"
+#include "gateway/scope.hpp"
+
+namespace idem::gateway {
+
+/// Who asks, and whether they may (protocol.md §6). Found out before anything else is looked at,
+/// and once more by whoever decides something much later: a body or a wait takes as long as the
+/// client likes, and a token may expire or a caller be revoked meanwhile. One loop's thread; all
+/// that it is given must outlive it.
+class Authority {
+ public:
+  /// `authorizer`: null where nobody is asked.
+  Authority(ScopeReader& scopes, std::shared_ptr<Authorizer> authorizer,
+            const http::ServerStream& client, const GatewaySettings& settings)
+      : scopes_(scopes), authorizer_(std::move(authorizer)), client_(client), settings_(settings) {}
+
+  /// Nothing: go on. Otherwise what the client hears.
+  http::Task<std::optional<Answer>> check();
+  /// The same, where the last yes is older than limits::authority_age_max. Another scope than
+  /// before is a no.
+  http::Task<std::optional<Answer>> check_again();
+
+  /// Who; empty before the first yes.
+  const std::string& scope() const noexcept { return scope_; }
+
+ private:
+  ScopeReader& scopes_;
+  const std::shared_ptr<Authorizer> authorizer_;
+  const http::ServerStream& client_;
+  const GatewaySettings& settings_;
+  std::string scope_;
+  Millis checked_at_{};
+};
+
+}  // namespace idem::gateway
