@@ -38,6 +38,13 @@ class Admin final : public http::Service {
       co_await client.answer(foreign);
       co_return;
     }
+    if (is_from_elsewhere(head)) {
+      const Answer foreign = to_answer({.code = ProblemCode::bad_request,
+                                        .detail = "A page of another origin asks.",
+                                        .status = 403});
+      co_await client.answer(foreign);
+      co_return;
+    }
     const std::string_view target = head.origin_form;
     const auto path = target.substr(0, target.find('?'));
     if (path == "/v1/keys" || path.starts_with("/v1/keys/")) {

@@ -28,6 +28,14 @@ bool is_loopback_v4(std::string_view name) {
 
 }  // namespace
 
+bool is_from_elsewhere(const http::RequestHead& head) noexcept {
+  return std::ranges::any_of(head.fields, [](const http::FieldView& field) {
+    if (http::same_name(field.name, "Origin")) return true;
+    return http::same_name(field.name, "Sec-Fetch-Site") && field.value != "none" &&
+           field.value != "same-origin";
+  });
+}
+
 bool is_our_host(std::string_view host, std::span<const std::string> names) {
   const auto name = without_port(host);
   if (name == "[::1]" || http::same_name(name, "localhost") || is_loopback_v4(name)) return true;

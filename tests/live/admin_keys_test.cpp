@@ -155,6 +155,27 @@ TEST_F(AdminKeys, AreNotServedUnderAForeignHost) {
   }
 }
 
+TEST_F(AdminKeys, AreNotServedToAPageOfAnotherOrigin) {
+  const auto by = [&](const char* path, const char* name, const char* value) {
+    return send_once(
+        gateway_->admin(),
+        {.method = "GET",
+         .target = path,
+         .fields = {{"Host", gateway_->admin()}, {name, value}, {"Sec-Fetch-Mode", "no-cors"}}});
+  };
+  for (const auto* path : {"/v1/keys", "/metrics", "/livez", "/readyz", "/nothing"}) {
+    for (const auto* site : {"cross-site", "same-site", "", "other"}) {
+      EXPECT_TRUE(is_problem(by(path, "Sec-Fetch-Site", site), 403, "bad_request")) << path << site;
+    }
+    for (const auto* origin : {"null", "https://evil.example", "http://localhost:1"}) {
+      EXPECT_TRUE(is_problem(by(path, "Origin", origin), 403, "bad_request")) << path << origin;
+    }
+  }
+  for (const auto* site : {"none", "same-origin"}) {
+    EXPECT_EQ(by("/v1/keys", "sec-fetch-site", site).status, 200) << site;
+  }
+}
+
 class AdminHost : public Operated {
  protected:
   std::vector<std::string> flags() const override {
