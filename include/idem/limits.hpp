@@ -199,8 +199,9 @@ inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;
 // Bytes of a commit that are gathered before they are written to the log. SQLite's own file layer
 // takes less than 128 KiB at a time, and fails at just that.
 inline constexpr std::size_t sqlite_log_buffer_bytes = 96 * 1024UL;
-// Rows a listing looks at before the calls that came meanwhile have their turn.
-inline constexpr std::size_t list_slice_rows = 2'048;
+// Rows a listing looks at before the calls that came meanwhile have their turn: less work than the
+// commit that those wait for anyhow.
+inline constexpr std::size_t list_slice_rows = 128;
 
 // The embedded store numbers its rows upwards from 1; a number from here on is none of its own, and
 // far enough from the end of 64 bits to count on.
