@@ -126,6 +126,7 @@ Task<std::optional<Answer>> Authorizer::ask(const http::RequestHead& head,
   append_field(request, "Via", "1.1 " + via_name_);
   append_field(request, "X-Original-Method", head.method);
   append_field(request, "X-Original-URI", head.origin_form);
+  append_field(request, "X-Original-Host", head.host);
   append_field(request, "Idem-Scope", percent_encoded(scope));
   for (const auto& field : head.fields) {
     if (is_credential(field, source)) append_field(request, field.name, field.value);

@@ -11,9 +11,9 @@ namespace idem::gateway {
 
 /// The subrequest of protocol.md §6: asks a service of the operator's whether the caller may still
 /// do what it asks for, so that who was revoked gets neither an execution nor a replay. It gets a
-/// GET with `X-Original-Method`, `X-Original-URI`, the caller's Authorization, Cookie and scope
-/// fields, and `Idem-Scope`: the scope as it was verified, percent-encoded. Never the body or the
-/// key. One loop's thread.
+/// GET with `X-Original-Method`, `X-Original-URI`, `X-Original-Host` (which the upstream is sent as
+/// Host), the caller's Authorization, Cookie and scope fields, and `Idem-Scope`: the scope as it
+/// was verified, percent-encoded. Never the body or the key. One loop's thread.
 class Authorizer {
  public:
   /// `settings.authorize` is set.

@@ -87,16 +87,19 @@ TEST_F(Authorize, S06_ItIsAskedWithTheCallersCredentialsAndWithoutKeyOrBody) {
   say(200);
   auto request = with(with(charge("secret-key"), "Authorization", "Bearer tok"), "Cookie", "s=1");
   request = with(with(request, "X-Original-URI", "/admin"), "Idem-Scope", "globex");
+  request = with(with(request, "Host", "shop.example"), "X-Original-Host", "admin.example");
   request.target = "/charges?x=%2F";
   EXPECT_EQ(ask(request).status, 200);
   const std::string head = asked();
   EXPECT_TRUE(head.starts_with("GET /check?a=b HTTP/1.1\r\n")) << head;
-  for (const auto* part : {"Authorization: Bearer tok\r\n", "Cookie: s=1\r\n",
-                           "X-Tenant-Id: acme\r\n", "X-Original-Method: POST\r\n",
-                           "X-Original-URI: /charges?x=%2F\r\n", "Idem-Scope: acme\r\n"}) {
+  for (const auto* part :
+       {"Authorization: Bearer tok\r\n", "Cookie: s=1\r\n", "X-Tenant-Id: acme\r\n",
+        "X-Original-Method: POST\r\n", "X-Original-URI: /charges?x=%2F\r\n",
+        "X-Original-Host: shop.example\r\n", "Idem-Scope: acme\r\n"}) {
     EXPECT_TRUE(contains(head, part)) << part << head;
   }
-  for (const auto* part : {"secret-key", "amount", "/admin", "globex", "Content-Length"}) {
+  for (const auto* part :
+       {"secret-key", "amount", "/admin", "admin.example", "globex", "Content-Length"}) {
     EXPECT_FALSE(contains(head, part)) << part << head;
   }
   const auto odd = with(without(charge("odd"), "X-Tenant-Id"), "X-Tenant-Id", "a b%\xC3\xBC");
@@ -200,6 +203,7 @@ TEST_F(Authorize, V35_AYesIsKeptOnlyWhereThatWasAskedForAndForTheSameQuestion) {
   EXPECT_EQ(ask(asking).get("Idempotent-Replayed"), "true");
   EXPECT_EQ(authoriser_->requests(), 1);
   say(403);
+  const auto other_host = with(asking, "Host", "other.example");
   auto other_path = asking;
   other_path.target = "/refunds";
   auto other_method = asking;
@@ -207,12 +211,12 @@ TEST_F(Authorize, V35_AYesIsKeptOnlyWhereThatWasAskedForAndForTheSameQuestion) {
   const auto other_tenant = with(without(asking, "X-Tenant-Id"), "X-Tenant-Id", "globex");
   for (const auto& other : {with(without(asking, "Authorization"), "Authorization", "Bearer b"),
                             without(asking, "Authorization"), with(asking, "Cookie", "s=1"),
-                            other_path, other_method, other_tenant}) {
+                            other_path, other_method, other_tenant, other_host}) {
     EXPECT_EQ(ask(other).status, 403);
   }
-  EXPECT_EQ(authoriser_->requests(), 7);
+  EXPECT_EQ(authoriser_->requests(), 8);
   EXPECT_EQ(ask(asking).get("Idempotent-Replayed"), "true") << "still the same question";
-  EXPECT_EQ(authoriser_->requests(), 7);
+  EXPECT_EQ(authoriser_->requests(), 8);
 }
 
 TEST_F(Authorize, V35_ANoIsNeverKept) {
