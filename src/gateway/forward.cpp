@@ -2,6 +2,7 @@
 
 #include "core/answers.hpp"
 #include "core/policy.hpp"
+#include "http/alike.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,8 +23,13 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
+/// Ours, or one that a server may take for ours.
 bool is_idem_field(std::string_view name) {
-  return name.size() > 5 && equal_names(name.substr(0, 5), "Idem-");
+  static constexpr std::array<std::string_view, 6> ours{"Idem-Operation", "Idem-Fence",
+                                                        "Idem-Attempt",   "Idem-Scope",
+                                                        "Idem-Outcome",   "Idem-Reference"};
+  if (name.size() > 5 && equal_names(name.substr(0, 5), "Idem-")) return true;
+  return std::ranges::any_of(ours, [&](std::string_view our) { return http::alike(name, our); });
 }
 
 }  // namespace
@@ -50,6 +56,11 @@ bool is_key_field(std::string_view name, const GatewaySettings& settings) noexce
                              [&](const auto& key) { return http::same_name(name, key); });
 }
 
+bool is_like_key_field(std::string_view name, const GatewaySettings& settings) noexcept {
+  return std::ranges::any_of(settings.key_headers,
+                             [&](const auto& key) { return http::alike(name, key); });
+}
+
 namespace {
 
 /// What a field is called from here on; empty: it goes no further. Under the key's new name only a
@@ -59,7 +70,7 @@ std::string_view forwarded_name(std::string_view name, const GatewaySettings& se
   if (forward.kind == KeyForward::Kind::keep) return name;
   const bool renamed = forward.kind == KeyForward::Kind::rename;
   if (is_key_field(name, settings)) return renamed ? std::string_view(forward.name) : "";
-  return renamed && http::same_name(name, forward.name) ? "" : name;
+  return renamed && http::alike(name, forward.name) ? "" : name;
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
 
 /// True for a field that may carry a key.
 bool is_key_field(std::string_view name, const GatewaySettings& settings) noexcept;
+/// True also for one that a server may take for such a field (http::alike).
+bool is_like_key_field(std::string_view name, const GatewaySettings& settings) noexcept;
 
 /// True when this request has passed a gateway of this name before.
 bool passed_before(const http::RequestHead& head, std::string_view via_name);

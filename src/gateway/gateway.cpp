@@ -199,14 +199,21 @@ class GatewayService final : public Gateway {
     return false;
   }
 
-  // All lines of all accepted names: more than one is refused by the parser (P34).
+  // All lines of all accepted names: more than one is refused by the parser (P34). One in disguise
+  // beside a key counts: the upstream might believe that other key.
   static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
                                                        const GatewaySettings& settings) {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
+    std::optional<std::string_view> disguised;
     for (const auto& field : head.fields) {
-      if (is_key_field(field.name, settings) && count < lines.size()) lines[count++] = field.value;
+      if (is_key_field(field.name, settings)) {
+        if (count < lines.size()) lines[count++] = field.value;
+      } else if (is_like_key_field(field.name, settings)) {
+        disguised = field.value;
+      }
     }
+    if (disguised && count == 1) lines[count++] = *disguised;
     return parse_key(std::span(lines.data(), count), settings.key);
   }
 

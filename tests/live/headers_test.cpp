@@ -37,6 +37,18 @@ TEST_F(Headers, IdemFieldsOfTheClientStopHereAndOursReachTheUpstream) {
   EXPECT_TRUE(echoed(answer, "Idem-Anything").empty());
 }
 
+// A server that puts `_` for `-`, or drops both, would take either for ours.
+TEST_F(Headers, FieldsThatAServerMayTakeForOursStopHere) {
+  const auto disguised = {"Idem_Attempt", "IDEM.FENCE",    "IdemOperation",
+                          "idem_scope",   "-Idem-Attempt", "Id_em-Fence"};
+  auto request = echo_charge("k");
+  for (const auto* name : disguised) request = with(request, name, "forged");
+  const auto answer = ask(with(request, "Idempotent", "mine"));
+  ASSERT_EQ(answer.status, 201) << answer.raw;
+  for (const auto* name : disguised) EXPECT_TRUE(echoed(answer, name).empty()) << name;
+  EXPECT_EQ(echoed(answer, "Idempotent"), Values{"mine"});
+}
+
 TEST_F(Headers, IdemFieldsOfAnUnkeyedRequestStopHereToo) {
   const auto answer =
       ask({.method = "GET", .target = "/echo", .fields = {{"Idem-Fence", "999"}, {"X-A", "1"}}});

@@ -46,9 +46,22 @@ TEST_F(KeyField, CanBeStripped) {
 
 TEST_F(KeyField, CanBeRenamedAndNobodyElseUsesThatName) {
   start({"--key-forward", "rename:X-Dedupe"});
-  const auto answer = echo({{"x-dedupe", "forged"}});
+  const auto answer = echo({{"x-dedupe", "forged"}, {"X_Dedupe", "forged"}, {"xdedupe", "forged"}});
+  EXPECT_EQ(echoed(answer, "X_Dedupe"), Values{});
+  EXPECT_EQ(echoed(answer, "xdedupe"), Values{});
   EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{});
   EXPECT_EQ(echoed(answer, "X-Dedupe"), Values{"k"});
+}
+
+TEST_F(KeyField, P34_WithAnotherInDisguiseBesideItIsRefused) {
+  start({});
+  for (const auto* name : {"Idempotency_Key", "IDEMPOTENCY.KEY", "idempotencykey"}) {
+    EXPECT_TRUE(is_problem(ask(with(charge("k"), name, "other")), 400, "key_invalid")) << name;
+    EXPECT_TRUE(is_problem(ask(with(without(charge(""), "Idempotency-Key"), name, "k")), 400,
+                           "key_missing"))
+        << name;
+  }
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
 TEST_F(KeyField, SeveralAcceptedNamesCanBecomeOne) {
