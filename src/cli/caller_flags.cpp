@@ -1,5 +1,6 @@
 #include "cli/caller_flags.hpp"
 
+#include "cli/commands.hpp"
 #include "cli/take.hpp"
 #include "config/words.hpp"
 
@@ -97,6 +98,10 @@ void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
                           .claim = scope.name,
                           .leeway = Millis(0)};
   take_time(flags.jwt_leeway, limits::jwt_leeway_cap, rules.leeway, complaints);
+  if (rules.algorithm == "HS256") {  // Whoever reads it signs tokens of any tenant.
+    const auto good = check_secret_file(rules.key_file.empty() ? rules.jwks_file : rules.key_file);
+    if (!good) return complaints.add(place, good.error());
+  }
   auto verifier = gateway::JwtVerifier::load(rules);
   if (!verifier) return complaints.add(place, verifier.error());
   settings.jwt = std::move(*verifier);

@@ -53,6 +53,8 @@ int run_gateway(const SettingsSource& source);
 /// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
 /// no stranger may read or change. The error names the file and never tells of its content.
 std::expected<Secret, std::string> read_secret_file(const std::string& path);
+/// The same about any other file that holds a secret.
+std::expected<void, std::string> check_secret_file(const std::string& path);
 
 /// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
 LogSink stderr_log(const std::string& format);

@@ -24,10 +24,7 @@ struct Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 };
 
-}  // namespace
-
-std::expected<Secret, std::string> read_secret_file(const std::string& path) {
-  const Descriptor file(path);
+std::expected<void, std::string> check(const Descriptor& file, const std::string& path) {
   struct stat status{};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) {
     return std::unexpected(path + ": " + std::strerror(errno));
@@ -40,6 +37,18 @@ std::expected<Secret, std::string> read_secret_file(const std::string& path) {
   if ((status.st_mode & 0027) != 0) {
     return std::unexpected(path + ": others may read it, or its group may write it: chmod 0400");
   }
+  return {};
+}
+
+}  // namespace
+
+std::expected<void, std::string> check_secret_file(const std::string& path) {
+  return check(Descriptor(path), path);
+}
+
+std::expected<Secret, std::string> read_secret_file(const std::string& path) {
+  const Descriptor file(path);
+  if (auto good = check(file, path); !good) return std::unexpected(std::move(good.error()));
   std::string material(limits::secret_file_bytes_max + 1, '\0');
   const ssize_t size = ::read(file.number, material.data(), material.size());
   if (size < 0) return std::unexpected(path + ": " + std::strerror(errno));

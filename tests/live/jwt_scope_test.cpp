@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "support/live.hpp"
@@ -156,6 +157,42 @@ TEST_F(JwtScope, T33_AStoreServesOneIssuer) {
   EXPECT_EQ(ask(as(later)).get("Idempotent-Replayed"), "true");
 }
 
+TEST_F(JwtScope, S09_ASecretOfHs256IsOnesOwn) {
+  using std::filesystem::perms;
+  const TokenMaker maker("HS256");
+  const auto start_with = [&](const char* flag, const std::string& text, perms mode) {
+    const auto file = dir_.path() / "hs256";
+    std::filesystem::remove(file);
+    write("hs256", text);
+    std::filesystem::permissions(file, mode);
+    gateway_.reset();
+    auto options = this->options(provider_->address());
+    options.store = dir_.path() / "hs256.db";
+    options.scope = {"--scope",         "jwt:tenant", flag,           file.string(),
+                     "--jwt-algorithm", "HS256",      "--jwt-issuer", "https://id.test"};
+    gateway_ = std::make_unique<Gateway>(options);
+    return gateway_->process().output();
+  };
+  const auto others = perms::owner_read | perms::others_read;
+  const std::string set = set_of(maker.jwk(R"("kid":"a")"));
+  EXPECT_NE(start_with("--jwt-key-file", maker.key_text(), others).find("chmod 0400"),
+            std::string::npos);
+  EXPECT_NE(start_with("--jwt-jwks-file", set, others).find("chmod 0400"), std::string::npos);
+  // What everybody may fetch is nobody's secret.
+  const auto public_set = set_of(new_key_.jwk(R"("kid":"new")"));
+  for (const auto& text : {public_set, new_key_.jwk(R"("kid":"new")"), "\n " + public_set}) {
+    EXPECT_NE(start_with("--jwt-key-file", text, perms::owner_read).find("it is a JWK"),
+              std::string::npos);
+    EXPECT_FALSE(gateway_->running());
+  }
+  for (const auto* flag : {"--jwt-key-file", "--jwt-jwks-file"}) {
+    const bool one = flag == std::string_view("--jwt-key-file");
+    start_with(flag, one ? maker.key_text() : set, perms::owner_read);
+    ASSERT_TRUE(gateway_->running()) << flag << gateway_->process().output();
+    EXPECT_EQ(ask(as(maker.token(claims("acme"), "a"), flag)).status, 201) << flag;
+  }
+}
+
 TEST_F(JwtScope, S09_AGatewayThatCouldNotVerifyDoesNotStart) {
   write("public.pem", new_key_.key_text());
   write("secret", "too short");
@@ -171,6 +208,7 @@ TEST_F(JwtScope, S09_AGatewayThatCouldNotVerifyDoesNotStart) {
       {"--jwt-key-file", pem, "--jwt-algorithm", "HS256", "--jwt-issuer", "i"},
       {"--jwt-key-file", pem, "--jwt-algorithm", "RS256", "--jwt-issuer", "i"},
       {"--jwt-key-file", path("secret"), "--jwt-algorithm", "HS256", "--jwt-issuer", "i"},
+      {"--jwt-key-file", jwks, "--jwt-algorithm", "HS256", "--jwt-issuer", "i"},
       {"--jwt-key-file", path("nothing"), "--jwt-algorithm", "ES256", "--jwt-issuer", "i"},
       {"--jwt-key-file", pem, "--jwt-algorithm", "ES256", "--jwt-issuer", "i", "--jwt-leeway",
        "61s"}};

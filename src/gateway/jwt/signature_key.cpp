@@ -206,6 +206,9 @@ Read SignatureKey::from_file_text(JwtAlgorithm algorithm, std::string_view text)
     if (text.find("-----BEGIN") != std::string_view::npos) {
       return std::unexpected("it is a PEM file, and HS256 takes a secret that nobody else knows");
     }
+    if (text.find("\"kty\"") != text.npos || text.find("\"keys\"") != text.npos) {
+      return std::unexpected("it is a JWK or a set of them; write it as the JWKS file");
+    }
     if (text.ends_with('\n')) text.remove_suffix(1);
     if (text.ends_with('\r')) text.remove_suffix(1);
     return of_secret(std::string(text));
