@@ -241,7 +241,8 @@ inline constexpr auto evidence_grace_default = 60s;
 // Tenants with a time series of their own; the rest share one. A series costs a monitoring system
 // kilobytes, and a scope may be the client's to choose.
 inline constexpr std::size_t metric_tenants_max = 64;
-// Lines about requests that one loop writes in a second; the next one says how many it kept back.
+// Lines of one event about requests that one loop writes in a second; the next one says how many it
+// kept back. Errors are all written.
 inline constexpr unsigned request_lines_per_second_max = 50;
 
 inline constexpr std::size_t sweep_batch = 256;

@@ -125,7 +125,7 @@ class KeyedDriver {
           client_.loop().spawn(
               settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
         }
-        request_.seen.finished(*exchange_, request_.operation, answer->answer.status);
+        request_.seen.finished(*exchange_, route_, answer->answer.status);
         // A slow reader must not hold the file.
         const bool unsent = dispatch_.unsent();
         if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
@@ -134,7 +134,7 @@ class KeyedDriver {
         if (unsent) co_await dispatch_.finish();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
-        request_.seen.finished(*exchange_, request_.operation, stream->head.status);
+        request_.seen.finished(*exchange_, route_, stream->head.status);
         co_await stream_through(stream->head);
         co_return;
       } else {

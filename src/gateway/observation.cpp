@@ -25,15 +25,16 @@ std::string_view ending_of(const StoreCall& call) {
 void Observer::tell(LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields) {
   if (!shared_.log) return;
-  Lines& lines = level == LogLevel::info ? about_requests_ : about_trouble_;
-  if (may_write(lines, level)) shared_.log(level, event, fields);
+  if (level == LogLevel::error || may_write(event, level)) shared_.log(level, event, fields);
 }
 
-bool Observer::may_write(Lines& lines, LogLevel level) {
+bool Observer::may_write(std::string_view event, LogLevel level) {
+  Lines& lines = lines_[event];
   const MonotonicTime now = MonotonicClock::now();
   if (now - lines.since >= Millis(1000)) {
     if (lines.kept_back > 0) {
-      shared_.log(level, "lines_kept_back", {{"count", std::to_string(lines.kept_back)}});
+      shared_.log(level, "lines_kept_back",
+                  {{"of", std::string(event)}, {"count", std::to_string(lines.kept_back)}});
     }
     lines = {.since = now};
   }
@@ -93,29 +94,26 @@ void Observation::settled() {
   }
 }
 
-void Observation::finished(const Exchange& exchange, std::string_view operation, int status) {
+void Observation::finished(const Exchange& exchange, const Route& route, int status) {
   const Duration took = since(began_);
   observer_->shard().request.observe(took);
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
   const bool trouble = exchange.owes_settlement() || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;
   const std::string ref = to_hex(exchange.id().bytes);
-  const std::string where(operation);
+  const std::string& where = route.name.empty() ? route.path.text() : route.name;
   if (exchange.owes_settlement()) {
-    observer_->tell(LogLevel::error, "settle_failed",
-                    {{"operation_ref", ref}, {"operation", where}});
+    observer_->tell(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
   } else if (settled_as_ == "unknown") {
-    observer_->tell(
-        LogLevel::warning, "outcome_unknown",
-        {{"operation_ref", ref}, {"operation", where}, {"status", std::to_string(status)}});
+    observer_->tell(LogLevel::warning, "outcome_unknown",
+                    {{"operation_ref", ref}, {"route", where}, {"status", std::to_string(status)}});
   } else if (misused) {
-    observer_->tell(LogLevel::warning, "key_reused",
-                    {{"operation_ref", ref}, {"operation", where}});
+    observer_->tell(LogLevel::warning, "key_reused", {{"operation_ref", ref}, {"route", where}});
   }
   if (!observer_->logs_requests()) return;
   observer_->tell(LogLevel::info, "request",
                   {{"operation_ref", ref},
-                   {"operation", where},
+                   {"route", where},
                    {"reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)},
                    {"ending", std::string(settled_as_.empty() ? "none" : settled_as_)},
                    {"status", std::to_string(status)},

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "core/exchange.hpp"
+#include "gateway/route.hpp"
 #include "metrics/registry.hpp"
 
 #include <idem/log.hpp>
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -22,7 +24,8 @@ class Observer {
  public:
   explicit Observer(Observing& shared) : shared_(shared), shard_(shared.registry.add_shard()) {}
 
-  /// Writes the line, unless too many were written in this second.
+  /// Writes the line, unless too many of this event were written in this second; an error in any
+  /// case. `event` is a literal.
   void tell(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
   bool logs_requests() const noexcept { return shared_.log_requests; }
   metrics::Shard& shard() noexcept { return shard_; }
@@ -34,12 +37,11 @@ class Observer {
     unsigned written = 0;
     std::uint64_t kept_back = 0;
   };
-  bool may_write(Lines& lines, LogLevel level);
+  bool may_write(std::string_view event, LogLevel level);
 
   Observing& shared_;
   metrics::Shard& shard_;
-  Lines about_trouble_;
-  Lines about_requests_;
+  std::map<std::string_view, Lines> lines_;  ///< Of each event: one must not silence another.
 };
 
 /// One keyed request as it is seen from outside: what the store and the upstream were asked, how
@@ -57,8 +59,8 @@ class Observation {
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
-  /// The client is about to be answered.
-  void finished(const Exchange& exchange, std::string_view operation, int status);
+  /// The client is about to be answered. The log names the route: a path may hold names of people.
+  void finished(const Exchange& exchange, const Route& route, int status);
 
   metrics::Shard& shard() noexcept { return observer_->shard(); }
 

@@ -84,6 +84,21 @@ TEST_P(Canary, V33_T38_NotInLogsMetricsListingsOrTheStore) {
   EXPECT_GT(find_none_in_files(), 4096U);
 }
 
+// An operation without a name is its path, and a path may name a person.
+TEST_P(Canary, V33_ThePathOfAnOperationWithoutANameIsNotInTheLog) {
+  auto request = charge("k");
+  request.target = "/customers/jane.doe/4111111111111111/charges";
+  ask(request);
+  request.body = R"({"amount":2})";
+  EXPECT_TRUE(is_problem(ask(request), 422, "key_reused"));
+  ASSERT_TRUE(gateway_->process().wait_for_line("key_reused"));
+  EXPECT_EQ(gateway_->terminate(), 0);
+  const auto log = gateway_->process().output();
+  EXPECT_EQ(log.find("jane.doe"), std::string::npos) << log;
+  EXPECT_EQ(log.find("4111111111111111"), std::string::npos) << log;
+  EXPECT_NE(log.find("/{rest...}"), std::string::npos) << "the route is: " << log;
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, Canary, testing::Values("text", "json"));
 
 }  // namespace
