@@ -20,8 +20,7 @@ std::optional<std::string> static_credential(std::string_view value) {
   while (!secret.empty() && secret.front() == ' ') secret.remove_prefix(1);
   if (secret.empty()) return std::nullopt;
   if (http::same_name(scheme, "Basic")) return "basic " + std::string(secret);
-  const bool is_jwt = secret.starts_with("eyJ") && std::ranges::count(secret, '.') >= 2;
-  if (!http::same_name(scheme, "Bearer") || is_jwt) return std::nullopt;
+  if (!http::same_name(scheme, "Bearer") || looks_like_jwt(secret)) return std::nullopt;
   return "bearer " + std::string(secret);
 }
 
@@ -46,7 +45,8 @@ std::optional<std::string_view> bearer_token(const http::RequestHead& head) {
   return line->substr(token);
 }
 
-/// A second line in disguise counts as one: the upstream might believe that other tenant.
+/// A second line in disguise counts as one: the upstream might believe that other tenant. So does
+/// a list, which is what an intermediary may make of two lines (RFC 9110 §5.3).
 std::optional<std::string_view> only_line(const http::RequestHead& head, std::string_view name) {
   std::optional<std::string_view> found;
   for (const auto& field : head.fields) {
@@ -54,8 +54,8 @@ std::optional<std::string_view> only_line(const http::RequestHead& head, std::st
     if (found || !http::same_name(field.name, name)) return std::nullopt;
     found = field.value;
   }
-  if (found && (found->empty() || found->size() > limits::scope_bytes_max)) return std::nullopt;
-  return found;
+  if (!found || found->empty() || found->size() > limits::scope_bytes_max) return std::nullopt;
+  return found->contains(',') ? std::nullopt : found;
 }
 
 bool is_credential(std::string_view name) {

@@ -9,9 +9,13 @@ using Scope = Live;
 
 TEST_F(Scope, S09_WithoutOneNothingRunsAndNothingIsStored) {
   const auto nobody = without(charge("k"), "X-Tenant-Id");
-  const Request bad[] = {nobody, with(nobody, "X-Tenant-Id", ""),
+  const Request bad[] = {nobody,
+                         with(nobody, "X-Tenant-Id", ""),
                          with(charge("k"), "X-Tenant-Id", "globex"),
-                         with(charge("k"), "x-tenant-id", "acme")};
+                         with(charge("k"), "x-tenant-id", "acme"),
+                         with(nobody, "X-Tenant-Id", "acme, globex"),
+                         with(nobody, "X-Tenant-Id", "acme,"),
+                         with(nobody, "X-Tenant-Id", ",acme")};
   for (const auto& request : bad) {
     const auto answer = ask(request);
     EXPECT_TRUE(is_problem(answer, 401, "scope_missing"));
@@ -58,14 +62,20 @@ TEST_F(Scope, S09_OnlyAStaticCredentialIsAScope) {
   };
   for (const auto* changing :
        {"AWS4-HMAC-SHA256 Credential=a, Signature=b", "Digest username=a",
-        "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "DPoP abc", "Basic", "x"}) {
+        "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln",
+        // The same with a blank, a line break and CRLF before or behind its brace.
+        "Bearer IHsiYWxnIjoiSFMyNTYifQ.eyJzdWIiOiJhIn0.c2ln",
+        "Bearer ewogImFsZyI6ICJIUzI1NiIKfQ.eyJzdWIiOiJhIn0.c2ln",
+        "Bearer DQp7ImFsZyI6IkhTMjU2In0NCg.eyJzdWIiOiJhIn0.c2ln",
+        "Bearer eyAiYWxnIjoiUlNBLU9BRVAifQ.a.b.c.d", "DPoP abc", "Basic", "x"}) {
     EXPECT_TRUE(is_problem(by(changing), 401, "scope_missing")) << changing;
   }
   EXPECT_EQ(by("Basic YTpi").status, 201);
   EXPECT_EQ(by("basic  YTpi").get("Idempotent-Replayed"), "true");
   EXPECT_FALSE(by("Bearer sk_live_1").get("Idempotent-Replayed"));
   EXPECT_FALSE(by("Bearer sk_live_2").get("Idempotent-Replayed"));
-  EXPECT_EQ(effects("k"), 3);
+  EXPECT_EQ(by("Bearer eyJ.opaque.token").status, 201) << "what it begins with is no header";
+  EXPECT_EQ(effects("k"), 4);
 }
 
 TEST_F(Scope, S08_IsAskedForOnlyWhereAKeyCounts) {

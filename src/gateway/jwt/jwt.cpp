@@ -163,6 +163,16 @@ class Verifier final : public JwtVerifier {
 
 }  // namespace
 
+bool looks_like_jwt(std::string_view token) {
+  if (std::ranges::count(token, '.') < 2) return false;
+  const auto header = decode_base64url(token.substr(0, token.find('.')));
+  if (!header) return false;
+  static constexpr std::string_view blanks = " \t\r\n";
+  const auto first = header->find_first_not_of(blanks);
+  const auto last = header->find_last_not_of(blanks);
+  return first != std::string::npos && (*header)[first] == '{' && (*header)[last] == '}';
+}
+
 std::string_view describe(JwtFault fault) noexcept {
   switch (fault) {
     case JwtFault::malformed:

@@ -39,6 +39,10 @@ enum class JwtFault : std::uint8_t {
 /// A sentence for the client; tells nothing that is not in the token that it sent.
 std::string_view describe(JwtFault fault) noexcept;
 
+/// Whether a bearer token is a JWS or JWE in compact form: its first part is a JSON object, however
+/// that is spelled. Nothing is verified.
+bool looks_like_jwt(std::string_view token);
+
 struct JwtHolder {
   /// The claim's value, then the digest of the issuer: two issuers never share one. Injective.
   std::string scope;
