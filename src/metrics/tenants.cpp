@@ -36,7 +36,8 @@ std::size_t Tenants::find(std::size_t hash) const noexcept {
 }
 
 std::string Tenants::label_of(std::string_view scope) const {
-  if (kind_ == TenantLabel::name && is_utf8(scope)) return std::string(scope);
+  const bool is_taken = scope == others;
+  if (kind_ == TenantLabel::name && !is_taken && is_utf8(scope)) return std::string(scope);
   // Apart from the digests that stand for credentials, which are scopes themselves.
   return credential_digest(secret_, "metrics tenant\n" + std::string(scope))
       .substr(0, label_digits);

@@ -15,8 +15,11 @@ namespace idem::metrics {
 enum class TenantLabel : std::uint8_t {
   off,     ///< All are one.
   digest,  ///< A keyed digest of the scope: the same in all of a store's gateways.
-  name     ///< The scope itself.
+  name     ///< The scope itself; a digest where that is `others` or no text.
 };
+
+/// The label of all who have no series of their own.
+inline constexpr std::string_view others = "other";
 
 /// The tenants that have a time series of their own: the first limits::metric_tenants_max of which
 /// a duplicate was seen. Their number never shrinks, so that no counter ever goes back; the others
@@ -46,7 +49,7 @@ class Tenants {
   const Secret secret_;
   std::mutex mutex_;
   // Written under the mutex, before the count that makes it visible; never changed after it.
-  std::array<Tenant, limits::metric_tenants_max + 1> tenants_{{{0, "other"}}};
+  std::array<Tenant, limits::metric_tenants_max + 1> tenants_{{{0, std::string(others)}}};
   std::atomic<std::size_t> count_{1};
 };
 

@@ -66,6 +66,14 @@ TEST(Metrics, V33_ATenantsDigestIsNeitherItsNameNorTheDigestThatStandsForACreden
   EXPECT_EQ(off.place_of("acme"), 0U);
 }
 
+TEST(Metrics, V32_ATenantThatIsCalledLikeAllTheOthersHasASeriesOfItsOwn) {
+  Tenants tenants(TenantLabel::name, Secret{});
+  const auto place = tenants.place_of("other");
+  EXPECT_NE(place, 0U);
+  EXPECT_NE(tenants.label(place), tenants.label(0));
+  EXPECT_EQ(tenants.label(tenants.place_of("others")), "others");
+}
+
 TEST(Metrics, LabelsAreEscapedAndShardsAreSummed) {
   Registry registry(TenantLabel::name, Secret{});
   Shard& one = registry.add_shard();
