@@ -4,6 +4,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 
@@ -30,14 +31,28 @@ std::string now_text() {
                      (now - seconds).count());
 }
 
+bool is_visible(char c) noexcept { return c > ' ' && c < 0x7F; }
+
+/// A terminal obeys more than the controls of ASCII, and shows text in another order than it came:
+/// whatever else a byte is part of, it is written as a number.
 void append_text_value(std::string& line, std::string_view value) {
-  const bool plain =
-      !value.empty() && value.find_first_of(" \"\\=\r\n\t") == std::string_view::npos;
+  const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {
+    return is_visible(c) && c != '"' && c != '\\' && c != '=';
+  });
   if (plain) {
     line += value;
-  } else {
-    append_json_string(line, value);
+    return;
   }
+  line += '"';
+  for (const char c : value) {
+    if (!is_visible(c) && c != ' ') {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      continue;
+    }
+    if (c == '"' || c == '\\') line += '\\';
+    line += c;
+  }
+  line += '"';
 }
 
 std::string text_line(std::string_view event, std::initializer_list<LogField> fields) {

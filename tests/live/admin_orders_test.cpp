@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -178,6 +179,19 @@ TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
   const Json after = read("/v1/keys/" + lost["ref"].string);
   EXPECT_EQ(after["state"].string, "unknown");
   EXPECT_EQ(after["evidence"].items.size(), 0U);
+}
+
+TEST_F(AdminOrders, WhatTheySayReachesNoTerminalRaw) {
+  ask(charge("done"));
+  const Json done = only("completed");
+  post(path(done, "release"),
+       R"({"fence":1,"reason":"\u001b]0;title\u0007 \"a\" \u0085\u202e\u007f"})");
+  const auto line = gateway_->process().wait_for_line("reason=");
+  ASSERT_TRUE(line);
+  EXPECT_NE(line->find(R"(reason="\x1b]0;title\x07 \"a\" \xc2\x85\xe2\x80\xae\x7f")"),
+            std::string::npos)
+      << *line;
+  EXPECT_TRUE(std::ranges::all_of(*line, [](char c) { return c >= ' ' && c < 0x7F; })) << *line;
 }
 
 TEST_F(AdminOrders, NeedTheMediaTypeThatNoWebPageSendsUnasked) {
