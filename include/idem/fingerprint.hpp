@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,16 +45,18 @@ struct FingerprintParts {
 };
 
 /// The newest version of the rules that RequestDigest follows.
-inline constexpr std::uint32_t fingerprint_version = 2;
+inline constexpr std::uint32_t fingerprint_version = 3;
 
 /// What was asked, digested once and then keyed under as many secrets as are live.
 ///
 /// Version 1 knows JSON by idem::fingerprint_form (`application/json`, `+json`; raw bytes where
-/// that refuses them) and takes all other bodies raw. Version 2 differs from it only where there is
-/// a rule, and for form and multipart bodies: the fields of `application/x-www-form-urlencoded` by
-/// name (form_fields.hpp), `multipart/*` part by part (multipart.hpp). So most requests have a
-/// fingerprint of version 1 alone. No two forms can collide: tags say which one it was, and every
-/// part is framed. Always the whole body but for what the rule leaves out.
+/// that refuses them) and takes all other bodies raw. Version 2 differs from it for form and
+/// multipart bodies: the fields of `application/x-www-form-urlencoded` by name (form_fields.hpp),
+/// `multipart/*` part by part (multipart.hpp). Version 3 is that of a rule, and begins with its
+/// name. So most requests have a fingerprint of version 1 alone, and one under a rule has those
+/// without it, too: a record does not get lost when a rule is added. No two forms can collide: tags
+/// say which one it was, and every part is framed. Always the whole body but for what the rule
+/// leaves out.
 class RequestDigest {
  public:
   explicit RequestDigest(const FingerprintParts& parts);
@@ -66,6 +69,7 @@ class RequestDigest {
   struct Framed {
     std::uint32_t version = 0;
     std::string bytes;
+    std::optional<RuleName> rule{};
   };
   std::vector<Framed> framed_;
 };

@@ -6,8 +6,10 @@
 #include "gateway/keyed.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
+#include "gateway/reserve.hpp"
 #include "gateway/scope.hpp"
 #include "gateway/upgrade.hpp"
+#include "http/store_link.hpp"
 
 #include <idem/key.hpp>
 
@@ -156,11 +158,20 @@ class GatewayService final : public Gateway {
         co_return;
       }
     }
-    auto key = read_key(head, settings);
+    auto key = read_key(head, settings, settings.key);
     if (!key) {
-      const Problem problem = key_problem(key.error());
-      co_await refuse(client, problem);
-      co_return;
+      auto older = co_await older_key(head, settings, route, *scope);
+      if (!older) {
+        const Answer answer = store_unavailable_answer(Millis(1000));
+        co_await client.answer(answer);
+        co_return;
+      }
+      if (!*older) {
+        const Problem problem = key_problem(key.error());
+        co_await refuse(client, problem);
+        co_return;
+      }
+      key = std::move(**older);
     }
     seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
@@ -208,15 +219,34 @@ class GatewayService final : public Gateway {
     return false;
   }
 
+  using OlderKey = std::expected<std::optional<std::string>, StoreError>;
+
+  // What a key must be today is asked of new ones only. "Use a new key" would be wrong advice about
+  // one whose record was made before.
+  Task<OlderKey> older_key(const http::RequestHead& head, const GatewaySettings& settings,
+                           const Route& route, const std::string& scope) {
+    auto key = read_key(head, settings, KeyOptions{});
+    if (!key) co_return std::nullopt;
+    const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
+    for (const RecordId& id : ids) {
+      StoreCall find = Find{id};
+      auto found = co_await http::ask_store(loop_, shared_.store, find);
+      if (!found) co_return std::unexpected(std::move(found.error()));
+      if (std::get<std::optional<Record>>(*found)) co_return std::move(*key);
+    }
+    co_return std::nullopt;
+  }
+
   // All lines of all accepted names: more than one is refused by the parser (P34).
   static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
-                                                       const GatewaySettings& settings) {
+                                                       const GatewaySettings& settings,
+                                                       const KeyOptions& options) {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
     for (const auto& field : head.fields) {
       if (is_key_field(field.name, settings) && count < lines.size()) lines[count++] = field.value;
     }
-    return parse_key(std::span(lines.data(), count), settings.key);
+    return parse_key(std::span(lines.data(), count), options);
   }
 
   static Task<void> refuse(http::ServerStream& client, const Problem& problem) {

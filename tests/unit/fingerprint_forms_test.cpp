@@ -68,7 +68,7 @@ std::string upload(std::string_view body, const std::string& boundary = "b") {
 
 // Made by Python's hmac and hashlib from the framing that §10 and the headers of src/core describe.
 // They may change only together with fingerprint_version: stored records hold them.
-TEST(FingerprintForms, S10_version_2_is_what_an_independent_program_computes) {
+TEST(FingerprintForms, S10_versions_2_and_3_are_what_an_independent_program_computes) {
   const auto fields = fingerprints(form_type, "b=2&a=1&b=1");
   ASSERT_EQ(fields.size(), 2U);
   EXPECT_EQ(fields[0].version, 2U);
@@ -87,9 +87,10 @@ TEST(FingerprintForms, S10_version_2_is_what_an_independent_program_computes) {
   const auto chosen =
       fingerprints("application/json", R"({"note":"n","amount":1e3,"x":[]})",
                    {{"/note", "/amount"}, {"/note"}, {"X-Api-Version"}}, {"X-API-Version", "3"});
-  ASSERT_EQ(chosen.size(), 1U);
+  ASSERT_EQ(chosen.size(), 2U);
+  EXPECT_EQ(chosen[0].version, 3U);
   EXPECT_EQ(to_hex(chosen[0].digest),
-            "ed530a451616799490e3c9111630c0ea3a21c1bf4be28a40981596e0a29386b7");
+            "6fba3d9e42e8c180bd664b2c04dc2e5c1f64113fa83d480c7967ede0b63529bb");
 }
 
 TEST(FingerprintForms, T47_an_upgrade_from_version_1_finds_forms_as_they_were_stored) {
@@ -106,7 +107,8 @@ TEST(FingerprintForms, T47_an_upgrade_from_version_1_finds_forms_as_they_were_st
   EXPECT_EQ(versions(form_type, "a=%"), Versions{1}) << "malformed: the bytes, as ever";
   EXPECT_EQ(versions("multipart/form-data; boundary=b", "--b--"), (Versions{2, 1}));
   EXPECT_EQ(versions("multipart/form-data", "--b--"), (Versions{2, 1}));
-  EXPECT_EQ(versions("application/json", "{}", {.headers = {"X"}}), Versions{2});
+  EXPECT_EQ(versions("application/json", "{}", {.headers = {"X"}}), (Versions{3, 1}));
+  EXPECT_EQ(versions(form_type, "a=1", {.headers = {"X"}}), (Versions{3, 2, 1}));
 }
 
 // ---- form bodies ----
