@@ -170,7 +170,7 @@ Table route_identity(RouteGiven& r) {
       {"errors", "", one_of("rolled_back"), &r.errors,
        "rolled_back: a 5xx of the service promises that its transaction was rolled back"},
       {"fingerprint.include", "", texts, &r.fingerprint_include,
-       "JSON Pointers to what counts of the body; all by default"},
+       "JSON Pointers to what counts of the body; all by default, and where none meets anything"},
       {"fingerprint.exclude", "", texts, &r.fingerprint_exclude,
        "JSON Pointers to what does not count of the body"},
       {"fingerprint.headers", "", texts, &r.fingerprint_headers,
