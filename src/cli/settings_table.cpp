@@ -168,7 +168,8 @@ Table route_identity(RouteGiven& r) {
       {"statuses", "", statuses("store|release|unknown"), &r.statuses,
        "what an upstream's answer of that status means; release: that the work was not done"},
       {"errors", "", one_of("rolled_back"), &r.errors,
-       "rolled_back: a 5xx of the service promises that its transaction was rolled back"},
+       "rolled_back: a 5xx of the service, but not 502, 503 or 504, promises that its transaction "
+       "was rolled back"},
       {"fingerprint.include", "", texts, &r.fingerprint_include,
        "JSON Pointers to what counts of the body; all by default, and where none meets anything"},
       {"fingerprint.exclude", "", texts, &r.fingerprint_exclude,

@@ -91,7 +91,7 @@ TEST_F(Routes, S12_WhereErrorsAreRolledBackA5xxIsAProof) {
   EXPECT_EQ(ask(to("/charges/ledger", charge("k"))).status, 201);
   EXPECT_EQ(effects("k"), 1);
   // What stands in front of the service has promised nothing.
-  for (const auto* fault : {"refuse=502", "refuse=504"}) {
+  for (const auto* fault : {"refuse=502", "refuse=503", "refuse=504"}) {
     const auto key = std::string("between-") + fault;
     const auto lost = ask(to("/charges/ledger", charge(key, fault)));
     EXPECT_EQ(lost.get("Idempotency-Outcome"), "unknown") << fault;
