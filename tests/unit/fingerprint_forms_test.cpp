@@ -227,6 +227,24 @@ TEST(FingerprintForms, T45_the_boundary_does_not_count) {
   EXPECT_EQ(upload(multipart(parts, "b")).front(), '2');
 }
 
+// RFC 2046 §5.1.1: to be ignored, and some clients write them.
+TEST(FingerprintForms, T45_a_preamble_and_an_epilogue_count_and_the_boundary_does_not) {
+  const auto framed = [](const std::string& before, const std::string& after,
+                         const std::string& boundary = "b") {
+    return upload(before + multipart({{"", "1"}}, boundary) + after, boundary);
+  };
+  const std::pair<const char*, const char*> frames[] = {
+      {"\r\n", ""},     {"This is MIME.\r\n", ""}, {"", "\r\n"},
+      {"", "epilogue"}, {"\r\n", "epilogue\r\n"},  {"", "\n-- \n"}};
+  std::vector<std::string> all{framed("", "")};
+  for (const auto& [before, after] : frames) {
+    EXPECT_EQ(framed(before, after), framed(before, after, "other")) << before << '|' << after;
+    EXPECT_EQ(framed(before, after).front(), '2');
+    all.push_back(framed(before, after));
+  }
+  expect_all_differ(all);
+}
+
 TEST(FingerprintForms, T45_all_else_of_a_multipart_counts) {
   const std::string a = "Content-Disposition: form-data; name=\"a\"";
   const std::string b = "Content-Disposition: form-data; name=\"b\"";
@@ -255,10 +273,12 @@ TEST(FingerprintForms, T45_a_malformed_multipart_counts_byte_for_byte) {
            digest("multipart/form-data; boundary=c", before + multipart({{"", "1"}}, "c") + after);
   };
   EXPECT_TRUE(same_but_boundary("", ""));
-  EXPECT_FALSE(same_but_boundary("preamble\r\n", ""));
-  EXPECT_FALSE(same_but_boundary("", "epilogue"));
-  EXPECT_FALSE(same_but_boundary("\r\n", ""));
-  EXPECT_FALSE(same_but_boundary("", "\r\n"));
+  EXPECT_FALSE(same_but_boundary("preamble", "")) << "the delimiter begins no line";
+  EXPECT_FALSE(same_but_boundary("preamble\n", ""));
+  EXPECT_FALSE(same_but_boundary("x--b\r\n", ""));
+  EXPECT_FALSE(same_but_boundary("--b\r\n", ""));
+  EXPECT_FALSE(same_but_boundary("", "\r\n--b"));
+  EXPECT_FALSE(same_but_boundary("", "--c--"));
   // One body, read with the one boundary or the other, is not one request.
   for (const auto& body : {"x\r\n" + whole + other, whole, other, whole.substr(0, 9)}) {
     EXPECT_NE(digest("multipart/form-data; boundary=b", body),
