@@ -37,6 +37,8 @@ struct Route {
   LeasePolicy lease_policy = LeasePolicy::unknown;
   Millis retention = limits::retention_default;
   Millis tombstone = limits::tombstone_default;
+  /// Somebody said that a key may run again behind a tombstone which is that short.
+  bool accepts_rerun_after_expiry = false;
   Millis wait_max = limits::wait_default;
   std::size_t request_body_bytes_max = limits::request_body_bytes_default;
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
