@@ -102,7 +102,9 @@ void take_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
     int code = 0;
     const char* const end = status.text.data() + status.text.size();
     const auto [rest, error] = std::from_chars(status.text.data(), end, code);
-    if (error != std::errc{} || rest != end || code < 200 || code > 599) {
+    // Three digits, so that no code has two spellings, of which one would win.
+    const bool three = status.text.size() == 3 && error == std::errc{} && rest == end;
+    if (!three || code < 200 || code > 599) {
       complaints.add(status.place, shown(status.text) +
                                        " is no status of a final answer; write one from 200 to "
                                        "599");
