@@ -38,7 +38,8 @@ std::string value_of(const Setting& setting) {
     for (const auto& item : (*list)->items) {
       out += (out.empty() ? "[" : ", ") + yaml_text(item.text);
     }
-    return out.empty() ? out : out + "]";
+    if (out.empty()) return (*list)->given ? "[]" : "";
+    return out + "]";
   }
   if (const auto* map = std::get_if<GivenMap*>(&setting.slot)) {
     for (const auto& [key, word] : (*map)->items) {
