@@ -92,22 +92,27 @@ void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& 
                                            " is no way to forward a key; write keep, strip or "
                                            "rename:NAME");
   }
-  if (!gateway::may_carry_key(name)) {
-    return complaints.add(given.place, shown(name) +
-                                           " has a meaning of its own on the way to the upstream; "
-                                           "write another name");
-  }
   out = {Kind::rename, name};
 }
 
-void check_key_forward(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
-                       Complaints& complaints) {
-  const auto& name = settings.key_forward.name;
-  const bool scope = settings.scope.kind == gateway::ScopeSource::Kind::header &&
-                     http::same_name(name, settings.scope.name);
-  if (scope && !name.empty()) {
-    complaints.add(flags.key_forward.place,
-                   shown(name) + " carries the scope; write another name for the key");
+/// A key's fields, as clients send them and as the upstream sees it.
+void check_key_fields(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                      Complaints& complaints) {
+  const auto check = [&](const std::string& name, const config::Place& place) {
+    if (!gateway::may_carry_key(name)) {
+      complaints.add(place, shown(name) +
+                                " has a meaning of its own on the way to the upstream; "
+                                "write another name");
+    } else if (settings.scope.kind == gateway::ScopeSource::Kind::header &&
+               http::same_name(name, settings.scope.name)) {
+      complaints.add(place, shown(name) + " carries the scope; write another name for the key");
+    }
+  };
+  for (const auto& header : flags.key_headers.items) {
+    if (http::is_token(header.text)) check(header.text, header.place);
+  }
+  if (!settings.key_forward.name.empty()) {
+    check(settings.key_forward.name, flags.key_forward.place);
   }
 }
 
@@ -217,7 +222,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   take_upstream_tls(flags, settings, complaints);
   take_key(flags, settings, complaints);
   take_secrets(flags, options, complaints);
-  check_key_forward(flags, settings, complaints);
+  check_key_fields(flags, settings, complaints);
   take_timings(flags, options, complaints);
   gateway::Route rest;
   take_route(flags.rest, rest, complaints);
