@@ -45,7 +45,8 @@ std::string value_of(const Setting& setting) {
     for (const auto& [key, word] : (*map)->items) {
       out += (out.empty() ? "{" : ", ") + key.text + ": " + yaml_text(word.text);
     }
-    return out.empty() ? out : out + "}";
+    if (out.empty()) return (*map)->given ? "{}" : "";
+    return out + "}";
   }
   return {};
 }
