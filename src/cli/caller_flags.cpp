@@ -175,6 +175,7 @@ void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                  Complaints& complaints) {
   const auto& given = flags.scope;
   if (given.text.empty()) {
+    if (given.given) return;  // Complained about as an empty text.
     return complaints.add(
         given.place,
         "there is no scope: say who a key belongs to. There is no default, because a shared one "

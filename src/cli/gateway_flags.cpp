@@ -31,6 +31,7 @@ void take_number(const Given& given, Number& out) {
 void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
                    Complaints& complaints) {
   if (flags.upstream.text.empty()) {
+    if (flags.upstream.given) return;  // Complained about as an empty text.
     return complaints.add(flags.upstream.place,
                           "there is no upstream; write --upstream http://HOST:PORT, or in the file "
                           "upstream: {url: \"http://HOST:PORT\"}");
@@ -80,7 +81,7 @@ void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& sett
 void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
   static constexpr std::string_view rename = "rename:";
   using Kind = gateway::KeyForward::Kind;
-  if (given.text == "keep") return;
+  if (given.text == "keep" || given.text.empty()) return;
   if (given.text == "strip") {
     out.kind = Kind::strip;
     return;
@@ -152,7 +153,10 @@ void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints
 
 void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   options.admin = flags.admin.text;
-  for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
+  for (const auto& host : flags.admin_hosts.items) {
+    if (host.text.empty()) complaints.add(host.place, "a name of a host is not empty");
+    options.admin_hosts.push_back(host.text);
+  }
   take_duration(flags.evidence_grace, options.evidence_grace, complaints);
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;

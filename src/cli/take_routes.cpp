@@ -23,8 +23,8 @@ bool looks_like_request(std::string_view name) { return name.find(" /") != std::
 
 void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   const auto& name = given.name;
-  if (name.given) {
-    if (name.text.empty() || name.text.size() > limits::route_name_bytes_max) {
+  if (!name.text.empty()) {
+    if (name.text.size() > limits::route_name_bytes_max) {
       complaints.add(name.place, "a name has 1 to " + length_of(limits::route_name_bytes_max));
     } else if (!is_printable(name.text) || name.text.front() == ' ' || name.text.back() == ' ') {
       complaints.add(name.place, shown(name.text) +
@@ -80,7 +80,7 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
                    "no method at all matches nothing; leave methods out for "
                    "all of them");
   }
-  if (!given.path.given) return;
+  if (given.path.text.empty()) return;
   if (given.path.text.size() > limits::route_path_bytes_max) {
     complaints.add(given.path.place,
                    "a path has at most " + length_of(limits::route_path_bytes_max));

@@ -94,7 +94,7 @@ std::string list_of(std::string_view items, std::size_t max) {
 std::string schema_of(const Shape& shape, std::string_view of_maps) {
   switch (shape.kind) {
     case Shape::Kind::text:
-      return R"("type":"string")";
+      return R"("type":"string","minLength":1)";
     case Shape::Kind::word:
       return enumeration(shape.words);
     case Shape::Kind::truth:

@@ -239,6 +239,11 @@ void check_word(const Setting& setting, const Given& value, Complaints& complain
 void check_given(const Setting& setting, const Given& value, Complaints& complaints) {
   static constexpr std::string_view truths[] = {"true", "false"};
   const auto& shape = setting.shape;
+  if (shape.kind == Shape::Kind::text && value.text.empty()) {
+    // A template that filled in nothing would switch off what was meant to be on.
+    return complaints.add(value.place,
+                          std::string(setting.path) + " is empty; write a value, or leave it out");
+  }
   if (shape.kind == Shape::Kind::word) return check_word(setting, value, complaints);
   if (shape.kind == Shape::Kind::truth && value.text != "true" && value.text != "false") {
     complaints.add(value.place, shown(value.text) + " is neither; write " + alternatives(truths));
