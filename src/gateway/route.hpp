@@ -48,6 +48,10 @@ struct Route {
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
 
+  /// POST and PATCH, where `require_key` (protocol.md §8).
+  bool needs_key(std::string_view method) const noexcept;
+  /// True when one of its methods needs a key.
+  bool ever_needs_key() const noexcept;
   /// True when nothing can reach `other` behind this route.
   bool covers(const Route& other) const noexcept;
   /// What a request's record is stored under.
