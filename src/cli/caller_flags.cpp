@@ -113,7 +113,9 @@ void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings
     return complaints.add(ca.place, "an authoriser's CA needs --authorize-url (authorize.url)");
   }
   auto authorize = gateway::parse_authorize_url(url.text);
-  if (!authorize) return complaints.add(url.place, authorize.error());
+  if (!authorize) {
+    return complaints.add(url.place, config::without_quoted_password(authorize.error()));
+  }
   take_time(flags.authorize_timeout, limits::authorize_timeout_cap, authorize->timeout, complaints);
   take_time(flags.authorize_cache, limits::authorize_cache_cap, authorize->cache, complaints);
   if (authorize->timeout <= Millis(0)) {

@@ -4,8 +4,10 @@
 #include "config/words.hpp"
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
+#include "http/server.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/open_store.hpp>
 
 #include <unistd.h>
 #include <algorithm>
@@ -37,7 +39,9 @@ void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings
                           "upstream: {url: \"http://HOST:PORT\"}");
   }
   auto upstream = http::parse_upstream_url(flags.upstream.text);
-  if (!upstream) return complaints.add(flags.upstream.place, upstream.error());
+  if (!upstream) {
+    return complaints.add(flags.upstream.place, config::without_quoted_password(upstream.error()));
+  }
   settings.upstream = std::move(*upstream);
 }
 
@@ -200,7 +204,21 @@ std::string spill_dir_of(const GatewayFlags& flags) {
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-void take_process(const GatewayFlags& flags, GatewayOptions& options) {
+void check_address(const Given& given, Complaints& complaints) {
+  if (given.text.empty()) return;
+  const auto address = http::parse_host_port(given.text);
+  if (!address) {
+    complaints.add(given.place, address.error() + "; write one such as 127.0.0.1:8080");
+  }
+}
+
+void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  check_address(flags.listen, complaints);
+  check_address(flags.admin, complaints);
+  if (!flags.store.text.empty()) {
+    const auto store = check_store_url(flags.store.text);
+    if (!store) complaints.add(flags.store.place, store.error());
+  }
   options.listen = flags.listen.text;
   options.store = flags.store.text;
   options.spill_dir = spill_dir_of(flags);
@@ -218,7 +236,7 @@ void take_process(const GatewayFlags& flags, GatewayOptions& options) {
 std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints) {
   GatewayOptions options;
   auto& settings = options.settings;
-  take_process(flags, options);
+  take_process(flags, options, complaints);
   take_upstream(flags, settings, complaints);
   take_caller(flags.caller, settings, complaints);
   take_admin(flags, options, complaints);
@@ -235,14 +253,6 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
   return options;
-}
-
-void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints) {
-  for (const auto& route : settings.routes.all()) {
-    if (route.mode != gateway::Mode::async) continue;
-    complaints.add({}, route.path.text() +
-                           ": mode async is not served yet; this version has conflict and wait");
-  }
 }
 
 }  // namespace idem::cli

@@ -52,6 +52,8 @@ void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        "out");
     } else if (std::ranges::find(out.formerly, former.text) != out.formerly.end()) {
       complaints.add(former.place, shown(former.text) + " is in this list twice; keep one of them");
+    } else if (const auto names = FormerNames::parse({former.text}); !names) {
+      complaints.add(former.place, names.error());
     }
     out.formerly.push_back(former.text);
   }

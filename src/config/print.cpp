@@ -9,19 +9,6 @@
 namespace idem::config {
 namespace {
 
-/// A credential in a URL is never printed; what stands in its place is still a URL.
-std::string without_password(std::string_view value) {
-  const auto scheme = value.find("://");
-  if (scheme == std::string_view::npos) return std::string(value);
-  const auto from = scheme + 3;
-  const auto authority = value.substr(from, value.find('/', from) - from);
-  const auto at = authority.rfind('@');
-  const auto colon = authority.find(':');
-  if (at == std::string_view::npos || colon > at) return std::string(value);
-  return std::string(value.substr(0, from + colon + 1)) + "***" +
-         std::string(value.substr(from + at));
-}
-
 bool is_bare(const Shape& shape) {
   return shape.kind == Shape::Kind::truth || shape.kind == Shape::Kind::number;
 }
