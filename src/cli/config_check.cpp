@@ -40,15 +40,18 @@ bool can_be_read(const Given& file, Complaints& complaints) {
   return false;
 }
 
-/// Every request that reaches `route` in some spelling could, spelled otherwise, reach `later`.
+/// A request that needs a key by `route` could, spelled otherwise, come to `later`, which takes
+/// more paths.
 bool takes_other_spellings(const Route& later, const Route& route) {
-  const bool same_method =
-      later.methods.empty() || std::ranges::any_of(later.methods, [&](const auto& method) {
-        return route.needs_key(method) &&
-               (route.methods.empty() ||
-                std::ranges::find(route.methods, method) != route.methods.end());
-      });
-  return same_method && later.path.text().ends_with("...}") && later.path.covers(route.path);
+  const auto meets = [&](const std::string& method) {
+    const bool there =
+        later.methods.empty() || std::ranges::find(later.methods, method) != later.methods.end();
+    const bool here =
+        route.methods.empty() || std::ranges::find(route.methods, method) != route.methods.end();
+    return there && here && route.needs_key(method);
+  };
+  return (meets("POST") || meets("PATCH")) && later.path.covers(route.path) &&
+         !route.path.covers(later.path);
 }
 
 }  // namespace
@@ -75,10 +78,9 @@ void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings) {
   const auto& routes = read.options.settings.routes.all();
   for (std::size_t i = 0; i < routes.size(); ++i) {
     if (routes[i].require_key) continue;
-    const auto stricter = std::find_if(
-        routes.begin(), routes.begin() + static_cast<std::ptrdiff_t>(i), [&](const Route& route) {
-          return route.ever_needs_key() && takes_other_spellings(routes[i], route);
-        });
+    const auto stricter =
+        std::find_if(routes.begin(), routes.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const Route& route) { return takes_other_spellings(routes[i], route); });
     if (stricter == routes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
     const RouteGiven& said = i < given.size() ? given[i] : read.given.rest;
     warnings.add(said.require_key.given ? said.require_key.place : said.path.place,

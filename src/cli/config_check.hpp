@@ -8,9 +8,9 @@ namespace idem::cli {
 /// name and that are not there, or certificates that cannot be used. Nothing is made.
 void check_named_files(const ReadSettings& read, Complaints& complaints);
 
-/// What may be meant otherwise: routes open at their end, the rest among them, that want no key
-/// although a route before them does. Paths are compared as they are sent, so that another spelling
-/// of that route's path comes there.
+/// What may be meant otherwise: routes, the rest among them, that want no key and take all that a
+/// route before them takes with one, and more. Paths are compared as they are sent, so that another
+/// spelling of that route's path comes there.
 void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings);
 
 }  // namespace idem::cli

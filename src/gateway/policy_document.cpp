@@ -114,7 +114,7 @@ Answer policy_document(const GatewaySettings& settings) {
   json.member("key_syntax", name_of(settings.key.syntax));
   json.member("key_bytes_min", static_cast<std::int64_t>(settings.key.bytes_min));
   json.member("key_bytes_max", static_cast<std::int64_t>(limits::key_bytes_max));
-  json.member("key_may_not_look_personal", settings.key.reject_pii);
+  json.member("key_reject_pii", settings.key.reject_pii);
   // The first that matches a request is the one that counts.
   json.name("routes");
   json.open('[');

@@ -1,6 +1,7 @@
 #include "cli/config_check.hpp"
 
 #include "config/reading.hpp"
+#include "support/gateway_fixture.hpp"
 
 /// What `idem config check` says beyond what the texts show.
 namespace idem::test {
@@ -75,6 +76,10 @@ TEST_F(ConfigCheck, P03_ALaxerRestIsWarnedOfBecausePathsAreComparedAsTheyAreSent
   ASSERT_EQ(route.size(), 1U) << joined(route);
   EXPECT_TRUE(route.front().starts_with(file() + ":5:51: warning: ")) << route.front();
 
+  const auto segment =
+      warnings("routes:\n" + strict + "  - {match: {path: \"/v1/{any}\"}, require_key: false}\n");
+  EXPECT_EQ(segment.size(), 1U) << joined(segment);
+
   for (const auto& fine : std::vector<std::string>{
            "routes:\n" + strict, "defaults: {require_key: false}\n",
            "defaults: {require_key: false}\nroutes:\n"
@@ -82,9 +87,30 @@ TEST_F(ConfigCheck, P03_ALaxerRestIsWarnedOfBecausePathsAreComparedAsTheyAreSent
            "routes:\n" + strict + "  - {match: {path: /v1/quotes}, require_key: false}\n",
            "routes:\n" + strict +
                "  - {match: {methods: [PUT], path: \"/v1/{rest...}\"}, require_key: false}\n",
+           "routes:\n" + strict + "  - {match: {path: /v1/payments}, require_key: false}\n",
            "routes:\n" + strict + "  - {match: {path: \"/v2/{rest...}\"}, require_key: false}\n"}) {
     EXPECT_TRUE(warnings(fine).empty()) << fine << joined(warnings(fine));
   }
+}
+
+TEST_F(ConfigCheck, TheCommandFailsOnWhatIsMissingAndNotOnAWarning) {
+  const std::string lax =
+      "store: \"memory:\"\ndefaults: {require_key: false}\n"
+      "routes:\n  - {match: {path: /a}, require_key: true}\n";
+  const auto check = [&](const std::string& text) {
+    read(text);
+    return ProcessOptions{.program = built_program("idem"),
+                          .arguments = {"config", "check", "--config", file()}};
+  };
+  Process warned(check(lax));
+  EXPECT_EQ(warned.exit_code(), 0);
+  EXPECT_NE(warned.output().find("ok\n"), std::string::npos) << warned.output();
+  EXPECT_NE(warned.output().find(":4:25: warning: /a needs a key"), std::string::npos)
+      << warned.output();
+  Process refused(check(lax + "spill_dir: /no/such\n"));
+  EXPECT_EQ(refused.exit_code(), 2);
+  EXPECT_NE(refused.output().find(":7:12: \"/no/such\" is no directory"), std::string::npos)
+      << refused.output();
 }
 
 }  // namespace

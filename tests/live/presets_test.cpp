@@ -127,7 +127,7 @@ TEST_F(Scripted, S13_ThePolicyDocumentSaysWhatAClientHasToKnow) {
   EXPECT_EQ(
       document.body,
       R"({"key_headers":["X-Request-Key"],"key_syntax":"structured","key_bytes_min":16,)"
-      R"("key_bytes_max":255,"key_may_not_look_personal":true,)"
+      R"("key_bytes_max":255,"key_reject_pii":true,)"
       R"("routes":[{"path":"/{rest...}","key_required":false,"mode":"conflict",)"
       R"("key_reused_status":422,"retention_seconds":7200,"refused_after_retention_seconds":2592000,)"
       R"("request_body_bytes_max":1048576}],"problems":"/.idem/problems/{code}"})"
