@@ -19,7 +19,8 @@ using Secret = std::array<std::uint8_t, 32>;
 /// What a route counts as part of the request besides method, target and media type. Order and
 /// repetitions in the three lists do not count.
 struct FingerprintRule {
-  std::vector<std::string> include{};  ///< JSON Pointers (RFC 6901); empty: the whole body.
+  /// JSON Pointers (RFC 6901). Empty, or where none meets anything: the whole body.
+  std::vector<std::string> include{};
   std::vector<std::string>
       exclude{};  ///< JSON Pointers that do not count; they win over `include`.
   std::vector<std::string> headers{};  ///< Names of fields that count.

@@ -301,7 +301,6 @@ class GatewayProcess {
 
 int run_gateway(const SettingsSource& source) {
   auto read = source.read();
-  if (read) read = refuse_unserved(std::move(*read));
   if (!read) {
     for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
     return usage;

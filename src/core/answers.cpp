@@ -23,7 +23,8 @@ Answer not_stored_answer(const Replay& replay, const RecordId& id) {
   Answer answer = to_answer({.code = ProblemCode::response_not_stored,
                              .detail = "The operation completed once with status " +
                                        std::to_string(replay.response.status) +
-                                       "; its body crossed the storing limit and was not kept.",
+                                       "; its body was not kept: it is too large or a stream, or "
+                                       "this operation keeps none.",
                              .operation = id,
                              .state = State::completed,
                              .original_status = replay.response.status});

@@ -24,12 +24,11 @@ using http::Task;
 /// What §8 says about a method.
 enum class KeyRule : std::uint8_t { ignored, honoured, required };
 
-KeyRule key_rule(std::string_view method, bool require_key) {
+KeyRule key_rule(std::string_view method, const Route& route) {
   if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") {
     return KeyRule::ignored;
   }
-  if (require_key && (method == "POST" || method == "PATCH")) return KeyRule::required;
-  return KeyRule::honoured;
+  return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
 }
 
 std::string_view path_of(const http::RequestHead& head) {
@@ -118,7 +117,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
-    const KeyRule rule = key_rule(head.method, route.require_key);
+    const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
       co_await relay_unkeyed(client, pool_, *settings, route);
