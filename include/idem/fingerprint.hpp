@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ using Secret = std::array<std::uint8_t, 32>;
 /// What a route counts as part of the request besides method, target and media type. Order and
 /// repetitions in the three lists do not count.
 struct FingerprintRule {
-  std::vector<std::string> include{};  ///< JSON Pointers (RFC 6901); empty: the whole body.
+  /// JSON Pointers (RFC 6901). Empty, or where none meets anything: the whole body.
+  std::vector<std::string> include{};
   std::vector<std::string>
       exclude{};  ///< JSON Pointers that do not count; they win over `include`.
   std::vector<std::string> headers{};  ///< Names of fields that count.
@@ -44,16 +46,18 @@ struct FingerprintParts {
 };
 
 /// The newest version of the rules that RequestDigest follows.
-inline constexpr std::uint32_t fingerprint_version = 2;
+inline constexpr std::uint32_t fingerprint_version = 3;
 
 /// What was asked, digested once and then keyed under as many secrets as are live.
 ///
 /// Version 1 knows JSON by idem::fingerprint_form (`application/json`, `+json`; raw bytes where
-/// that refuses them) and takes all other bodies raw. Version 2 differs from it only where there is
-/// a rule, and for form and multipart bodies: the fields of `application/x-www-form-urlencoded` by
-/// name (form_fields.hpp), `multipart/*` part by part (multipart.hpp). So most requests have a
-/// fingerprint of version 1 alone. No two forms can collide: tags say which one it was, and every
-/// part is framed. Always the whole body but for what the rule leaves out.
+/// that refuses them) and takes all other bodies raw. Version 2 differs from it for form and
+/// multipart bodies: the fields of `application/x-www-form-urlencoded` by name (form_fields.hpp),
+/// `multipart/*` part by part (multipart.hpp). Version 3 is that of a rule, and begins with its
+/// name. So most requests have a fingerprint of version 1 alone, and one under a rule has those
+/// without it, too: a record does not get lost when a rule is added. No two forms can collide: tags
+/// say which one it was, and every part is framed. Always the whole body but for what the rule
+/// leaves out.
 class RequestDigest {
  public:
   explicit RequestDigest(const FingerprintParts& parts);
@@ -66,6 +70,7 @@ class RequestDigest {
   struct Framed {
     std::uint32_t version = 0;
     std::string bytes;
+    std::optional<RuleName> rule{};
   };
   std::vector<Framed> framed_;
 };

@@ -159,6 +159,8 @@ inline constexpr auto lease_default = 60s;
 inline constexpr auto lease_margin = 5s;
 inline constexpr auto retention_default = 24h;
 inline constexpr auto tombstone_default = 720h;
+// A shorter one must be acknowledged as one of 0 must (protocol.md §15): clients retry for a day.
+inline constexpr auto tombstone_unacknowledged_min = 24h;
 
 // Open client connections of one listener; more are closed at accept. Each may hold its 32 KiB
 // buffer: half a gibibyte by default, eight at the cap.

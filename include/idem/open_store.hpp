@@ -8,6 +8,10 @@
 
 namespace idem {
 
+/// Whether a URL names a store of this version, as open_store() takes it; nothing is opened. The
+/// error is a sentence that repeats no more of the URL than its scheme.
+std::expected<void, std::string> check_store_url(const std::string& url);
+
 /// Opens a store by URL: `memory:`, which keeps nothing, or `sqlite:PATH`, which makes the file
 /// where there is none. `migrate` upgrades an older schema, which is refused otherwise. The error
 /// is a sentence for people that names the URL; nothing was changed then. Blocks until the store is

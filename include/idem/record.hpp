@@ -62,6 +62,13 @@ struct Fingerprint {
 /// Equal version and digest; the digests are compared in constant time.
 bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept;
 
+/// Which FingerprintRule a digest was made by: from that version on it begins with this.
+using RuleName = std::array<std::uint8_t, 8>;
+inline constexpr std::uint32_t fingerprints_name_their_rule = 3;
+
+/// Made by the same rules: only then does an unequal digest prove another request.
+bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept;
+
 enum class State : std::uint8_t {
   pending = 1,
   in_progress = 2,

@@ -29,9 +29,11 @@ struct StoreError {
 };
 
 // ---- what a reserve is answered with (§5) ----
+// `id` is the record's: it differs from the asked one where it was found under an older secret or
+// name.
 
 struct Execute {
-  RecordId id;  ///< May differ from the asked one: found under an older secret or name.
+  RecordId id;
   Attempt attempt;
   std::string recovery_point;
   bool again = false;  ///< There was a record: what was released or cut off is run once more.
@@ -40,24 +42,33 @@ struct Replay {
   StoredResponse response;
   StoreTime completed_at;
   StoreTime expires_at;
+  RecordId id{};
 };
 struct InProgress {
-  Millis lease_remaining;    ///< > 0
-  RecordId id{};             ///< May differ from the asked one, as in Execute.
+  Millis lease_remaining;  ///< > 0
+  RecordId id{};
   Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
   StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
 };
 struct KeyMisuse {
   State state;
+  /// False: the record was made under other rules of what counts of a request, so that this may be
+  /// the same one.
+  bool is_other = true;
+  RecordId id{};
 };
 struct Unknown {
   StoreTime since;
   std::optional<Millis> reconcile_in;  ///< From now; absent when nothing is scheduled.
+  RecordId id{};
 };
 struct Expired {
   StoreTime completed_at;
+  RecordId id{};
 };
-struct Pending {};
+struct Pending {
+  RecordId id{};
+};
 struct QuotaExceeded {
   Millis retry_after;
 };
@@ -97,7 +108,8 @@ struct Reserve {
   std::vector<OtherName> also;
   std::string scope;
   std::string operation;
-  std::vector<Fingerprint> fingerprints;  ///< One per live version; the first is what is stored.
+  /// One per live version; the first is what is stored, and what misuse is judged by.
+  std::vector<Fingerprint> fingerprints;
   Token token;
   std::string owner;
   Millis lease{};
@@ -295,7 +307,8 @@ struct Count {
 /// Record the table by which records are named from here on, and begin a new generation with it;
 /// none when it is the recorded one. One atomic step: reserves of the generation before are refused
 /// from then on. Refused (`why_not`, a sentence, and nothing changed) where a record that the store
-/// holds might not be found any more.
+/// holds might not be found any more: under another name, or for want of the field that carries its
+/// key.
 struct AdoptRoutes {
   struct Reply {
     std::uint64_t generation = 0;  ///< The store's, then.
@@ -303,6 +316,7 @@ struct AdoptRoutes {
     bool operator==(const Reply&) const = default;
   };
   std::vector<RouteName> routes;
+  std::vector<std::string> key_fields{};  ///< Whose value is taken for a key.
 };
 
 using StoreCall =

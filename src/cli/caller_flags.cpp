@@ -118,7 +118,9 @@ void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings
     return complaints.add(ca.place, "an authoriser's CA needs --authorize-url (authorize.url)");
   }
   auto authorize = gateway::parse_authorize_url(url.text);
-  if (!authorize) return complaints.add(url.place, authorize.error());
+  if (!authorize) {
+    return complaints.add(url.place, config::without_quoted_password(authorize.error()));
+  }
   take_time(flags.authorize_timeout, limits::authorize_timeout_cap, authorize->timeout, complaints);
   take_time(flags.authorize_cache, limits::authorize_cache_cap, authorize->cache, complaints);
   if (authorize->timeout <= Millis(0)) {
@@ -180,6 +182,7 @@ void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                  Complaints& complaints) {
   const auto& given = flags.scope;
   if (given.text.empty()) {
+    if (given.given) return;  // Complained about as an empty text.
     return complaints.add(
         given.place,
         "there is no scope: say who a key belongs to. There is no default, because a shared one "

@@ -1,5 +1,7 @@
 #include "cli/config_command.hpp"
 
+#include "cli/config_check.hpp"
+
 #include <cstdio>
 
 namespace idem::cli {
@@ -8,6 +10,17 @@ namespace {
 int print_complaints(const std::vector<std::string>& lines) {
   for (const auto& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
   return usage;
+}
+
+int check(const ReadSettings& settings) {
+  Complaints wrong;
+  check_named_files(settings, wrong);
+  if (!wrong.empty()) return print_complaints(wrong.lines());
+  Complaints warnings;
+  warn_of_laxer_routes(settings, warnings);
+  print_complaints(warnings.lines());
+  std::fputs("ok\n", stdout);
+  return done;
 }
 
 /// One entry of `routes`: a list item whose first line has the dash.
@@ -57,8 +70,8 @@ int ConfigCommand::run() const {
   }
   const auto settings = (check_.parsed() ? checked_ : printed_).read();
   if (!settings) return print_complaints(settings.error());
-  const std::string text = check_.parsed() ? "ok\n" : print_settings(settings->given);
-  std::fputs(text.c_str(), stdout);
+  if (check_.parsed()) return check(*settings);
+  std::fputs(print_settings(settings->given).c_str(), stdout);
   return done;
 }
 

@@ -5,7 +5,8 @@
 namespace idem::cli {
 
 /// `idem config check|print|schema`: what a gateway with the same file, flags and variables would
-/// make of them. Nothing is opened but the file and what says whom to believe.
+/// make of them. Nothing is opened but the file and what says whom to believe; `check` also looks
+/// whether what is named is there (config_check.hpp).
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);

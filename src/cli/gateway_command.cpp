@@ -105,10 +105,11 @@ class GatewayProcess {
     return {};
   }
 
-  /// The store records how the routes name operations, or says why records would be lost; nothing
-  /// may be served by routes that it has not adopted. Waits for the store.
+  /// The store records how records get their names, or says why some would be lost; nothing may be
+  /// served by what it has not adopted. Waits for the store.
   std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
-    auto adopted = ask_and_wait(*store_, AdoptRoutes{gateway::names_of(settings.routes.all())});
+    auto adopted = ask_and_wait(
+        *store_, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
     if (!adopted) return std::unexpected(options_.store + ": " + adopted.error().detail);
     if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
     settings.generation = adopted->generation;
@@ -307,7 +308,6 @@ class GatewayProcess {
 
 int run_gateway(const SettingsSource& source) {
   auto read = source.read();
-  if (read) read = refuse_unserved(std::move(*read));
   if (!read) {
     for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
     return usage;

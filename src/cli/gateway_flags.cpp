@@ -4,8 +4,10 @@
 #include "config/words.hpp"
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
+#include "http/server.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/open_store.hpp>
 
 #include <unistd.h>
 #include <algorithm>
@@ -31,12 +33,15 @@ void take_number(const Given& given, Number& out) {
 void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
                    Complaints& complaints) {
   if (flags.upstream.text.empty()) {
+    if (flags.upstream.given) return;  // Complained about as an empty text.
     return complaints.add(flags.upstream.place,
                           "there is no upstream; write --upstream http://HOST:PORT, or in the file "
                           "upstream: {url: \"http://HOST:PORT\"}");
   }
   auto upstream = http::parse_upstream_url(flags.upstream.text);
-  if (!upstream) return complaints.add(flags.upstream.place, upstream.error());
+  if (!upstream) {
+    return complaints.add(flags.upstream.place, config::without_quoted_password(upstream.error()));
+  }
   settings.upstream = std::move(*upstream);
 }
 
@@ -80,7 +85,7 @@ void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& sett
 void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
   static constexpr std::string_view rename = "rename:";
   using Kind = gateway::KeyForward::Kind;
-  if (given.text == "keep") return;
+  if (given.text == "keep" || given.text.empty()) return;
   if (given.text == "strip") {
     out.kind = Kind::strip;
     return;
@@ -92,22 +97,27 @@ void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& 
                                            " is no way to forward a key; write keep, strip or "
                                            "rename:NAME");
   }
-  if (!gateway::may_carry_key(name)) {
-    return complaints.add(given.place, shown(name) +
-                                           " has a meaning of its own on the way to the upstream; "
-                                           "write another name");
-  }
   out = {Kind::rename, name};
 }
 
-void check_key_forward(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
-                       Complaints& complaints) {
-  const auto& name = settings.key_forward.name;
-  const bool scope = settings.scope.kind == gateway::ScopeSource::Kind::header &&
-                     http::same_name(name, settings.scope.name);
-  if (scope && !name.empty()) {
-    complaints.add(flags.key_forward.place,
-                   shown(name) + " carries the scope; write another name for the key");
+/// A key's fields, as clients send them and as the upstream sees it.
+void check_key_fields(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                      Complaints& complaints) {
+  const auto check = [&](const std::string& name, const config::Place& place) {
+    if (!gateway::may_carry_key(name)) {
+      complaints.add(place, shown(name) +
+                                " has a meaning of its own on the way to the upstream; "
+                                "write another name");
+    } else if (settings.scope.kind == gateway::ScopeSource::Kind::header &&
+               http::same_name(name, settings.scope.name)) {
+      complaints.add(place, shown(name) + " carries the scope; write another name for the key");
+    }
+  };
+  for (const auto& header : flags.key_headers.items) {
+    if (http::is_token(header.text)) check(header.text, header.place);
+  }
+  if (!settings.key_forward.name.empty()) {
+    check(settings.key_forward.name, flags.key_forward.place);
   }
 }
 
@@ -147,7 +157,10 @@ void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints
 
 void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   options.admin = flags.admin.text;
-  for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
+  for (const auto& host : flags.admin_hosts.items) {
+    if (host.text.empty()) complaints.add(host.place, "a name of a host is not empty");
+    options.admin_hosts.push_back(host.text);
+  }
   take_duration(flags.evidence_grace, options.evidence_grace, complaints);
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
@@ -191,7 +204,21 @@ std::string spill_dir_of(const GatewayFlags& flags) {
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-void take_process(const GatewayFlags& flags, GatewayOptions& options) {
+void check_address(const Given& given, Complaints& complaints) {
+  if (given.text.empty()) return;
+  const auto address = http::parse_host_port(given.text);
+  if (!address) {
+    complaints.add(given.place, address.error() + "; write one such as 127.0.0.1:8080");
+  }
+}
+
+void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+  check_address(flags.listen, complaints);
+  check_address(flags.admin, complaints);
+  if (!flags.store.text.empty()) {
+    const auto store = check_store_url(flags.store.text);
+    if (!store) complaints.add(flags.store.place, store.error());
+  }
   options.listen = flags.listen.text;
   options.store = flags.store.text;
   options.spill_dir = spill_dir_of(flags);
@@ -209,7 +236,7 @@ void take_process(const GatewayFlags& flags, GatewayOptions& options) {
 std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints) {
   GatewayOptions options;
   auto& settings = options.settings;
-  take_process(flags, options);
+  take_process(flags, options, complaints);
   take_upstream(flags, settings, complaints);
   take_caller(flags.caller, settings, complaints);
   take_admin(flags, options, complaints);
@@ -217,7 +244,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   take_upstream_tls(flags, settings, complaints);
   take_key(flags, settings, complaints);
   take_secrets(flags, options, complaints);
-  check_key_forward(flags, settings, complaints);
+  check_key_fields(flags, settings, complaints);
   take_timings(flags, options, complaints);
   gateway::Route rest;
   take_route(flags.rest, rest, complaints);
@@ -226,14 +253,6 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& 
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
   return options;
-}
-
-void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints) {
-  for (const auto& route : settings.routes.all()) {
-    if (route.mode != gateway::Mode::async) continue;
-    complaints.add({}, route.path.text() +
-                           ": mode async is not served yet; this version has conflict and wait");
-  }
 }
 
 }  // namespace idem::cli

@@ -112,9 +112,4 @@ std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
 
 /// Understands the texts. Nothing when there was something to complain about.
 std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints);
-
-/// The settings that this version knows and does not act on yet: a gateway with one of them must
-/// not start.
-void complain_about_unserved(const gateway::GatewaySettings& settings, Complaints& complaints);
-
 }  // namespace idem::cli

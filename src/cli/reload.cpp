@@ -11,18 +11,10 @@ std::string joined(const Lines& lines, std::string_view separator) {
 
 }  // namespace
 
-std::expected<ReadSettings, Lines> refuse_unserved(ReadSettings read) {
-  Complaints complaints;
-  complain_about_unserved(read.options.settings, complaints);
-  if (!complaints.empty()) return std::unexpected(complaints.lines());
-  return read;
-}
-
 std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
                                                     const GatewayFlags& given,
                                                     const gateway::GatewaySettings& current) {
   auto read = source.read();
-  if (read) read = refuse_unserved(std::move(*read));
   if (!read) return std::unexpected(joined(read.error(), " | "));
   const auto changed = changed_for_restart(given, read->given);
   if (!changed.empty()) {

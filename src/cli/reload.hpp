@@ -6,9 +6,6 @@ namespace idem::cli {
 
 using Lines = std::vector<std::string>;
 
-/// The same settings, or a line for each that this version knows and does not act on yet.
-std::expected<ReadSettings, Lines> refuse_unserved(ReadSettings read);
-
 /// Reads the settings again for a running gateway. Refused as a whole, with the places or names of
 /// what stands in the way, when anything is wrong, or when a setting changed that needs a restart.
 /// Who we are (owner, name in Via, TLS to the upstream) stays. The store has not adopted the

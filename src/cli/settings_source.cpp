@@ -79,7 +79,15 @@ void name_places(const std::vector<Setting>& table) {
 void take_environment(const Setting& setting, Complaints& complaints) {
   const auto name = variable_of(setting.flag);
   const char* const value = std::getenv(name.c_str());
-  if (value == nullptr || *value == '\0') return;
+  if (value == nullptr) return;
+  if (*value == '\0') {
+    // A number or a word has a default that holds then; a text may be what protection hangs on.
+    const auto kind = setting.shape.kind;
+    if (kind == Shape::Kind::text || kind == Shape::Kind::texts) {
+      complaints.add({name}, "is empty; write a value, or unset the variable");
+    }
+    return;
+  }
   std::vector<std::string> values{value};
   if (std::holds_alternative<GivenList*>(setting.slot)) {
     const auto parts = config::split(value, ',');

@@ -79,7 +79,7 @@ void take_replay_headers(const GivenList& given, gateway::Route& out, Complaints
   }
 }
 
-void take_words(const RouteGiven& given, gateway::Route& out) {
+void take_words(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
   const auto& preset = given.preset.text;
   if (preset == "ietf") out.answers.preset = Preset::ietf;
   if (preset == "stripe") out.answers.preset = Preset::stripe;
@@ -87,12 +87,16 @@ void take_words(const RouteGiven& given, gateway::Route& out) {
   const auto& mode = given.mode.text;
   if (mode == "conflict") out.mode = gateway::Mode::conflict;
   if (mode == "wait") out.mode = gateway::Mode::wait;
-  if (mode == "async") out.mode = gateway::Mode::async;
+  if (mode == "async") {
+    complaints.add(given.mode.place,
+                   "mode async is not served yet; this version has conflict and wait");
+  }
   const auto truth = [](const Given& text, bool& value) {
     if (!text.text.empty()) value = is_true(text);
   };
   truth(given.require_key, out.require_key);
   truth(given.store_body, out.store_body);
+  truth(given.accept_rerun_after_expiry, out.accepts_rerun_after_expiry);
   const auto& mark = given.dispatch_mark.text;
   if (!mark.empty()) out.separate_dispatch_mark = mark == "separate";
 }
@@ -110,6 +114,22 @@ void check_lease(const RouteGiven& given, const gateway::Route& route, Complaint
                                     " by 5s (by a quarter of itself when shorter than 20s), so "
                                     "that no attempt outlives its lease");
   }
+}
+
+/// By what holds for the route, wherever it was said: the defaults' tombstone under a route that
+/// takes their acknowledgement back is as short.
+void check_tombstone(const RouteGiven& given, const gateway::Route& route, Complaints& complaints) {
+  const auto& accepted = given.accept_rerun_after_expiry;
+  const bool said_here = given.tombstone.given || accepted.given;
+  if (!said_here || route.accepts_rerun_after_expiry ||
+      route.tombstone >= limits::tombstone_unacknowledged_min) {
+    return;
+  }
+  complaints.add(given.tombstone.given ? given.tombstone.place : accepted.place,
+                 "a tombstone of " + to_text(route.tombstone) +
+                     " lets a key run again that soon after its retention; write 24h or more, or "
+                     "accept_rerun_after_expiry: true (--accept-rerun-after-expiry) beside it if "
+                     "that is meant");
 }
 
 void take_times(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
@@ -136,21 +156,15 @@ void take_times(const RouteGiven& given, gateway::Route& out, Complaints& compla
     complaints.add(given.wait_max.given ? given.wait_max.place : given.mode.place,
                    "mode wait needs a wait_max above 0; write one such as 30s");
   }
-  const bool tombstone = take_duration(given.tombstone, out.tombstone, complaints);
-  const bool said = !given.tombstone.text.empty();
-  if (tombstone && said && out.tombstone <= Millis(0) &&
-      !is_true(given.accept_rerun_after_expiry)) {
-    complaints.add(given.tombstone.place,
-                   "a tombstone of 0 lets a key run again after its retention; write "
-                   "accept_rerun_after_expiry: true (--accept-rerun-after-expiry) beside it if "
-                   "that is meant");
+  if (take_duration(given.tombstone, out.tombstone, complaints)) {
+    check_tombstone(given, out, complaints);
   }
 }
 
 }  // namespace
 
 void take_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  take_words(given, out);
+  take_words(given, out, complaints);
   take_times(given, out, complaints);
   take_size(given.request_body, out.request_body_bytes_max, complaints);
   take_size(given.response_body, out.response_body_bytes_max, complaints);

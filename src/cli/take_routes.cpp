@@ -23,8 +23,8 @@ bool looks_like_request(std::string_view name) { return name.find(" /") != std::
 
 void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   const auto& name = given.name;
-  if (name.given) {
-    if (name.text.empty() || name.text.size() > limits::route_name_bytes_max) {
+  if (!name.text.empty()) {
+    if (name.text.size() > limits::route_name_bytes_max) {
       complaints.add(name.place, "a name has 1 to " + length_of(limits::route_name_bytes_max));
     } else if (!is_printable(name.text) || name.text.front() == ' ' || name.text.back() == ' ') {
       complaints.add(name.place, shown(name.text) +
@@ -52,6 +52,8 @@ void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        "out");
     } else if (std::ranges::find(out.formerly, former.text) != out.formerly.end()) {
       complaints.add(former.place, shown(former.text) + " is in this list twice; keep one of them");
+    } else if (const auto names = FormerNames::parse({former.text}); !names) {
+      complaints.add(former.place, names.error());
     }
     out.formerly.push_back(former.text);
   }
@@ -80,7 +82,7 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
                    "no method at all matches nothing; leave methods out for "
                    "all of them");
   }
-  if (!given.path.given) return;
+  if (given.path.text.empty()) return;
   if (given.path.text.size() > limits::route_path_bytes_max) {
     complaints.add(given.path.place,
                    "a path has at most " + length_of(limits::route_path_bytes_max));
@@ -102,7 +104,9 @@ void take_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
     int code = 0;
     const char* const end = status.text.data() + status.text.size();
     const auto [rest, error] = std::from_chars(status.text.data(), end, code);
-    if (error != std::errc{} || rest != end || code < 200 || code > 599) {
+    // Three digits, so that no code has two spellings, of which one would win.
+    const bool three = status.text.size() == 3 && error == std::errc{} && rest == end;
+    if (!three || code < 200 || code > 599) {
       complaints.add(status.place, shown(status.text) +
                                        " is no status of a final answer; write one from 200 to "
                                        "599");

@@ -9,19 +9,6 @@
 namespace idem::config {
 namespace {
 
-/// A credential in a URL is never printed; what stands in its place is still a URL.
-std::string without_password(std::string_view value) {
-  const auto scheme = value.find("://");
-  if (scheme == std::string_view::npos) return std::string(value);
-  const auto from = scheme + 3;
-  const auto authority = value.substr(from, value.find('/', from) - from);
-  const auto at = authority.rfind('@');
-  const auto colon = authority.find(':');
-  if (at == std::string_view::npos || colon > at) return std::string(value);
-  return std::string(value.substr(0, from + colon + 1)) + "***" +
-         std::string(value.substr(from + at));
-}
-
 bool is_bare(const Shape& shape) {
   return shape.kind == Shape::Kind::truth || shape.kind == Shape::Kind::number;
 }
@@ -38,13 +25,15 @@ std::string value_of(const Setting& setting) {
     for (const auto& item : (*list)->items) {
       out += (out.empty() ? "[" : ", ") + yaml_text(item.text);
     }
-    return out.empty() ? out : out + "]";
+    if (out.empty()) return (*list)->given ? "[]" : "";
+    return out + "]";
   }
   if (const auto* map = std::get_if<GivenMap*>(&setting.slot)) {
     for (const auto& [key, word] : (*map)->items) {
       out += (out.empty() ? "{" : ", ") + key.text + ": " + yaml_text(word.text);
     }
-    return out.empty() ? out : out + "}";
+    if (out.empty()) return (*map)->given ? "{}" : "";
+    return out + "}";
   }
   return {};
 }
@@ -92,7 +81,7 @@ std::string list_of(std::string_view items, std::size_t max) {
 std::string schema_of(const Shape& shape, std::string_view of_maps) {
   switch (shape.kind) {
     case Shape::Kind::text:
-      return R"("type":"string")";
+      return R"("type":"string","minLength":1)";
     case Shape::Kind::word:
       return enumeration(shape.words);
     case Shape::Kind::truth:

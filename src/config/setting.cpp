@@ -103,6 +103,15 @@ class Taking {
   }
 
   void take_entry(const Node& key, const Node& value, const std::string& prefix) {
+    if (const auto dot = key.text.find('.'); dot != std::string::npos) {
+      // It would name what another map says, too, and one of the two would be lost.
+      const auto section = key.text.substr(0, dot);
+      complaints_.add(key.place, shown(key.text) +
+                                     " is no setting, because a name has no dot; "
+                                     "write " +
+                                     section + ": {" + key.text.substr(dot + 1) + ": ...}");
+      return;
+    }
     const std::string path = prefix + key.text;
     const auto found = std::ranges::find(table_, path, &Setting::path);
     if (found != table_.end()) return take_value(*found, value);
@@ -127,8 +136,7 @@ class Taking {
     if (!meant.empty()) return meant;
     for (const auto& setting : table_) {
       const auto name = setting.path.substr(setting.path.rfind('.') + 1);
-      const bool moved = name == wrong || setting.path == wrong;
-      if (moved) return "; did you mean " + std::string(setting.path) + "?";
+      if (name == wrong) return "; did you mean " + std::string(setting.path) + "?";
     }
     return "; write one of " + alternatives(unique(siblings));
   }
@@ -231,6 +239,11 @@ void check_word(const Setting& setting, const Given& value, Complaints& complain
 void check_given(const Setting& setting, const Given& value, Complaints& complaints) {
   static constexpr std::string_view truths[] = {"true", "false"};
   const auto& shape = setting.shape;
+  if (shape.kind == Shape::Kind::text && value.text.empty()) {
+    // A template that filled in nothing would switch off what was meant to be on.
+    return complaints.add(value.place,
+                          std::string(setting.path) + " is empty; write a value, or leave it out");
+  }
   if (shape.kind == Shape::Kind::word) return check_word(setting, value, complaints);
   if (shape.kind == Shape::Kind::truth && value.text != "true" && value.text != "false") {
     complaints.add(value.place, shown(value.text) + " is neither; write " + alternatives(truths));

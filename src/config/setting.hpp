@@ -64,14 +64,15 @@ struct Setting {
 /// that of the nearest map in which it could stand.
 void take(const Node& map, std::span<const Setting> table, Complaints& complaints);
 
-/// Whether a value has its setting's shape, as far as words, numbers and lengths of lists go.
+/// Whether a value has its setting's shape, as far as words, numbers and lengths of lists go. A
+/// text that was given is not empty.
 void check(const Setting& setting, Complaints& complaints);
 
 /// Whether two settings say the same, wherever they were written.
 bool same_value(const Setting& a, const Setting& b);
 
-/// A table's values as YAML, as `take` reads them: defaults too, but no empty ones. `indent` spaces
-/// stand before each line.
+/// A table's values as YAML, as `take` reads them: defaults too, and empty lists that were given,
+/// because they take back what a default has. `indent` spaces stand before each line.
 std::string to_yaml(std::span<const Setting> table, std::size_t indent);
 
 /// The members of a JSON Schema (2020-12) object that admits what `take` admits, without braces:

@@ -34,6 +34,27 @@ std::string shown(std::string_view text) {
   return out;
 }
 
+std::string without_password(std::string_view value) {
+  const auto scheme = value.find("://");
+  if (scheme == std::string_view::npos) return std::string(value);
+  const auto from = scheme + 3;
+  const auto authority = value.substr(from, value.find('/', from) - from);
+  const auto at = authority.rfind('@');
+  const auto colon = authority.find(':');
+  if (at == std::string_view::npos || colon > at) return std::string(value);
+  return std::string(value.substr(0, from + colon + 1)) + "***" +
+         std::string(value.substr(from + at));
+}
+
+std::string without_quoted_password(std::string sentence) {
+  const auto scheme = sentence.find("://");
+  if (scheme == sentence.npos) return sentence;
+  const auto colon = sentence.find(':', scheme + 1);
+  const auto at = sentence.rfind('@', sentence.find('"', scheme));
+  if (colon == sentence.npos || at == sentence.npos || colon > at) return sentence;
+  return sentence.replace(colon + 1, at - colon - 1, "***");
+}
+
 std::string alternatives(std::span<const std::string_view> words) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -11,6 +11,11 @@ namespace idem::config {
 /// `text` in quotes, escaped, and cut when it is long.
 std::string shown(std::string_view text);
 
+/// `url` as it may be shown: with *** where a password stands. It is still a URL.
+std::string without_password(std::string_view url);
+/// `sentence`, in which a URL is quoted, also a malformed one, likewise.
+std::string without_quoted_password(std::string sentence);
+
 /// "a, b or c".
 std::string alternatives(std::span<const std::string_view> words);
 

@@ -1,9 +1,11 @@
 #include "core/adopt_routes.hpp"
 
+#include "core/policy.hpp"
 #include "core/route_naming.hpp"
 
 #include <idem/limits.hpp>
 
+#include <algorithm>
 #include <set>
 
 namespace idem {
@@ -30,14 +32,42 @@ std::optional<std::string> why_not(const StepContext& context, const RouteNaming
   return why;
 }
 
+/// A field that carried keys and shall not any more; none: all are kept.
+const std::string* dropped_field(const std::vector<std::string>& before,
+                                 const std::vector<std::string>& after) {
+  const auto is_dropped = [&](const std::string& name) {
+    return std::ranges::none_of(after,
+                                [&](const std::string& kept) { return equal_names(name, kept); });
+  };
+  const auto found = std::ranges::find_if(before, is_dropped);
+  return found == before.end() ? nullptr : &*found;
+}
+
+bool holds_records(const StepContext& context) {
+  bool holds = false;
+  context.table.visit([&](const Record* record) {
+    holds = record == nullptr || transitions::is_live(*record, context.now);
+    return !holds;
+  });
+  return holds;
+}
+
 }  // namespace
 
 AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
   Naming& naming = context.naming;
   auto after = RouteNaming::parse(verb.routes);
   if (!after) return {naming.generation, std::move(after.error())};
-  if (verb.routes == naming.routes) return {naming.generation, {}};
-  if (naming.by_operation) {
+  const bool same_routes = verb.routes == naming.routes;
+  if (same_routes && verb.key_fields == naming.key_fields) return {naming.generation, {}};
+  // A retry that still sends it would be one without a key, and run again.
+  const std::string* dropped = dropped_field(naming.key_fields, verb.key_fields);
+  if (dropped != nullptr && holds_records(context)) {
+    return {naming.generation,
+            "there are records of keys that may have come as " + *dropped +
+                ", which is not accepted any more; keep it until their time is over"};
+  }
+  if (naming.by_operation && !same_routes) {
     const auto before = RouteNaming::parse(naming.routes);
     if (!before) return {naming.generation, "the recorded table is damaged: " + before.error()};
     if (auto why = why_not(context, *before, *after)) return {naming.generation, std::move(*why)};
@@ -45,6 +75,7 @@ AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
     ++naming.generation;
   }
   naming.routes = std::move(verb.routes);
+  naming.key_fields = std::move(verb.key_fields);
   context.table.save(naming);
   return {naming.generation, {}};
 }

@@ -23,7 +23,8 @@ Answer not_stored_answer(const Replay& replay, const RecordId& id) {
   Answer answer = to_answer({.code = ProblemCode::response_not_stored,
                              .detail = "The operation completed once with status " +
                                        std::to_string(replay.response.status) +
-                                       "; its body crossed the storing limit and was not kept.",
+                                       "; its body was not kept: it is too large or a stream, or "
+                                       "this operation keeps none.",
                              .operation = id,
                              .state = State::completed,
                              .original_status = replay.response.status});
@@ -103,12 +104,18 @@ Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
                  id, State::in_progress, outcome.lease_remaining);
 }
 
-Answer misuse_answer(const RecordId& id, Preset preset) {
+Answer misuse_answer(const KeyMisuse& misuse, Preset preset) {
   Problem reused{.code = ProblemCode::key_reused,
                  .detail =
                      "This key was first used for a request with other content. Nothing was "
                      "run now; use a new key for a new operation.",
-                 .operation = id};
+                 .operation = misuse.id};
+  if (!misuse.is_other) {
+    reused.detail =
+        "This key was first used under other rules of what counts of a request, so nobody can tell "
+        "whether it was for this one. Nothing was run now; a new key might do the work again.";
+    reused.retry = RetryAdvice::never;
+  }
   if (preset == Preset::stripe) reused.status = 400;
   return to_answer(reused);
 }

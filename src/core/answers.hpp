@@ -19,7 +19,7 @@ Answer replay_answer(const std::shared_ptr<const Record>& record);
 
 Answer in_progress_answer(const InProgress& outcome, const RecordId& id);
 /// 422, and 400 for clients that know it from Stripe.
-Answer misuse_answer(const RecordId& id, Preset preset);
+Answer misuse_answer(const KeyMisuse& misuse, Preset preset);
 Answer expired_answer(const RecordId& id);
 Answer pending_answer(const RecordId& id);
 /// What a *retry* hears about an unknown record: 409.

@@ -144,10 +144,17 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
             phase_ = Phase::marking;
             return Ask{Dispatched{reserve_.id, attempt_}};
           },
-          [&](Replay& replay) { return finish(replay_answer(std::move(replay), reserve_.id)); },
+          [&](Replay& replay) {
+            reserve_.id = replay.id;
+            return finish(replay_answer(std::move(replay), reserve_.id));
+          },
           [&](InProgress& running) { return on_running(running, now); },
-          [&](KeyMisuse&) { return finish(misuse_answer(reserve_.id, settings_.answers.preset)); },
+          [&](KeyMisuse& misuse) {
+            reserve_.id = misuse.id;
+            return finish(misuse_answer(misuse, settings_.answers.preset));
+          },
           [&](Unknown& unknown) -> ExchangeAction {
+            reserve_.id = unknown.id;
             if (reserve_in_doubt_) {
               // It may be our own lost reservation, swept meanwhile. Under our token nothing was
               // ever sent, and only our token releases it; if it is somebody else's, this is stale.
@@ -162,8 +169,14 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
             }
             return finish(unknown_answer(unknown.reconcile_in, reserve_.id));
           },
-          [&](Expired&) { return finish(expired_answer(reserve_.id)); },
-          [&](Pending&) { return finish(pending_answer(reserve_.id)); },
+          [&](Expired& expired) {
+            reserve_.id = expired.id;
+            return finish(expired_answer(reserve_.id));
+          },
+          [&](Pending& pending) {
+            reserve_.id = pending.id;
+            return finish(pending_answer(reserve_.id));
+          },
           [&](QuotaExceeded& quota) {
             return finish(to_answer({.code = ProblemCode::quota_exceeded,
                                      .detail = "This caller has too many new keys at present.",
@@ -286,6 +299,7 @@ ExchangeAction Exchange::on_settle(StoreResult result) {
     return finish(outcome_unknown(504, "The outcome could not be recorded."));
   }
   const auto reply = std::get<OwnerReply>(*result);
+  if (auto next = release_elsewhere(reply)) return std::move(*next);
   const bool owing = phase_ == Phase::owing;
   if (owing) {
     settling_.reset();
@@ -293,6 +307,17 @@ ExchangeAction Exchange::on_settle(StoreResult result) {
     return Done{};
   }
   return settled_answer(reply);
+}
+
+// A reservation whose reply was lost may lie under any of the names it was asked under.
+std::optional<ExchangeAction> Exchange::release_elsewhere(const OwnerReply& reply) {
+  auto* release = std::get_if<Release>(&*settling_);
+  const bool in_doubt = release != nullptr && release->attempt.fence == 0;
+  if (!in_doubt || reply.verdict != Verdict::stale || names_tried_ == reserve_.also.size()) {
+    return std::nullopt;
+  }
+  release->id = reserve_.also[names_tried_++].id;
+  return Ask{*settling_};
 }
 
 ExchangeAction Exchange::settled_answer(const OwnerReply& reply) {

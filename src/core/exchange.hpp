@@ -167,6 +167,7 @@ class Exchange {
   ExchangeAction release_unsent(std::string error_code, std::string detail);
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
+  std::optional<ExchangeAction> release_elsewhere(const OwnerReply& reply);
   ExchangeAction settled_answer(const OwnerReply& reply);
   ExchangeAction answer_from(const Record& record);
   ExchangeAction on_running(const InProgress& running, MonotonicTime now);
@@ -186,6 +187,7 @@ class Exchange {
   MonotonicTime renew_at_{};
   Millis delay_;
   int reserve_rounds_ = 0;
+  std::size_t names_tried_ = 0;  ///< Of reserve_.also, in releasing what may be there.
   bool reserve_in_doubt_ = false;
   bool stream_ = false;
   std::optional<Met> met_;

@@ -61,20 +61,34 @@ void add_chosen_headers(Frames& frames, std::uint32_t version,
   }
 }
 
-// Version 2 has the rule where version 1 has nothing; what they have in common is in one order.
+void add_rule(Frames& frames, const FingerprintRule& rule) {
+  add_names(frames, rule.include);
+  add_names(frames, rule.exclude);
+  add_names(frames, rule.headers);
+}
+
+RuleName name_of(const FingerprintRule& rule) {
+  Frames frames;
+  frames.add("idem fingerprint rule");
+  add_rule(frames, rule);
+  const Digest full = sha256(frames.bytes());
+  RuleName name;
+  std::copy_n(full.begin(), name.size(), name.begin());
+  return name;
+}
+
+// Later versions have the rule where version 1 has nothing; what they have in common is in one
+// order.
 std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
-                  const FingerprintRule& rule, const BodyForm& body) {
+                  std::span<const std::string_view> chosen_headers, const FingerprintRule& rule,
+                  const BodyForm& body) {
   Frames frames(256 + parts.target.size());
   frames.add_number(version);
   frames.add(parts.method);
   frames.add(parts.target);
   frames.add(media);
-  add_chosen_headers(frames, version, parts.chosen_headers);
-  if (version > 1) {
-    add_names(frames, rule.include);
-    add_names(frames, rule.exclude);
-    add_names(frames, rule.headers);
-  }
+  add_chosen_headers(frames, version, chosen_headers);
+  if (version > 1) add_rule(frames, rule);
   frames.add(body.tag);
   frames.add(view_of(body.digest));
   return frames.bytes();
@@ -107,15 +121,19 @@ std::expected<void, std::string> check_rule(const FingerprintRule& rule) {
 
 RequestDigest::RequestDigest(const FingerprintParts& parts) {
   const std::string media = media_type(parts.content_type);
-  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
-  const BodyForm form = body_form(media, parts.content_type, parts.body, rule);
-  if (rule.empty() && form.as_in_version_1) {
-    framed_.push_back({1, frame(1, parts, media, rule, form)});
-    return;
+  const FingerprintRule none;
+  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : none;
+  auto chosen = parts.chosen_headers;
+  if (!rule.empty()) {
+    const BodyForm selected = body_form(media, parts.content_type, parts.body, rule);
+    framed_.push_back({3, frame(3, parts, media, chosen, rule, selected), name_of(rule)});
+    chosen = {};
   }
-  framed_.push_back({2, frame(2, parts, media, rule, form)});
-  // Version 1 knew no rules, so a record of its time was made without one.
-  if (rule.empty()) framed_.push_back({1, frame(1, parts, media, rule, raw_form(parts.body))});
+  // The record may be older than the rule: then it was made without one.
+  const BodyForm whole = body_form(media, parts.content_type, parts.body, none);
+  if (!whole.as_in_version_1) framed_.push_back({2, frame(2, parts, media, chosen, none, whole)});
+  const BodyForm first = whole.as_in_version_1 ? whole : raw_form(parts.body);
+  framed_.push_back({1, frame(1, parts, media, chosen, none, first)});
 }
 
 std::vector<Fingerprint> RequestDigest::under(const Secret& secret) const {
@@ -123,7 +141,10 @@ std::vector<Fingerprint> RequestDigest::under(const Secret& secret) const {
   std::vector<Fingerprint> fingerprints;
   fingerprints.reserve(framed_.size());
   for (const Framed& framed : framed_) {
-    fingerprints.push_back({framed.version, digest.of(secret, framed.bytes)});
+    Fingerprint made{framed.version, digest.of(secret, framed.bytes)};
+    // What is left of the digest is as long as that which names a record, and more.
+    if (framed.rule) std::ranges::copy(*framed.rule, made.digest.begin());
+    fingerprints.push_back(made);
   }
   return fingerprints;
 }

@@ -17,8 +17,10 @@ namespace idem {
 /// one field stands where others lie inside: there servers build arrays by the order.
 ///
 /// None, so that the raw bytes count: a byte that the encoding does not produce, a `;` (once a
-/// separator), a broken escape, a control character in a name, more than limits::form_fields_max
-/// fields. Time O(n log n).
+/// separator), a broken escape, more than limits::form_fields_max fields, and names that servers
+/// mend each in its way: with a control character, a byte above ASCII, a blank at either end or
+/// beside a bracket, a bracket that is not closed, not opened or opens the name; and two names for
+/// one place, such as `a.b` and `a[b]`, or `a[1]` and `a[01]`. Time O(n log n).
 std::optional<Digest> form_fields_digest(std::string_view body);
 
 }  // namespace idem

@@ -191,12 +191,16 @@ Digest JsonSelection::digest(std::string_view form) const {
   const Walk walk(*this, form);
   if (include_.empty()) return sha256(walk.copy());
   FramedDigest digest;
+  bool met = false;
   for (std::size_t i = 0; i < include_.size(); ++i) {
     const auto value = walk.included(i);
     digest.add(include_[i]);
     digest.add_number(value ? 1 : 0);
     if (value) digest.add(*value);
+    met = met || value.has_value();
   }
+  // Or a mistyped pointer and a new envelope would make all bodies alike.
+  if (!met) digest.add(walk.copy());
   return digest.finish();
 }
 

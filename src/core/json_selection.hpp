@@ -22,7 +22,8 @@ class JsonSelection {
   /// document without what `exclude` points at; otherwise of the values that `include` points at,
   /// likewise, each beside its pointer. A pointer that meets nothing (also one that leads into a
   /// value without members, past an array's end or through what is left out) counts as absent,
-  /// which is not null. Time: one pass over the form, and for each name in it the number of
+  /// which is not null. Where none of `include` meets anything, all of the document counts but what
+  /// `exclude` points at. Time: one pass over the form, and for each name in it the number of
   /// pointers that lead there.
   Digest digest(std::string_view form) const;
 

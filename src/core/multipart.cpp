@@ -17,8 +17,9 @@ struct Part {
 };
 
 struct Multipart {
+  std::string_view preamble;  // with the end of its last line
   std::vector<Part> parts;
-  std::string_view tail;  // "" or the end of the last line
+  std::string_view tail;  // the end of the last delimiter's line and what follows; may be empty
 };
 
 // RFC 2046 §5.1.1: bchars, the last of them no space.
@@ -42,8 +43,11 @@ std::optional<Part> part_of(std::string_view text) noexcept {
 
 std::optional<Multipart> read_multipart(std::string_view body, const std::string& delimiter) {
   Multipart read;
-  if (!body.starts_with(delimiter)) return std::nullopt;
-  body.remove_prefix(delimiter.size());
+  const auto first = body.find(delimiter);
+  if (first == body.npos) return std::nullopt;
+  read.preamble = body.substr(0, first);
+  if (first > 0 && !read.preamble.ends_with("\r\n")) return std::nullopt;
+  body.remove_prefix(first + delimiter.size());
   while (body.starts_with("\r\n")) {
     if (read.parts.size() == limits::multipart_parts_max) return std::nullopt;
     const auto next = body.find(delimiter);
@@ -56,7 +60,8 @@ std::optional<Multipart> read_multipart(std::string_view body, const std::string
   }
   if (!body.starts_with("--")) return std::nullopt;
   read.tail = body.substr(2);
-  if (!read.tail.empty() && read.tail != "\r\n") return std::nullopt;
+  const bool ends = read.tail.empty() || read.tail.starts_with("\r\n");
+  if (!ends || read.tail.find(delimiter) != read.tail.npos) return std::nullopt;
   return read;
 }
 
@@ -86,6 +91,8 @@ std::optional<Digest> multipart_digest(std::string_view content_type, std::strin
     digest.add(part.content);
   }
   digest.add(read->tail);
+  // The digests of bodies without one are from before it was read.
+  if (!read->preamble.empty()) digest.add(read->preamble);
   return digest.finish();
 }
 

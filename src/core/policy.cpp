@@ -104,13 +104,18 @@ Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
 }  // namespace
 
 Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept {
-  if (proves_not_executed(facts)) return Disposition::release_proven;
+  if (proves_not_executed(facts)) {
+    // Who says anything else beside it contradicts itself, so that neither is believed.
+    const bool alone =
+        facts.says.value_or(UpstreamSays::not_executed) == UpstreamSays::not_executed;
+    return alone ? Disposition::release_proven : Disposition::unknown;
+  }
   if (facts.says) return as_disposition(*facts.says);
   if (const auto rule = policy.statuses.find(facts.status); rule != policy.statuses.end()) {
     return as_disposition(rule->second);
   }
-  const bool rolled_back = facts.status >= 500 && facts.status != 502 && facts.status != 504;
-  if (policy.errors_rolled_back && rolled_back) return Disposition::release_proven;
+  const bool of_the_service = facts.status >= 500 && (facts.status < 502 || facts.status > 504);
+  if (policy.errors_rolled_back && of_the_service) return Disposition::release_proven;
   return by_preset(facts, policy.preset);
 }
 

@@ -36,12 +36,13 @@ struct AnswerPolicy {
   Preset preset = Preset::ietf;
   std::map<int, StatusRule> statuses{};
   /// The service promises that an error status means its transaction was rolled back: a 5xx is a
-  /// proof then. Not 502 and 504, which whatever stands in front of the service may have said.
+  /// proof then. Not 502, 503 and 504: whatever stands in front of the service may have said those,
+  /// also after the request had been sent on.
   bool errors_rolled_back = false;
 };
 
-/// protocol.md §11's proofs first, then the upstream's own word about this response, then what the
-/// route says, then the preset's column of §12.
+/// protocol.md §11's proofs first, unless the upstream's own word about this response contradicts
+/// them (unknown); then that word, then what the route says, then the preset's column of §12.
 Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept;
 
 /// False for fields that are never stored nor replayed (§14): credentials, cookies, hop-by-hop ones

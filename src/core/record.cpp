@@ -3,6 +3,8 @@
 #include <openssl/crypto.h>
 #include <time.h>
 
+#include <algorithm>
+
 namespace idem {
 
 MonotonicClock::time_point MonotonicClock::now() noexcept {
@@ -15,6 +17,12 @@ MonotonicClock::time_point MonotonicClock::now() noexcept {
 bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept {
   return a.version == b.version &&
          CRYPTO_memcmp(a.digest.data(), b.digest.data(), a.digest.size()) == 0;
+}
+
+bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept {
+  if (a.version != b.version) return false;
+  return a.version < fingerprints_name_their_rule ||
+         std::equal(a.digest.begin(), a.digest.begin() + RuleName{}.size(), b.digest.begin());
 }
 
 std::string_view name_of(State state) noexcept {

@@ -24,7 +24,7 @@ Execute execute(const Record& record, bool again) {
 }
 
 Unknown unknown(const Record& record, StoreTime now) {
-  Unknown answer{record.changed_at, std::nullopt};
+  Unknown answer{record.changed_at, std::nullopt, record.id};
   if (record.reconcile_after) {
     answer.reconcile_in = std::max(Millis::zero(), *record.reconcile_after - now);
   }
@@ -38,26 +38,32 @@ InProgress in_progress(const Record& record, Millis lease_remaining) {
 Replay replay(Record& record, const Change& change) {
   IDEM_ASSERT(record.response && record.completed_at && record.expires_at);
   return {change.write == Write::none ? std::move(*record.response) : *record.response,
-          *record.completed_at, *record.expires_at};
+          *record.completed_at, *record.expires_at, record.id};
 }
 
 /// The answer of a record that has ended, or that nobody may run now.
 ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
   switch (state_at(record, now)) {
     case State::pending:
-      return Pending{};
+      return Pending{record.id};
     case State::unknown:
       return unknown(record, now);
     case State::completed:
       return replay(record, change);
     case State::expired:
-      return Expired{record.completed_at.value_or(record.changed_at)};
+      return Expired{record.completed_at.value_or(record.changed_at), record.id};
     case State::in_progress:
     case State::failed_retryable:
       break;
   }
   IDEM_ASSERT(!"in_progress and failed_retryable are answered by the caller");
-  return Pending{};
+  return Pending{record.id};
+}
+
+/// Judged by the fingerprint that would be stored today: under it, two requests that differ are
+/// two. One under older rules may differ in what does not count any more.
+KeyMisuse misuse(const Record& record, const std::vector<Fingerprint>& offered, StoreTime now) {
+  return {state_at(record, now), comparable(offered.front(), record.fingerprint), record.id};
 }
 
 }  // namespace
@@ -79,7 +85,7 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
     return {execute(*record, false), {Write::insert, true, true}};
   }
   if (!any_matches(offered, record->fingerprint)) {
-    return {KeyMisuse{state_at(*record, now)}, {}};
+    return {misuse(*record, offered, now), {}};
   }
   const Change change = sweep(*record, now);
   if (record->state == State::in_progress && lease_holds(*record, now)) {
@@ -105,14 +111,14 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
     change = {Write::insert, true, true};
   } else {
     if (!any_matches(offered, record->fingerprint)) {
-      return {KeyMisuse{state_at(*record, now)}, {}};
+      return {misuse(*record, offered, now), {}};
     }
     change = sweep(*record, now);
     if (record->state == State::in_progress) {
       if (lease_holds(*record, now)) return {in_progress(*record, record->locked_until - now), {}};
       // A resumable attempt whose owner is gone. Only a reserve takes it up (§3): its request is
       // stored already, or it is a synchronous one that this call must not turn into another kind.
-      if (record->stored_request) return {Pending{}, {}};
+      if (record->stored_request) return {Pending{record->id}, {}};
       return {in_progress(*record, Millis(1)), {}};
     }
     if (record->state != State::failed_retryable) {
@@ -132,7 +138,7 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
   record->changed_at = now;
   record->locked_until = now;
   record->expires_at = now + record->retention;
-  return {Pending{}, change};
+  return {Pending{record->id}, change};
 }
 
 bool is_claimable(const Record& record, StoreTime now) noexcept {

@@ -6,7 +6,9 @@
 #include "gateway/keyed.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
+#include "gateway/reserve.hpp"
 #include "gateway/upgrade.hpp"
+#include "http/store_link.hpp"
 
 #include <idem/key.hpp>
 
@@ -21,12 +23,11 @@ using http::Task;
 /// What §8 says about a method.
 enum class KeyRule : std::uint8_t { ignored, honoured, required };
 
-KeyRule key_rule(std::string_view method, bool require_key) {
+KeyRule key_rule(std::string_view method, const Route& route) {
   if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") {
     return KeyRule::ignored;
   }
-  if (require_key && (method == "POST" || method == "PATCH")) return KeyRule::required;
-  return KeyRule::honoured;
+  return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
 }
 
 std::string_view path_of(const http::RequestHead& head) {
@@ -106,7 +107,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
-    const KeyRule rule = key_rule(head.method, route.require_key);
+    const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
       co_await relay_unkeyed(client, pool_, *settings, route);
@@ -138,11 +139,20 @@ class GatewayService final : public Gateway {
       co_await client.answer(*refusal);
       co_return;
     }
-    auto key = read_key(head, settings);
+    auto key = read_key(head, settings, settings.key);
     if (!key) {
-      const Problem problem = key_problem(key.error());
-      co_await refuse(client, problem);
-      co_return;
+      auto older = co_await older_key(head, settings, route, authority.scope());
+      if (!older) {
+        const Answer answer = store_unavailable_answer(Millis(1000));
+        co_await client.answer(answer);
+        co_return;
+      }
+      if (!*older) {
+        const Problem problem = key_problem(key.error());
+        co_await refuse(client, problem);
+        co_return;
+      }
+      key = std::move(**older);
     }
     seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
@@ -199,10 +209,29 @@ class GatewayService final : public Gateway {
     return false;
   }
 
+  using OlderKey = std::expected<std::optional<std::string>, StoreError>;
+
+  // What a key must be today is asked of new ones only. "Use a new key" would be wrong advice about
+  // one whose record was made before.
+  Task<OlderKey> older_key(const http::RequestHead& head, const GatewaySettings& settings,
+                           const Route& route, const std::string& scope) {
+    auto key = read_key(head, settings, KeyOptions{});
+    if (!key) co_return std::nullopt;
+    const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
+    for (const RecordId& id : ids) {
+      StoreCall find = Find{id};
+      auto found = co_await http::ask_store(loop_, shared_.store, find);
+      if (!found) co_return std::unexpected(std::move(found.error()));
+      if (std::get<std::optional<Record>>(*found)) co_return std::move(*key);
+    }
+    co_return std::nullopt;
+  }
+
   // All lines of all accepted names: more than one is refused by the parser (P34). One in disguise
   // beside a key counts: the upstream might believe that other key.
   static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
-                                                       const GatewaySettings& settings) {
+                                                       const GatewaySettings& settings,
+                                                       const KeyOptions& options) {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
     std::optional<std::string_view> disguised;
@@ -214,7 +243,7 @@ class GatewayService final : public Gateway {
       }
     }
     if (disguised && count == 1) lines[count++] = *disguised;
-    return parse_key(std::span(lines.data(), count), settings.key);
+    return parse_key(std::span(lines.data(), count), options);
   }
 
   static Task<void> refuse(http::ServerStream& client, const Problem& problem) {

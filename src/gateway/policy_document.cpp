@@ -1,5 +1,7 @@
 #include "gateway/policy_document.hpp"
 
+#include "core/answers.hpp"
+
 namespace idem::gateway {
 namespace {
 
@@ -91,8 +93,11 @@ void add_route(JsonText& json, const Route& route) {
   if (!route.name.empty()) json.member("operation", route.name);
   if (!route.methods.empty()) add_list(json, "methods", route.methods);
   json.member("path", route.path.text());
-  json.member("key_required", route.require_key);
+  json.member("key_required", route.ever_needs_key());
   json.member("mode", name_of(route.mode));
+  if (route.wait_max >= Millis(1000)) json.member("wait_max_seconds", seconds(route.wait_max));
+  json.member("key_reused_status",
+              static_cast<std::int64_t>(misuse_answer({}, route.answers.preset).status));
   json.member("retention_seconds", seconds(route.retention));
   // From then on the same key runs anew instead of being refused.
   json.member("refused_after_retention_seconds", seconds(route.tombstone));
@@ -107,7 +112,9 @@ Answer policy_document(const GatewaySettings& settings) {
   json.open('{');
   add_list(json, "key_headers", settings.key_headers);
   json.member("key_syntax", name_of(settings.key.syntax));
+  json.member("key_bytes_min", static_cast<std::int64_t>(settings.key.bytes_min));
   json.member("key_bytes_max", static_cast<std::int64_t>(limits::key_bytes_max));
+  json.member("key_reject_pii", settings.key.reject_pii);
   // The first that matches a request is the one that counts.
   json.name("routes");
   json.open('[');

@@ -40,12 +40,12 @@ RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& reque
 }
 
 /// What an operation adds to a record's name: nothing, where a key is unique in its scope.
-std::vector<std::string> naming_parts(const http::RequestHead& head, const KeyedRequest& request,
+std::vector<std::string> naming_parts(const http::RequestHead& head,
                                       const GatewaySettings& settings, const Route& route) {
   if (settings.key_scope == KeyScope::tenant) return {std::string()};
   const auto path = std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
   auto parts = settings.routes.former_operations(route, head.method, path);
-  parts.insert(parts.begin(), request.operation);
+  parts.insert(parts.begin(), route.operation(head.method, path));
   return parts;
 }
 
@@ -55,7 +55,7 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
                      const Identity& identity, const GatewaySettings& settings,
                      const Route& route) {
   const RequestDigest digest = digest_of(head, request, route.fingerprint);
-  const auto parts = naming_parts(head, request, settings, route);
+  const auto parts = naming_parts(head, settings, route);
   Reserve reserve;
   reserve.scope = request.scope;
   reserve.operation = request.operation;
@@ -79,6 +79,19 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.tombstone = route.tombstone;
   reserve.generation = settings.generation;
   return reserve;
+}
+
+std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,
+                                   const GatewaySettings& settings, const Route& route,
+                                   const std::string& scope, const std::string& key) {
+  const auto parts = naming_parts(head, settings, route);
+  std::vector<RecordId> ids;
+  const auto add = [&](const Secret& secret) {
+    for (const auto& part : parts) ids.push_back(record_id(secret, scope, part, key));
+  };
+  add(identity.secret);
+  for (const Secret& older : identity.older) add(older);
+  return ids;
 }
 
 }  // namespace idem::gateway

@@ -14,6 +14,15 @@ bool Route::covers(const Route& other) const noexcept {
   return all_methods && path.covers(other.path);
 }
 
+bool Route::needs_key(std::string_view method) const noexcept {
+  return require_key && (method == "POST" || method == "PATCH");
+}
+
+bool Route::ever_needs_key() const noexcept {
+  if (methods.empty()) return require_key;
+  return std::ranges::any_of(methods, [&](const auto& method) { return needs_key(method); });
+}
+
 std::string Route::operation(std::string_view method, std::string_view path_sent) const {
   return name.empty() ? own_operation(method, path_sent) : name;
 }

@@ -37,6 +37,8 @@ struct Route {
   LeasePolicy lease_policy = LeasePolicy::unknown;
   Millis retention = limits::retention_default;
   Millis tombstone = limits::tombstone_default;
+  /// Somebody said that a key may run again behind a tombstone which is that short.
+  bool accepts_rerun_after_expiry = false;
   Millis wait_max = limits::wait_default;
   std::size_t request_body_bytes_max = limits::request_body_bytes_default;
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
@@ -46,6 +48,10 @@ struct Route {
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
 
+  /// POST and PATCH, where `require_key` (protocol.md §8).
+  bool needs_key(std::string_view method) const noexcept;
+  /// True when one of its methods needs a key.
+  bool ever_needs_key() const noexcept;
   /// True when nothing can reach `other` behind this route.
   bool covers(const Route& other) const noexcept;
   /// What a request's record is stored under.

@@ -83,6 +83,11 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
                              "\": a scope is stored and shown to operators, and that field is a "
                              "secret; write authorization or jwt:CLAIM");
     }
+    if (!may_carry_key(text.substr(header.size()))) {
+      return std::unexpected("\"" + text +
+                             "\": that field has a meaning of its own; write one that says who is "
+                             "asking, such as header:X-Tenant-Id");
+    }
     return ScopeSource{ScopeSource::Kind::header, text.substr(header.size()), text};
   }
   if (text.starts_with(fixed) && text.size() > fixed.size() &&

@@ -82,7 +82,8 @@ using SharedSettings = std::shared_ptr<const GatewaySettings>;
 /// lease too short for that.
 Millis lease_margin(Millis lease) noexcept;
 
-/// False for names that mean something else to an upstream, or frame the message.
+/// False for names that mean something else to an upstream, or frame the message: neither a key nor
+/// a scope may stand there.
 bool may_carry_key(std::string_view field_name) noexcept;
 
 /// "header:NAME", "authorization", "jwt:CLAIM", "mtls" or "static:NAME"; otherwise a sentence that

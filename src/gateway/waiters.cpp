@@ -68,11 +68,11 @@ void Waiters::read(const RecordId& id) {
 }
 
 void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result) {
-  Woken news{std::shared_ptr<const Record>()};
+  News news{.woken = {std::shared_ptr<const Record>()}};
   if (!result) {
-    news.record = std::unexpected(std::move(result.error()));
+    news.woken.record = std::unexpected(std::move(result.error()));
   } else if (*result) {
-    news.record = std::make_shared<const Record>(std::move(**result));
+    news.woken.record = std::make_shared<const Record>(std::move(**result));
   }
   Seats seats;
   bool due = false;
@@ -82,6 +82,7 @@ void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, S
     Group& group = found->second;
     seats = std::exchange(group.readers, {});
     group.reading = false;
+    news.read = ++group.reads;
     if (group.seats.empty()) {
       groups_.erase(found);
     } else {
@@ -101,7 +102,7 @@ void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, S
 
 // In portions, between which the loop serves others: thousands may wait for one record, and each
 // has an answer made and written.
-void Waiters::deliver(http::Loop& loop, Seats seats, const Woken& news) {
+void Waiters::deliver(http::Loop& loop, Seats seats, const News& news) {
   loop.post([&loop, seats = std::move(seats), news]() mutable {
     const std::size_t portion = std::min(seats.size(), limits::wakes_per_turn);
     for (std::size_t i = 0; i < portion; ++i) {
@@ -137,8 +138,10 @@ http::Task<ExchangeEvent> Waiter::wait(MonotonicTime until) {
   co_return news;
 }
 
-void Waiter::wake(const Woken& news) {
-  news_ = news;
+void Waiter::wake(const Waiters::News& news) {
+  if (news.read < newest_read_) return;
+  newest_read_ = news.read;
+  news_ = news.woken;
   client_.unpark();
 }
 

@@ -36,12 +36,19 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
     std::size_t at = 0;  ///< In its group.
   };
   using Seats = std::vector<std::shared_ptr<Seat>>;
+  /// What a read showed. Portions of two deliveries may overtake each other, the reads of a group
+  /// do not.
+  struct News {
+    std::uint64_t read = 0;
+    Woken woken;
+  };
   struct Group {
     Seats seats;
     Seats newcomers;  ///< Nothing was read for them yet; some may have left.
     bool changed = false;
     bool reading = false;
     Seats readers;  ///< For whom, while reading: those who were there when it was asked.
+    std::uint64_t reads = 0;
   };
   struct HashId {
     std::size_t operator()(const RecordId& id) const noexcept {
@@ -60,7 +67,7 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   static bool plan_read(Group& group);
   void read(const RecordId& id);
   void on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result);
-  static void deliver(http::Loop& loop, Seats seats, const Woken& news);
+  static void deliver(http::Loop& loop, Seats seats, const News& news);
 
   Store& store_;
   const std::size_t places_;
@@ -82,7 +89,7 @@ class Waiter final : http::Timed {
 
  private:
   friend class Waiters;
-  void wake(const Woken& news);
+  void wake(const Waiters::News& news);
   void tick(MonotonicTime now) override;
 
   std::shared_ptr<Waiters> waiters_;
@@ -90,6 +97,7 @@ class Waiter final : http::Timed {
   RecordId id_;
   MonotonicTime until_ = MonotonicTime::max();
   std::optional<Woken> news_;  ///< The latest: it says all that earlier ones did.
+  std::uint64_t newest_read_ = 0;
   std::shared_ptr<Waiters::Seat> seat_;
 };
 

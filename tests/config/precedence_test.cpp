@@ -167,6 +167,31 @@ TEST_F(ConfigPrecedence, EverySettingIsAFlagAVariableAndAKeyWithOneMeaning) {
   EXPECT_GT(seen, 40U);
 }
 
+TEST_F(ConfigPrecedence, T32_AnEmptyTextSwitchesNothingOff) {
+  cli::GatewayFlags flags;
+  std::size_t seen = 0;
+  for (const auto& setting : cli::settings_of(flags)) {
+    const auto kind = setting.shape.kind;
+    if (kind != config::Shape::Kind::text && kind != config::Shape::Kind::texts) continue;
+    SCOPED_TRACE(setting.path);
+    ++seen;
+    const Variable variable(variable_of(setting.flag), "");
+    const auto by_variable = read_settings(enough_flags);
+    if (setting.flag != "--upstream" && setting.flag != "--scope") {  // A flag is stronger.
+      ASSERT_FALSE(by_variable.has_value());
+      EXPECT_EQ(by_variable.error().front(),
+                variable_of(setting.flag) + ": is empty; write a value, or unset the variable");
+    }
+    if (kind != config::Shape::Kind::text) continue;
+    const auto by_flag = read_settings({std::string(setting.flag), ""});
+    ASSERT_FALSE(by_flag.has_value());
+    EXPECT_NE(joined(by_flag.error()).find(std::string(setting.path) + " is empty"),
+              std::string::npos)
+        << joined(by_flag.error());
+  }
+  EXPECT_GT(seen, 15U);
+}
+
 TEST_F(ConfigPrecedence, NoTwoSettingsShareAKeyOrAFlag) {
   cli::GatewayFlags flags;
   std::set<std::string_view> names;

@@ -60,7 +60,9 @@ TEST_F(ConfigSchema, RefusesWhatHasTheWrongShape) {
                            "route_without_match",   "route_without_path",
                            "status_out_of_range",   "status_word",
                            "errors_word",           "routes_is_map",
-                           "list_at_top",           "text_at_top"}) {
+                           "list_at_top",           "text_at_top",
+                           "text_is_empty",         "dotted_keys",
+                           "dotted_key_in_route",   "status_two_spellings"}) {
     EXPECT_TRUE(refused(corpus("wrong") / (std::string(name) + ".yaml"))) << name << output_;
   }
 }

@@ -89,6 +89,19 @@ TEST_F(ConfigSettings, EverySettingOfARouteArrives) {
   EXPECT_EQ(read->options.connections, 100U);
 }
 
+TEST_F(ConfigSettings, T32_AnEmptyListIsPrintedAsOneBecauseItTakesADefaultBack) {
+  const auto given = read_config(corpus("right/empty_lists.yaml"));
+  ASSERT_TRUE(given.has_value()) << joined(given.error());
+  write_text(dir_.path() / "printed.yaml", cli::print_settings(given->given));
+  const auto printed = read_config(dir_.path() / "printed.yaml");
+  ASSERT_TRUE(printed.has_value()) << joined(printed.error());
+  for (const auto* read : {&*given, &*printed}) {
+    const auto& routes = read->options.settings.routes;
+    EXPECT_TRUE(routes.find("POST", "/withheld").replay_fields.empty());
+    EXPECT_EQ(routes.find("POST", "/replayed").replay_fields.size(), 1U);
+  }
+}
+
 TEST_F(ConfigSettings, T06_TheLifeOfAnAnswerAndOfALeaseAreTwoSettings) {
   const auto before = rest("");
   const auto longer_answer = rest("defaults: {retention: 48h}\n");

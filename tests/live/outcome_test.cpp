@@ -93,6 +93,22 @@ TEST_F(Outcome, S12_TheUpstreamsWordWinsAndIsNotPassedOn) {
   EXPECT_TRUE(is_problem(ask(charge(cases[2].key)), 409, "outcome_unknown"));
 }
 
+// It says itself that it worked, or something that we cannot read: no proof of the contrary.
+TEST_F(Outcome, S12_AWordBesideAProofThatContradictsItIsUnknown) {
+  struct {
+    const char* key;
+    const char* faults;
+  } const cases[] = {{"a", "status=425,outcome=store"},
+                     {"b", "status=421,outcome=unknown"},
+                     {"c", "status=425,outcome=bogus"}};
+  for (const auto& given : cases) {
+    const auto first = ask(charge(given.key, given.faults));
+    EXPECT_EQ(first.get("Idempotency-Outcome"), "unknown") << given.faults;
+    EXPECT_TRUE(is_problem(ask(charge(given.key)), 409, "outcome_unknown"));
+    EXPECT_EQ(effects(given.key), 1);
+  }
+}
+
 TEST_F(Outcome, S11_ABodyThatEndsByClosingIsNotKnownToBeWhole) {
   const auto first = ask(charge("k", "until-close"));
   EXPECT_EQ(first.get("Idempotency-Outcome").value_or("unknown"), "unknown") << first.raw;

@@ -119,14 +119,17 @@ INSTANTIATE_TEST_SUITE_P(All, Presets, testing::Values("ietf", "stripe", "lenien
 TEST_F(Scripted, S13_ThePolicyDocumentSaysWhatAClientHasToKnow) {
   ASSERT_NO_FATAL_FAILURE(
       start(answer_as_asked, {"--retention", "2h", "--key-header", "X-Request-Key", "--key-syntax",
-                              "structured", "--require-key", "false"}));
+                              "structured", "--require-key", "false", "--key-min-length", "16",
+                              "--key-reject-pii", "--wait-max", "0s"}));
   const auto document = ask({.method = "GET", .target = "/.well-known/idempotency"});
   EXPECT_EQ(document.status, 200);
   EXPECT_EQ(document.get("Content-Type"), "application/json");
   EXPECT_EQ(document.body,
-            R"({"key_headers":["X-Request-Key"],"key_syntax":"structured","key_bytes_max":255,)"
+            R"({"key_headers":["X-Request-Key"],"key_syntax":"structured","key_bytes_min":16,)"
+            R"("key_bytes_max":255,"key_reject_pii":true,)"
             R"("routes":[{"path":"/{rest...}","key_required":false,"mode":"conflict",)"
-            R"("retention_seconds":7200,"refused_after_retention_seconds":2592000,)"
+            R"("key_reused_status":422,"retention_seconds":7200,)"
+            R"("refused_after_retention_seconds":2592000,)"
             R"("request_body_bytes_max":1048576}],"problems":"/.idem/problems/{code}"})"
             "\n");
   EXPECT_EQ(upstream_->requests(), 0) << "our own paths are never passed on";

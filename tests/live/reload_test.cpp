@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -23,8 +25,11 @@ class Reload : public Live {
 
   /// Asks for a reload; the event that came of it.
   std::string reload(std::string_view event) {
-    gateway_->process().signal(SIGHUP);
-    return gateway_->process().wait_for_line(std::string(event) + " ").value_or("no such event");
+    auto& process = gateway_->process();
+    const auto before = process.output().size();
+    process.signal(SIGHUP);
+    const auto line = process.wait_for_line(std::string(event) + " ", patience, before);
+    return line.value_or("no such event");
   }
   std::string outcome(std::string_view key, std::string_view faults = {}) {
     return std::string(ask(charge(key, faults)).get("Idempotency-Outcome").value_or("none"));
@@ -36,8 +41,65 @@ TEST_F(Reload, WhatTheFileSaysAppliesFromThenOn) {
   write("key: {min_length: 10}\n");
   EXPECT_EQ(ask(charge("other")).status, 201) << "a file is read when it is asked for";
   reload("reloaded");
-  EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
+  EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
   EXPECT_EQ(ask(charge("long-enough")).status, 201);
+}
+
+// To advise a new key about one that ran would be to advise a second payment.
+TEST_F(Reload, S13_WhatAKeyMustBeIsAskedOfNewKeysOnly) {
+  const auto first = ask(charge("short"));
+  const auto email = ask(charge("jane@example.org"));
+  ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
+  write("key: {min_length: 10, syntax: structured, reject_pii: true}\n");
+  reload("reloaded");
+  EXPECT_TRUE(replays(first, ask(charge("short"))));
+  EXPECT_TRUE(replays(email, ask(charge("jane@example.org"))));
+  EXPECT_TRUE(is_problem(ask(charge("lost")), 409, "outcome_unknown"));
+  EXPECT_TRUE(is_problem(ask(charge("short", "", R"({"amount":1})")), 422, "key_reused"));
+  const auto fresh = ask(charge("tiny"));
+  EXPECT_TRUE(is_problem(fresh, 400, "key_invalid"));
+  EXPECT_EQ(json_text(fresh.body, "retry"), "new_key_safe");
+  EXPECT_EQ(effects("short"), 1);
+}
+
+TEST_F(Reload, S02_AFieldThatCarriedKeysIsNotDroppedWhileThereAreRecords) {
+  write("key: {headers: [Idempotency-Key, X-Key]}\n");
+  reload("reloaded");
+  auto put = charge("k");
+  put.method = "PUT";
+  ask(put);
+  write("key: {headers: [x-key]}\n");
+  const auto said = reload("reload_failed");
+  EXPECT_NE(said.find("Idempotency-Key"), std::string::npos) << said;
+  ask(put);
+  EXPECT_EQ(provider_->of_key("k").arrivals, 1) << "it still counts as keyed";
+  EXPECT_EQ(gateway_->terminate(), 0);
+  gateway_->restart();
+  EXPECT_FALSE(gateway_->running()) << "nor at a start";
+}
+
+TEST_F(Reload, S10_S13_ANewRuleOfWhatCountsKeepsTheAnswersThatThereAre) {
+  const auto body = [](int note) { return fmt::format(R"({{"amount":1,"note":{}}})", note); };
+  const auto rule = [](std::string_view pointer) {
+    return fmt::format(
+        "routes:\n  - {{match: {{path: /charges}}, fingerprint: {{exclude: [{}]}}}}\n", pointer);
+  };
+  const auto first = ask(charge("k", "", body(1)));
+  write(rule("/note"));
+  reload("reloaded");
+  EXPECT_TRUE(replays(first, ask(charge("k", "", body(1))))) << "its record knows no rule";
+  const auto other = ask(charge("k", "", body(2)));
+  EXPECT_TRUE(is_problem(other, 422, "key_reused"));
+  EXPECT_EQ(json_text(other.body, "retry"), "never") << "by today's rule it is the same request";
+
+  const auto ruled = ask(charge("r", "", body(1)));
+  EXPECT_TRUE(replays(ruled, ask(charge("r", "", body(2)))));
+  EXPECT_EQ(json_text(ask(charge("r", "", R"({"amount":2})")).body, "retry"), "new_key_safe");
+  write(rule("/memo"));
+  reload("reloaded");
+  EXPECT_EQ(json_text(ask(charge("r", "", body(1))).body, "retry"), "never")
+      << "what the former rule saw of it cannot be told any more";
+  EXPECT_EQ(effects("r"), 1);
 }
 
 TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
@@ -48,7 +110,7 @@ TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
   EXPECT_EQ(ask(charge("short")).status, 201);
   write("key: {min_length: 10}\n");
   reload("reloaded");
-  EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
+  EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
 }
 
 TEST_F(Reload, AFileThatIsGoneChangesNothing) {

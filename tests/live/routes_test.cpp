@@ -24,6 +24,12 @@ routes:
   - name: metered
     match: {methods: [POST], path: "/charges/metered/{id}"}
     fingerprint: {exclude: [/sent_at], headers: [X-Api-Version]}
+  - name: stripes
+    match: {methods: [PUT, PATCH], path: /stripes}
+    preset: stripe
+    mode: wait
+    wait_max: 7s
+  - match: {methods: [PUT], path: /puts}
 )";
     Live::SetUp();
   }
@@ -52,6 +58,9 @@ TEST_F(Routes, T37_ABodyThatMayNotBeKeptIsGivenOnce) {
   const auto retry = ask(secret);
   EXPECT_TRUE(is_problem(retry, 409, "response_not_stored"));
   EXPECT_NE(retry.body.find("\"original_status\":201"), std::string::npos) << retry.body;
+  EXPECT_EQ(json_text(retry.body, "title"), "It ran; its answer was not kept");
+  EXPECT_NE(json_text(retry.body, "detail").find("or this operation keeps none"), std::string::npos)
+      << "it was not too large";
   EXPECT_EQ(effects("k"), 1);
   EXPECT_FALSE(is_stored(nonce));
 
@@ -91,7 +100,7 @@ TEST_F(Routes, S12_WhereErrorsAreRolledBackA5xxIsAProof) {
   EXPECT_EQ(ask(to("/charges/ledger", charge("k"))).status, 201);
   EXPECT_EQ(effects("k"), 1);
   // What stands in front of the service has promised nothing.
-  for (const auto* fault : {"refuse=502", "refuse=504"}) {
+  for (const auto* fault : {"refuse=502", "refuse=503", "refuse=504"}) {
     const auto key = std::string("between-") + fault;
     const auto lost = ask(to("/charges/ledger", charge(key, fault)));
     EXPECT_EQ(lost.get("Idempotency-Outcome"), "unknown") << fault;
@@ -111,6 +120,17 @@ TEST_F(Routes, S10_TheRouteSaysWhatCountsAsTheSameRequest) {
   ASSERT_EQ(ask(elsewhere).status, 201);
   elsewhere.body = R"({"amount":1,"sent_at":"2"})";
   EXPECT_EQ(ask(elsewhere).status, 422) << "on other routes everything counts";
+}
+
+TEST_F(Routes, S13_ThePolicyDocumentSaysWhatEachRouteDoes) {
+  const auto document = ask({.method = "GET", .target = "/.well-known/idempotency"}).body;
+  for (const std::string_view part :
+       {R"("operation":"stripes","methods":["PUT","PATCH"],"path":"/stripes","key_required":true)",
+        R"("mode":"wait","wait_max_seconds":7,"key_reused_status":400)",
+        R"("methods":["PUT"],"path":"/puts","key_required":false,"mode":"conflict",)"
+        R"("wait_max_seconds":30,"key_reused_status":422)"}) {
+    EXPECT_NE(document.find(part), std::string::npos) << part << "\n" << document;
+  }
 }
 
 TEST_F(Routes, V06_OneKeyOnTwoOperationsIsTwoRecords) {

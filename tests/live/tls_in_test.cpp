@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "support/certificates.hpp"
@@ -208,6 +209,25 @@ TEST_F(TlsScope, S09_EachHolderHasKeysOfItsOwn) {
   EXPECT_EQ(first.status, 201);
   EXPECT_TRUE(replays(first, ask_as(acme)));
   const auto others = ask_as(other);
+  EXPECT_EQ(others.status, 201);
+  EXPECT_FALSE(others.get("Idempotent-Replayed"));
+  EXPECT_EQ(effects("k"), 2);
+}
+
+// Whoever brings an authority of its own chooses its name.
+TEST_F(TlsScope, S09_TwoAuthoritiesOfOneNameAreTwo) {
+  Authority other(dir_.path() / "other-pki", "client-ca");
+  const auto both = dir_.path() / "both.pem";
+  std::ofstream(both) << std::ifstream(clients_->file()).rdbuf()
+                      << std::ifstream(other.file()).rdbuf();
+  gateway_.reset();
+  auto by_certificate = options(provider_->address());
+  by_certificate.scope = {"--scope", "mtls"};
+  by_certificate.flags.insert(by_certificate.flags.end(), {"--tls-client-ca", both.string()});
+  gateway_ = std::make_unique<Gateway>(by_certificate);
+  ASSERT_TRUE(gateway_->running());
+  EXPECT_EQ(ask_as(holding(clients_->issue({.common_name = "acme"}))).status, 201);
+  const auto others = ask_as(holding(other.issue({.common_name = "acme"})));
   EXPECT_EQ(others.status, 201);
   EXPECT_FALSE(others.get("Idempotent-Replayed"));
   EXPECT_EQ(effects("k"), 2);

@@ -64,6 +64,18 @@ TEST_P(StoreIdentity, S02_a_new_table_refuses_the_reserves_of_the_one_before) {
   EXPECT_TRUE(is<Execute>(ask(a_reserve_of(second.generation, 1))));
 }
 
+TEST_P(StoreIdentity, S02_a_field_that_carried_keys_is_dropped_only_without_records) {
+  const auto fields = [&](std::vector<std::string> names) {
+    return ask(AdoptRoutes{{pay}, std::move(names)}).why_not;
+  };
+  EXPECT_EQ(fields({"Idempotency-Key"}), "");
+  EXPECT_EQ(fields({"X-Key"}), "") << "the store is empty";
+  run(a_reserve_of(ask(AdoptRoutes{{pay}, {"X-Key"}}).generation, 1));
+  EXPECT_NE(fields({"Idempotency-Key"}).find("X-Key"), std::string::npos);
+  EXPECT_EQ(fields({"x-key", "Idempotency-Key"}), "");
+  EXPECT_NE(fields({"x-key"}).find("Idempotency-Key"), std::string::npos);
+}
+
 TEST_P(StoreIdentity, S02_operations_without_a_name_are_found_by_a_pattern_of_formerly) {
   Reserve verb = a_reserve(1);
   verb.operation = "POST /v1/quotes/7";

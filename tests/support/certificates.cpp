@@ -64,6 +64,7 @@ Authority::Authority(std::filesystem::path folder, const std::string& name, cons
   X509_set_issuer_name(own, X509_get_subject_name(issuer));
   add_extension(own, issuer, NID_basic_constraints, "critical,CA:TRUE");
   add_extension(own, issuer, NID_key_usage, "critical,keyCertSign");
+  add_extension(own, issuer, NID_subject_key_identifier, "hash");
   X509_sign(own, is_root_ ? key_.get() : above->key_.get(), EVP_sha256());
   file_ =
       write_file(folder_ / (name + ".pem"), [own](std::FILE* file) { PEM_write_X509(file, own); });
@@ -79,6 +80,8 @@ Authority::Files Authority::issue(const Holder& holder) {
   std::string names;
   for (const auto& name : holder.other_names) names += (names.empty() ? "" : ",") + name;
   if (!names.empty()) add_extension(leaf, certificate_.get(), NID_subject_alt_name, names);
+  // By this, two authorities of one name are told apart.
+  add_extension(leaf, certificate_.get(), NID_authority_key_identifier, "keyid");
   X509_sign(leaf, key_.get(), EVP_sha256());
   const auto stem = file_ + "-issued-" + std::to_string(serial);
   return {write_file(stem + ".pem",

@@ -122,11 +122,12 @@ void Process::reap() {
 }
 
 std::optional<std::string> Process::wait_for_line(std::string_view part,
-                                                  std::chrono::milliseconds timeout) {
+                                                  std::chrono::milliseconds timeout,
+                                                  std::size_t from) {
   std::unique_lock lock(mutex_);
   std::optional<std::string> line;
   changed_.wait_for(lock, timeout, [&] {
-    const auto at = output_.find(part);
+    const auto at = output_.find(part, from);
     const auto end = at == output_.npos ? at : output_.find('\n', at);
     if (end == output_.npos) return output_closed_;
     const auto before = output_.rfind('\n', at);

@@ -36,10 +36,11 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// The first line that contains `part`, once there is one; nothing when the program ended or the
-  /// time is over.
+  /// The first line that contains `part` from the byte `from` of output() on, once there is one;
+  /// nothing when the program ended or the time is over.
   std::optional<std::string> wait_for_line(std::string_view part,
-                                           std::chrono::milliseconds timeout = patience);
+                                           std::chrono::milliseconds timeout = patience,
+                                           std::size_t from = 0);
   /// HOST:PORT of its `listening address=... role=ROLE` line; empty when it did not come.
   std::string wait_for_address(std::string_view role);
 

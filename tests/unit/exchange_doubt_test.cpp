@@ -67,6 +67,31 @@ TEST(ExchangeDoubt, S04_unknown_after_doubt_may_be_our_own_unsent_reservation) {
   EXPECT_EQ(script.status(), 503);
 }
 
+TEST(ExchangeDoubt, S04_a_reservation_in_doubt_is_released_under_whatever_name_it_lies) {
+  Reserve reserve = some_reserve();
+  RecordId older;
+  older.bytes[0] = 8;
+  reserve.also = {{older}};
+  Exchange exchange({.dispatch_timeout = dispatch_timeout, .renew_interval = lease / 3}, reserve);
+  const MonotonicTime now{};
+  const auto fail = [&](Code code) {
+    return exchange.on(StoreAnswered{std::unexpected(StoreError{code, "x"})}, now);
+  };
+  exchange.start(now);
+  fail(Code::in_doubt);
+  exchange.on(RetryDue{}, now);
+  fail(Code::unavailable);
+  ASSERT_TRUE(exchange.owes_settlement());
+  const auto released = [](const ExchangeAction& action) {
+    return std::get<Release>(std::get<Ask>(action).call).id;
+  };
+  EXPECT_EQ(released(exchange.on(RetryDue{}, now)), reserve.id);
+  const StoreReply stale = OwnerReply{Verdict::stale, {}, {}};
+  EXPECT_EQ(released(exchange.on(StoreAnswered{stale}, now)), older);
+  EXPECT_EQ(released(exchange.on(RetryDue{}, now)), older) << "a repeat goes on where it was";
+  EXPECT_TRUE(std::holds_alternative<Done>(exchange.on(StoreAnswered{stale}, now)));
+}
+
 TEST(ExchangeDoubt, S04_unknown_after_doubt_of_another_attempt_stays_unknown) {
   ExchangeScript script;
   script.store_fails(Code::in_doubt);

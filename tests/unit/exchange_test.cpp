@@ -122,14 +122,14 @@ TEST(Exchange, S07_each_outcome_of_a_duplicate_has_its_answer) {
   };
   EXPECT_EQ(answer_to(InProgress{Millis{4'200}}).header("Retry-After"), "5");
   EXPECT_EQ(answer_to(InProgress{Millis{4'200}}).status(), 409);
-  EXPECT_EQ(answer_to(KeyMisuse{State::in_progress}).status(), 422);
+  EXPECT_EQ(answer_to(KeyMisuse{State::in_progress, true, id}).status(), 422);
   EXPECT_EQ(answer_to(Unknown{StoreTime{}, std::nullopt}).status(), 409);
   EXPECT_EQ(answer_to(Unknown{StoreTime{}, std::nullopt}).header("Retry-After"), "");
   EXPECT_EQ(answer_to(Unknown{StoreTime{}, Millis{9'000}}).header("Retry-After"), "9");
   EXPECT_TRUE(answer_to(Unknown{StoreTime{}, Millis{9'000}}).body_has("\"retry\":\"later\""));
   EXPECT_EQ(answer_to(Expired{StoreTime{}}).status(), 410);
-  EXPECT_EQ(answer_to(Pending{}).status(), 202);
-  EXPECT_EQ(answer_to(Pending{}).header("Location"), "/.idem/operations/" + to_hex(id.bytes));
+  EXPECT_EQ(answer_to(Pending{id}).status(), 202);
+  EXPECT_EQ(answer_to(Pending{id}).header("Location"), "/.idem/operations/" + to_hex(id.bytes));
   EXPECT_EQ(answer_to(QuotaExceeded{Millis{1'000}}).status(), 429);
   const auto replayed =
       answer_to(Replay{{402, {{"X-A", "b"}}, "declined", true}, StoreTime{}, StoreTime{}});

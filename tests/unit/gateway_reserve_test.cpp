@@ -148,6 +148,57 @@ TEST_F(GatewayReserve, S10_a_routes_rule_chooses_what_counts) {
   EXPECT_TRUE(is_misuse(asked("", R"({"metadata":{"client_time":1},"amount":1})")));
 }
 
+// Misuse is told as proven only where both were digested by one rule.
+TEST_F(GatewayReserve,
+       S10_a_rule_that_changes_loses_no_record_and_proves_nothing_about_older_ones) {
+  const auto with_rule = [&](FingerprintRule rule) {
+    Route pay = route("pay", "/v1/payments");
+    pay.fingerprint = std::move(rule);
+    return adopted({pay});
+  };
+  const auto asked = [&](const GatewaySettings& settings, std::string_view body) {
+    return reserve(settings, "/v1/payments", {"Content-Type: application/json"}, body);
+  };
+  const auto proven = [&](const Reserve& verb) {
+    const auto outcome = ask(verb);
+    EXPECT_TRUE(std::holds_alternative<KeyMisuse>(outcome));
+    return std::get<KeyMisuse>(outcome).is_other;
+  };
+  const auto without = with_rule({});
+  run(asked(without, R"({"a":1,"t":1})"));
+  EXPECT_TRUE(proven(asked(without, R"({"a":1,"t":2})")));
+  const auto ruled = with_rule({.exclude = {"/t"}});
+  EXPECT_TRUE(replays(asked(ruled, R"({"t":1,"a":1})")));
+  EXPECT_FALSE(proven(asked(ruled, R"({"a":1,"t":2})")));
+
+  store_ = std::move(open_memory({}).value());
+  const auto first = with_rule({.exclude = {"/t"}});
+  run(asked(first, R"({"a":1,"t":1})"));
+  EXPECT_TRUE(replays(asked(first, R"({"a":1,"t":2})")));
+  EXPECT_TRUE(proven(asked(first, R"({"a":2,"t":1})")));
+  EXPECT_FALSE(proven(asked(with_rule({.exclude = {"/u"}}), R"({"a":1,"t":1})")));
+  EXPECT_FALSE(proven(asked(with_rule({}), R"({"a":1,"t":1})")));
+}
+
+TEST_F(GatewayReserve, S13_an_outcome_names_the_record_that_was_found) {
+  const auto settings = adopted({route("pay", "/v1/payments")});
+  const auto stored = reserve(settings, "/v1/payments");
+  const auto won = std::get<Execute>(ask(stored));
+  Identity rotated = store_->identity();
+  rotated.older = {rotated.secret};
+  rotated.secret = secret_from("new");
+  const auto retry = [&](std::string_view body = "x") {
+    return ask(reserve(settings, rotated, "/v1/payments", {}, body));
+  };
+  ASSERT_NE(reserve(settings, rotated, "/v1/payments").id, stored.id);
+  EXPECT_EQ(std::get<InProgress>(retry()).id, stored.id);
+  EXPECT_EQ(std::get<KeyMisuse>(retry("y")).id, stored.id);
+  ask_and_wait(*store_, MarkUnknown{won.id, won.attempt, "test", {}, {}});
+  EXPECT_EQ(std::get<Unknown>(retry()).id, stored.id);
+  ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
+  EXPECT_EQ(std::get<Replay>(retry()).id, stored.id);
+}
+
 TEST_F(GatewayReserve, T47_a_form_stored_under_version_1_is_found_under_version_2) {
   const auto settings = adopted({});
   const auto form =

@@ -34,14 +34,37 @@ TEST(Policy, S11_a_408_proves_something_only_while_we_were_sending) {
   EXPECT_EQ(of(500, false, true), unknown);
 }
 
+// Envoy, for one, says 503 for a connection that was reset after the request had been sent on.
+TEST(Policy, T31_rolled_back_errors_prove_nothing_where_a_proxy_may_have_said_them) {
+  const auto under = [](const AnswerPolicy& policy, int status) {
+    return disposition({status, false, false, {}}, policy);
+  };
+  AnswerPolicy policy{.errors_rolled_back = true};
+  for (int status = 500; status <= 599; ++status) {
+    const bool proxy = status == 502 || status == 503 || status == 504;
+    EXPECT_EQ(under(policy, status), proxy ? unknown : release_proven) << status;
+  }
+  policy.statuses[503] = StatusRule::release;
+  EXPECT_EQ(under(policy, 503), release_declared);
+  EXPECT_EQ(under(policy, 502), unknown);
+}
+
 TEST(Policy, S12_the_upstreams_own_word_beats_the_table_but_not_a_proof) {
   EXPECT_EQ(of(500, false, false, UpstreamSays::store), store);
   EXPECT_EQ(of(500, false, false, UpstreamSays::not_executed), release_proven);
   EXPECT_EQ(of(201, false, false, UpstreamSays::unknown), unknown);
-  EXPECT_EQ(of(421, false, false, UpstreamSays::store), release_proven);
   EXPECT_FALSE(parse_upstream_says("Store"));
   EXPECT_FALSE(parse_upstream_says(""));
   EXPECT_EQ(parse_upstream_says("not-executed"), UpstreamSays::not_executed);
+}
+
+TEST(Policy, S12_a_word_that_contradicts_a_proof_leaves_neither) {
+  for (const auto& [status, while_sending] : {std::pair(421, false), {425, false}, {408, true}}) {
+    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::store), unknown) << status;
+    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::unknown), unknown) << status;
+    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::not_executed), release_proven);
+    EXPECT_EQ(of(status, false, while_sending), release_proven) << status;
+  }
 }
 
 // T05: a refusal by the business (no stock, card declined) is an answer like any other.

@@ -40,12 +40,21 @@ std::string text_of(const X509_NAME* name) {
   return {bytes, static_cast<std::size_t>(std::max(size, 0L))};
 }
 
-/// The authority in which the verified chain ends. Not the issuer: that is often an intermediate
-/// one, and those are changed without notice.
+/// The authority in which the verified chain ends, by name and key: anybody can give its own the
+/// name of another. Not the issuer: that is often an intermediate one, and those are changed
+/// without notice.
 std::string anchor_of(const SSL* session) {
   const STACK_OF(X509)* chain = SSL_get0_verified_chain(session);
   const int size = chain != nullptr ? sk_X509_num(chain) : 0;
-  return size > 0 ? der_of(X509_get_subject_name(sk_X509_value(chain, size - 1))) : std::string();
+  if (size == 0) return {};
+  const X509* anchor = sk_X509_value(chain, size - 1);
+  unsigned char* key = nullptr;
+  const int key_size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(anchor), &key);
+  if (key_size <= 0) return {};
+  std::string both = der_of(X509_get_subject_name(anchor));
+  both.append(reinterpret_cast<const char*>(key), static_cast<std::size_t>(key_size));
+  OPENSSL_free(key);
+  return both;
 }
 
 std::string first_uri(const X509* certificate) {

@@ -239,7 +239,7 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   auto identity = settle_identity(db, meta, settings, clock.now());
   if (!identity) return refused(absolute + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
-  Naming naming{identity->generation, settings.key_scope == "operation", read_route_names(db)};
+  Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   Statement(db, "COMMIT").run();
   return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
                         std::move(clock)};

@@ -24,22 +24,26 @@ std::vector<std::string> split(std::string_view all, char separator) {
   return texts;
 }
 
+constexpr std::string_view key_fields = "key_fields";
+
 }  // namespace
 
-std::vector<RouteName> read_route_names(sqlite3* db) {
-  std::vector<RouteName> routes;
+Naming read_naming(sqlite3* db, std::uint64_t generation, bool by_operation) {
+  Naming naming{generation, by_operation, {}, split(Meta(db).text(key_fields).value_or(""), ' ')};
   Statement rows(db, "SELECT methods, pattern, name, formerly FROM route_names ORDER BY position");
   while (rows.step()) {
-    routes.push_back({.methods = split(rows.bytes(0), ' '),
-                      .pattern = std::string(rows.bytes(1)),
-                      .name = std::string(rows.bytes(2)),
-                      .formerly = split(rows.bytes(3), '\n')});
+    naming.routes.push_back({.methods = split(rows.bytes(0), ' '),
+                             .pattern = std::string(rows.bytes(1)),
+                             .name = std::string(rows.bytes(2)),
+                             .formerly = split(rows.bytes(3), '\n')});
   }
-  return routes;
+  return naming;
 }
 
 void write_naming(sqlite3* db, const Naming& naming) {
-  Meta(db).put_integer("generation", static_cast<std::int64_t>(naming.generation));
+  Meta meta(db);
+  meta.put_integer("generation", static_cast<std::int64_t>(naming.generation));
+  meta.put_text(key_fields, joined(naming.key_fields, ' '));
   Statement(db, "DELETE FROM route_names").run();
   Statement insert(db, "INSERT INTO route_names VALUES (?1, ?2, ?3, ?4, ?5)");
   std::int64_t position = 0;
