@@ -113,13 +113,14 @@ class KeyedDriver {
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* wait = std::get_if<WaitFor>(&action)) {
         auto event = co_await wait_for(*wait);
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+        if (std::holds_alternative<WaitFor>(action)) continue;
         auto refusal = co_await request_.authority->check_again();
         if (refusal) {  // Whatever became of the attempt is no longer this caller's to hear.
           waiter_.reset();
           co_await client_.answer(*refusal);
           co_return;
         }
-        action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(
