@@ -41,6 +41,19 @@ TEST_F(Drain, P22_WhatIsInFlightIsSettledAndAnsweredWithClose) {
   EXPECT_EQ(effects("k"), 1);
 }
 
+TEST_F(Drain, S13_ReadinessSaysItWhileTheRestIsFinished) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  tell_to_stop();
+  const auto ready =
+      send_once(gateway_->admin(),
+                {.method = "GET", .target = "/readyz", .fields = {{"Host", gateway_->admin()}}});
+  EXPECT_TRUE(is_problem(ready, 503, "draining"));
+  provider_->release("h");
+  EXPECT_EQ(client.read_response().status, 201);
+}
+
 TEST_F(Drain, P22_AStreamedAnswerIsFinishedToo) {
   Connection client(gateway_->address());
   client.send({.method = "PUT", .target = "/charges?fault=hold=h,size=300000", .body = "{}"});

@@ -27,6 +27,8 @@ TEST_F(Problems, S13_WhatHttpItselfForbids) {
       {"other version", "GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505, "version_not_supported"},
       {"other coding", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501,
        "not_implemented"},
+      {"other expectation", "POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417,
+       "expectation_failed"},
   };
   for (const auto& broken : cases) {
     SCOPED_TRACE(broken.name);

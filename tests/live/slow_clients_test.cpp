@@ -44,6 +44,10 @@ class SlowClients {
     return static_cast<int>(std::ranges::count_if(
         all_, [&](const One& one) { return one.received.starts_with(start); }));
   }
+  int saying(std::string_view text) const {
+    return static_cast<int>(std::ranges::count_if(
+        all_, [&](const One& one) { return one.received.find(text) != std::string::npos; }));
+  }
   int silent() const { return told("") - told("HTTP/1.1 "); }
 
  private:
@@ -132,9 +136,10 @@ class Slowloris : public testing::Test {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(Slowloris, P26_AHeadThatDripsIsEndedWith408) {
+TEST_F(Slowloris, P26_S13_AHeadThatDripsIsEndedWith408) {
   const auto slow = hold_off({.begin = "POST /charges HTTP/1.1\r\nHost: a\r\nX: ", .drip = "a"});
   EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
+  EXPECT_EQ(slow->saying(R"("code":"request_timeout")"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
 
