@@ -141,7 +141,7 @@ class Taking {
     return "; write one of " + alternatives(unique(siblings));
   }
 
-  static std::vector<std::string_view> unique(std::vector<std::string_view> words) {
+  static std::vector<std::string_view> unique(const std::vector<std::string_view>& words) {
     std::vector<std::string_view> once;
     for (const auto word : words) {
       if (std::ranges::find(once, word) == once.end()) once.push_back(word);

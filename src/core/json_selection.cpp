@@ -19,7 +19,8 @@ std::optional<std::string> unescape(std::string_view token) {
       text += token[i];
       continue;
     }
-    if (++i == token.size() || (token[i] != '0' && token[i] != '1')) return std::nullopt;
+    ++i;
+    if (i == token.size() || (token[i] != '0' && token[i] != '1')) return std::nullopt;
     text += token[i] == '0' ? '~' : '/';
   }
   return text;
