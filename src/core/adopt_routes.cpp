@@ -71,9 +71,11 @@ AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
     const auto before = RouteNaming::parse(naming.routes);
     if (!before) return {naming.generation, "the recorded table is damaged: " + before.error()};
     if (auto why = why_not(context, *before, *after)) return {naming.generation, std::move(*why)};
-    // Where the operation is no part of a record's name, the old reserves are good ones, too.
-    ++naming.generation;
   }
+  // Where the operation is no part of a record's name, the reserves of the old routes are good
+  // ones, too. Those of a dropped field never are: one that committed now would be looked up no
+  // more.
+  if (dropped != nullptr || (naming.by_operation && !same_routes)) ++naming.generation;
   naming.routes = std::move(verb.routes);
   naming.key_fields = std::move(verb.key_fields);
   context.table.save(naming);

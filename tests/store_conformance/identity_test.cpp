@@ -69,7 +69,10 @@ TEST_P(StoreIdentity, S02_a_field_that_carried_keys_is_dropped_only_without_reco
     return ask(AdoptRoutes{{pay}, std::move(names)}).why_not;
   };
   EXPECT_EQ(fields({"Idempotency-Key"}), "");
+  const auto before = ask(AdoptRoutes{{pay}, {"Idempotency-Key"}}).generation;
   EXPECT_EQ(fields({"X-Key"}), "") << "the store is empty";
+  EXPECT_FALSE(try_ask(a_reserve_of(before, 2))) << "its retry would be without a key";
+  EXPECT_FALSE(find(2));
   run(a_reserve_of(ask(AdoptRoutes{{pay}, {"X-Key"}}).generation, 1));
   EXPECT_NE(fields({"Idempotency-Key"}).find("X-Key"), std::string::npos);
   EXPECT_EQ(fields({"x-key", "Idempotency-Key"}), "");
