@@ -288,6 +288,61 @@ TEST_F(SqliteCorruptRow, T30_an_answer_that_is_missing) {
   expect_only_this_call_is_refused("UPDATE slots SET answer = NULL");
 }
 
+TEST_F(SqliteCorruptRow, T30_an_id_found_twice_among_the_settled_is_refused) {
+  sql("INSERT INTO slots SELECT 9, id, state, due_at, claim_at, record, answer, body FROM slots"
+      " WHERE slot = 2");
+  const auto store = open();
+  ASSERT_TRUE(store) << store.error().detail;
+  EXPECT_FALSE(ask_and_wait(**store, again(1)));
+  EXPECT_TRUE(is<Replay>(*ask_and_wait(**store, again(0))));
+  clock.advance(retention);
+  std::size_t reaped = 0;
+  for (int round = 0; round < 6; ++round) reaped += ask_and_wait(**store, Reap{1})->size();
+  EXPECT_EQ(reaped, 2u) << "it stands in nobody's way";
+  EXPECT_FALSE(ask_and_wait(**store, again(1))) << "and is still not run";
+}
+
+// Two ids may begin with the same eight bytes, however unlikely: each has its own record.
+TEST_F(SqliteCorruptRow, S02_ids_that_begin_alike_are_told_apart) {
+  const auto twin_of = [&](int number) {
+    Reserve verb = again(number);
+    verb.id.bytes[15] ^= 1;
+    return verb;
+  };
+  const auto store = open();
+  ASSERT_TRUE(store);
+  const Reserve twin = twin_of(1);
+  const auto granted = ask_and_wait(**store, twin);
+  ASSERT_TRUE(granted && is<Execute>(*granted));
+  Complete complete;
+  complete.id = twin.id;
+  complete.attempt = std::get<Execute>(*granted).attempt;
+  complete.response = {299, {}, "the twin's"};
+  ASSERT_EQ(ask_and_wait(**store, complete)->verdict, Verdict::done);
+  const auto own = ask_and_wait(**store, twin_of(1));
+  ASSERT_TRUE(own && is<Replay>(*own));
+  EXPECT_EQ(std::get<Replay>(*own).response.status, 299);
+  const auto first = ask_and_wait(**store, again(1));
+  ASSERT_TRUE(first && is<Replay>(*first));
+  EXPECT_NE(std::get<Replay>(*first).response.status, 299);
+  List pages{.limit = 1};
+  std::vector<RecordId> listed;
+  for (auto page = ask_and_wait(**store, pages); page && !page->empty();
+       page = ask_and_wait(**store, pages)) {
+    listed.push_back(page->front().id);
+    pages.after = listed.back();
+  }
+  EXPECT_EQ(listed.size(), 4u);
+  EXPECT_TRUE(std::ranges::is_sorted(listed));
+}
+
+TEST_F(SqliteCorruptRow, T30_a_settled_record_that_lost_its_id_refuses_the_start) {
+  sql("UPDATE slots SET id = x'01' WHERE slot = 2");
+  const auto store = open();
+  ASSERT_FALSE(store);
+  expect_says(store.error().detail, "lost its id");
+}
+
 TEST_F(SqliteCorruptRow, T30_it_stands_in_nobodys_way) {
   sql("UPDATE slots SET record = " + with_byte(2, 9) + " WHERE slot = 2");
   clock.advance(retention);

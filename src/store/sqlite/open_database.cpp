@@ -155,9 +155,10 @@ Opening<void> Opener::migrate() {
   if (!done) return done;
   const auto tables = ask_number(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-      " ('running', 'slots', 'requests', 'evidence', 'meta', 'route_names', 'digest_secrets')");
+      " ('running', 'slots', 'requests', 'evidence', 'meta', 'route_names', 'digest_secrets')"
+      " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
-  if (*tables != 7)
+  if (*tables != 8)
     return refused(
         fmt::format("{}: tables are missing: it is damaged, or of a version before 0.1.0", path_));
   // Whose key it stands in the way of cannot be told, so no key would be safe to run.
@@ -214,6 +215,24 @@ std::unexpected<StoreError> Opener::failure() const {
                              sqlite3_extended_errcode(db)));
 }
 
+/// None where a row has lost its id: whose key it stands in the way of cannot be told, so no key
+/// would be safe to run.
+std::optional<IdIndex> read_ids(sqlite3* db) {
+  std::vector<IdIndex::Entry> entries;
+  Statement rows(db, "SELECT slot, id FROM slots INDEXED BY slots_by_due");
+  while (rows.step()) {
+    RecordId id;
+    const std::string_view bytes = rows.bytes(1);
+    if (bytes.size() != id.bytes.size()) {
+      rows.reset();
+      return std::nullopt;
+    }
+    bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+    entries.push_back({IdIndex::head_of(id), rows.integer(0)});
+  }
+  return IdIndex(std::move(entries));
+}
+
 /// Saves a lock per allocation; must come before the library is first used in this process, and
 /// does nothing (harmlessly) where it comes too late.
 void stop_counting_memory() {
@@ -241,8 +260,10 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   meta.put_clock_mark(clock.mark());
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   Statement(db, "COMMIT").run();
+  auto index = read_ids(db);
+  if (!index) return refused(absolute + ": is corrupt: a settled record has lost its id");
   return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
-                        std::move(clock)};
+                        std::move(clock), std::move(*index)};
 }
 
 }  // namespace idem::sqlite

@@ -2,6 +2,7 @@
 
 #include "core/naming.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/id_index.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace idem::sqlite {
@@ -14,6 +15,7 @@ struct OpenedDatabase {
   Identity identity;
   Naming naming;
   StoreClock clock;
+  IdIndex index;  ///< Every row of slots.
 };
 
 /// All that open_sqlite() promises about the file; from here on it is locked, whole, of the current

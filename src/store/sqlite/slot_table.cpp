@@ -39,7 +39,7 @@ std::expected<Record, std::string_view> read_record(Statement& row, int state_at
 
 class Slots final : public SlotTable {
  public:
-  explicit Slots(sqlite3* db) : db_(db), evidence_(db) {
+  Slots(sqlite3* db, IdIndex index) : db_(db), index_(std::move(index)), evidence_(db) {
     Statement last(db,
                    "SELECT max((SELECT coalesce(max(slot), 0) FROM slots WHERE slot < ?1),"
                    " (SELECT coalesce(max(slot), 0) FROM running WHERE slot < ?1))");
@@ -50,29 +50,18 @@ class Slots final : public SlotTable {
 
   Loaded load(const RecordId& id, Parts parts, StoreTime now) override {
     Statement& rows = parts == Parts::slot ? find_ : find_whole_;
-    rows.bind_bytes(1, id.bytes);
-    if (!rows.step()) return std::nullopt;
-    const RowsEnd end(rows);
-    auto record = read_record(rows, 1);
-    if (!record) return std::unexpected(unreadable(id, record.error()));
-    Row row{std::move(*record), rows.integer(0)};
-    row.record.id = id;
-    const bool answered =
-        parts == Parts::all ||
-        (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
-    if (answered && row.record.state == State::completed) {
-      if (rows.is_null(3)) return std::unexpected(unreadable(id, "its answer is missing"));
-      auto response = decode_answer(rows.bytes(3));
-      if (!response) return std::unexpected(unreadable(id, response.error()));
-      response->body = rows.bytes(4);
-      row.record.response = std::move(*response);
+    std::optional<Row> found;
+    for (const std::int64_t place : places_of(id)) {
+      rows.bind(1, place);
+      if (!rows.step()) return std::unexpected(unreadable(id, "its row is missing"));
+      const RowsEnd end(rows);
+      if (id_of(rows, 0) != id) continue;
+      if (found) return std::unexpected(unreadable(id, "it is found twice among the settled"));
+      auto row = read_row(rows, {id, place}, parts, now);
+      if (!row) return std::unexpected(std::move(row.error()));
+      found = std::move(*row);
     }
-    if (parts == Parts::all && row.record.stored_request) {
-      auto request = request_of(row);
-      if (!request) return std::unexpected(std::move(request.error()));
-      row.record.stored_request = std::move(*request);
-    }
-    return row;
+    return found;
   }
 
   void insert(Record record) override {
@@ -86,10 +75,14 @@ class Slots final : public SlotTable {
     insert_.bind_bytes(8, record.id.bytes);
     bind_answer(insert_, record);
     insert_.run();
+    index_.insert(entry(record.id, place));
     if (change.request) change_request(row, place);
   }
 
-  void take_out(const Row& row) override { drop(drop_slot_, row.place); }
+  void take_out(const Row& row) override {
+    drop(drop_slot_, row.place);
+    index_.erase(entry(row.record.id, row.place));
+  }
 
   std::expected<std::string, StoreError> request_of(const Row& row) override {
     request_.bind(1, row.place);
@@ -111,17 +104,18 @@ class Slots final : public SlotTable {
   }
 
   void erase(const Row& row) override {
-    drop(drop_slot_, row.place);
+    take_out(row);
     drop(drop_request_, row.place);
   }
 
   bool holds_id(const RecordId& id) override {
-    find_.bind_bytes(1, id.bytes);
-    return is_found(find_);
+    const auto found = load(id, Parts::slot, {});
+    return !found || *found;
   }
   bool holds_place(std::int64_t place) override {
     place_.bind(1, place);
-    return is_found(place_);
+    const RowsEnd end(place_);
+    return place_.step();
   }
   void leave_out(const RecordId& id) override { left_out_.insert(id); }
 
@@ -147,34 +141,26 @@ class Slots final : public SlotTable {
   }
 
   void hide_from_lifecycle(const RecordId& id) override {
-    hide_from_lifecycle_.bind_bytes(1, id.bytes);
-    hide_from_lifecycle_.run();
+    for (const std::int64_t place : places_of(id)) {
+      hide_from_lifecycle_.bind(1, place);
+      hide_from_lifecycle_.bind_bytes(2, id.bytes);
+      hide_from_lifecycle_.run();
+    }
   }
 
   void hide_from_claims(const RecordId& id) override {
-    hide_from_claims_.bind_bytes(1, id.bytes);
-    hide_from_claims_.bind(2, std::numeric_limits<std::int64_t>::max());
-    hide_from_claims_.run();
+    for (const std::int64_t place : places_of(id)) {
+      hide_from_claims_.bind(1, place);
+      hide_from_claims_.bind_bytes(2, id.bytes);
+      hide_from_claims_.bind(3, std::numeric_limits<std::int64_t>::max());
+      hide_from_claims_.run();
+    }
   }
 
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
-    Statement& rows = verb.state == State::unknown ? list_unknown_ : list_;
-    const RowsEnd end(rows);
-    const RecordId first;
-    rows.bind_bytes(1, verb.after ? std::span<const std::uint8_t>(verb.after->bytes)
-                                  : std::span(first.bytes).first(0));
-    rows.bind(2, static_cast<std::int64_t>(rows_max));
-    RecordId last;
-    std::size_t seen = 0;
-    for (; rows.step(); ++seen) {
-      if (found.size() >= verb.limit) return std::nullopt;
-      last = id_of(rows, 0);
-      if (auto record = read_listed(rows, last, now); record && is_listed(verb, *record)) {
-        found.push_back(std::move(*record));
-      }
-    }
-    return seen == rows_max ? std::optional(last) : std::nullopt;
+    return verb.state == State::unknown ? list_unknown(verb, now, rows_max, found)
+                                        : list_any(verb, now, rows_max, found);
   }
 
   void tally(Tallied& into) override {
@@ -205,9 +191,90 @@ class Slots final : public SlotTable {
     return id;
   }
 
-  static bool is_found(Statement& rows) {
-    const RowsEnd end(rows);
-    return rows.step();
+  static IdIndex::Entry entry(const RecordId& id, std::int64_t place) {
+    return {IdIndex::head_of(id), place};
+  }
+
+  /// Of the rows whose ids begin like this one: one, or none, but for a damaged file and for luck.
+  std::span<const std::int64_t> places_of(const RecordId& id) {
+    places_.clear();
+    const std::uint64_t head = IdIndex::head_of(id);
+    for (auto at = index_.first_from(head); at && at->head == head; at = index_.next(*at)) {
+      places_.push_back(at->place);
+    }
+    return places_;
+  }
+
+  struct Whose {
+    const RecordId& id;
+    std::int64_t place;
+  };
+
+  /// From columns 1 to 4 of find_whole_, or as much of them as `parts` needs.
+  std::expected<Row, StoreError> read_row(Statement& rows, Whose whose, Parts parts,
+                                          StoreTime now) {
+    const RecordId& id = whose.id;
+    auto record = read_record(rows, 1);
+    if (!record) return std::unexpected(unreadable(id, record.error()));
+    Row row{std::move(*record), whose.place};
+    row.record.id = id;
+    const bool answered =
+        parts == Parts::all ||
+        (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
+    if (answered && row.record.state == State::completed) {
+      if (rows.is_null(3)) return std::unexpected(unreadable(id, "its answer is missing"));
+      auto response = decode_answer(rows.bytes(3));
+      if (!response) return std::unexpected(unreadable(id, response.error()));
+      response->body = rows.bytes(4);
+      row.record.response = std::move(*response);
+    }
+    if (parts == Parts::all && row.record.stored_request) {
+      auto request = request_of(row);
+      if (!request) return std::unexpected(std::move(request.error()));
+      row.record.stored_request = std::move(*request);
+    }
+    return row;
+  }
+
+  std::optional<RecordId> list_unknown(const List& verb, StoreTime now, std::size_t rows_max,
+                                       std::vector<Record>& found) {
+    const RowsEnd end(list_unknown_);
+    const RecordId first;
+    list_unknown_.bind_bytes(1, verb.after ? std::span<const std::uint8_t>(verb.after->bytes)
+                                           : std::span(first.bytes).first(0));
+    list_unknown_.bind(2, static_cast<std::int64_t>(rows_max));
+    RecordId last;
+    std::size_t seen = 0;
+    for (; list_unknown_.step(); ++seen) {
+      if (found.size() >= verb.limit) return std::nullopt;
+      last = id_of(list_unknown_, 0);
+      show(verb, now, list_unknown_, found);
+    }
+    return seen == rows_max ? std::optional(last) : std::nullopt;
+  }
+
+  /// The index has them in the order of their ids, but for those that begin alike.
+  std::optional<RecordId> list_any(const List& verb, StoreTime now, std::size_t rows_max,
+                                   std::vector<Record>& found) {
+    auto at = index_.first_from(verb.after ? IdIndex::head_of(*verb.after) : 0);
+    for (std::size_t seen = 0; at && found.size() < verb.limit;) {
+      alike_.clear();
+      for (const std::uint64_t head = at->head; at && at->head == head; at = index_.next(*at)) {
+        list_.bind(1, at->place);
+        if (list_.step()) alike_.emplace_back(id_of(list_, 0), at->place);
+        list_.reset();
+      }
+      std::ranges::sort(alike_);
+      for (const auto& [id, place] : alike_) {
+        if (verb.after && id <= *verb.after) continue;
+        list_.bind(1, place);
+        const RowsEnd end(list_);
+        if (list_.step()) show(verb, now, list_, found);
+      }
+      seen += alike_.size();
+      if (seen >= rows_max && !alike_.empty()) return alike_.back().first;
+    }
+    return std::nullopt;
   }
 
   /// Parameters 1 to 5 of every statement that writes a row.
@@ -232,8 +299,15 @@ class Slots final : public SlotTable {
     }
   }
 
+  /// Appends the record of this row if `verb` asks for it and it can be read.
+  void show(const List& verb, StoreTime now, Statement& rows, std::vector<Record>& found) {
+    auto record = read_listed(rows, now);
+    if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
+  }
+
   /// None for what a listing does not show: rows that count as none, and corrupt ones.
-  std::optional<Record> read_listed(Statement& rows, const RecordId& id, StoreTime now) {
+  std::optional<Record> read_listed(Statement& rows, StoreTime now) {
+    const RecordId id = id_of(rows, 0);
     auto record = read_record(rows, 1);
     if (!record || left_out_.contains(id)) return std::nullopt;
     record->id = id;
@@ -267,8 +341,8 @@ class Slots final : public SlotTable {
   }
 
   sqlite3* db_;
-  Statement find_{db_, "SELECT slot, state, record FROM slots WHERE id = ?1"};
-  Statement find_whole_{db_, "SELECT slot, state, record, answer, body FROM slots WHERE id = ?1"};
+  Statement find_{db_, "SELECT id, state, record FROM slots WHERE slot = ?1"};
+  Statement find_whole_{db_, "SELECT id, state, record, answer, body FROM slots WHERE slot = ?1"};
   Statement place_{db_, "SELECT slot FROM slots WHERE slot = ?1"};
   Statement insert_{db_,
                     "INSERT INTO slots (slot, state, due_at, claim_at, record, answer, body, id)"
@@ -289,16 +363,18 @@ class Slots final : public SlotTable {
   Statement claimable_{db_,
                        "SELECT id FROM slots WHERE state = 1 AND claim_at <= ?1"
                        " AND due_at > ?1 ORDER BY claim_at, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE id = ?1"};
-  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?2 WHERE id = ?1"};
-  Statement list_{db_,
-                  "SELECT id, state, record, answer FROM slots WHERE id > ?1 ORDER BY id LIMIT ?2"};
+  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE slot = ?1 AND id = ?2"};
+  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?3 WHERE slot = ?1 AND id = ?2"};
+  Statement list_{db_, "SELECT id, state, record, answer FROM slots WHERE slot = ?1"};
   Statement list_unknown_{db_,
                           "SELECT id, state, record, answer FROM slots"
                           " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
   // Once at a start, over an index: a third of a second for a million records on a busy machine.
   Statement states_{db_, "SELECT state, count(*) FROM slots GROUP BY state"};
   Statement unknowns_{db_, "SELECT id, record FROM slots WHERE state = 5"};
+  IdIndex index_;
+  std::vector<std::int64_t> places_;                      ///< Of places_of().
+  std::vector<std::pair<RecordId, std::int64_t>> alike_;  ///< Of list_any().
   std::int64_t last_place_ = 0;
   std::set<RecordId> left_out_;
   std::string record_bytes_;
@@ -313,6 +389,8 @@ StoreError unreadable(const RecordId& id, std::string_view why) {
           "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why)};
 }
 
-std::unique_ptr<SlotTable> make_slot_table(sqlite3* db) { return std::make_unique<Slots>(db); }
+std::unique_ptr<SlotTable> make_slot_table(sqlite3* db, IdIndex index) {
+  return std::make_unique<Slots>(db, std::move(index));
+}
 
 }  // namespace idem::sqlite

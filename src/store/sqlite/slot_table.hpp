@@ -2,6 +2,7 @@
 
 #include "core/record_table.hpp"
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/id_index.hpp"
 
 #include <memory>
 
@@ -30,8 +31,8 @@ class SlotTable : public RecordTable {
   virtual void leave_out(const RecordId& id) = 0;
 };
 
-/// Its thread and the transaction around each call are the caller's matter. Records that run are
-/// not in it: keep_running_rows() stands in front.
-std::unique_ptr<SlotTable> make_slot_table(sqlite3* db);
+/// `index` has every row of the file. Its thread and the transaction around each call are the
+/// caller's matter. Records that run are not in it: keep_running_rows() stands in front.
+std::unique_ptr<SlotTable> make_slot_table(sqlite3* db, IdIndex index);
 
 }  // namespace idem::sqlite

@@ -27,6 +27,8 @@ class Ledger {
       : connection_(std::move(opened.connection)),
         naming_(std::move(opened.naming)),
         clock_(std::move(opened.clock)),
+        table_(sqlite::keep_running_rows(db(),
+                                         sqlite::make_slot_table(db(), std::move(opened.index)))),
         fence_high_water_(meta_.fence_high_water()) {
     fences_.last = fence_high_water_;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
@@ -98,8 +100,7 @@ class Ledger {
   Naming naming_;
   StoreClock clock_;
   sqlite::Meta meta_{db()};
-  std::unique_ptr<RecordTable> table_ =
-      sqlite::keep_running_rows(db(), sqlite::make_slot_table(db()));
+  std::unique_ptr<RecordTable> table_;
   RecordTally tally_{*table_};
   Statement begin_{db(), "BEGIN"};
   Statement commit_{db(), "COMMIT"};
