@@ -171,6 +171,13 @@ inline constexpr std::size_t connections_cap = 262'144;
 inline constexpr std::size_t connections_per_address_default = 4'096;
 // Refused connections are reported no more often, with their number.
 inline constexpr auto refusal_log_interval = 1s;
+// Answers that were replayed lately, for each loop: kept as they go out, so that a retry that comes
+// again and again asks nobody. Looked up anew after a while, for what no clock of ours can know.
+inline constexpr std::size_t replay_cache_bytes = 4 * 1024UL * 1024;
+inline constexpr std::size_t replay_cache_answer_bytes_max = 64 * 1024UL;
+inline constexpr auto replay_cache_time_max = 60s;
+// What one costs beside its own bytes.
+inline constexpr std::size_t replay_cache_entry_bytes = 320;
 // Calls that may wait in front of a store; above it new work is refused, owners' verbs never.
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.

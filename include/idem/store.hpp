@@ -43,6 +43,7 @@ struct Replay {
   StoreTime completed_at;
   StoreTime expires_at;
   RecordId id{};
+  Millis expires_in{};  ///< From the store's now: until then the record stays as it is.
 };
 struct InProgress {
   Millis lease_remaining;  ///< > 0

@@ -231,7 +231,7 @@ class GatewayProcess {
     gateway_server_->start();
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
-    threads_.emplace_back([this] { admin_loop_->run(); });
+    threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
     auto& shard = registry_->add_shard();  // Both workers run on one thread.
     runner_ = std::make_unique<workers::Runner>(
         std::vector<workers::RunOnce>{

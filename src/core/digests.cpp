@@ -61,6 +61,10 @@ void FramedDigest::Free::operator()(evp_md_ctx_st* context) const noexcept {
 
 FramedDigest::FramedDigest() : context_(EVP_MD_CTX_new()) {
   IDEM_ASSERT(context_ != nullptr);
+  begin();
+}
+
+void FramedDigest::begin() {
   IDEM_ASSERT(EVP_DigestInit_ex2(context_.get(), sha256_algorithm(), nullptr) == 1);
 }
 

@@ -32,11 +32,13 @@ class Frames {
   std::string bytes_;
 };
 
-/// SHA-256 of the framed parts, none of which is copied.
+/// SHA-256 of the framed parts, none of which is copied. Begun when it is made; used again from
+/// begin() on, for which nothing is allocated.
 class FramedDigest {
  public:
   FramedDigest();
 
+  void begin();
   void add(std::string_view part);
   void add_number(std::uint64_t number);
   Digest finish();

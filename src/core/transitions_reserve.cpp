@@ -35,10 +35,10 @@ InProgress in_progress(const Record& record, Millis lease_remaining) {
   return {lease_remaining, record.id, record.attempt.fence, record.locked_until};
 }
 
-Replay replay(Record& record, const Change& change) {
+Replay replay(Record& record, const Change& change, StoreTime now) {
   IDEM_ASSERT(record.response && record.completed_at && record.expires_at);
   return {change.write == Write::none ? std::move(*record.response) : *record.response,
-          *record.completed_at, *record.expires_at, record.id};
+          *record.completed_at, *record.expires_at, record.id, *record.expires_at - now};
 }
 
 /// The answer of a record that has ended, or that nobody may run now.
@@ -49,7 +49,7 @@ ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
     case State::unknown:
       return unknown(record, now);
     case State::completed:
-      return replay(record, change);
+      return replay(record, change, now);
     case State::expired:
       return Expired{record.completed_at.value_or(record.changed_at), record.id};
     case State::in_progress:

@@ -86,6 +86,8 @@ class GatewayService final : public Gateway {
 
   void use(SharedSettings settings) override {
     settings_ = std::move(settings);
+    asked_.settings_changed();
+    replays_.clear();
     make_authorizer();
   }
 
@@ -139,6 +141,15 @@ class GatewayService final : public Gateway {
       co_await client.answer(*refusal);
       co_return;
     }
+    const auto asked = asked_.of(client, settings, route, authority.scope());
+    const auto* kept = asked ? replays_.find(*asked, MonotonicClock::now()) : nullptr;
+    if (kept != nullptr) {
+      const auto answer = kept->answer;  // A slow reader may outlive its place.
+      seen.replayed(authority.scope());
+      seen.finished({kept->id}, route, answer->status);
+      co_await client.answer(*answer);
+      co_return;
+    }
     auto key = read_key(head, settings, settings.key);
     if (!key) {
       auto older = co_await older_key(head, settings, route, authority.scope());
@@ -175,7 +186,9 @@ class GatewayService final : public Gateway {
                          std::move(*key),
                          std::move(*body),
                          seen,
-                         &authority};
+                         &authority,
+                         asked,
+                         &replays_};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
@@ -257,6 +270,8 @@ class GatewayService final : public Gateway {
   SharedSettings settings_;
   http::UpstreamPool pool_;
   ScopeReader scopes_;
+  AskedDigest asked_;
+  ReplayCache replays_{limits::replay_cache_bytes};
   std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };
 

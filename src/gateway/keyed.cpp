@@ -97,8 +97,10 @@ class KeyedDriver {
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
+        const MonotonicTime asked_at = MonotonicClock::now();
         auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
         request_.seen.answered(result, request_.scope);
+        keep_until_ = replayed_until(result, asked_at);
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
@@ -127,6 +129,10 @@ class KeyedDriver {
               settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
         }
         request_.seen.finished(*exchange_, route_, answer->answer.status);
+        if (keep_until_ && request_.asked) {
+          co_await answer_and_keep(std::move(answer->answer));
+          co_return;
+        }
         // A slow reader must not hold the file.
         const bool unsent = dispatch_.unsent();
         if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
@@ -145,6 +151,22 @@ class KeyedDriver {
   }
 
  private:
+  /// How long the answer to this reserve stays what it is: counted from before it was asked.
+  static std::optional<MonotonicTime> replayed_until(const StoreResult& result,
+                                                     MonotonicTime asked_at) {
+    const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
+    const auto* replay = outcome ? std::get_if<Replay>(outcome) : nullptr;
+    if (replay == nullptr || !replay->response.body_stored) return std::nullopt;
+    return asked_at + std::min<Millis>(replay->expires_in, limits::replay_cache_time_max);
+  }
+
+  Task<void> answer_and_keep(Answer answer) {
+    const auto shared = std::make_shared<const Answer>(std::move(answer));
+    request_.replays->put(*request_.asked, {shared, exchange_->id(), *keep_until_});
+    request_.body = http::ReceivedBody(shared_.spill);
+    co_await client_.answer(*shared);
+  }
+
   Task<ExchangeAction> ask_later(Millis delay) {
     const MonotonicTime now = MonotonicClock::now();
     if (waiting_since_ == MonotonicTime{}) waiting_since_ = now;
@@ -223,6 +245,7 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
+  std::optional<MonotonicTime> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "gateway/authority.hpp"
 #include "gateway/gateway.hpp"
+#include "gateway/replay_cache.hpp"
 #include "http/upstream_pool.hpp"
 
 #include <string>
@@ -16,6 +17,8 @@ struct KeyedRequest {
   http::ReceivedBody body;
   Observation seen;
   Authority* authority = nullptr;  ///< Has said yes; asked again after a wait. Outlives serving.
+  std::optional<Digest> asked{};   ///< Under which a replay may be kept in `replays`.
+  ReplayCache* replays = nullptr;
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

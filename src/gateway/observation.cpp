@@ -68,7 +68,7 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
   }
   if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
     shard.reserve.observe(reserve_took_ = since(asked_at_));
-    reserved(*outcome, scope);
+    reserved(metrics::outcome_of(*outcome), scope);
   } else if (const auto* reply = std::get_if<OwnerReply>(&*result);
              reply != nullptr && !ending_asked_.empty()) {
     shard.settle.observe(settle_took_ = since(asked_at_));
@@ -76,9 +76,10 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
   }
 }
 
-void Observation::reserved(const ReserveOutcome& outcome, std::string_view scope) {
+void Observation::replayed(std::string_view scope) { reserved(Outcome::replay, scope); }
+
+void Observation::reserved(Outcome kind, std::string_view scope) {
   auto& shard = observer_->shard();
-  const Outcome kind = metrics::outcome_of(outcome);
   reserved_as_ = metrics::name_of(kind);
   shard.reserves[static_cast<std::size_t>(kind)].add();
   const bool is_new = kind == Outcome::created || kind == Outcome::quota_exceeded;
@@ -94,15 +95,15 @@ void Observation::settled() {
   }
 }
 
-void Observation::finished(const Exchange& exchange, const Route& route, int status) {
+void Observation::finished(const Ending& ending, const Route& route, int status) {
   const Duration took = since(began_);
   observer_->shard().request.observe(took);
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
-  const bool trouble = exchange.owes_settlement() || settled_as_ == "unknown" || misused;
+  const bool trouble = ending.owes_settlement || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;
-  const std::string ref = to_hex(exchange.id().bytes);
+  const std::string ref = to_hex(ending.id.bytes);
   const std::string& where = route.name.empty() ? route.path.text() : route.name;
-  if (exchange.owes_settlement()) {
+  if (ending.owes_settlement) {
     observer_->tell(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
   } else if (settled_as_ == "unknown") {
     observer_->tell(LogLevel::warning, "outcome_unknown",

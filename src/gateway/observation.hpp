@@ -55,12 +55,21 @@ class Observation {
   /// Before and after a call of the store.
   void asking(const StoreCall& call);
   void answered(const StoreResult& result, std::string_view scope);
+  /// Instead of asking: the answer was still known.
+  void replayed(std::string_view scope);
   /// Before and after the sending.
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
   /// The client is about to be answered. The log names the route: a path may hold names of people.
-  void finished(const Exchange& exchange, const Route& route, int status);
+  void finished(const Exchange& exchange, const Route& route, int status) {
+    finished({exchange.id(), exchange.owes_settlement()}, route, status);
+  }
+  struct Ending {
+    RecordId id;
+    bool owes_settlement = false;
+  };
+  void finished(const Ending& ending, const Route& route, int status);
 
   metrics::Shard& shard() noexcept { return observer_->shard(); }
 
@@ -69,7 +78,7 @@ class Observation {
   using Duration = metrics::Duration;
 
   static Duration since(Clock::time_point moment) { return Clock::now() - moment; }
-  void reserved(const ReserveOutcome& outcome, std::string_view scope);
+  void reserved(metrics::Outcome outcome, std::string_view scope);
   void settled();
 
   Observer* observer_;

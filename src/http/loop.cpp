@@ -5,6 +5,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
+#include <pthread.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -70,7 +72,8 @@ Task<void> Loop::sleep(Millis duration) {
   co_await timer.async_wait(resume);
 }
 
-void Loop::run() {
+void Loop::run(const char* thread_name) {
+  ::pthread_setname_np(::pthread_self(), thread_name);
   arm_tick();
   context_.run();
 }

@@ -59,7 +59,8 @@ class Loop {
   /// Suspends the calling coroutine.
   Task<void> sleep(Millis duration);
 
-  void run();
+  /// `thread_name`: what tools call the thread that runs it; 15 bytes at most.
+  void run(const char* thread_name = "idem-loop");
   void stop();
 
  private:

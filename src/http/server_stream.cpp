@@ -181,6 +181,13 @@ Task<std::expected<ReceivedBody, Refusal>> ServerStream::read_body(std::size_t b
   co_return Whole(std::move(whole));
 }
 
+std::optional<std::string_view> ServerStream::whole_body_here() const noexcept {
+  if (body_received_ > 0 || head_.framing == Framing::chunked || !body_is_here()) {
+    return std::nullopt;
+  }
+  return wire_.unread().substr(0, static_cast<std::size_t>(body_.left()));
+}
+
 bool ServerStream::body_allowed(int status) const noexcept {
   return head_.method != "HEAD" && status >= 200 && status != 204 && status != 304;
 }

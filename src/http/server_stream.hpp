@@ -55,6 +55,9 @@ class ServerStream {
   bool body_finished() const noexcept { return body_.finished(); }
   /// next_piece() would not wait, and there would be no other.
   bool body_is_here() const noexcept { return body_.is_buffered(wire_); }
+  /// The whole of a body that was framed by its length and of which nothing was read yet, where it
+  /// has come already. Valid until it is read or the request is answered.
+  std::optional<std::string_view> whole_body_here() const noexcept;
 
   /// Sends an answer whole, framed for this request's method. False: the client went away.
   Task<bool> answer(const Answer& answer);

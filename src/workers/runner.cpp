@@ -1,5 +1,7 @@
 #include "workers/runner.hpp"
 
+#include <pthread.h>
+
 namespace idem::workers {
 
 Runner::Runner(std::vector<RunOnce> workers, Millis interval)
@@ -17,6 +19,7 @@ void Runner::stop() {
 }
 
 void Runner::run() {
+  ::pthread_setname_np(::pthread_self(), "idem-workers");
   for (;;) {
     bool more = false;
     for (const auto& once : workers_) more = once() || more;

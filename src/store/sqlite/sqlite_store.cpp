@@ -11,6 +11,8 @@
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
+#include <pthread.h>
+
 #include <deque>
 #include <thread>
 
@@ -157,6 +159,7 @@ class SqliteStore final : public Store {
   };
 
   void run() {
+    ::pthread_setname_np(::pthread_self(), "idem-store");
     for (;;) {
       auto batch = queue_.take(listings_.empty());
       for (auto& done : batch.turned_away) done_with(done, queue_is_full());

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "core/digests.hpp"
+#include "core/problem.hpp"
+#include "gateway/settings.hpp"
+#include "http/server_stream.hpp"
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+namespace idem::gateway {
+
+/// What a request asks, byte for byte: whatever decides about its record and its fingerprint. Two
+/// requests of one digest are answered alike by the store for as long as their record is completed,
+/// so neither key nor fingerprint need be looked at again. One loop's thread.
+class AskedDigest {
+ public:
+  /// None where the body is not wholly here yet, or is framed in chunks.
+  std::optional<Digest> of(const http::ServerStream& client, const GatewaySettings& settings,
+                           const Route& route, std::string_view scope);
+  /// Under other settings the same bytes are another request.
+  void settings_changed() noexcept { ++epoch_; }
+
+ private:
+  FramedDigest digest_;
+  std::uint64_t epoch_ = 0;
+};
+
+/// Stored answers that were replayed lately, as they go out. A completed record does not change
+/// before it expires, except that an operator may free one with a stored 5xx (§3): so that is never
+/// kept. Bounded in bytes; what was not asked for the longest goes first. One loop's thread.
+class ReplayCache {
+ public:
+  struct Kept {
+    std::shared_ptr<const Answer> answer;
+    RecordId id;
+    MonotonicTime until;  ///< Not after the record's expiry.
+  };
+
+  explicit ReplayCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  /// Valid until the next call; null where there is none that may still be told.
+  const Kept* find(const Digest& asked, MonotonicTime now);
+  /// Nothing happens to a 5xx, and to an answer too large to be kept.
+  void put(const Digest& asked, Kept kept);
+  void clear() noexcept;
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Digest& digest) const noexcept;
+  };
+  using Answers = std::unordered_map<Digest, Kept, Hash>;
+
+  void make_room();
+
+  std::size_t bytes_max_;
+  // Each half the room: once the young ones fill theirs, they become the old, and the old go.
+  Answers young_;
+  Answers old_;
+  std::size_t young_bytes_ = 0;
+};
+
+}  // namespace idem::gateway
