@@ -61,10 +61,6 @@ void FramedDigest::Free::operator()(evp_md_ctx_st* context) const noexcept {
 
 FramedDigest::FramedDigest() : context_(EVP_MD_CTX_new()) {
   IDEM_ASSERT(context_ != nullptr);
-  begin();
-}
-
-void FramedDigest::begin() {
   IDEM_ASSERT(EVP_DigestInit_ex2(context_.get(), sha256_algorithm(), nullptr) == 1);
 }
 
@@ -89,6 +85,41 @@ Digest sha256(std::string_view bytes) {
   IDEM_ASSERT(EVP_DigestInit_ex2(context.get(), sha256_algorithm(), nullptr) == 1);
   IDEM_ASSERT(EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
   return finish_digest(context.get());
+}
+
+void MemoryName::Free::operator()(evp_mac_ctx_st* context) const noexcept {
+  EVP_MAC_CTX_free(context);
+}
+
+MemoryName::MemoryName() {
+  static EVP_MAC* const siphash = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_SIPHASH, nullptr);
+  IDEM_ASSERT(siphash != nullptr);
+  context_.reset(EVP_MAC_CTX_new(siphash));
+  IDEM_ASSERT(context_ != nullptr);
+  random_bytes(key_);
+}
+
+void MemoryName::begin() {
+  IDEM_ASSERT(EVP_MAC_init(context_.get(), key_.data(), key_.size(), nullptr) == 1);
+}
+
+void MemoryName::add(std::string_view part) {
+  add_number(part.size());
+  IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(part), part.size()) == 1);
+}
+
+void MemoryName::add_number(std::uint64_t number) {
+  const Length bytes = little_endian_bytes(number);
+  const std::string_view text(bytes.data(), bytes.size());
+  IDEM_ASSERT(EVP_MAC_update(context_.get(), bytes_of(text), text.size()) == 1);
+}
+
+MemoryName::Bytes MemoryName::finish() {
+  Bytes bytes;
+  std::size_t size = 0;
+  IDEM_ASSERT(EVP_MAC_final(context_.get(), bytes.data(), &size, bytes.size()) == 1);
+  IDEM_ASSERT(size == bytes.size());
+  return bytes;
 }
 
 void KeyedDigest::Free::operator()(evp_mac_ctx_st* context) const noexcept {

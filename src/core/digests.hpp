@@ -32,13 +32,11 @@ class Frames {
   std::string bytes_;
 };
 
-/// SHA-256 of the framed parts, none of which is copied. Begun when it is made; used again from
-/// begin() on, for which nothing is allocated.
+/// SHA-256 of the framed parts, none of which is copied.
 class FramedDigest {
  public:
   FramedDigest();
 
-  void begin();
   void add(std::string_view part);
   void add_number(std::uint64_t number);
   Digest finish();
@@ -51,6 +49,29 @@ class FramedDigest {
 };
 
 Digest sha256(std::string_view bytes);
+
+/// SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012) of framed parts, under a random key
+/// that nobody else has and that goes with this object: a name for what lies in this process's
+/// memory, which no client can make two things share. None of the parts is copied, and once it is
+/// made nothing is allocated.
+class MemoryName {
+ public:
+  using Bytes = std::array<std::uint8_t, 16>;
+
+  MemoryName();
+
+  void begin();
+  void add(std::string_view part);
+  void add_number(std::uint64_t number);
+  Bytes finish();
+
+ private:
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const noexcept;
+  };
+  Bytes key_{};
+  std::unique_ptr<evp_mac_ctx_st, Free> context_;
+};
 
 /// HMAC-SHA-256 under the subkey HMAC(secret, label): one secret serves several purposes, and a
 /// digest made for one never stands for another. A thread keeps one per purpose, because fetching

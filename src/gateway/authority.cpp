@@ -26,11 +26,13 @@ Task<Refusal> Authority::check() {
   if (!scope_.empty() && *scope != scope_) {
     co_return Refusal(scope_missing(settings_, "The request belongs to somebody else by now."));
   }
+  const bool is_first = scope_.empty();
+  scope_ = *scope;
   if (authorizer_) {
-    auto refusal = co_await authorizer_->ask(client_.head(), settings_.scope, *scope);
+    auto refusal = co_await authorizer_->ask(client_.head(), settings_.scope, scope_);
+    if (refusal && is_first) scope_.clear();
     if (refusal) co_return refusal;
   }
-  scope_ = std::move(*scope);
   checked_at_ = asked_at;
   co_return Refusal();
 }

@@ -14,7 +14,16 @@ class Authority {
   /// `authorizer`: null where nobody is asked.
   Authority(ScopeReader& scopes, std::shared_ptr<Authorizer> authorizer,
             const http::ServerStream& client, const GatewaySettings& settings)
-      : scopes_(scopes), authorizer_(std::move(authorizer)), client_(client), settings_(settings) {}
+      : scopes_(scopes),
+        authorizer_(std::move(authorizer)),
+        client_(client),
+        settings_(settings),
+        scope_(scopes.take_room()) {
+    scope_.clear();
+  }
+  ~Authority() { scopes_.give_back(std::move(scope_)); }
+  Authority(const Authority&) = delete;
+  Authority& operator=(const Authority&) = delete;
 
   /// Nothing: go on. Otherwise what the client hears.
   http::Task<std::optional<Answer>> check();

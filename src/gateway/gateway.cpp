@@ -150,6 +150,13 @@ class GatewayService final : public Gateway {
       co_await client.answer(*answer);
       co_return;
     }
+    co_await ask_store(client, settings, route, seen, authority, asked);
+  }
+
+  Task<void> ask_store(http::ServerStream& client, const GatewaySettings& settings,
+                       const Route& route, Observation& seen, Authority& authority,
+                       std::optional<ReplayCache::Asked> asked) {
+    const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
     if (!key) {
       auto older = co_await older_key(head, settings, route, authority.scope());
@@ -176,7 +183,7 @@ class GatewayService final : public Gateway {
       co_await client.refuse(body.error());
       co_return;
     }
-    refusal = co_await authority.check_again();
+    auto refusal = co_await authority.check_again();
     if (refusal) {
       co_await client.answer(*refusal);
       co_return;
@@ -270,7 +277,7 @@ class GatewayService final : public Gateway {
   SharedSettings settings_;
   http::UpstreamPool pool_;
   ScopeReader scopes_;
-  AskedDigest asked_;
+  AskedName asked_;
   ReplayCache replays_{limits::replay_cache_bytes};
   std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };

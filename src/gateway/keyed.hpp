@@ -17,7 +17,7 @@ struct KeyedRequest {
   http::ReceivedBody body;
   Observation seen;
   Authority* authority = nullptr;  ///< Has said yes; asked again after a wait. Outlives serving.
-  std::optional<Digest> asked{};   ///< Under which a replay may be kept in `replays`.
+  std::optional<ReplayCache::Asked> asked{};  ///< Under which a replay may be kept in `replays`.
   ReplayCache* replays = nullptr;
 };
 

@@ -18,9 +18,9 @@ std::size_t bytes_of(const Answer& answer) noexcept {
 
 }  // namespace
 
-std::optional<Digest> AskedDigest::of(const http::ServerStream& client,
-                                      const GatewaySettings& settings, const Route& route,
-                                      std::string_view scope) {
+std::optional<MemoryName::Bytes> AskedName::of(const http::ServerStream& client,
+                                               const GatewaySettings& settings, const Route& route,
+                                               std::string_view scope) {
   const auto body = client.whole_body_here();
   if (!body) return std::nullopt;
   const http::RequestHead& head = client.head();
@@ -31,27 +31,27 @@ std::optional<Digest> AskedDigest::of(const http::ServerStream& client,
              return http::same_name(field.name, name);
            });
   };
-  digest_.begin();
-  digest_.add_number(epoch_);
-  digest_.add(scope);
-  digest_.add(head.method);
-  digest_.add(head.origin_form);
-  digest_.add(*body);
+  name_.begin();
+  name_.add_number(epoch_);
+  name_.add(scope);
+  name_.add(head.method);
+  name_.add(head.origin_form);
+  name_.add(*body);
   for (const http::FieldView& field : head.fields) {
     if (!counts(field)) continue;
-    digest_.add(field.name);
-    digest_.add(field.value);
+    name_.add(field.name);
+    name_.add(field.value);
   }
-  return digest_.finish();
+  return name_.finish();
 }
 
-std::size_t ReplayCache::Hash::operator()(const Digest& digest) const noexcept {
+std::size_t ReplayCache::Hash::operator()(const Asked& asked) const noexcept {
   std::size_t hash = 0;
-  std::memcpy(&hash, digest.data(), sizeof hash);
+  std::memcpy(&hash, asked.data(), sizeof hash);
   return hash;
 }
 
-const ReplayCache::Kept* ReplayCache::find(const Digest& asked, MonotonicTime now) {
+const ReplayCache::Kept* ReplayCache::find(const Asked& asked, MonotonicTime now) {
   auto found = young_.find(asked);
   if (found == young_.end()) {
     auto node = old_.extract(asked);
@@ -64,7 +64,7 @@ const ReplayCache::Kept* ReplayCache::find(const Digest& asked, MonotonicTime no
   return now < found->second.until ? &found->second : nullptr;
 }
 
-void ReplayCache::put(const Digest& asked, Kept kept) {
+void ReplayCache::put(const Asked& asked, Kept kept) {
   const std::size_t bytes = bytes_of(*kept.answer);
   if (kept.answer->status >= 500 || bytes > limits::replay_cache_answer_bytes_max) return;
   make_room();

@@ -12,18 +12,19 @@
 namespace idem::gateway {
 
 /// What a request asks, byte for byte: whatever decides about its record and its fingerprint. Two
-/// requests of one digest are answered alike by the store for as long as their record is completed,
+/// requests of one name are answered alike by the store for as long as their record is completed,
 /// so neither key nor fingerprint need be looked at again. One loop's thread.
-class AskedDigest {
+class AskedName {
  public:
   /// None where the body is not wholly here yet, or is framed in chunks.
-  std::optional<Digest> of(const http::ServerStream& client, const GatewaySettings& settings,
-                           const Route& route, std::string_view scope);
+  std::optional<MemoryName::Bytes> of(const http::ServerStream& client,
+                                      const GatewaySettings& settings, const Route& route,
+                                      std::string_view scope);
   /// Under other settings the same bytes are another request.
   void settings_changed() noexcept { ++epoch_; }
 
  private:
-  FramedDigest digest_;
+  MemoryName name_;
   std::uint64_t epoch_ = 0;
 };
 
@@ -38,19 +39,21 @@ class ReplayCache {
     MonotonicTime until;  ///< Not after the record's expiry.
   };
 
+  using Asked = MemoryName::Bytes;
+
   explicit ReplayCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   /// Valid until the next call; null where there is none that may still be told.
-  const Kept* find(const Digest& asked, MonotonicTime now);
+  const Kept* find(const Asked& asked, MonotonicTime now);
   /// Nothing happens to a 5xx, and to an answer too large to be kept.
-  void put(const Digest& asked, Kept kept);
+  void put(const Asked& asked, Kept kept);
   void clear() noexcept;
 
  private:
   struct Hash {
-    std::size_t operator()(const Digest& digest) const noexcept;
+    std::size_t operator()(const Asked& asked) const noexcept;
   };
-  using Answers = std::unordered_map<Digest, Kept, Hash>;
+  using Answers = std::unordered_map<Asked, Kept, Hash>;
 
   void make_room();
 

@@ -107,12 +107,13 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
                          "or static:NAME");
 }
 
-std::expected<std::string, std::string> ScopeReader::read(const http::ServerStream& client,
-                                                          const GatewaySettings& settings) {
+std::expected<std::string_view, std::string> ScopeReader::read(const http::ServerStream& client,
+                                                               const GatewaySettings& settings) {
   const http::RequestHead& head = client.head();
   const ScopeSource& source = settings.scope;
-  const auto or_nobody = [&](std::optional<std::string> scope) -> Read {
-    if (scope) return std::move(*scope);
+  using Scope = std::expected<std::string_view, std::string>;
+  const auto or_nobody = [&](std::optional<std::string_view> scope) -> Scope {
+    if (scope) return *scope;
     return std::unexpected("Exactly one non-empty value is needed from " + source.text + ".");
   };
   switch (source.kind) {
@@ -121,19 +122,27 @@ std::expected<std::string, std::string> ScopeReader::read(const http::ServerStre
     case ScopeSource::Kind::mtls:
       return or_nobody(client.peer_identity());
     case ScopeSource::Kind::header:
-      return or_nobody(only_line(head, source.name).transform([](std::string_view value) {
-        return std::string(value);
-      }));
-    case ScopeSource::Kind::jwt:
-      return of_token(head, settings);
+      return or_nobody(only_line(head, source.name));
+    case ScopeSource::Kind::jwt: {
+      auto holder = of_token(head, settings);
+      if (!holder) return std::unexpected(std::move(holder.error()));
+      return keep(std::move(*holder));
+    }
     case ScopeSource::Kind::authorization: {
       const auto line = only_authorization(head);
       const auto credential = line ? static_credential(*line) : std::nullopt;
       if (!credential) return or_nobody(std::nullopt);
-      return credential_digest(secret_, *credential);
+      return keep(credential_digest(secret_, *credential));
     }
   }
   return or_nobody(std::nullopt);
+}
+
+std::string ScopeReader::take_room() {
+  if (rooms_.empty()) return {};
+  std::string room = std::move(rooms_.back());
+  rooms_.pop_back();
+  return room;
 }
 
 Read ScopeReader::of_token(const http::RequestHead& head, const GatewaySettings& settings) {

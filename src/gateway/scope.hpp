@@ -16,15 +16,24 @@ class ScopeReader {
   explicit ScopeReader(const Secret& secret) : secret_(secret) {}
 
   /// An error is a sentence for the client: the source is absent, empty, too long, has more than
-  /// one line or cannot be believed; then nothing may be stored or run.
-  std::expected<std::string, std::string> read(const http::ServerStream& client,
-                                               const GatewaySettings& settings);
+  /// one line or cannot be believed; then nothing may be stored or run. Valid until the next call
+  /// and for as long as the request's head.
+  std::expected<std::string_view, std::string> read(const http::ServerStream& client,
+                                                    const GatewaySettings& settings);
+
+  /// Room for a scope, to be given back: so that a request need not allocate its own.
+  std::string take_room();
+  void give_back(std::string room) { rooms_.push_back(std::move(room)); }
 
  private:
+  /// Kept in made_.
+  std::string_view keep(std::string scope) { return made_ = std::move(scope); }
   std::expected<std::string, std::string> of_token(const http::RequestHead& head,
                                                    const GatewaySettings& settings);
 
   const Secret& secret_;
+  std::string made_;
+  std::vector<std::string> rooms_;
   /// Tokens that this verifier found good.
   std::shared_ptr<const JwtVerifier> verified_by_;
   BoundedCache<std::string> verified_{limits::jwt_cache_entries_max};

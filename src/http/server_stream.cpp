@@ -26,6 +26,15 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(digits, end);
 }
 
+// The thread's own text, until it asks again.
+std::string_view content_length_field(std::uint64_t bytes) {
+  thread_local std::string text;
+  text = "Content-Length: ";
+  append_number(text, bytes);
+  text += "\r\n";
+  return text;
+}
+
 // RFC 9110 §6.6.1: an origin with a clock sends Date. Written once a second per thread.
 std::string_view date_field() {
   thread_local std::string text;
@@ -230,13 +239,8 @@ Task<bool> ServerStream::answer(const Answer& answer) {
     // The client that waits for 100 Continue may never send its body: do not wait for it.
     if (!small || (head_.expect_continue && !continue_sent_)) keep_alive_ = false;
   }
-  std::string framing;
-  if (answer.status != 204 && answer.status != 304) {
-    framing = "Content-Length: ";
-    append_number(framing, answer.body_bytes().size());
-    framing += "\r\n";
-  }
-  append_head(answer, framing);
+  const bool is_framed = answer.status != 204 && answer.status != 304;
+  append_head(answer, is_framed ? content_length_field(answer.body_bytes().size()) : "");
   answered_ = true;
   const std::string_view body =
       body_allowed(answer.status) ? answer.body_bytes() : std::string_view{};
@@ -284,9 +288,7 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
   std::string field;
   switch (framing.framing) {
     case Framing::content_length:
-      field = "Content-Length: ";
-      append_number(field, framing.content_length);
-      field += "\r\n";
+      field = content_length_field(framing.content_length);
       break;
     case Framing::chunked:
     case Framing::until_close:
