@@ -1,6 +1,7 @@
 #include "gateway/gateway.hpp"
 
 #include "core/answers.hpp"
+#include "core/store_clock.hpp"
 #include "gateway/authority.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
@@ -142,7 +143,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const auto asked = asked_.of(client, settings, route, authority.scope());
-    const auto* kept = asked ? replays_.find(*asked, MonotonicClock::now()) : nullptr;
+    const auto* kept = asked ? replays_.find(*asked, uptime()) : nullptr;
     if (kept != nullptr) {
       const auto answer = kept->answer;  // A slow reader may outlive its place.
       seen.replayed(authority.scope());

@@ -1,6 +1,7 @@
 #include "gateway/keyed.hpp"
 
 #include "core/preferences.hpp"
+#include "core/store_clock.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/reserve.hpp"
@@ -97,7 +98,7 @@ class KeyedDriver {
     for (;;) {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
-        const MonotonicTime asked_at = MonotonicClock::now();
+        const Millis asked_at = uptime();
         auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);
@@ -152,8 +153,7 @@ class KeyedDriver {
 
  private:
   /// How long the answer to this reserve stays what it is: counted from before it was asked.
-  static std::optional<MonotonicTime> replayed_until(const StoreResult& result,
-                                                     MonotonicTime asked_at) {
+  static std::optional<Millis> replayed_until(const StoreResult& result, Millis asked_at) {
     const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
     const auto* replay = outcome ? std::get_if<Replay>(outcome) : nullptr;
     if (replay == nullptr || !replay->response.body_stored) return std::nullopt;
@@ -245,7 +245,7 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
-  std::optional<MonotonicTime> keep_until_;  ///< The answer is a replay, and may be kept so long.
+  std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ std::size_t ReplayCache::Hash::operator()(const Asked& asked) const noexcept {
   return hash;
 }
 
-const ReplayCache::Kept* ReplayCache::find(const Asked& asked, MonotonicTime now) {
+const ReplayCache::Kept* ReplayCache::find(const Asked& asked, Millis now) {
   auto found = young_.find(asked);
   if (found == young_.end()) {
     auto node = old_.extract(asked);

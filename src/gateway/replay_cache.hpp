@@ -36,7 +36,7 @@ class ReplayCache {
   struct Kept {
     std::shared_ptr<const Answer> answer;
     RecordId id;
-    MonotonicTime until;  ///< Not after the record's expiry.
+    Millis until;  ///< By uptime(); not after the record's expiry.
   };
 
   using Asked = MemoryName::Bytes;
@@ -44,7 +44,7 @@ class ReplayCache {
   explicit ReplayCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   /// Valid until the next call; null where there is none that may still be told.
-  const Kept* find(const Asked& asked, MonotonicTime now);
+  const Kept* find(const Asked& asked, Millis now);
   /// Nothing happens to a 5xx, and to an answer too large to be kept.
   void put(const Asked& asked, Kept kept);
   void clear() noexcept;
