@@ -1,0 +1,208 @@
+#include "core/store_clock.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+
+#include <idem/fingerprint.hpp>
+#include <idem/store_wait.hpp>
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <latch>
+
+/// The embedded store with more and more records: `scale_bench FILE RECORDS...` fills one store to
+/// each number in turn, and there measures what the README's figures are made of. The clock under
+/// the store is moved, so that what is due a day later can be measured now.
+
+namespace {
+
+using namespace idem;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t at_once = 64;
+const std::string answer_body(200, 'x');
+
+std::atomic<std::int64_t> moved_by{0};
+
+HostClock moved_clock() {
+  HostClock host = this_host();
+  host.uptime = [] { return uptime() + Millis(moved_by.load()); };
+  host.wall = [] { return wall_time() + Millis(moved_by.load()); };
+  return host;
+}
+
+/// Ids are digests in real life: spread over all there are.
+RecordId id_of(std::uint64_t number) {
+  RecordId id;
+  std::uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u;
+  mixed ^= mixed >> 32;
+  std::memcpy(id.bytes.data(), &mixed, sizeof mixed);
+  std::memcpy(id.bytes.data() + sizeof mixed, &number, sizeof number);
+  return id;
+}
+
+Reserve reserve_of(std::uint64_t number, const Store& store) {
+  Reserve verb;
+  verb.id = id_of(number);
+  verb.scope = "tenant-17";
+  verb.operation = "POST /v1/payments";
+  verb.fingerprints.resize(1);
+  verb.token = random_token();
+  verb.owner = "node-1";
+  verb.lease = 60s;
+  verb.retention = std::chrono::hours(24);
+  verb.tombstone = std::chrono::hours(24);
+  verb.generation = store.identity().generation;
+  return verb;
+}
+
+/// Gives `step` the numbers from `first` on, `at_once` at a time; each says when it is done.
+using Step = std::function<void(std::uint64_t number, std::function<void()> done)>;
+double seconds_of(std::uint64_t first, std::uint64_t count, const Step& step) {
+  std::atomic<std::uint64_t> next{first};
+  std::latch chains(at_once);
+  std::function<void()> go_on = [&] {
+    const std::uint64_t number = next.fetch_add(1);
+    if (number >= first + count) return chains.count_down();
+    step(number, go_on);
+  };
+  const auto start = Clock::now();
+  for (std::size_t i = 0; i < at_once; ++i) go_on();
+  chains.wait();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Scale {
+ public:
+  explicit Scale(std::string path) : path_(std::move(path)) { open(); }
+
+  void measure(std::uint64_t records) {
+    fill_to(records);
+    const double pairs = fill_to(records_ + 50'000);
+    fmt::print("records={} reserve_complete_per_second={:.0f}", records, pairs);
+    fmt::print(" replay_per_second={:.0f}", replays(50'000));
+    fmt::print(" sweep_per_second={:.0f}", sweeps(20'000));
+    const double open_seconds = reopen();
+    fmt::print(" open_seconds={:.2f} file_mib={} resident_mib={}\n", open_seconds,
+               std::filesystem::file_size(path_) >> 20, resident_mib());
+    std::fflush(stdout);
+  }
+
+  /// All of them expire; then so do their tombstones. Of each the first ones are timed.
+  void measure_reap() {
+    for (const char* what : {"answers", "tombstones"}) {
+      moved_by += std::chrono::duration_cast<Millis>(25h).count();
+      fmt::print("reap of {} with records={}: per_second={:.0f}\n", what, records_, reaps(100'000));
+    }
+  }
+
+ private:
+  void open() {
+    auto store = open_sqlite(path_, {}, {.host = moved_clock()});
+    if (!store) {
+      fmt::print(stderr, "{}\n", store.error().detail);
+      std::exit(1);
+    }
+    store_ = std::move(*store);
+  }
+
+  double reopen() {
+    store_.reset();
+    const auto start = Clock::now();
+    open();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
+  /// Pairs a second.
+  double fill_to(std::uint64_t records) {
+    if (records <= records_) return 0;
+    const std::uint64_t count = records - records_;
+    const double seconds =
+        seconds_of(records_, count, [this](std::uint64_t number, std::function<void()> done) {
+          ask(*store_, reserve_of(number, *store_), [this, done = std::move(done)](auto outcome) {
+            const auto& granted = std::get<Execute>(*outcome);
+            Complete verb;
+            verb.id = granted.id;
+            verb.attempt = granted.attempt;
+            verb.response = {201, {{"Content-Type", "application/json"}}, answer_body};
+            ask(*store_, std::move(verb), [done = std::move(done)](auto reply) {
+              if (!reply || reply->verdict != Verdict::done) std::abort();
+              done();
+            });
+          });
+        });
+    records_ = records;
+    return static_cast<double>(count) / seconds;
+  }
+
+  double replays(std::uint64_t count) {
+    const double seconds =
+        seconds_of(0, count, [this](std::uint64_t number, std::function<void()> done) {
+          const std::uint64_t any = number * 2'654'435'761u % records_;
+          ask(*store_, reserve_of(any, *store_), [done = std::move(done)](auto outcome) {
+            if (!outcome || !std::holds_alternative<Replay>(*outcome)) std::abort();
+            done();
+          });
+        });
+    return static_cast<double>(count) / seconds;
+  }
+
+  /// Of attempts that were cut off: their leases end, and each becomes unknown.
+  double sweeps(std::uint64_t count) {
+    seconds_of(sweeps_from_, count, [this](std::uint64_t number, std::function<void()> done) {
+      ask(*store_, reserve_of(number, *store_), [done = std::move(done)](auto) { done(); });
+    });
+    sweeps_from_ += count;
+    moved_by += std::chrono::duration_cast<Millis>(61s).count();
+    return lifecycle<Sweep>(count);
+  }
+
+  double reaps(std::uint64_t count) { return lifecycle<Reap>(count); }
+
+  template <class Verb>
+  double lifecycle(std::uint64_t count) {
+    const auto start = Clock::now();
+    std::uint64_t done = 0;
+    while (done < count) {
+      const auto steps = ask_and_wait(*store_, Verb{limits_of_one_call});
+      if (!steps || steps->empty()) break;
+      done += steps->size();
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return static_cast<double>(done) / seconds;
+  }
+
+  static std::size_t resident_mib() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0;
+    file >> pages >> pages;
+    return pages * 4 / 1024;
+  }
+
+  static constexpr std::size_t limits_of_one_call = 256;
+
+  std::string path_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t records_ = 0;
+  std::uint64_t sweeps_from_ = std::uint64_t{1} << 40;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: scale_bench FILE RECORDS...\n");
+    return 2;
+  }
+  Scale scale(argv[1]);
+  for (int i = 2; i < argc; ++i) scale.measure(std::strtoull(argv[i], nullptr, 10));
+  scale.measure_reap();
+  return 0;
+}

@@ -1,0 +1,75 @@
+#include "gateway/replay_cache.hpp"
+
+#include <gtest/gtest.h>
+
+namespace idem::test {
+namespace {
+
+using gateway::ReplayCache;
+using Asked = ReplayCache::Asked;
+
+constexpr Millis now{1'000};
+
+Asked asked(int number) {
+  Asked bytes{};
+  bytes[0] = static_cast<std::uint8_t>(number);
+  bytes[1] = static_cast<std::uint8_t>(number >> 8);
+  return bytes;
+}
+
+ReplayCache::Kept kept(int status, std::string body, Millis until = now + Millis(10)) {
+  return {std::make_shared<const Answer>(Answer{status, {}, std::move(body)}), {}, until};
+}
+
+TEST(ReplayCache, itTellsWhatItWasTold) {
+  ReplayCache cache(1 << 20);
+  EXPECT_EQ(cache.find(asked(1), now), nullptr);
+  cache.put(asked(1), kept(201, "one"));
+  cache.put(asked(2), kept(402, "two"));
+  ASSERT_NE(cache.find(asked(1), now), nullptr);
+  EXPECT_EQ(cache.find(asked(1), now)->answer->body, "one");
+  EXPECT_EQ(cache.find(asked(2), now)->answer->body, "two");
+  cache.put(asked(1), kept(201, "again"));
+  EXPECT_EQ(cache.find(asked(1), now)->answer->body, "again");
+  cache.clear();
+  EXPECT_EQ(cache.find(asked(1), now), nullptr);
+}
+
+TEST(ReplayCache, nothingIsToldFromItsEndOn) {
+  ReplayCache cache(1 << 20);
+  cache.put(asked(1), kept(201, "one", now + Millis(5)));
+  EXPECT_NE(cache.find(asked(1), now + Millis(4)), nullptr);
+  EXPECT_EQ(cache.find(asked(1), now + Millis(5)), nullptr);
+}
+
+// An operator may free a completed record with a stored 5xx, and no cache would hear of it.
+TEST(ReplayCache, aStoredServerErrorIsNeverKept) {
+  ReplayCache cache(1 << 20);
+  for (int status = 500; status < 600; ++status) cache.put(asked(status), kept(status, "no"));
+  for (int status = 500; status < 600; ++status) {
+    EXPECT_EQ(cache.find(asked(status), now), nullptr) << status;
+  }
+}
+
+TEST(ReplayCache, aLargeAnswerIsNotKept) {
+  ReplayCache cache(1 << 20);
+  cache.put(asked(1), kept(200, std::string(limits::replay_cache_answer_bytes_max + 1, 'x')));
+  EXPECT_EQ(cache.find(asked(1), now), nullptr);
+}
+
+TEST(ReplayCache, itStaysWithinItsBytesAndKeepsWhatIsAskedFor) {
+  static constexpr std::size_t bytes_max = 256 * 1024;
+  static constexpr std::size_t body = 1'000;
+  ReplayCache cache(bytes_max);
+  for (int i = 0; i < 2'000; ++i) {
+    cache.put(asked(i), kept(200, std::string(body, 'x')));
+    ASSERT_NE(cache.find(asked(0), now), nullptr) << "asked for all the time, yet gone at " << i;
+  }
+  std::size_t found = 0;
+  for (int i = 0; i < 2'000; ++i) found += cache.find(asked(i), now) != nullptr;
+  EXPECT_GT(found, bytes_max / 2 / (body + 400));
+  EXPECT_LE(found, bytes_max / body);
+}
+
+}  // namespace
+}  // namespace idem::test
