@@ -6,18 +6,20 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <latch>
+#include <vector>
 
-/// The embedded store with more and more records: `scale_bench FILE RECORDS...` fills one store to
-/// each number in turn, and there measures what the README's figures are made of. The clock under
-/// the store is moved, so that what is due a day later can be measured now.
+/// The embedded store with more and more records: `scale_bench FOLDER RECORDS...` fills a store for
+/// each number, then measures them in turn, seven rounds, because no machine is quiet for long:
+/// ratios are to the first number, of one round, and their median is printed. The clock under the
+/// stores is moved, so that what is due a day later can be measured now.
 
 namespace {
 
@@ -79,29 +81,56 @@ double seconds_of(std::uint64_t first, std::uint64_t count, const Step& step) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Rates a second, one of each round.
+struct Rates {
+  std::vector<double> pairs, replays, sweeps;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+double median_ratio(const std::vector<double>& of, const std::vector<double>& to) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i] / to[i]);
+  return median(std::move(ratios));
+}
+
 class Scale {
  public:
-  explicit Scale(std::string path) : path_(std::move(path)) { open(); }
-
-  void measure(std::uint64_t records) {
+  Scale(std::string path, std::uint64_t records) : path_(std::move(path)), scale_(records) {
+    open();
     fill_to(records);
-    const double pairs = fill_to(records_ + 50'000);
-    fmt::print("records={} reserve_complete_per_second={:.0f}", records, pairs);
-    fmt::print(" replay_per_second={:.0f}", replays(50'000));
-    fmt::print(" sweep_per_second={:.0f}", sweeps(20'000));
+  }
+
+  void measure() {
+    rates_.pairs.push_back(fill_to(records_ + 20'000));
+    rates_.replays.push_back(replays(20'000));
+    rates_.sweeps.push_back(sweeps(5'000));
+  }
+
+  void print(const Rates& first) {
     const double open_seconds = reopen();
-    fmt::print(" open_seconds={:.2f} file_mib={} resident_mib={}\n", open_seconds,
-               std::filesystem::file_size(path_) >> 20, resident_mib());
-    std::fflush(stdout);
+    fmt::print(
+        "records={} reserve_complete_per_second={:.0f} reserve_complete_ratio={:.2f}"
+        " replay_per_second={:.0f} replay_ratio={:.2f} sweep_per_second={:.0f}"
+        " open_seconds={:.2f} file_mib={}\n",
+        scale_, median(rates_.pairs), median_ratio(rates_.pairs, first.pairs),
+        median(rates_.replays), median_ratio(rates_.replays, first.replays), median(rates_.sweeps),
+        open_seconds, std::filesystem::file_size(path_) >> 20);
   }
 
   /// All of them expire; then so do their tombstones. Of each the first ones are timed.
   void measure_reap() {
     for (const char* what : {"answers", "tombstones"}) {
       moved_by += std::chrono::duration_cast<Millis>(25h).count();
-      fmt::print("reap of {} with records={}: per_second={:.0f}\n", what, records_, reaps(100'000));
+      const double rate = lifecycle<Reap>(100'000);
+      fmt::print("reap of {} with records={}: per_second={:.0f}\n", what, scale_, rate);
     }
   }
+
+  const Rates& rates() const { return rates_; }
 
  private:
   void open() {
@@ -164,8 +193,6 @@ class Scale {
     return lifecycle<Sweep>(count);
   }
 
-  double reaps(std::uint64_t count) { return lifecycle<Reap>(count); }
-
   template <class Verb>
   double lifecycle(std::uint64_t count) {
     const auto start = Clock::now();
@@ -179,16 +206,11 @@ class Scale {
     return static_cast<double>(done) / seconds;
   }
 
-  static std::size_t resident_mib() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t pages = 0;
-    file >> pages >> pages;
-    return pages * 4 / 1024;
-  }
-
   static constexpr std::size_t limits_of_one_call = 256;
 
   std::string path_;
+  std::uint64_t scale_;
+  Rates rates_;
   std::unique_ptr<Store> store_;
   std::uint64_t records_ = 0;
   std::uint64_t sweeps_from_ = std::uint64_t{1} << 40;
@@ -198,11 +220,18 @@ class Scale {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fmt::print(stderr, "usage: scale_bench FILE RECORDS...\n");
+    fmt::print(stderr, "usage: scale_bench FOLDER RECORDS...\n");
     return 2;
   }
-  Scale scale(argv[1]);
-  for (int i = 2; i < argc; ++i) scale.measure(std::strtoull(argv[i], nullptr, 10));
-  scale.measure_reap();
+  std::vector<std::unique_ptr<Scale>> scales;
+  for (int i = 2; i < argc; ++i) {
+    scales.push_back(std::make_unique<Scale>(fmt::format("{}/{}.db", argv[1], argv[i]),
+                                             std::strtoull(argv[i], nullptr, 10)));
+  }
+  for (int round = 0; round < 7; ++round) {
+    for (const auto& scale : scales) scale->measure();
+  }
+  for (const auto& scale : scales) scale->print(scales.front()->rates());
+  for (const auto& scale : scales) scale->measure_reap();
   return 0;
 }

@@ -1,3 +1,4 @@
+#include "log_tier.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
 
@@ -14,8 +15,9 @@
 #include <filesystem>
 #include <latch>
 
-/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH] [pairs]`. Each
-/// of N chains asks for a reserve, then completes it, then goes on with a new key.
+/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH | log:PATH]
+/// [pairs]`, the last one a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
+/// completes it, then goes on with a new key.
 
 namespace {
 
@@ -92,12 +94,18 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
+std::expected<std::unique_ptr<Store>, StoreError> open_store(const std::string& where) {
+  if (where == "memory") return open_memory({});
+  if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
+  return open_sqlite(where.substr(7), {});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string where = argc > 1 ? argv[1] : "sqlite:bench.db";
   const std::uint64_t pairs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200'000;
-  auto store = where == "memory" ? open_memory({}) : open_sqlite(where.substr(7), {});
+  auto store = open_store(where);
   if (!store) {
     fmt::print(stderr, "{}\n", store.error().detail);
     return 1;

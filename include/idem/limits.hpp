@@ -204,7 +204,7 @@ inline constexpr auto store_clock_persist_interval = 1s;
 inline constexpr int sqlite_wal_pages_max = 8'192;
 // What the kernel's cache does not do better: the ends of the tables, where all is appended. SQLite
 // 3.40 walks the whole of its page cache at a commit that had split a page.
-inline constexpr std::size_t sqlite_cache_bytes = 4 * 1024UL * 1024;
+inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;
 // Bytes of a commit that are gathered before they are written to the log. SQLite's own file layer
 // takes less than 128 KiB at a time, and fails at just that.
 inline constexpr std::size_t sqlite_log_buffer_bytes = 96 * 1024UL;
