@@ -178,6 +178,8 @@ inline constexpr std::size_t replay_cache_answer_bytes_max = 64 * 1024UL;
 inline constexpr auto replay_cache_time_max = 60s;
 // What one costs beside its own bytes.
 inline constexpr std::size_t replay_cache_entry_bytes = 320;
+// Texts for scopes that each loop keeps for its next requests.
+inline constexpr std::size_t scope_rooms_max = 256;
 // Calls that may wait in front of a store; above it new work is refused, owners' verbs never.
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.

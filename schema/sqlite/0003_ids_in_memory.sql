@@ -4,5 +4,6 @@
 DROP INDEX IF EXISTS slots_by_id;
 DROP INDEX IF EXISTS slots_by_due;
 
--- For sweeper, reaper and the counts by state; and all that a start reads to find the records again.
+-- For sweeper, reaper and the counts by state. It has the ids, too, as a second copy that a start
+-- compares with the rows; the slot before them keeps it growing at its end only.
 CREATE INDEX slots_by_due ON slots (state, due_at, slot, id);

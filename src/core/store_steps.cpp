@@ -120,8 +120,9 @@ class StepMaker {
     const auto id = context_.table.next_claimable(context_.now);
     if (!id) return std::optional<Claimed>();
     auto found = context_.table.load(*id, Parts::all, context_.now);
-    if (!found) {
+    if (!found || !*found) {  // None: what says that it is due contradicts what lies there.
       context_.table.hide_from_claims(*id);
+      if (found) return std::optional<Claimed>();
       return std::unexpected(std::move(found.error()));
     }
     Subject subject = subject_of(std::move(*found));
@@ -228,7 +229,7 @@ class StepMaker {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);
-      if (!found) {
+      if (!found || !*found) {
         context_.table.hide_from_lifecycle(id);
         continue;
       }

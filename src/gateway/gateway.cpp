@@ -142,7 +142,16 @@ class GatewayService final : public Gateway {
       co_await client.answer(*refusal);
       co_return;
     }
-    const auto asked = asked_.of(client, settings, route, authority.scope());
+    refusal = co_await authority.check_again();  // The authoriser took its time.
+    if (refusal) {
+      co_await client.answer(*refusal);
+      co_return;
+    }
+    // Memory holds what the current settings say. A request that began before a reload asks.
+    std::optional<ReplayCache::Asked> asked;
+    if (&settings == settings_.get()) {
+      asked = asked_.of(client, settings, route, authority.scope());
+    }
     const auto* kept = asked ? replays_.find(*asked, uptime()) : nullptr;
     if (kept != nullptr) {
       const auto answer = kept->answer;  // A slow reader may outlive its place.

@@ -23,7 +23,9 @@ class ScopeReader {
 
   /// Room for a scope, to be given back: so that a request need not allocate its own.
   std::string take_room();
-  void give_back(std::string room) { rooms_.push_back(std::move(room)); }
+  void give_back(std::string room) {
+    if (rooms_.size() < limits::scope_rooms_max) rooms_.push_back(std::move(room));
+  }
 
  private:
   /// Kept in made_.

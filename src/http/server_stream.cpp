@@ -233,7 +233,7 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
 
 Task<bool> ServerStream::answer(const Answer& answer) {
   if (draining_) keep_alive_ = false;
-  if (!body_.finished()) {
+  if (!body_.is_buffered(wire_)) {
     const bool small =
         body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
     // The client that waits for 100 Continue may never send its body: do not wait for it.

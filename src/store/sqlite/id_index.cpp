@@ -40,6 +40,13 @@ std::uint64_t IdIndex::head_of(const RecordId& id) noexcept {
   return head;
 }
 
+RecordId IdIndex::last_of(std::uint64_t head) noexcept {
+  RecordId id;
+  id.bytes.fill(0xFF);
+  for (std::size_t i = sizeof head; i-- > 0; head >>= 8) id.bytes[i] = head & 0xFF;
+  return id;
+}
+
 // The first block is there from the beginning, under the least of all entries: no stretch lies
 // before it.
 IdIndex::IdIndex(std::vector<Entry> entries) : size_(entries.size()) {

@@ -15,7 +15,8 @@ namespace idem::sqlite {
 /// row, in order. An index in the file would cost every settling write a page of its own, because
 /// ids are digests and so spread over all of it; about 23 bytes a record buy that off.
 ///
-/// Two ids may begin alike, so what it answers are candidates: the row says whose it is.
+/// What it answers are candidates: the row says whose it is. That two ids begin alike is possible,
+/// as one in 2^64 is; the second is then refused.
 class IdIndex {
  public:
   struct Entry {
@@ -25,6 +26,8 @@ class IdIndex {
   };
 
   static std::uint64_t head_of(const RecordId& id) noexcept;
+  /// The last of all ids with this head.
+  static RecordId last_of(std::uint64_t head) noexcept;
 
   /// From entries in any order, none of them twice.
   explicit IdIndex(std::vector<Entry> entries = {});

@@ -215,21 +215,54 @@ std::unexpected<StoreError> Opener::failure() const {
                              sqlite3_extended_errcode(db)));
 }
 
-/// None where a row has lost its id: whose key it stands in the way of cannot be told, so no key
-/// would be safe to run.
-std::optional<IdIndex> read_ids(sqlite3* db) {
-  std::vector<IdIndex::Entry> entries;
-  Statement rows(db, "SELECT slot, id FROM slots INDEXED BY slots_by_due");
-  while (rows.step()) {
-    RecordId id;
-    const std::string_view bytes = rows.bytes(1);
-    if (bytes.size() != id.bytes.size()) {
-      rows.reset();
-      return std::nullopt;
-    }
-    bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
-    entries.push_back({IdIndex::head_of(id), rows.integer(0)});
+/// What the rows of one of the file's two copies of all ids come to, in whatever order they lie:
+/// for damage, which does not aim.
+class IdSum {
+ public:
+  void add(std::int64_t slot, const RecordId& id) noexcept {
+    std::uint64_t mixed = static_cast<std::uint64_t>(slot) * 0x9e3779b97f4a7c15u;
+    for (const std::uint8_t byte : id.bytes) mixed = (mixed ^ byte) * 0x100000001b3u;
+    sum_ += mixed ^ mixed >> 32;
+    ++count_;
   }
+  bool operator==(const IdSum&) const = default;
+
+ private:
+  std::uint64_t sum_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+/// A sentence where it cannot be told whose key a row stands in the way of: then no key would be
+/// safe to run. The file has each id twice, in its row and in an index; one that rotted differs
+/// from the other.
+std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
+  std::vector<IdIndex::Entry> entries;
+  IdSum of_rows;
+  IdSum of_index;
+  const auto read = [db](std::string_view sql, auto see) {
+    Statement rows(db, sql);
+    while (rows.step()) {
+      RecordId id;
+      const std::string_view bytes = rows.bytes(1);
+      if (bytes.size() != id.bytes.size()) {
+        rows.reset();
+        return false;
+      }
+      bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+      see(rows.integer(0), id);
+    }
+    return true;
+  };
+  const bool is_whole =
+      read("SELECT slot, id FROM slots NOT INDEXED",
+           [&](std::int64_t slot, const RecordId& id) {
+             of_rows.add(slot, id);
+             entries.push_back({IdIndex::head_of(id), slot});
+           }) &&
+      read("SELECT slot, id FROM slots INDEXED BY slots_by_due",
+           [&](std::int64_t slot, const RecordId& id) { of_index.add(slot, id); });
+  if (!is_whole) return std::unexpected("a settled record has lost its id");
+  if (of_rows != of_index) return std::unexpected("a settled record has two ids");
   return IdIndex(std::move(entries));
 }
 
@@ -261,7 +294,7 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   Statement(db, "COMMIT").run();
   auto index = read_ids(db);
-  if (!index) return refused(absolute + ": is corrupt: a settled record has lost its id");
+  if (!index) return refused(fmt::format("{}: is corrupt: {}", absolute, index.error()));
   return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
                         std::move(clock), std::move(*index)};
 }

@@ -55,7 +55,9 @@ class Slots final : public SlotTable {
       rows.bind(1, place);
       if (!rows.step()) return std::unexpected(unreadable(id, "its row is missing"));
       const RowsEnd end(rows);
-      if (id_of(rows, 0) != id) continue;
+      // Two digests that begin alike are far less likely than a rotten row, which must not pass for
+      // absent: its work would run again.
+      if (id_of(rows, 0) != id) return std::unexpected(unreadable(id, "its row has another id"));
       if (found) return std::unexpected(unreadable(id, "it is found twice among the settled"));
       auto row = read_row(rows, {id, place}, parts, now);
       if (!row) return std::unexpected(std::move(row.error()));
@@ -143,7 +145,6 @@ class Slots final : public SlotTable {
   void hide_from_lifecycle(const RecordId& id) override {
     for (const std::int64_t place : places_of(id)) {
       hide_from_lifecycle_.bind(1, place);
-      hide_from_lifecycle_.bind_bytes(2, id.bytes);
       hide_from_lifecycle_.run();
     }
   }
@@ -151,8 +152,7 @@ class Slots final : public SlotTable {
   void hide_from_claims(const RecordId& id) override {
     for (const std::int64_t place : places_of(id)) {
       hide_from_claims_.bind(1, place);
-      hide_from_claims_.bind_bytes(2, id.bytes);
-      hide_from_claims_.bind(3, std::numeric_limits<std::int64_t>::max());
+      hide_from_claims_.bind(2, std::numeric_limits<std::int64_t>::max());
       hide_from_claims_.run();
     }
   }
@@ -195,7 +195,7 @@ class Slots final : public SlotTable {
     return {IdIndex::head_of(id), place};
   }
 
-  /// Of the rows whose ids begin like this one: one, or none, but for a damaged file and for luck.
+  /// Of the rows whose ids begin like this one: one, or none, but in a damaged file.
   std::span<const std::int64_t> places_of(const RecordId& id) {
     places_.clear();
     const std::uint64_t head = IdIndex::head_of(id);
@@ -253,26 +253,19 @@ class Slots final : public SlotTable {
     return seen == rows_max ? std::optional(last) : std::nullopt;
   }
 
-  /// The index has them in the order of their ids, but for those that begin alike.
+  /// The index has them in the order of their ids. What it says decides how far a slice has come,
+  /// not the rows, so that a rotten one cannot send it back.
   std::optional<RecordId> list_any(const List& verb, StoreTime now, std::size_t rows_max,
                                    std::vector<Record>& found) {
     auto at = index_.first_from(verb.after ? IdIndex::head_of(*verb.after) : 0);
-    for (std::size_t seen = 0; at && found.size() < verb.limit;) {
-      alike_.clear();
-      for (const std::uint64_t head = at->head; at && at->head == head; at = index_.next(*at)) {
-        list_.bind(1, at->place);
-        if (list_.step()) alike_.emplace_back(id_of(list_, 0), at->place);
-        list_.reset();
-      }
-      std::ranges::sort(alike_);
-      for (const auto& [id, place] : alike_) {
-        if (verb.after && id <= *verb.after) continue;
-        list_.bind(1, place);
-        const RowsEnd end(list_);
-        if (list_.step()) show(verb, now, list_, found);
-      }
-      seen += alike_.size();
-      if (seen >= rows_max && !alike_.empty()) return alike_.back().first;
+    for (std::size_t seen = 0; at && found.size() < verb.limit; at = index_.next(*at)) {
+      list_.bind(1, at->place);
+      const RowsEnd end(list_);
+      if (!list_.step()) continue;
+      const RecordId id = id_of(list_, 0);
+      const bool shown_before = verb.after && id <= *verb.after;
+      if (IdIndex::head_of(id) == at->head && !shown_before) show(verb, now, list_, found);
+      if (++seen == rows_max) return IdIndex::last_of(at->head);
     }
     return std::nullopt;
   }
@@ -363,8 +356,8 @@ class Slots final : public SlotTable {
   Statement claimable_{db_,
                        "SELECT id FROM slots WHERE state = 1 AND claim_at <= ?1"
                        " AND due_at > ?1 ORDER BY claim_at, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE slot = ?1 AND id = ?2"};
-  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?3 WHERE slot = ?1 AND id = ?2"};
+  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE slot = ?1"};
+  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?2 WHERE slot = ?1"};
   Statement list_{db_, "SELECT id, state, record, answer FROM slots WHERE slot = ?1"};
   Statement list_unknown_{db_,
                           "SELECT id, state, record, answer FROM slots"
@@ -373,8 +366,7 @@ class Slots final : public SlotTable {
   Statement states_{db_, "SELECT state, count(*) FROM slots GROUP BY state"};
   Statement unknowns_{db_, "SELECT id, record FROM slots WHERE state = 5"};
   IdIndex index_;
-  std::vector<std::int64_t> places_;                      ///< Of places_of().
-  std::vector<std::pair<RecordId, std::int64_t>> alike_;  ///< Of list_any().
+  std::vector<std::int64_t> places_;  ///< Of places_of().
   std::int64_t last_place_ = 0;
   std::set<RecordId> left_out_;
   std::string record_bytes_;
