@@ -41,8 +41,8 @@ typename Verb::Reply settle(FaultyStore& store, const Verb& verb) {
 /// What tokens and ids stay below: a late call meets the record of its own key only.
 Reserve numbered(int number, int token_number, const Store& store) {
   Reserve verb = a_reserve(1, token_number);
-  verb.id.bytes[14] = static_cast<std::uint8_t>(number >> 8);
-  verb.id.bytes[15] = static_cast<std::uint8_t>(number);
+  verb.id.bytes[0] = static_cast<std::uint8_t>(number >> 8);
+  verb.id.bytes[1] = static_cast<std::uint8_t>(number);
   verb.generation = store.identity().generation;
   return verb;
 }
