@@ -87,7 +87,7 @@ Digest sha256(std::string_view bytes) {
   return finish_digest(context.get());
 }
 
-void MemoryName::Free::operator()(evp_mac_ctx_st* context) const noexcept {
+void FreeMacContext::operator()(evp_mac_ctx_st* context) const noexcept {
   EVP_MAC_CTX_free(context);
 }
 
@@ -120,10 +120,6 @@ MemoryName::Bytes MemoryName::finish() {
   IDEM_ASSERT(EVP_MAC_final(context_.get(), bytes.data(), &size, bytes.size()) == 1);
   IDEM_ASSERT(size == bytes.size());
   return bytes;
-}
-
-void KeyedDigest::Free::operator()(evp_mac_ctx_st* context) const noexcept {
-  EVP_MAC_CTX_free(context);
 }
 
 KeyedDigest::KeyedDigest(std::string_view label) : label_(label) {

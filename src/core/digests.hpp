@@ -50,6 +50,10 @@ class FramedDigest {
 
 Digest sha256(std::string_view bytes);
 
+struct FreeMacContext {
+  void operator()(evp_mac_ctx_st* context) const noexcept;
+};
+
 /// SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012) of framed parts, under a random key
 /// that nobody else has and that goes with this object: a name for what lies in this process's
 /// memory, which no client can make two things share. None of the parts is copied, and once it is
@@ -66,11 +70,8 @@ class MemoryName {
   Bytes finish();
 
  private:
-  struct Free {
-    void operator()(evp_mac_ctx_st* context) const noexcept;
-  };
   Bytes key_{};
-  std::unique_ptr<evp_mac_ctx_st, Free> context_;
+  std::unique_ptr<evp_mac_ctx_st, FreeMacContext> context_;
 };
 
 /// HMAC-SHA-256 under the subkey HMAC(secret, label): one secret serves several purposes, and a
@@ -83,14 +84,11 @@ class KeyedDigest {
   Digest of(const Secret& secret, std::string_view message);
 
  private:
-  struct Free {
-    void operator()(evp_mac_ctx_st* context) const noexcept;
-  };
   void set_key(const std::array<std::uint8_t, 32>& key);
   Digest finish(std::string_view message);
 
   std::string_view label_;
-  std::unique_ptr<evp_mac_ctx_st, Free> context_;
+  std::unique_ptr<evp_mac_ctx_st, FreeMacContext> context_;
   Secret secret_{};
   bool keyed_ = false;
 };

@@ -292,9 +292,10 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   if (!identity) return refused(absolute + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
-  Statement(db, "COMMIT").run();
+  // Before the commit: a file that is refused stays as it was.
   auto index = read_ids(db);
   if (!index) return refused(fmt::format("{}: is corrupt: {}", absolute, index.error()));
+  Statement(db, "COMMIT").run();
   return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
                         std::move(clock), std::move(*index)};
 }
