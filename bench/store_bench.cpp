@@ -42,7 +42,9 @@ class Chains {
   /// Ids are digests in real life: spread over the whole index.
   RecordId next_id() {
     RecordId id = seed_;
-    std::uint64_t mixed = (next_.fetch_add(1) + 1) * 0x9e3779b97f4a7c15u;
+    std::uint64_t own = 0;
+    std::memcpy(&own, seed_.bytes.data(), sizeof own);
+    std::uint64_t mixed = own + (next_.fetch_add(1) + 1) * 0x9e3779b97f4a7c15u;
     mixed ^= mixed >> 29;
     mixed *= 0xbf58476d1ce4e5b9u;
     std::memcpy(id.bytes.data(), &mixed, sizeof mixed);
