@@ -65,7 +65,8 @@ class Admin final : public http::Service {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }
     StoreCall find = Find{};
-    const auto probe = co_await http::ask_store(parts_.loop, parts_.store, find);
+    auto asking = http::ask_store(parts_.loop, parts_.store, find);
+    const auto probe = co_await asking;
     if (!probe) {
       co_return to_answer({.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
     }
@@ -75,7 +76,8 @@ class Admin final : public http::Service {
   // A store that does not answer is when the other numbers are needed most.
   Task<Answer> exposition() {
     StoreCall count = Count{};
-    auto counted = co_await http::ask_store(parts_.loop, parts_.store, count);
+    auto counting = http::ask_store(parts_.loop, parts_.store, count);
+    auto counted = co_await counting;
     metrics::Gauges gauges = parts_.gauges();
     if (counted) gauges.census = std::get<Census>(*counted);
     co_return text_answer("text/plain; version=0.0.4; charset=utf-8",

@@ -156,7 +156,8 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
 }
 
 Task<StoreResult> KeysApi::ask(StoreCall& call) {
-  auto result = co_await http::ask_store(parts_.loop, parts_.store, call);
+  auto asking = http::ask_store(parts_.loop, parts_.store, call);
+  auto result = co_await asking;
   if (!result) shard_.store_errors.add();
   co_return result;
 }

@@ -250,7 +250,8 @@ class GatewayService final : public Gateway {
     const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
     for (const RecordId& id : ids) {
       StoreCall find = Find{id};
-      auto found = co_await http::ask_store(loop_, shared_.store, find);
+      auto asking = http::ask_store(loop_, shared_.store, find);
+      auto found = co_await asking;
       if (!found) co_return std::unexpected(std::move(found.error()));
       if (std::get<std::optional<Record>>(*found)) co_return std::move(*key);
     }

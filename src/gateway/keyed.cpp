@@ -45,7 +45,8 @@ Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
-      auto result = co_await http::ask_store(loop, shared.store, asked->call);
+      auto asking = http::ask_store(loop, shared.store, asked->call);
+      auto result = co_await asking;
       count_failure(shard, result);
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
     } else if (auto* later = std::get_if<AskLater>(&action)) {
@@ -99,7 +100,8 @@ class KeyedDriver {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
         const Millis asked_at = uptime();
-        auto result = co_await http::ask_store(client_.loop(), shared_.store, asked->call);
+        auto asking = http::ask_store(client_.loop(), shared_.store, asked->call);
+        auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());

@@ -1,7 +1,5 @@
 #include "http/latch.hpp"
 
-#include <boost/asio/redirect_error.hpp>
-
 namespace idem::http {
 
 Latch::Latch(Loop& loop) : timer_(loop.context(), Timer::time_point::max()) {}
@@ -13,9 +11,10 @@ void Latch::open() noexcept {
 
 Task<void> Latch::wait() {
   if (open_) co_return;
-  boost::system::error_code cancelled;
-  auto token = asio::redirect_error(resume, cancelled);
-  co_await timer_.async_wait(token);
+  using Cancelled = boost::system::error_code;
+  const auto start = [this](Resumption<Cancelled> opened) { timer_.async_wait(std::move(opened)); };
+  auto waiting = suspend<Cancelled>(start);
+  co_await waiting;
 }
 
 }  // namespace idem::http

@@ -2,27 +2,54 @@
 
 #include <idem/assert.hpp>
 
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
 #include <pthread.h>
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 namespace idem::http {
+
+using boost::system::error_code;
+
 namespace {
 
-void report_escaped(const std::exception_ptr& error) {
-  // An exception here is out of memory or a bug. What the coroutine had reserved stays in the store
-  // and its lease runs out, which is the safe ending.
+/// One of a loop's running coroutines, until it ends or is dropped.
+class Counted {
+ public:
+  explicit Counted(std::atomic<std::size_t>& running) : running_(running) {
+    running_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  ~Counted() { running_.fetch_sub(1, std::memory_order_acq_rel); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<std::size_t>& running_;
+};
+
+/// An exception here is out of memory or a bug. What the coroutine had reserved stays in the store
+/// and its lease runs out, which is the safe ending.
+Task<void> report_escaped(Task<void> task) {
   try {
-    std::rethrow_exception(error);
+    co_await std::move(task);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "idem: a request ended by an exception: %s\n", e.what());
   } catch (...) {
     std::fprintf(stderr, "idem: a request ended by an exception\n");
   }
+}
+
+// The frame of the task is gone before it is counted as ended.
+Root run_counted(std::unique_ptr<Counted> counted, Task<void> task) {
+  {
+    Task<void> reporting = report_escaped(std::move(task));
+    co_await std::move(reporting);
+  }
+  counted.reset();
 }
 
 }  // namespace
@@ -60,16 +87,15 @@ void Loop::drain_mailbox() {
 }
 
 void Loop::spawn(Task<void> task) {
-  running_.fetch_add(1, std::memory_order_acq_rel);
-  asio::co_spawn(context_, std::move(task), [this](const std::exception_ptr& error) {
-    if (error) report_escaped(error);
-    running_.fetch_sub(1, std::memory_order_acq_rel);
-  });
+  auto counted = std::make_unique<Counted>(running_);
+  asio::dispatch(context_, run_counted(std::move(counted), std::move(task)));
 }
 
 Task<void> Loop::sleep(Millis duration) {
   Timer timer(context_, duration);
-  co_await timer.async_wait(resume);
+  const auto start = [&](Resumption<error_code> timed) { timer.async_wait(std::move(timed)); };
+  auto waiting = suspend<error_code>(start);
+  co_await waiting;
 }
 
 void Loop::run(const char* thread_name) {
@@ -82,7 +108,7 @@ void Loop::stop() { context_.stop(); }
 
 void Loop::arm_tick() {
   ticker_.expires_after(tick_interval);
-  ticker_.async_wait([this](const boost::system::error_code& error) {
+  ticker_.async_wait([this](const error_code& error) {
     if (error) return;
     tick();
     arm_tick();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "http/asio.hpp"
+#include "http/task.hpp"
 
 #include <idem/record.hpp>
 

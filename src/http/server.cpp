@@ -2,8 +2,6 @@
 
 #include <idem/limits.hpp>
 
-#include <boost/asio/redirect_error.hpp>
-
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <atomic>

@@ -3,7 +3,6 @@
 #include <idem/limits.hpp>
 
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/redirect_error.hpp>
 
 namespace idem::http {
 
@@ -139,9 +138,11 @@ Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
   if (!found.empty()) co_return Result(std::move(found));
   const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
   LookUp::start(looked_up, address_.endpoint);
-  error_code cancelled;
-  auto token = asio::redirect_error(resume, cancelled);
-  co_await looked_up->patience.async_wait(token);
+  const auto start = [&](Resumption<error_code> over) {
+    looked_up->patience.async_wait(std::move(over));
+  };
+  auto waiting = suspend<error_code>(start);
+  co_await waiting;
   if (!looked_up->answer) {
     looked_up->resolver.cancel();  // One that has not begun never does.
     co_return Result(std::unexpected("resolving the upstream's name timed out"));
@@ -152,13 +153,16 @@ Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
 Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoints,
                                                        MonotonicTime deadline) {
   error_code error;
-  auto token = asio::redirect_error(resume, error);
   Socket socket(loop_.context());
   ConnectDeadline limit(loop_, socket, deadline);
   for (const auto& endpoint : endpoints) {
     error_code ignored;
     socket.close(ignored);
-    co_await socket.async_connect(endpoint, token);
+    const auto start = [&](Resumption<error_code> done) {
+      socket.async_connect(endpoint, std::move(done));
+    };
+    auto connecting = suspend<error_code>(start);
+    error = co_await connecting;
     if (!error || limit.passed()) break;
   }
   if (limit.passed()) {

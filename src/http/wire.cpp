@@ -2,13 +2,13 @@
 
 #include <idem/assert.hpp>
 
-#include <boost/asio/redirect_error.hpp>
-
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <optional>
 
 namespace idem::http {
 
@@ -17,6 +17,11 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t tls_record_bytes = 16UL * 1024;
+
+struct Transfer {
+  error_code error;
+  std::size_t bytes = 0;
+};
 
 }  // namespace
 
@@ -111,10 +116,12 @@ Task<std::size_t> Wire::read_some() {
     co_return read;
   }
   while (!interrupted_ && !cancelled_) {
-    error_code error;
-    auto token = asio::redirect_error(resume, error);
     auto room = asio::buffer(buffer_.get() + end_, buffer_bytes - end_);
-    const std::size_t got = co_await socket_.async_read_some(room, token);
+    const auto start = [&](Resumption<Transfer> done) {
+      socket_.async_read_some(room, std::move(done));
+    };
+    auto reading = suspend<Transfer>(start);
+    const auto [error, got] = co_await reading;
     if (meant_for_other(error, read_side_.late)) continue;
     if (error) {
       note(error, read_side_.late);
@@ -198,9 +205,11 @@ Task<bool> Wire::wait_readable() {
 
 Task<bool> Wire::wait(Socket::wait_type for_what, const Side& side) {
   while (!cancelled_) {
-    error_code error;
-    auto token = asio::redirect_error(resume, error);
-    co_await socket_.async_wait(for_what, token);
+    const auto start = [&](Resumption<error_code> done) {
+      socket_.async_wait(for_what, std::move(done));
+    };
+    auto waiting = suspend<error_code>(start);
+    const error_code error = co_await waiting;
     if (meant_for_other(error, side.late)) {
       if (interrupted_ && &side == &read_side_) co_return false;
       continue;
@@ -261,39 +270,25 @@ void Wire::tick(MonotonicTime now) {
   if (read_side_.late || write_side_.late) end_waits();
 }
 
-namespace {
-
-// Both waits share this; whichever comes first resumes the coroutine, the other is cancelled and
-// its handler runs later into a shared state that nobody waits on any more.
-struct AnyWait {
-  std::move_only_function<void(error_code)> done;
-  void finish(const error_code& error) {
-    if (!done) return;
-    auto first = std::move(done);
-    done = nullptr;
-    first(error);
-  }
-};
-
-}  // namespace
-
 Task<bool> Wire::wait_any() {
   while (!cancelled_) {
-    error_code error;
-    auto token = asio::redirect_error(resume, error);
-    auto start = [this](auto handler) {
-      auto state = std::make_shared<AnyWait>();
-      // On the heap and released on the first event, inside the loop's own thread.
-      auto shared = std::make_shared<decltype(handler)>(std::move(handler));
-      state->done = [this, shared](error_code first) {
+    const auto start = [this](Resumption<error_code> first) {
+      // Both waits share this; whichever ends first resumes the coroutine, the other is cancelled
+      // and finds nobody.
+      using Shared = std::optional<Resumption<error_code>>;
+      const auto shared = std::make_shared<Shared>(std::move(first));
+      const auto ended = [this, shared](const error_code& error) {
+        if (!*shared) return;
+        auto resumed = std::move(**shared);
+        shared->reset();
         end_waits();
-        auto resumed = std::move(*shared);
-        std::move(resumed)(first);
+        resumed(error);
       };
-      socket_.async_wait(Socket::wait_write, [state](error_code e) { state->finish(e); });
-      socket_.async_wait(Socket::wait_read, [state](error_code e) { state->finish(e); });
+      socket_.async_wait(Socket::wait_write, ended);
+      socket_.async_wait(Socket::wait_read, ended);
     };
-    co_await asio::async_initiate<decltype(token), void(error_code)>(start, token);
+    auto waiting = suspend<error_code>(start);
+    const error_code error = co_await waiting;
     const bool late = read_side_.late || write_side_.late;
     if (meant_for_other(error, late)) continue;
     if (error) note(error, late);

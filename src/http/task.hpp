@@ -1,0 +1,226 @@
+#pragma once
+
+#include <idem/assert.hpp>
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <utility>
+
+/// Coroutines of one loop's thread. A Task begins when it is awaited and belongs to the one who
+/// awaits it; what is spawned on a Loop is the root of such a chain. A coroutine that waits for an
+/// event from outside gives a Resumption away: whoever holds that owns the whole chain.
+///
+/// One that ends without having waited goes straight back to the one who awaited it: no stack grows
+/// in a loop over such calls, with or without tail calls.
+///
+/// GCC 12 miscompiles capturing lambdas and temporaries with destructors as arguments inside a
+/// co_await expression: name the operand first.
+namespace idem::http {
+
+template <class T>
+class Task;
+
+/// Frames come from lists of the thread, one for each size, and go back to those of the thread on
+/// which they end: what a request needs, the next one finds. Other memory is not kept for good: at
+/// most so much of it a thread.
+inline constexpr std::size_t kept_frame_bytes_max = 512UL * 1024;
+void* take_frame(std::size_t bytes);
+void give_frame(void* frame, std::size_t bytes) noexcept;
+
+class Frame {
+ public:
+  static void* operator new(std::size_t bytes) { return take_frame(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept { give_frame(frame, bytes); }
+};
+
+/// What every promise of a chain has.
+struct Link : Frame {
+  std::coroutine_handle<> root;
+};
+
+struct TaskLink : Link {
+  std::coroutine_handle<> awaiting;
+  bool waited = false;  ///< So the one who awaits is suspended, and is resumed at the end.
+  std::exception_ptr error;
+
+  struct End {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      const TaskLink& link = ended.promise();
+      if (link.waited) link.awaiting.resume();  // Which destroys the frame of this one.
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  End final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { error = std::current_exception(); }
+};
+
+template <class T>
+struct TaskPromise : TaskLink {
+  std::optional<T> value;
+  Task<T> get_return_object() noexcept;
+  template <class U>
+  void return_value(U&& result) {
+    value.emplace(std::forward<U>(result));
+  }
+  T take() { return std::move(*value); }
+};
+
+template <>
+struct TaskPromise<void> : TaskLink {
+  Task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void take() const noexcept {}
+};
+
+/// Moved from is nothing. Awaited once at most; what escapes it is thrown there.
+template <class T>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = TaskPromise<T>;
+
+  explicit Task(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
+  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(frame_, other.frame_);
+    return *this;
+  }
+  ~Task() {
+    if (frame_) frame_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  bool await_suspend(std::coroutine_handle<Promise> awaiting) noexcept {
+    TaskLink& link = frame_.promise();
+    link.root = awaiting.promise().root;
+    link.awaiting = awaiting;
+    frame_.resume();
+    if (frame_.done()) return false;
+    link.waited = true;
+    return true;
+  }
+  T await_resume() {
+    promise_type& promise = frame_.promise();
+    if (promise.error) std::rethrow_exception(std::move(promise.error));
+    return promise.take();
+  }
+
+ private:
+  std::coroutine_handle<promise_type> frame_;
+};
+
+template <class T>
+Task<T> TaskPromise<T>::get_return_object() noexcept {
+  return Task<T>(std::coroutine_handle<TaskPromise<T>>::from_promise(*this));
+}
+
+inline Task<void> TaskPromise<void>::get_return_object() noexcept {
+  return Task<void>(std::coroutine_handle<TaskPromise<void>>::from_promise(*this));
+}
+
+/// A coroutine that nobody awaits. `start` or drop it once; from its first wait on it belongs to
+/// the Resumption. Nothing may escape it.
+class Root {
+ public:
+  struct promise_type : Link {
+    Root get_return_object() noexcept {
+      root = std::coroutine_handle<promise_type>::from_promise(*this);
+      return Root(root);
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+
+  Root(Root&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  Root& operator=(Root&&) = delete;
+  ~Root() {
+    if (frame_) frame_.destroy();
+  }
+  void operator()() { std::exchange(frame_, nullptr).resume(); }
+
+ private:
+  explicit Root(std::coroutine_handle<> frame) noexcept : frame_(frame) {}
+  std::coroutine_handle<> frame_;
+};
+
+/// A suspended coroutine, as the event that it waits for sees it.
+template <class Value>
+struct Suspension {
+  std::coroutine_handle<> leaf;
+  std::coroutine_handle<> root;
+  std::optional<Value> value{};
+  bool starting = false;
+};
+
+/// The right to let a suspended coroutine go on, once, on its loop's thread and not from within the
+/// call that it was given to. Dropped unused it destroys the coroutine with all that await it, as
+/// happens when a loop ends before an event comes.
+template <class Value>
+class Resumption {
+ public:
+  explicit Resumption(Suspension<Value>& of) noexcept : of_(&of) {}
+  Resumption(Resumption&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  Resumption& operator=(Resumption&&) = delete;
+  ~Resumption() {
+    if (of_ == nullptr) return;
+    IDEM_ASSERT(!of_->starting);
+    of_->root.destroy();
+  }
+
+  /// Any thread, before go_on().
+  template <class... Parts>
+  void put(Parts&&... parts) {
+    of_->value.emplace(std::forward<Parts>(parts)...);
+  }
+  void go_on() { std::exchange(of_, nullptr)->leaf.resume(); }
+
+  template <class... Parts>
+  void operator()(Parts&&... parts) {
+    put(std::forward<Parts>(parts)...);
+    go_on();
+  }
+
+ private:
+  Suspension<Value>* of_;
+};
+
+/// `co_await` of a named one suspends the coroutine, calls `start` with its Resumption<Value>, and
+/// answers the value that this is called with. `start` may not throw, nor drop it.
+template <class Value, class Start>
+class Wait {
+ public:
+  explicit Wait(Start start) noexcept : start_(std::move(start)) {}
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+  ~Wait() = default;
+
+  bool await_ready() const noexcept { return false; }
+  template <class Promise>
+  void await_suspend(std::coroutine_handle<Promise> leaf) noexcept {
+    state_.leaf = leaf;
+    state_.root = leaf.promise().root;
+    state_.starting = true;
+    start_(Resumption<Value>(state_));
+    state_.starting = false;
+  }
+  Value await_resume() { return std::move(*state_.value); }
+
+ private:
+  Suspension<Value> state_;
+  Start start_;
+};
+
+template <class Value, class Start>
+Wait<Value, Start> suspend(Start start) noexcept {
+  return Wait<Value, Start>(std::move(start));
+}
+
+}  // namespace idem::http
