@@ -35,10 +35,14 @@ sigset_t block_signals() {
 
 /// glibc raises this threshold with each large block that is freed, up to 32 MiB, and from then on
 /// keeps such blocks in every thread's heap: the canonical form of one large JSON body would stay
-/// for good. A fixed one gives them back to the kernel at once.
+/// for good. A fixed one gives them back to the kernel at once. Smaller ones are given back, and
+/// asked for anew, in steps of so much: each step is a system call that all threads wait for, and
+/// the store's thread made one for every tenth request when the steps were small.
 void give_large_blocks_back() {
   constexpr int block_bytes = 1024 * 1024;
   ::mallopt(M_MMAP_THRESHOLD, block_bytes);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * block_bytes);
+  ::mallopt(M_TOP_PAD, block_bytes / 4);
 }
 
 /// Each connection costs a descriptor, and its upstream another. Interactive shells still give a

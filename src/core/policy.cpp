@@ -27,10 +27,9 @@ bool proves_not_executed(const AnswerFacts& facts) noexcept {
 
 }  // namespace
 
-bool equal_names(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
+bool detail::equal_names(std::string_view a, std::string_view b) noexcept {
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
   }
   return true;
 }

@@ -58,7 +58,14 @@ bool is_withheld(std::string_view field_name) noexcept;
 /// `Idempotency-Outcome`, `Idempotency-Expires`.
 bool is_reserved_field(std::string_view field_name) noexcept;
 
-/// ASCII case-insensitive equality of field names.
+namespace detail {
 bool equal_names(std::string_view a, std::string_view b) noexcept;
+}
+
+/// ASCII case-insensitive equality of field names.
+inline bool equal_names(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && (a.empty() || (a[0] | 0x20) == (b[0] | 0x20)) &&
+         detail::equal_names(a, b);
+}
 
 }  // namespace idem

@@ -31,11 +31,13 @@ class RecordTable {
 
   /// Error: the row is there and cannot be read; it concerns this record only.
   virtual Loaded load(const RecordId& id, Parts parts, StoreTime now) = 0;
-  /// There is no row of this id.
-  virtual void insert(Record record) = 0;
+  /// There is no row of this id. A step's record is moved once on its way to where it stays.
+  virtual void insert(Record&& record) = 0;
   /// `row` was loaded, and nothing was written in between.
-  virtual void update(Row row, const transitions::Change& change) = 0;
-  virtual void erase(const Row& row) = 0;
+  virtual void update(Row&& row, const transitions::Change& change) = 0;
+  virtual void erase(const RecordId& id, std::int64_t place) = 0;
+  /// Before a transaction ends: nothing of it is held back any more.
+  virtual void flush() {}
 
   /// Up to `limit` records that sweep() / reap() would change, those longest due first.
   virtual std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) = 0;

@@ -15,22 +15,25 @@ using Found = std::expected<std::optional<Row>, StoreError>;
 
 /// A transition's record beside the row it was read from.
 struct Subject {
+  struct Where {
+    RecordId id;
+    std::int64_t place;
+  };
   std::optional<Record> record;
-  std::optional<Row> row;  ///< Its record has been moved into `record`.
+  std::optional<Where> row;
   std::optional<Standing> was;
   Fence was_fence = 0;
 };
 
 Standing standing_of(const Record& record) { return {record.state, record.changed_at}; }
 
-Subject subject_of(std::optional<Row> row) {
+Subject subject_of(std::optional<Row>&& row) {
   Subject subject;
   if (row) {
     subject.was = standing_of(row->record);
     subject.was_fence = row->record.attempt.fence;
+    subject.row = {row->record.id, row->place};
     subject.record = std::move(row->record);
-    row->record.id = subject.record->id;
-    subject.row = std::move(row);
   }
   return subject;
 }
@@ -45,13 +48,13 @@ void write_back(const StepContext& context, Subject& subject, const Change& chan
     case Write::none:
       return;
     case Write::insert:
-      if (subject.row) table.erase(*subject.row);  // What lay there counted as no record.
+      // What lay there counted as no record.
+      if (subject.row) table.erase(subject.row->id, subject.row->place);
       return table.insert(std::move(*subject.record));
     case Write::update:
-      subject.row->record = std::move(*subject.record);
-      return table.update(std::move(*subject.row), change);
+      return table.update({std::move(*subject.record), subject.row->place}, change);
     case Write::erase:
-      return table.erase(*subject.row);
+      return table.erase(subject.row->id, subject.row->place);
   }
 }
 
@@ -149,7 +152,8 @@ class StepMaker {
   StoreResult operator()(Find& verb) {
     auto found = context_.table.load(verb.id, Parts::all, context_.now);
     if (!found) return std::unexpected(std::move(found.error()));
-    return transitions::view(subject_of(std::move(*found)).record, context_.now);
+    Subject subject = subject_of(std::move(*found));
+    return transitions::view(std::move(subject.record), context_.now);
   }
 
   StoreResult operator()(List& verb) {

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-namespace idem::http {
+namespace idem::http::detail {
 namespace {
 
-bool counts(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool counts(char c) noexcept { return is_char(c, char_letter | char_digit); }
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
@@ -24,4 +22,4 @@ bool alike(std::string_view a, std::string_view b) noexcept {
   }
 }
 
-}  // namespace idem::http
+}  // namespace idem::http::detail

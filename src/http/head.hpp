@@ -93,8 +93,15 @@ HeadResult parse_request_head(std::string_view buffer, std::size_t& scanned, Req
 HeadResult parse_response_head(std::string_view buffer, std::size_t& scanned,
                                std::string_view request_method, ResponseHead& out);
 
-/// ASCII case-insensitive equality.
+namespace detail {
 bool same_name(std::string_view a, std::string_view b) noexcept;
+}
+
+/// ASCII case-insensitive equality.
+inline bool same_name(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && (a.empty() || (a[0] | 0x20) == (b[0] | 0x20)) &&
+         detail::same_name(a, b);
+}
 
 /// Calls `visit(element)` for each non-empty member of a comma-separated list of tokens.
 template <class Visit>

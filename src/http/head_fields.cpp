@@ -161,9 +161,9 @@ bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept {
   return !is_blank(fresh[-1]) && skip_chars(fresh, end, char_token) == end;
 }
 
-bool same_name(std::string_view a, std::string_view b) noexcept {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
+bool detail::same_name(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(),
+                    [](char x, char y) { return x == y || lower(x) == lower(y); });
 }
 
 bool is_token(std::string_view text) noexcept {

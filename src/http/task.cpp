@@ -6,17 +6,12 @@
 namespace idem::http {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool pooled = false;  // So that what outlives its frame is seen.
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool pooled = false;
-#else
-constexpr bool pooled = true;
+#ifndef __has_feature
+#define __has_feature(name) 0
 #endif
-#else
-constexpr bool pooled = true;
-#endif
+
+// What outlives its frame is to be seen by AddressSanitizer.
+constexpr bool pooled = !__has_feature(address_sanitizer);
 
 constexpr std::size_t step = 128;
 constexpr std::size_t largest = 8192;
@@ -37,6 +32,8 @@ class FrameLists {
     void* frame = pop(i);
     return frame != nullptr ? frame : ::operator new(size_of(i));
   }
+
+  std::size_t kept() const noexcept { return kept_; }
 
   void give(void* frame, std::size_t bytes) noexcept {
     const std::size_t i = index_of(bytes);
@@ -77,5 +74,7 @@ void give_frame(void* frame, std::size_t bytes) noexcept {
   if (pooled && bytes <= largest) return lists.give(frame, bytes);
   ::operator delete(frame, bytes);
 }
+
+std::size_t kept_frame_bytes() noexcept { return lists.kept(); }
 
 }  // namespace idem::http

@@ -28,6 +28,8 @@ class Task;
 inline constexpr std::size_t kept_frame_bytes_max = 512UL * 1024;
 void* take_frame(std::size_t bytes);
 void give_frame(void* frame, std::size_t bytes) noexcept;
+/// Of the calling thread, now.
+std::size_t kept_frame_bytes() noexcept;
 
 class Frame {
  public:

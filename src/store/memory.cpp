@@ -22,12 +22,12 @@ class MemoryTable final : public RecordTable {
     return Row{part_of(found->second, parts, now)};
   }
 
-  void insert(Record record) override {
+  void insert(Record&& record) override {
     const RecordId id = record.id;
     remember(records_.emplace(id, std::move(record)).first->second);
   }
 
-  void update(Row row, const transitions::Change& change) override {
+  void update(Row&& row, const transitions::Change& change) override {
     Record& stored = records_.at(row.record.id);
     forget(stored);
     Record next = std::move(row.record);
@@ -37,8 +37,8 @@ class MemoryTable final : public RecordTable {
     remember(stored);
   }
 
-  void erase(const Row& row) override {
-    const auto found = records_.find(row.record.id);
+  void erase(const RecordId& id, std::int64_t) override {
+    const auto found = records_.find(id);
     forget(found->second);
     records_.erase(found);
   }

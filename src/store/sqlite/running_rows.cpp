@@ -29,28 +29,28 @@ class RunningRows final : public RecordTable {
     if (!found->second.why_not.empty()) {
       return std::unexpected(unreadable(id, found->second.why_not));
     }
-    Row row = found->second.row;
-    if (parts == Parts::all && row.record.stored_request) {
-      auto request = slots_->request_of(row);
+    Loaded loaded(std::in_place, found->second.row);
+    if (parts == Parts::all && (*loaded)->record.stored_request) {
+      auto request = slots_->request_of(**loaded);
       if (!request) return std::unexpected(std::move(request.error()));
-      row.record.stored_request = std::move(*request);
+      (*loaded)->record.stored_request = std::move(*request);
     }
-    return row;
+    return loaded;
   }
 
-  void insert(Record record) override {
+  void insert(Record&& record) override {
     if (record.state != State::in_progress) return slots_->insert(std::move(record));
     // Only an accepted request is stored, and that is pending first.
     IDEM_ASSERT(!record.stored_request);
     begin({std::move(record)});
   }
 
-  void update(Row row, const transitions::Change& change) override {
+  void update(Row&& row, const transitions::Change& change) override {
     const bool runs = row.record.state == State::in_progress;
     const auto found = running_.find(row.record.id);
     if (found == running_.end()) {
       if (!runs) return slots_->update(std::move(row), change);
-      slots_->take_out(row);
+      slots_->take_out(row.record.id, row.place);
       drop_request_if(row, change);
       begin(std::move(row));
     } else if (runs) {
@@ -63,11 +63,11 @@ class RunningRows final : public RecordTable {
     }
   }
 
-  void erase(const Row& row) override {
-    const auto found = running_.find(row.record.id);
-    if (found == running_.end()) return slots_->erase(row);
+  void erase(const RecordId& id, std::int64_t place) override {
+    const auto found = running_.find(id);
+    if (found == running_.end()) return slots_->erase(id, place);
     table_.erase(found->second.cell);
-    if (row.place != 0) slots_->drop_request(row.place);
+    if (place != 0) slots_->drop_request(place);
     forget(found);
   }
 
@@ -122,8 +122,13 @@ class RunningRows final : public RecordTable {
       if (running.why_not.empty()) ++into.by_state[static_cast<std::size_t>(State::in_progress)];
     }
   }
+  void flush() override { table_.flush(); }
+
   // Running rows are written as they change, so the file has them all.
-  void visit(const std::function<bool(const Record*)>& see) override { slots_->visit(see); }
+  void visit(const std::function<bool(const Record*)>& see) override {
+    flush();
+    slots_->visit(see);
+  }
   void save(const Naming& naming) override { slots_->save(naming); }
 
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
@@ -141,22 +146,24 @@ class RunningRows final : public RecordTable {
   using Rows = std::map<RecordId, Running>;
 
   /// A record that did not run.
-  void begin(Row row) {
+  void begin(Row&& row) {
     const std::int64_t cell = table_.insert(row.record, row.place);
     remember(std::move(row), cell);
   }
 
-  void go_on(Running& running, Row row) {
+  void go_on(Running& running, Row&& row) {
     table_.update(running.cell, row.record);
     undue(running);
     running.row = std::move(row);
     make_due(running);
   }
 
-  void remember(Row row, std::int64_t cell) {
-    const RecordId id = row.record.id;
+  void remember(Row&& row, std::int64_t cell) {
     if (row.record.stored_request) row.record.stored_request->clear();
-    make_due(running_.insert_or_assign(id, Running{std::move(row), cell}).first->second);
+    const RecordId id = row.record.id;
+    const auto [at, is_new] = running_.try_emplace(id, std::move(row), cell);
+    IDEM_ASSERT(is_new);
+    make_due(at->second);
   }
 
   void forget(Rows::iterator at) {

@@ -8,6 +8,7 @@ namespace idem::sqlite {
 
 RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>& see)
     : insert_(db, "INSERT INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
+      overwrite_(db, "UPDATE running SET id = ?2, slot = ?3, record = ?4 WHERE cell = ?1"),
       update_(db, "UPDATE running SET record = ?2 WHERE cell = ?1"),
       erase_(db, "DELETE FROM running WHERE cell = ?1") {
   Statement rows(db, "SELECT cell, id, slot, record FROM running ORDER BY cell");
@@ -25,6 +26,12 @@ RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>&
 }
 
 std::int64_t RunningTable::insert(const Record& record, std::int64_t place) {
+  if (!erased_.empty()) {
+    const std::int64_t cell = erased_.back();
+    erased_.pop_back();
+    write(overwrite_, cell, record, place);
+    return cell;
+  }
   std::int64_t cell = last_cell_ + 1;
   if (free_.empty()) {
     last_cell_ = cell;
@@ -32,13 +39,18 @@ std::int64_t RunningTable::insert(const Record& record, std::int64_t place) {
     cell = free_.top();
     free_.pop();
   }
-  encode_record(record, record_bytes_);
-  insert_.bind(1, cell);
-  insert_.bind_bytes(2, record.id.bytes);
-  insert_.bind(3, place);
-  insert_.bind_blob(4, record_bytes_);
-  insert_.run();
+  write(insert_, cell, record, place);
   return cell;
+}
+
+void RunningTable::write(Statement& statement, std::int64_t cell, const Record& record,
+                         std::int64_t place) {
+  encode_record(record, record_bytes_);
+  statement.bind(1, cell);
+  statement.bind_bytes(2, record.id.bytes);
+  statement.bind(3, place);
+  statement.bind_blob(4, record_bytes_);
+  statement.run();
 }
 
 void RunningTable::update(std::int64_t cell, const Record& record) {
@@ -48,10 +60,15 @@ void RunningTable::update(std::int64_t cell, const Record& record) {
   update_.run();
 }
 
-void RunningTable::erase(std::int64_t cell) {
-  erase_.bind(1, cell);
-  erase_.run();
-  free_.push(cell);
+void RunningTable::erase(std::int64_t cell) { erased_.push_back(cell); }
+
+void RunningTable::flush() {
+  for (const std::int64_t cell : erased_) {
+    erase_.bind(1, cell);
+    erase_.run();
+    free_.push(cell);
+  }
+  erased_.clear();
 }
 
 }  // namespace idem::sqlite

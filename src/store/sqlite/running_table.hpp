@@ -27,13 +27,21 @@ class RunningTable {
   /// Answers the cell that the record was given.
   std::int64_t insert(const Record& record, std::int64_t place);
   void update(std::int64_t cell, const Record& record);
+  /// The row may stay until flush(): a record that comes in the same transaction is written over
+  /// it.
   void erase(std::int64_t cell);
+  /// Before a commit: what was erased is gone.
+  void flush();
 
  private:
+  void write(Statement& statement, std::int64_t cell, const Record& record, std::int64_t place);
+
   Statement insert_;
+  Statement overwrite_;
   Statement update_;
   Statement erase_;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free_;
+  std::vector<std::int64_t> erased_;  ///< Whose rows are still there.
   std::int64_t last_cell_ = 0;
   std::string record_bytes_;
 };

@@ -66,7 +66,7 @@ class Slots final : public SlotTable {
     return found;
   }
 
-  void insert(Record record) override {
+  void insert(Record&& record) override {
     put_in({std::move(record)}, {transitions::Write::insert, true, true});
   }
 
@@ -81,9 +81,9 @@ class Slots final : public SlotTable {
     if (change.request) change_request(row, place);
   }
 
-  void take_out(const Row& row) override {
-    drop(drop_slot_, row.place);
-    index_.erase(entry(row.record.id, row.place));
+  void take_out(const RecordId& id, std::int64_t place) override {
+    drop(drop_slot_, place);
+    index_.erase(entry(id, place));
   }
 
   std::expected<std::string, StoreError> request_of(const Row& row) override {
@@ -97,7 +97,7 @@ class Slots final : public SlotTable {
 
   void drop_request(std::int64_t place) override { drop(drop_request_, place); }
 
-  void update(Row row, const transitions::Change& change) override {
+  void update(Row&& row, const transitions::Change& change) override {
     Statement& statement = change.response ? update_whole_ : update_;
     bind_row(statement, row.place, row.record);
     if (change.response) bind_answer(statement, row.record);
@@ -105,9 +105,9 @@ class Slots final : public SlotTable {
     if (change.request) change_request(row, row.place);
   }
 
-  void erase(const Row& row) override {
-    take_out(row);
-    drop(drop_request_, row.place);
+  void erase(const RecordId& id, std::int64_t place) override {
+    take_out(id, place);
+    drop(drop_request_, place);
   }
 
   bool holds_id(const RecordId& id) override {

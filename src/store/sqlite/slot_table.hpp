@@ -18,7 +18,7 @@ class SlotTable : public RecordTable {
   /// A record that comes from the running ones; without a number it is given one.
   virtual void put_in(const Row& row, const transitions::Change& change) = 0;
   /// A record that goes to the running ones; its request stays under its number.
-  virtual void take_out(const Row& row) = 0;
+  virtual void take_out(const RecordId& id, std::int64_t place) = 0;
 
   /// The stored request of a row that has one.
   virtual std::expected<std::string, StoreError> request_of(const Row& row) = 0;

@@ -50,6 +50,7 @@ class Ledger {
 
   /// Makes the steps durable, and with them what they stand on: the fences and the time.
   void commit() {
+    table_->flush();
     if (has_written()) {
       if (fences_.last > fence_high_water_) {
         fence_high_water_ = fences_.last + limits::fence_block;
