@@ -77,7 +77,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](StoreAnswered& answered) { return on_store(std::move(answered.result), now); },
           [&](RetryDue&) -> ExchangeAction {
             if (phase_ == Phase::reading) return Ask{Find{reserve_.id}};
-            if (settling_) return Ask{*settling_};
+            if (settling_) return Ask{settlement()};
             // The lease is still counted from the first asking: a repeat never lengthens it.
             IDEM_ASSERT(phase_ == Phase::reserving);
             return Ask{reserve_};
@@ -219,16 +219,14 @@ ExchangeAction Exchange::release_unsent(std::string error_code, std::string deta
       std::move(answer));
 }
 
-ExchangeAction Exchange::on_answered(UpstreamAnswered event) {
-  return conclude(std::move(event), true);
-}
+ExchangeAction Exchange::on_answered(UpstreamAnswered event) { return conclude(std::move(event)); }
 
 ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
   stream_ = true;
-  return conclude(std::move(event.head), false);
+  return conclude(std::move(event.head));
 }
 
-ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
+ExchangeAction Exchange::conclude(UpstreamAnswered event) {
   IDEM_ASSERT(phase_ == Phase::sending);
   Answer& answer = event.answer;
   const Disposition meaning = disposition({.status = answer.status,
@@ -240,9 +238,7 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event, bool whole) {
   switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
-      StoredResponse stored =
-          to_store(answer, whole && settings_.store_body, settings_.replay_fields);
-      return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
+      return settle(Complete{reserve_.id, attempt_, {}, std::move(event.reference)},
                     std::move(answer));
     }
     case Disposition::release_proven:
@@ -283,7 +279,19 @@ ExchangeAction Exchange::settle(StoreCall call, Answer answer) {
   phase_ = Phase::settling;
   answer_ = std::move(answer);
   settling_ = std::move(call);
-  return Ask{*settling_};
+  return Ask{settlement()};
+}
+
+// To be asked, and asked again: what is kept of a completion is all but the response, which is as
+// large as the answer beside it.
+StoreCall Exchange::settlement() const {
+  StoreCall call = *settling_;
+  if (auto* complete = std::get_if<Complete>(&call)) complete->response = response_to_store();
+  return call;
+}
+
+StoredResponse Exchange::response_to_store() const {
+  return to_store(answer_, !stream_ && settings_.store_body, settings_.replay_fields);
 }
 
 ExchangeAction Exchange::on_settle(StoreResult result) {
@@ -351,7 +359,8 @@ ExchangeAction Exchange::answer_from(const Record& record) {
   switch (record.state) {
     case State::completed: {
       // Settled by our own first write whose reply was lost: the client gets the whole answer.
-      if (ours != nullptr && record.attempt == ours->attempt && record.response == ours->response) {
+      if (ours != nullptr && record.attempt == ours->attempt &&
+          record.response == response_to_store()) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});
       }
       const auto expires = record.expires_at.value_or(StoreTime{});

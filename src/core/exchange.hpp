@@ -160,10 +160,12 @@ class Exchange {
   ExchangeAction on_ready(MonotonicTime now);
   ExchangeAction on_answered(UpstreamAnswered event);
   ExchangeAction on_oversize(UpstreamOversize event);
-  ExchangeAction conclude(UpstreamAnswered event, bool whole);
+  ExchangeAction conclude(UpstreamAnswered event);
   ExchangeAction on_lost(const UpstreamLost& event);
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);
+  StoreCall settlement() const;
+  StoredResponse response_to_store() const;
   ExchangeAction release_unsent(std::string error_code, std::string detail);
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
@@ -191,9 +193,10 @@ class Exchange {
   bool reserve_in_doubt_ = false;
   bool stream_ = false;
   std::optional<Met> met_;
-  std::optional<StoreCall> settling_;  ///< Kept until it is known to have been done.
-  Answer answer_;                      ///< For the client, once the settling is durable.
-  std::string_view outcome_;           ///< Idempotency-Outcome of `answer_`; empty for problems.
+  /// Kept until it is known to have been done; a completion without its response.
+  std::optional<StoreCall> settling_;
+  Answer answer_;             ///< For the client, once the settling is durable.
+  std::string_view outcome_;  ///< Idempotency-Outcome of `answer_`; empty for problems.
 };
 
 }  // namespace idem

@@ -25,7 +25,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
                                          std::string_view body, MonotonicTime not_after,
                                          const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
-  call_ = std::make_unique<UpstreamCall>(std::move(wire_));
+  call_.emplace(std::move(wire_));
   const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;
   const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {

@@ -5,6 +5,7 @@
 #include "http/upstream_call.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace idem::gateway {
@@ -41,7 +42,7 @@ class Dispatch {
   const Route& route_;
   std::unique_ptr<http::Wire> wire_;
   bool pooled_ = false;
-  std::unique_ptr<http::UpstreamCall> call_;
+  std::optional<http::UpstreamCall> call_;
   std::string body_;
   bool answered_ = false;  ///< Whole.
 };

@@ -78,6 +78,8 @@ Reading ResponseReader::read_status_line() {
 }
 
 Reading ResponseReader::read_fields() {
+  constexpr std::size_t usual = 16;
+  head_.fields.reserve(usual);
   while (true) {
     // Written in its place: a copy of what was just written stalls, once per field.
     FieldView& field = head_.fields.emplace_back();

@@ -4,7 +4,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -49,16 +48,19 @@ class IdIndex {
   struct DropBlock {
     void operator()(Block* block) const noexcept;
   };
-  /// Each under its first entry at the time it was made; the first under the least of all.
-  using Blocks = std::map<Entry, std::unique_ptr<Block, DropBlock>>;
+  using OwnedBlock = std::unique_ptr<Block, DropBlock>;
 
-  template <class Bound>
-  std::optional<Entry> first_where(Entry from, Bound bound) const noexcept;
-  Blocks::iterator block_of(Entry entry) noexcept;
-  static std::unique_ptr<Block, DropBlock> new_block();
-  void join_with_next(Blocks::iterator at);
+  static OwnedBlock new_block();
+  std::size_t block_of(Entry entry) const noexcept;
+  Entry* lower_bound_in(std::size_t block, Entry entry) const noexcept;
+  std::optional<Entry> at_or_behind(std::size_t block, const Entry* place) const noexcept;
+  void split(std::size_t at);
+  void join_with_next(std::size_t at);
 
-  Blocks blocks_;
+  /// What each block began with when it was made; the first: the least of all. Beside each other,
+  /// so that a search among them meets few lines of the cache.
+  std::vector<Entry> firsts_;
+  std::vector<OwnedBlock> blocks_;
   std::size_t size_ = 0;
 };
 
