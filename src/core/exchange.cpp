@@ -23,6 +23,7 @@ Answer unreachable_answer(std::string detail, const RecordId& id, Millis retry_a
                     .retry_after = retry_after});
 }
 
+/// All but the body.
 StoredResponse to_store(const Answer& answer, bool with_body,
                         std::span<const std::string> replay_fields) {
   StoredResponse stored;
@@ -32,7 +33,6 @@ StoredResponse to_store(const Answer& answer, bool with_body,
   for (const auto& field : answer.headers) {
     if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
   }
-  if (with_body) stored.body = answer.body;
   return stored;
 }
 
@@ -238,7 +238,9 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
   switch (meaning) {
     case Disposition::store: {
       outcome_ = "stored";
-      return settle(Complete{reserve_.id, attempt_, {}, std::move(event.reference)},
+      StoredResponse stored =
+          to_store(answer, !stream_ && settings_.store_body, settings_.replay_fields);
+      return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }
     case Disposition::release_proven:
@@ -282,16 +284,14 @@ ExchangeAction Exchange::settle(StoreCall call, Answer answer) {
   return Ask{settlement()};
 }
 
-// To be asked, and asked again: what is kept of a completion is all but the response, which is as
-// large as the answer beside it.
+// To be asked, and asked again. The body is kept once, in the answer, which stays as it is until
+// the settling is known to have been done.
 StoreCall Exchange::settlement() const {
   StoreCall call = *settling_;
-  if (auto* complete = std::get_if<Complete>(&call)) complete->response = response_to_store();
+  if (auto* complete = std::get_if<Complete>(&call); complete && complete->response.body_stored) {
+    complete->response.body = answer_.body;
+  }
   return call;
-}
-
-StoredResponse Exchange::response_to_store() const {
-  return to_store(answer_, !stream_ && settings_.store_body, settings_.replay_fields);
 }
 
 ExchangeAction Exchange::on_settle(StoreResult result) {
@@ -355,12 +355,12 @@ ExchangeAction Exchange::on_read(StoreResult result) {
 }
 
 ExchangeAction Exchange::answer_from(const Record& record) {
-  const auto ours = settling_ ? std::get_if<Complete>(&*settling_) : nullptr;
+  const auto call = settling_ ? std::optional(settlement()) : std::nullopt;
+  const auto* ours = call ? std::get_if<Complete>(&*call) : nullptr;
   switch (record.state) {
     case State::completed: {
       // Settled by our own first write whose reply was lost: the client gets the whole answer.
-      if (ours != nullptr && record.attempt == ours->attempt &&
-          record.response == response_to_store()) {
+      if (ours != nullptr && record.attempt == ours->attempt && record.response == ours->response) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});
       }
       const auto expires = record.expires_at.value_or(StoreTime{});

@@ -19,9 +19,11 @@
 namespace idem {
 
 struct ExchangeSettings {
-  Millis dispatch_timeout{};                     ///< From the first byte to the last of the answer.
-  Millis renew_interval{};                       ///< A third of the lease.
-  std::span<const std::string> replay_fields{};  ///< Stored although withheld by default.
+  Millis dispatch_timeout{};  ///< From the first byte to the last of the answer.
+  Millis renew_interval{};    ///< A third of the lease.
+  /// Stored although withheld by default. Not used any more once the answer is being settled: the
+  /// duty to settle may outlive them.
+  std::span<const std::string> replay_fields{};
   AnswerPolicy answers{};
   bool store_body = true;  ///< False: an answer is recorded without its body (T37).
   /// How long a duplicate is kept waiting for the attempt that it met, from start(); 0: not at all.
@@ -165,7 +167,6 @@ class Exchange {
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);
   StoreCall settlement() const;
-  StoredResponse response_to_store() const;
   ExchangeAction release_unsent(std::string error_code, std::string detail);
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
@@ -193,7 +194,7 @@ class Exchange {
   bool reserve_in_doubt_ = false;
   bool stream_ = false;
   std::optional<Met> met_;
-  /// Kept until it is known to have been done; a completion without its response.
+  /// Kept until it is known to have been done; a completion without its body.
   std::optional<StoreCall> settling_;
   Answer answer_;             ///< For the client, once the settling is durable.
   std::string_view outcome_;  ///< Idempotency-Outcome of `answer_`; empty for problems.

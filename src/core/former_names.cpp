@@ -7,7 +7,8 @@ namespace idem {
 std::string own_operation(std::string_view method, std::string_view path) {
   std::string name;
   name.reserve(method.size() + 1 + path.size());
-  return name.append(method).append(1, ' ').append(path);
+  name.append(method).append(1, ' ').append(path);
+  return name;
 }
 
 std::optional<std::pair<std::string_view, std::string_view>> split_own_operation(

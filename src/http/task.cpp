@@ -10,8 +10,12 @@ namespace {
 #define __has_feature(name) 0
 #endif
 
-// What outlives its frame is to be seen by AddressSanitizer.
-constexpr bool pooled = !__has_feature(address_sanitizer);
+// What outlives its frame is to be seen by AddressSanitizer, of clang and of GCC.
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+constexpr bool pooled = false;
+#else
+constexpr bool pooled = true;
+#endif
 
 constexpr std::size_t step = 128;
 constexpr std::size_t largest = 8192;

@@ -15,8 +15,10 @@
 /// One that ends without having waited goes straight back to the one who awaited it: no stack grows
 /// in a loop over such calls, with or without tail calls.
 ///
-/// GCC 12 miscompiles capturing lambdas and temporaries with destructors as arguments inside a
-/// co_await expression: name the operand first.
+/// GCC 12 miscompiles capturing lambdas, temporaries with destructors and braced aggregates as
+/// arguments inside a co_await expression, and drops the body of a coroutine that has one in the
+/// condition of an if, a while or a switch, without a word: name the operand, and the result,
+/// first.
 namespace idem::http {
 
 template <class T>
@@ -80,7 +82,8 @@ struct TaskPromise<void> : TaskLink {
   void take() const noexcept {}
 };
 
-/// Moved from is nothing. Awaited once at most; what escapes it is thrown there.
+/// Moved from is nothing, but that assigning swaps. Awaited once at most; what escapes it is thrown
+/// there.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -195,7 +198,8 @@ class Resumption {
 };
 
 /// `co_await` of a named one suspends the coroutine, calls `start` with its Resumption<Value>, and
-/// answers the value that this is called with. `start` may not throw, nor drop it.
+/// answers the value that this is called with. `start` may not drop it; where it runs out of memory
+/// the process ends, as nobody could tell any more whose turn it is.
 template <class Value, class Start>
 class Wait {
  public:

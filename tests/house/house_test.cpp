@@ -127,6 +127,34 @@ TEST(House, files_stay_readable) {
   EXPECT_GT(seen, 60U);
 }
 
+/// What stands in the parentheses behind `from`, over the ends of lines.
+std::string condition_from(const std::string& text, std::size_t from) {
+  int depth = 0;
+  for (std::size_t at = from; at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return text.substr(from, at - from);
+  }
+  return {};
+}
+
+// GCC 12 drops the whole body of a coroutine that has one, without a word.
+TEST(House, no_coroutine_awaits_in_a_condition) {
+  const std::regex begins(R"re(\b(if|while|switch) \()re");
+  std::size_t seen = 0;
+  for (const auto* folder : {"src", "tests"}) {
+    for (const auto& file : sources(folder)) {
+      const std::string text = read_file(file);
+      for (std::sregex_iterator at(text.begin(), text.end(), begins), end; at != end; ++at) {
+        ++seen;
+        const auto open = static_cast<std::size_t>(at->position() + at->length()) - 1;
+        const std::string condition = condition_from(text, open);
+        EXPECT_EQ(condition.find("co_await"), std::string::npos) << file << ": " << condition;
+      }
+    }
+  }
+  EXPECT_GT(seen, 1'000U);
+}
+
 std::string numbered(char kind, int number) {
   return std::string(1, kind) + (number < 10 ? "0" : "") + std::to_string(number);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <atomic>
 #include <cstring>
 #include <latch>
 
@@ -115,6 +116,61 @@ TEST_F(RunningRows, T01_a_row_that_was_running_before_the_others_is_found_after_
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
   EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::done);
   EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
+}
+
+// Their rows are written over those that settle.
+TEST_F(RunningRows, T01_what_begins_while_others_settle_in_one_transaction_is_found_after_a_start) {
+  std::vector<Execute> old;
+  for (int n = 0; n < 60; ++n) old.push_back(run(a_reserve(n)));
+  // All in one transaction: its calls gather while the store's thread is held.
+  std::latch held(1);
+  std::latch go_on(1);
+  idem::ask(store(), Count{}, [&](const auto&) {
+    held.count_down();
+    go_on.wait();
+  });
+  held.wait();
+  std::atomic<int> wrong{0};
+  std::latch left(120);
+  const auto settled = [&](const auto& reply) {
+    if (!reply || reply->verdict != Verdict::done) ++wrong;
+    left.count_down();
+  };
+  for (int n = 0; n < 60; ++n) {
+    const auto reserve_new = [&] {
+      Reserve verb = a_reserve(100 + n);
+      verb.generation = 1;
+      idem::ask(store(), std::move(verb), [&](const auto& outcome) {
+        if (!outcome || !is<Execute>(*outcome)) ++wrong;
+        left.count_down();
+      });
+    };
+    if (n % 2 == 0) reserve_new();  // Some find an erased row before them, and some do not.
+    const Execute& it = old[static_cast<std::size_t>(n)];
+    if (n % 4 == 0) {
+      idem::ask(store(), a_complete(it), settled);
+    } else if (n % 4 == 1) {
+      idem::ask(store(), a_release(it), settled);
+    } else if (n % 4 == 2) {
+      idem::ask(store(), MarkUnknown{it.id, it.attempt, "x", {}, ""}, settled);
+    } else {
+      idem::ask(store(), Renew{it.id, it.attempt, lease}, settled);
+    }
+    if (n % 2 == 1) reserve_new();
+  }
+  go_on.count_down();
+  left.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(rows_in("running"), 75);
+  for (int n = 0; n < 60; ++n) {
+    EXPECT_TRUE(is<InProgress>(ask(a_reserve(100 + n, 2)))) << n;
+    const auto outcome = ask(a_reserve(n, 2));
+    const bool right = n % 4 == 0   ? is<Replay>(outcome)
+                       : n % 4 == 1 ? is<Execute>(outcome)
+                       : n % 4 == 2 ? is<Unknown>(outcome)
+                                    : is<InProgress>(outcome);
+    EXPECT_TRUE(right) << n << ' ' << describe(outcome);
+  }
 }
 
 TEST_F(RunningRows, T01_a_retry_of_an_old_record_is_found_after_a_start) {

@@ -123,6 +123,35 @@ TEST(ExchangeDoubt, T16_a_failed_settling_write_is_repeated_and_answered_when_du
   EXPECT_EQ(script.status(), 201);
 }
 
+// The names of a route's fields go with the settings of a reload; the duty to settle does not.
+TEST(ExchangeDoubt, T16_the_repeated_write_is_the_first_one_whatever_became_of_the_settings) {
+  auto kept = std::make_unique<std::vector<std::string>>(1, "Set-Cookie");
+  Exchange exchange(
+      {.dispatch_timeout = dispatch_timeout, .renew_interval = lease / 3, .replay_fields = *kept},
+      some_reserve());
+  const MonotonicTime now{};
+  exchange.start(now);
+  ReserveOutcome granted = Execute{some_reserve().id, ExchangeScript::attempt(), ""};
+  exchange.on(StoreAnswered{std::move(granted)}, now);
+  exchange.on(UpstreamReady{}, now);
+  const auto asked = [](const ExchangeAction& action) {
+    return std::get<Complete>(std::get<Ask>(action).call);
+  };
+  const Complete first = asked(exchange.on(
+      ExchangeScript::answered(201, {{"Set-Cookie", "s=1"}, {"WWW-Authenticate", "x"}}), now));
+  ASSERT_EQ(first.response.headers, (std::vector<Field>{{"Set-Cookie", "s=1"}}));
+  ASSERT_EQ(first.response.body, "body");
+  const StoreError lost{StoreError::Code::in_doubt, "x"};
+  exchange.on(StoreAnswered{std::unexpected(lost)}, now);
+  exchange.on(ClientDeadline{}, now);
+  kept->front() = "Other";
+  kept.reset();
+  const Complete again = asked(exchange.on(RetryDue{}, now));
+  EXPECT_EQ(again.response, first.response);
+  EXPECT_EQ(again.id, first.id);
+  EXPECT_EQ(again.attempt, first.attempt);
+}
+
 TEST(ExchangeDoubt, T16_at_the_clients_deadline_it_hears_504_and_the_duty_goes_on) {
   ExchangeScript script;
   script.until_sent();

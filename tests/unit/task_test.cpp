@@ -1,4 +1,4 @@
-#include "http/task.hpp"
+#include "http/loop.hpp"
 
 #include <gtest/gtest.h>
 
@@ -145,6 +145,37 @@ TEST(Task, ALoopOverEventsKeepsTheStackAsItIs) {
   root();
   for (int i = 0; i < 300'000; ++i) event.happen(1);
   EXPECT_EQ(result, 300'000);
+}
+
+Task<void> sleep_long(Loop& loop, int& ended) {
+  const Ending ending(ended);
+  co_await loop.sleep(std::chrono::hours(1));
+}
+
+Task<void> fail_after_a_sleep(Loop& loop, int& ended) {
+  const Ending ending(ended);
+  co_await loop.sleep(Millis(1));
+  throw std::runtime_error("as this test wants");
+}
+
+TEST(TaskLoop, CountsWhatRunsAndTakesItAlongAtItsEnd) {
+  int ended = 0;
+  {
+    Loop loop;
+    loop.spawn(sleep_long(loop, ended));
+    loop.spawn(fail_after_a_sleep(loop, ended));
+    EXPECT_EQ(loop.running(), 2U);
+    std::function<void()> stop_when_one_is_left = [&] {
+      if (loop.running() == 1) return loop.stop();
+      loop.post([&] { stop_when_one_is_left(); });
+    };
+    loop.post([&] { stop_when_one_is_left(); });
+    loop.run();
+    EXPECT_EQ(ended, 1);
+    loop.spawn(sleep_long(loop, ended));  // It never begins.
+    EXPECT_EQ(loop.running(), 2U);
+  }
+  EXPECT_EQ(ended, 2);
 }
 
 TEST(TaskFrames, AreUsedAgain) {

@@ -124,7 +124,7 @@ class RunningRows final : public RecordTable {
   }
   void flush() override { table_.flush(); }
 
-  // Running rows are written as they change, so the file has them all.
+  // Running rows are written as they change, so the file has them all; and no others, then.
   void visit(const std::function<bool(const Record*)>& see) override {
     flush();
     slots_->visit(see);

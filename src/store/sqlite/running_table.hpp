@@ -10,8 +10,9 @@
 
 namespace idem::sqlite {
 
-/// The durable copy of the records that run. A cell that was given up is used again, the lowest
-/// first, so that what is written again and again are the same few pages.
+/// The durable copy of the records that run. A cell that was given up is used again, one of the
+/// same transaction before others and then the lowest, so that what is written again and again are
+/// the same few pages.
 class RunningTable {
  public:
   struct Found {
