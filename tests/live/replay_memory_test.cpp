@@ -20,7 +20,7 @@ class ReplayFromMemory : public Live {
   Response first_;
 };
 
-TEST_F(ReplayFromMemory, T10_OtherContentIsStillMisuse) {
+TEST_F(ReplayFromMemory, OtherContentIsStillMisuse) {
   EXPECT_TRUE(
       is_problem(ask(charge("k", "", R"({"amount":1251,"currency":"EUR"})")), 422, "key_reused"));
   auto elsewhere = charge("k");
@@ -34,7 +34,7 @@ TEST_F(ReplayFromMemory, TheSameContentInOtherBytesIsTheSameRequest) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, T40_AnotherTenantWithTheSameBytesHearsNothingOfIt) {
+TEST_F(ReplayFromMemory, AnotherTenantWithTheSameBytesHearsNothingOfIt) {
   const auto other = with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", "globex");
   const auto theirs = ask(other);
   EXPECT_EQ(theirs.status, 201);
