@@ -152,7 +152,7 @@ class RunningRows final : public RecordTable {
   }
 
   void go_on(Running& running, Row&& row) {
-    table_.update(running.cell, row.record);
+    table_.update(running.cell, row.record, row.place);
     undue(running);
     running.row = std::move(row);
     make_due(running);

@@ -8,8 +8,7 @@ namespace idem::sqlite {
 
 RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>& see)
     : insert_(db, "INSERT INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
-      overwrite_(db, "UPDATE running SET id = ?2, slot = ?3, record = ?4 WHERE cell = ?1"),
-      update_(db, "UPDATE running SET record = ?2 WHERE cell = ?1"),
+      overwrite_(db, "REPLACE INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
       erase_(db, "DELETE FROM running WHERE cell = ?1") {
   Statement rows(db, "SELECT cell, id, slot, record FROM running ORDER BY cell");
   while (rows.step()) {
@@ -53,11 +52,8 @@ void RunningTable::write(Statement& statement, std::int64_t cell, const Record& 
   statement.run();
 }
 
-void RunningTable::update(std::int64_t cell, const Record& record) {
-  encode_record(record, record_bytes_);
-  update_.bind(1, cell);
-  update_.bind_blob(2, record_bytes_);
-  update_.run();
+void RunningTable::update(std::int64_t cell, const Record& record, std::int64_t place) {
+  write(overwrite_, cell, record, place);
 }
 
 void RunningTable::erase(std::int64_t cell) { erased_.push_back(cell); }

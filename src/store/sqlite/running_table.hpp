@@ -27,7 +27,7 @@ class RunningTable {
 
   /// Answers the cell that the record was given.
   std::int64_t insert(const Record& record, std::int64_t place);
-  void update(std::int64_t cell, const Record& record);
+  void update(std::int64_t cell, const Record& record, std::int64_t place);
   /// The row may stay until flush(): a record that comes in the same transaction is written over
   /// it.
   void erase(std::int64_t cell);
@@ -38,8 +38,7 @@ class RunningTable {
   void write(Statement& statement, std::int64_t cell, const Record& record, std::int64_t place);
 
   Statement insert_;
-  Statement overwrite_;
-  Statement update_;
+  Statement overwrite_;  ///< No UPDATE: that says nothing where the row is gone.
   Statement erase_;
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> free_;
   std::vector<std::int64_t> erased_;  ///< Whose rows are still there.
