@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <latch>
+#include <utility>
 #include <vector>
 
 /// The embedded store with more and more records: `scale_bench FOLDER RECORDS...` fills a store for
@@ -106,7 +107,7 @@ class Scale {
 
   void measure() {
     rates_.pairs.push_back(fill_to(records_ + 20'000));
-    rates_.replays.push_back(replays(20'000));
+    rates_.replays.push_back(replays(100'000));
     rates_.sweeps.push_back(sweeps(5'000));
   }
 
@@ -171,9 +172,11 @@ class Scale {
     return static_cast<double>(count) / seconds;
   }
 
+  /// Of others in each round.
   double replays(std::uint64_t count) {
+    const std::uint64_t first = std::exchange(replays_from_, replays_from_ + count);
     const double seconds =
-        seconds_of(0, count, [this](std::uint64_t number, std::function<void()> done) {
+        seconds_of(first, count, [this](std::uint64_t number, std::function<void()> done) {
           const std::uint64_t any = number * 2'654'435'761u % records_;
           ask(*store_, reserve_of(any, *store_), [done = std::move(done)](auto outcome) {
             if (!outcome || !std::holds_alternative<Replay>(*outcome)) std::abort();
@@ -213,6 +216,7 @@ class Scale {
   Rates rates_;
   std::unique_ptr<Store> store_;
   std::uint64_t records_ = 0;
+  std::uint64_t replays_from_ = 0;
   std::uint64_t sweeps_from_ = std::uint64_t{1} << 40;
 };
 
