@@ -1,8 +1,7 @@
 #include "log_tier.hpp"
-#include "store/sqlite/sqlite_store.hpp"
-#include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
 
 #include <fmt/core.h>
@@ -15,8 +14,8 @@
 #include <filesystem>
 #include <latch>
 
-/// Durable reserve + complete pairs per second: `store_bench [memory | sqlite:PATH | log:PATH]
-/// [pairs]`, the last one a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
+/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]`, the
+/// last one a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
 /// completes it, then goes on with a new key.
 
 namespace {
@@ -96,10 +95,11 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-std::expected<std::unique_ptr<Store>, StoreError> open_store(const std::string& where) {
-  if (where == "memory") return open_memory({});
-  if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
-  return open_sqlite(where.substr(7), {});
+std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
+  if (!where.starts_with("log:")) return open_store(where, {});
+  auto opened = bench::open_log_tier(where.substr(4));
+  if (!opened) return std::unexpected(opened.error().detail);
+  return std::move(*opened);
 }
 
 }  // namespace
@@ -107,9 +107,9 @@ std::expected<std::unique_ptr<Store>, StoreError> open_store(const std::string& 
 int main(int argc, char** argv) {
   const std::string where = argc > 1 ? argv[1] : "sqlite:bench.db";
   const std::uint64_t pairs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200'000;
-  auto store = open_store(where);
+  auto store = open(where);
   if (!store) {
-    fmt::print(stderr, "{}\n", store.error().detail);
+    fmt::print(stderr, "{}\n", store.error());
     return 1;
   }
   for (const std::size_t concurrency : {1, 16, 64, 256}) {

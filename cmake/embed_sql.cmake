@@ -1,6 +1,8 @@
-# Makes `idem::sqlite::migrations()` of target ARG_TARGET from the numbered files of a schema folder, in
+# Makes `idem::STORE::migrations()` of a target from the numbered files of a schema folder, in
 # the order of their numbers, so that the binary carries its schema with it.
-function(idem_embed_sql target folder)
+function(idem_embed_sql target store)
+  set(folder ${CMAKE_SOURCE_DIR}/schema/${store})
+  set(IDEM_SQL_STORE ${store})
   file(GLOB files CONFIGURE_DEPENDS ${folder}/[0-9][0-9][0-9][0-9]_*.sql)
   list(SORT files)
   set(IDEM_SQL_ENTRIES "")

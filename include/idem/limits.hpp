@@ -189,6 +189,26 @@ inline constexpr std::size_t commit_group_max = 512;
 inline constexpr auto settle_wait_max = 10s;
 // Attempts whose settling write has not succeeded yet; each holds an answer in memory.
 inline constexpr std::size_t unsettled_attempts_max = 1'024;
+// A store at the other end of a wire: how long one of its statements, or a connection, may take.
+// Longer than a disk that is behind; a client waits no longer for its settling write.
+inline constexpr auto store_reply_max = 10s;
+inline constexpr auto store_connect_max = 5s;
+// Setting up a schema, or looking at every record before names change.
+inline constexpr auto store_migration_max = 10min;
+// Calls of one statement. Larger ones add latency and hardly any throughput.
+inline constexpr std::size_t store_statement_calls_max = 256;
+// How long a call is asked again whose answer was lost, or whose record another transaction holds,
+// and how soon.
+inline constexpr auto store_repeat_max = 3s;
+inline constexpr auto store_repeat_interval = 50ms;
+// Between attempts to reach a store that is down.
+inline constexpr auto store_reconnect_min = 100ms;
+inline constexpr auto store_reconnect_max = 2s;
+// How often records that somebody waits for are looked at, where other nodes may settle them: half
+// of it is what a waiter loses, on average.
+inline constexpr auto store_look_interval = 25ms;
+// How often the tables of days are made and dropped: they are made two days ahead.
+inline constexpr auto store_days_interval = 10min;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
 inline constexpr int reserve_rounds_max = 5;
 

@@ -362,6 +362,10 @@ class Watcher {
   /// its interest first and then reads misses nothing. On a thread of the store's; must not block,
   /// and may call the store.
   virtual void changed(const RecordId& id) noexcept = 0;
+
+  /// The records of which it wants to hear now: a store that others write to as well looks at
+  /// these, every so often, and tells what it finds changed. Safe from any thread; must not block.
+  virtual std::vector<RecordId> awaited() = 0;
 };
 
 class Store {

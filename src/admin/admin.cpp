@@ -4,12 +4,11 @@
 #include "admin/keys.hpp"
 
 #include "core/problem.hpp"
-#include "http/store_link.hpp"
+#include "loop/store_link.hpp"
 
 namespace idem::admin {
 namespace {
 
-using http::Task;
 
 Answer text_answer(std::string_view media_type, std::string body) {
   Answer answer{200, {}, std::move(body)};
@@ -65,7 +64,7 @@ class Admin final : public http::Service {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }
     StoreCall find = Find{};
-    auto asking = http::ask_store(parts_.loop, parts_.store, find);
+    auto asking = ask_store(parts_.loop, parts_.store, find);
     const auto probe = co_await asking;
     if (!probe) {
       co_return to_answer({.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
@@ -76,7 +75,7 @@ class Admin final : public http::Service {
   // A store that does not answer is when the other numbers are needed most.
   Task<Answer> exposition() {
     StoreCall count = Count{};
-    auto counting = http::ask_store(parts_.loop, parts_.store, count);
+    auto counting = ask_store(parts_.loop, parts_.store, count);
     auto counted = co_await counting;
     metrics::Gauges gauges = parts_.gauges();
     if (counted) gauges.census = std::get<Census>(*counted);

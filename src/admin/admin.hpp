@@ -16,7 +16,7 @@ namespace idem::admin {
 
 /// What the admin API stands on. All that is referred to must outlive it.
 struct AdminParts {
-  http::Loop& loop;
+  Loop& loop;
   Store& store;
   http::SpillSpace& spill;
   metrics::Registry& registry;

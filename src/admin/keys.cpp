@@ -7,7 +7,7 @@
 #include "core/record_table.hpp"
 #include "core/rfc3339.hpp"
 #include "core/store_clock.hpp"
-#include "http/store_link.hpp"
+#include "loop/store_link.hpp"
 
 #include <idem/fingerprint.hpp>
 
@@ -16,7 +16,6 @@
 namespace idem::admin {
 namespace {
 
-using http::Task;
 using Verdict = Resolve::Verdict;
 
 constexpr std::string_view collection = "/v1/keys";
@@ -156,7 +155,7 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
 }
 
 Task<StoreResult> KeysApi::ask(StoreCall& call) {
-  auto asking = http::ask_store(parts_.loop, parts_.store, call);
+  auto asking = ask_store(parts_.loop, parts_.store, call);
   auto result = co_await asking;
   if (!result) shard_.store_errors.add();
   co_return result;

@@ -13,19 +13,19 @@ class KeysApi {
   /// `parts` and `shard` outlive it.
   KeysApi(const AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
 
-  http::Task<void> serve(http::ServerStream& client);
+  Task<void> serve(http::ServerStream& client);
 
  private:
-  http::Task<Answer> answer_to(http::ServerStream& client);
-  http::Task<Answer> list(std::string_view query);
-  http::Task<Answer> find_by_key(const KeysQuery& query);
+  Task<Answer> answer_to(http::ServerStream& client);
+  Task<Answer> list(std::string_view query);
+  Task<Answer> find_by_key(const KeysQuery& query);
   std::set<RecordId> ids_of(const KeysQuery& query) const;
-  http::Task<Answer> show(RecordId id);
-  http::Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
-  http::Task<Answer> release(RecordId id, const std::string& source, std::string_view body);
-  http::Task<StoreResult> ask(StoreCall& call);
-  http::Task<Answer> answer_verdict(RecordId id, Resolve::Reply reply);
-  http::Task<std::string> why_refused(RecordId id, Resolve::Reply reply);
+  Task<Answer> show(RecordId id);
+  Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
+  Task<Answer> release(RecordId id, const std::string& source, std::string_view body);
+  Task<StoreResult> ask(StoreCall& call);
+  Task<Answer> answer_verdict(RecordId id, Resolve::Reply reply);
+  Task<std::string> why_refused(RecordId id, Resolve::Reply reply);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 

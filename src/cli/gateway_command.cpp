@@ -186,12 +186,12 @@ class GatewayProcess {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const unsigned count = options_.threads > 0 ? options_.threads : cores;
     for (unsigned i = 0; i < count; ++i) {
-      auto& loop = *loops_.emplace_back(std::make_unique<http::Loop>());
+      auto& loop = *loops_.emplace_back(std::make_unique<Loop>());
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
       serving_.push_back({&loop, gateways_.back().get()});
     }
     // The operator has a loop of its own: it answers also while the others are busy or draining.
-    admin_loop_ = std::make_unique<http::Loop>();
+    admin_loop_ = std::make_unique<Loop>();
     named_by_ = settings_;
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = *store_,
@@ -296,8 +296,8 @@ class GatewayProcess {
   std::unique_ptr<gateway::GatewayShared> shared_;
   gateway::SharedSettings settings_;
   gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
-  std::vector<std::unique_ptr<http::Loop>> loops_;
-  std::unique_ptr<http::Loop> admin_loop_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
   std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;

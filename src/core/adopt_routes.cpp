@@ -12,24 +12,19 @@ namespace idem {
 namespace {
 
 /// Why one of the store's records would be lost; none: all are found.
-std::optional<std::string> why_not(const StepContext& context, const RouteNaming& before,
+std::optional<std::string> why_not(const StoredOperations& stored, const RouteNaming& before,
                                    const RouteNaming& after) {
   std::optional<std::string> why;
   std::set<std::string, std::less<>> good;
-  context.table.visit([&](const Record* record) {
-    if (record == nullptr) {
-      why = "a record cannot be read, so nobody knows the name under which it must be found";
-      return false;
-    }
-    if (!transitions::is_live(*record, context.now) || good.contains(record->operation)) {
-      return true;
-    }
-    why = RouteNaming::why_lost(before, after, record->operation);
+  const bool is_readable = stored.visit([&](const std::string& operation) {
+    if (good.contains(operation)) return true;
+    why = RouteNaming::why_lost(before, after, operation);
     if (good.size() == limits::operations_remembered_max) good.clear();
-    good.insert(record->operation);
+    good.insert(operation);
     return !why.has_value();
   });
-  return why;
+  if (is_readable) return why;
+  return "a record cannot be read, so nobody knows the name under which it must be found";
 }
 
 /// A field that carried keys and shall not any more; none: all are kept.
@@ -43,26 +38,25 @@ const std::string* dropped_field(const std::vector<std::string>& before,
   return found == before.end() ? nullptr : &*found;
 }
 
-bool holds_records(const StepContext& context) {
+bool holds_records(const StoredOperations& stored) {
   bool holds = false;
-  context.table.visit([&](const Record* record) {
-    holds = record == nullptr || transitions::is_live(*record, context.now);
-    return !holds;
+  const bool is_readable = stored.visit([&](const std::string&) {
+    holds = true;
+    return false;
   });
-  return holds;
+  return holds || !is_readable;
 }
 
 }  // namespace
 
-AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
-  Naming& naming = context.naming;
+AdoptRoutes::Reply adopt(Naming& naming, AdoptRoutes& verb, const StoredOperations& stored) {
   auto after = RouteNaming::parse(verb.routes);
   if (!after) return {naming.generation, std::move(after.error())};
   const bool same_routes = verb.routes == naming.routes;
   if (same_routes && verb.key_fields == naming.key_fields) return {naming.generation, {}};
   // A retry that still sends it would be one without a key, and run again.
   const std::string* dropped = dropped_field(naming.key_fields, verb.key_fields);
-  if (dropped != nullptr && holds_records(context)) {
+  if (dropped != nullptr && holds_records(stored)) {
     return {naming.generation,
             "there are records of keys that may have come as " + *dropped +
                 ", which is not accepted any more; keep it until their time is over"};
@@ -70,7 +64,7 @@ AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
   if (naming.by_operation && !same_routes) {
     const auto before = RouteNaming::parse(naming.routes);
     if (!before) return {naming.generation, "the recorded table is damaged: " + before.error()};
-    if (auto why = why_not(context, *before, *after)) return {naming.generation, std::move(*why)};
+    if (auto why = why_not(stored, *before, *after)) return {naming.generation, std::move(*why)};
   }
   // Where the operation is no part of a record's name, the reserves of the old routes are good
   // ones, too. Those of a dropped field never are: one that committed now would be looked up no
@@ -78,7 +72,6 @@ AdoptRoutes::Reply adopt(const StepContext& context, AdoptRoutes& verb) {
   if (dropped != nullptr || (naming.by_operation && !same_routes)) ++naming.generation;
   naming.routes = std::move(verb.routes);
   naming.key_fields = std::move(verb.key_fields);
-  context.table.save(naming);
   return {naming.generation, {}};
 }
 

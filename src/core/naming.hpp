@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace idem {
@@ -15,6 +16,11 @@ struct Naming {
   bool by_operation = true;
   std::vector<RouteName> routes;          ///< As recorded last; none: never.
   std::vector<std::string> key_fields{};  ///< Likewise.
+  bool operator==(const Naming&) const = default;
 };
+
+/// How a list of names lies in a store: one text, with a separator that no name holds between them.
+std::string joined_names(const std::vector<std::string>& names, char separator);
+std::vector<std::string> split_names(std::string_view all, char separator);
 
 }  // namespace idem

@@ -175,7 +175,21 @@ class StepMaker {
   }
   StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
   StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
-  StoreResult operator()(AdoptRoutes& verb) { return adopt(context_, verb); }
+  StoreResult operator()(AdoptRoutes& verb) {
+    const auto visit = [&](const std::function<bool(const std::string&)>& see) {
+      bool is_readable = true;
+      context_.table.visit([&](const Record* record) {
+        is_readable = record != nullptr;
+        if (!is_readable) return false;
+        return !transitions::is_live(*record, context_.now) || see(record->operation);
+      });
+      return is_readable;
+    };
+    const Naming before = context_.naming;
+    const AdoptRoutes::Reply reply = adopt(context_.naming, verb, {visit});
+    if (context_.naming != before) context_.table.save(context_.naming);
+    return reply;
+  }
 
  private:
   // A running record is changed by who asks anew only when its lease is over.

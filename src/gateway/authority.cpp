@@ -5,7 +5,6 @@
 namespace idem::gateway {
 namespace {
 
-using http::Task;
 using Refusal = std::optional<Answer>;
 
 Answer scope_missing(const GatewaySettings& settings, std::string detail) {

@@ -26,10 +26,10 @@ class Authority {
   Authority& operator=(const Authority&) = delete;
 
   /// Nothing: go on. Otherwise what the client hears.
-  http::Task<std::optional<Answer>> check();
+  Task<std::optional<Answer>> check();
   /// The same, where the last yes is older than limits::authority_age_max. Another scope than
   /// before is a no.
-  http::Task<std::optional<Answer>> check_again();
+  Task<std::optional<Answer>> check_again();
 
   /// Who; empty before the first yes.
   const std::string& scope() const noexcept { return scope_; }

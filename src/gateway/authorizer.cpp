@@ -9,7 +9,6 @@
 namespace idem::gateway {
 namespace {
 
-using http::Task;
 using http::UpstreamCall;
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
@@ -106,7 +105,7 @@ std::expected<AuthorizeSettings, std::string> parse_authorize_url(const std::str
   return settings;
 }
 
-Authorizer::Authorizer(http::Loop& loop, const GatewaySettings& settings, const Secret& secret)
+Authorizer::Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret)
     : settings_(*settings.authorize),
       via_name_(settings.via_name),
       secret_(secret),

@@ -17,11 +17,11 @@ namespace idem::gateway {
 class Authorizer {
  public:
   /// `settings.authorize` is set.
-  Authorizer(http::Loop& loop, const GatewaySettings& settings, const Secret& secret);
+  Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret);
 
   /// Nothing: 2xx, go on. Otherwise what the client hears: the authoriser's own 401 or 403, or 503
   /// when it said anything else or could not be asked.
-  http::Task<std::optional<Answer>> ask(const http::RequestHead& head, const ScopeSource& source,
+  Task<std::optional<Answer>> ask(const http::RequestHead& head, const ScopeSource& source,
                                         const std::string& scope);
 
  private:
@@ -29,8 +29,8 @@ class Authorizer {
     std::optional<Answer> refusal;
     bool again = false;  ///< A kept connection was dead; a new one may be tried (RFC 9112 §9.3.1).
   };
-  http::Task<std::optional<Answer>> over_network(const std::string& request);
-  http::Task<Said> over(std::unique_ptr<http::Wire>& wire, const std::string& request,
+  Task<std::optional<Answer>> over_network(const std::string& request);
+  Task<Said> over(std::unique_ptr<http::Wire>& wire, const std::string& request,
                         MonotonicTime deadline);
 
   const AuthorizeSettings settings_;

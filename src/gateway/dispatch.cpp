@@ -11,7 +11,7 @@ namespace idem::gateway {
 using http::BodyReader;
 using http::UpstreamCall;
 
-http::Task<ExchangeEvent> Dispatch::connect() {
+Task<ExchangeEvent> Dispatch::connect() {
   wire_ = pool_.take_idle();
   pooled_ = wire_ != nullptr;
   if (pooled_) co_return UpstreamReady{};
@@ -21,7 +21,7 @@ http::Task<ExchangeEvent> Dispatch::connect() {
   co_return UpstreamReady{};
 }
 
-http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
+Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
                                          std::string_view body, MonotonicTime not_after,
                                          const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
@@ -50,7 +50,7 @@ http::Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_vi
   co_return UpstreamReady{};
 }
 
-http::Task<ExchangeEvent> Dispatch::read_answer() {
+Task<ExchangeEvent> Dispatch::read_answer() {
   UpstreamAnswered answered = end_to_end(call_->head());
   add_date(answered.answer);
   answered.while_sending = call_->answered_early();
@@ -85,7 +85,7 @@ http::Task<ExchangeEvent> Dispatch::read_answer() {
   co_return answered;
 }
 
-http::Task<void> Dispatch::finish() {
+Task<void> Dispatch::finish() {
   call_->wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
   co_await call_->finish_sending();
   give_back();

@@ -17,11 +17,11 @@ class Dispatch {
   Dispatch(http::UpstreamPool& pool, const Route& route) : pool_(pool), route_(route) {}
 
   /// Gets a connection: UpstreamReady or UpstreamNotReached.
-  http::Task<ExchangeEvent> connect();
+  Task<ExchangeEvent> connect();
 
   /// Sends `head` and `body` once. A pooled connection on which the kernel accepted zero bytes is
   /// replaced by a fresh one and reported as UpstreamReady: ask the exchange again before sending.
-  http::Task<ExchangeEvent> send(std::string_view method, std::string_view head,
+  Task<ExchangeEvent> send(std::string_view method, std::string_view head,
                                  std::string_view body, MonotonicTime not_after,
                                  const http::UpstreamCall::InterimSink& on_interim);
 
@@ -32,10 +32,10 @@ class Dispatch {
   /// The upstream has answered, and not yet taken all of the request.
   bool unsent() const noexcept { return answered_ && call_->answered_while_sending(); }
   /// Sends what it still takes, and gives the connection back where it can be used again.
-  http::Task<void> finish();
+  Task<void> finish();
 
  private:
-  http::Task<ExchangeEvent> read_answer();
+  Task<ExchangeEvent> read_answer();
   void give_back();
 
   http::UpstreamPool& pool_;

@@ -9,7 +9,7 @@
 #include "gateway/relay.hpp"
 #include "gateway/reserve.hpp"
 #include "gateway/upgrade.hpp"
-#include "http/store_link.hpp"
+#include "loop/store_link.hpp"
 
 #include <idem/key.hpp>
 
@@ -19,7 +19,6 @@
 namespace idem::gateway {
 namespace {
 
-using http::Task;
 
 /// What §8 says about a method.
 enum class KeyRule : std::uint8_t { ignored, honoured, required };
@@ -73,7 +72,7 @@ bool is_from_credential(const ScopeSource& scope) {
 
 class GatewayService final : public Gateway {
  public:
-  GatewayService(http::Loop& loop, GatewayShared& shared, SharedSettings settings)
+  GatewayService(Loop& loop, GatewayShared& shared, SharedSettings settings)
       : loop_(loop),
         shared_(shared),
         observer_(shared.observing),
@@ -250,7 +249,7 @@ class GatewayService final : public Gateway {
     const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
     for (const RecordId& id : ids) {
       StoreCall find = Find{id};
-      auto asking = http::ask_store(loop_, shared_.store, find);
+      auto asking = idem::ask_store(loop_, shared_.store, find);
       auto found = co_await asking;
       if (!found) co_return std::unexpected(std::move(found.error()));
       if (std::get<std::optional<Record>>(*found)) co_return std::move(*key);
@@ -282,7 +281,7 @@ class GatewayService final : public Gateway {
     co_await client.answer(answer);
   }
 
-  http::Loop& loop_;
+  Loop& loop_;
   GatewayShared& shared_;
   Observer observer_;
   SharedSettings settings_;
@@ -295,7 +294,7 @@ class GatewayService final : public Gateway {
 
 }  // namespace
 
-std::unique_ptr<Gateway> make_gateway(http::Loop& loop, GatewayShared& shared,
+std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared,
                                       SharedSettings settings) {
   return std::make_unique<GatewayService>(loop, shared, std::move(settings));
 }

@@ -7,19 +7,18 @@
 #include "gateway/reserve.hpp"
 #include "gateway/stream_body.hpp"
 #include "gateway/waiters.hpp"
-#include "http/store_link.hpp"
+#include "loop/store_link.hpp"
 
 #include <idem/crash_point.hpp>
 
 namespace idem::gateway {
 namespace {
 
-using http::Task;
 
 /// Renews the lease of a running exchange, from the loop's tick, for as long as it lives.
-class Heartbeat final : http::Timed {
+class Heartbeat final : Timed {
  public:
-  Heartbeat(http::Loop& loop, Store& store, std::shared_ptr<Exchange> exchange)
+  Heartbeat(Loop& loop, Store& store, std::shared_ptr<Exchange> exchange)
       : Timed(loop), store_(store), exchange_(std::move(exchange)) {}
 
  private:
@@ -39,13 +38,13 @@ class Heartbeat final : http::Timed {
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
-Task<void> settle_owed(http::Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
+Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
                        metrics::Shard& shard) {
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
     if (auto* asked = std::get_if<Ask>(&action)) {
-      auto asking = http::ask_store(loop, shared.store, asked->call);
+      auto asking = ask_store(loop, shared.store, asked->call);
       auto result = co_await asking;
       count_failure(shard, result);
       action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
@@ -100,7 +99,7 @@ class KeyedDriver {
       if (auto* asked = std::get_if<Ask>(&action)) {
         request_.seen.asking(asked->call);
         const Millis asked_at = uptime();
-        auto asking = http::ask_store(client_.loop(), shared_.store, asked->call);
+        auto asking = ask_store(client_.loop(), shared_.store, asked->call);
         auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);

@@ -13,7 +13,6 @@ namespace idem::gateway {
 namespace {
 
 using http::Framing;
-using http::Task;
 using http::UpstreamCall;
 
 class Relay {

@@ -2,7 +2,6 @@
 
 namespace idem::gateway {
 
-using http::Task;
 
 bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noexcept {
   if (body.finished()) return false;

@@ -12,7 +12,7 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 /// After begin_stream(): sends what is left of the upstream's body on to the client, piece by
 /// piece, each of which may take the upstream's timeout. Where it breaks off, the client's
 /// connection is aborted, so that nobody takes the cut for the end. A stream is cut at drain.
-http::Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
+Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
                              Millis upstream_timeout);
 
 }  // namespace idem::gateway

@@ -1,13 +1,12 @@
 #include "gateway/tunnel.hpp"
 
-#include "http/latch.hpp"
+#include "loop/latch.hpp"
 
 #include <memory>
 
 namespace idem::gateway {
 namespace {
 
-using http::Task;
 using http::Wire;
 
 class Tunnel {
@@ -20,7 +19,7 @@ class Tunnel {
     client_.wire().unpin();
     upstream_.unpin();
     touch();
-    auto uploaded = std::make_shared<http::Latch>(client_.loop());
+    auto uploaded = std::make_shared<Latch>(client_.loop());
     client_.loop().spawn(upload(uploaded));
     const End end = co_await copy(upstream_, client_.wire());
     switch (end) {
@@ -40,7 +39,7 @@ class Tunnel {
  private:
   enum class End : std::uint8_t { whole, source_broke, sink_broke, stopped };
 
-  Task<void> upload(std::shared_ptr<http::Latch> uploaded) {
+  Task<void> upload(std::shared_ptr<Latch> uploaded) {
     const End end = co_await copy(client_.wire(), upstream_);
     switch (end) {
       case End::whole:

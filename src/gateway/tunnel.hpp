@@ -8,6 +8,6 @@ namespace idem::gateway {
 /// with the heads. One side's end is passed on and the other way goes on. Holds the two wires'
 /// buffers and nothing else. Cut when no byte has moved for `idle`, when a side breaks, and at
 /// drain; the client then sees a reset, not an end.
-http::Task<void> run_tunnel(http::ServerStream& client, http::Wire& upstream, Millis idle);
+Task<void> run_tunnel(http::ServerStream& client, http::Wire& upstream, Millis idle);
 
 }  // namespace idem::gateway

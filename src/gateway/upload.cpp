@@ -2,11 +2,10 @@
 
 namespace idem::gateway {
 
-using http::Task;
 using http::Wire;
 
 void Upload::start() {
-  ended_ = std::make_shared<http::Latch>(client_.loop());
+  ended_ = std::make_shared<Latch>(client_.loop());
   client_.loop().spawn(run(ended_));
 }
 
@@ -18,7 +17,7 @@ std::string_view Upload::framed(std::string_view piece) {
   return chunk_;
 }
 
-Task<void> Upload::run(std::shared_ptr<http::Latch> ended) {
+Task<void> Upload::run(std::shared_ptr<Latch> ended) {
   Wire& upstream = call_.wire();
   upstream.no_read_deadline();  // While the client is slow, the upstream is not late.
   const auto [first, second] = call_.take_unsent();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/latch.hpp"
+#include "loop/latch.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
 
@@ -30,10 +30,10 @@ class Upload {
   /// Sends no more than what is under way.
   void wind_up() noexcept { stopped_ = true; }
   /// Waits until all is sent, or cannot be.
-  http::Task<void> finish();
+  Task<void> finish();
   /// Ends at once, and with it the upstream's connection unless all was sent before. The client's
   /// can still be written to.
-  http::Task<void> stop();
+  Task<void> stop();
   /// Why the client's body broke off before the answer came; reading the answer has then failed.
   const std::optional<http::Refusal>& refused() const noexcept { return refused_; }
 
@@ -41,14 +41,14 @@ class Upload {
   std::string_view framed(std::string_view piece);
 
  private:
-  http::Task<void> run(std::shared_ptr<http::Latch> ended);
-  http::Task<bool> write(std::string_view first, std::string_view second = {});
-  http::Task<void> give_up(http::Refusal why);
+  Task<void> run(std::shared_ptr<Latch> ended);
+  Task<bool> write(std::string_view first, std::string_view second = {});
+  Task<void> give_up(http::Refusal why);
 
   http::ServerStream& client_;
   http::UpstreamCall& call_;
   const Millis upstream_timeout_;
-  std::shared_ptr<http::Latch> ended_;
+  std::shared_ptr<Latch> ended_;
   std::optional<http::Refusal> refused_;
   std::string chunk_;
   bool answered_ = false;

@@ -20,8 +20,17 @@ void Waiters::changed(const RecordId& id) noexcept {
   if (due) read(id);
 }
 
+std::vector<RecordId> Waiters::awaited() {
+  std::vector<RecordId> ids;
+  if (taken_.load() == 0) return ids;
+  const std::lock_guard lock(mutex_);
+  ids.reserve(groups_.size());
+  for (const auto& [id, group] : groups_) ids.push_back(id);
+  return ids;
+}
+
 std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter,
-                                              http::Loop& loop) {
+                                              Loop& loop) {
   std::shared_ptr<Seat> seat;
   bool due = false;
   {
@@ -92,7 +101,7 @@ void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, S
   if (due) read(id);
   std::ranges::sort(seats, {}, [](const auto& seat) { return seat->loop; });
   for (auto first = seats.begin(); first != seats.end();) {
-    http::Loop& loop = *(*first)->loop;
+    Loop& loop = *(*first)->loop;
     auto last =
         std::find_if(first, seats.end(), [&loop](const auto& seat) { return seat->loop != &loop; });
     deliver(loop, Seats(std::make_move_iterator(first), std::make_move_iterator(last)), news);
@@ -102,7 +111,7 @@ void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, S
 
 // In portions, between which the loop serves others: thousands may wait for one record, and each
 // has an answer made and written.
-void Waiters::deliver(http::Loop& loop, Seats seats, const News& news) {
+void Waiters::deliver(Loop& loop, Seats seats, const News& news) {
   loop.post([&loop, seats = std::move(seats), news]() mutable {
     const std::size_t portion = std::min(seats.size(), limits::wakes_per_turn);
     for (std::size_t i = 0; i < portion; ++i) {
@@ -125,7 +134,7 @@ Waiter::~Waiter() {
   waiters_->leave(id_, *seat_);
 }
 
-http::Task<ExchangeEvent> Waiter::wait(MonotonicTime until) {
+Task<ExchangeEvent> Waiter::wait(MonotonicTime until) {
   until_ = until;
   bool stays = seat_ != nullptr;
   while (stays && !news_ && !client_.draining() && MonotonicClock::now() < until_) {

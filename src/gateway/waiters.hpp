@@ -25,13 +25,14 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   Waiters(Store& store, std::size_t places) : store_(store), places_(places) {}
 
   void changed(const RecordId& id) noexcept override;
+  std::vector<RecordId> awaited() override;
 
  private:
   friend class Waiter;
 
   /// One who waits; the loops and the store's thread share it.
   struct Seat {
-    http::Loop* loop;
+    Loop* loop;
     Waiter* waiter;      ///< The loop's thread only; null once it has left.
     std::size_t at = 0;  ///< In its group.
   };
@@ -59,7 +60,7 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   };
 
   /// Takes a place and has the record read. Null: there is none.
-  std::shared_ptr<Seat> enter(const RecordId& id, Waiter& waiter, http::Loop& loop);
+  std::shared_ptr<Seat> enter(const RecordId& id, Waiter& waiter, Loop& loop);
   void leave(const RecordId& id, Seat& seat);
 
   /// True when a read is to be asked now: for all after a change, for newcomers otherwise, and
@@ -67,7 +68,7 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   static bool plan_read(Group& group);
   void read(const RecordId& id);
   void on_read(const RecordId& id, std::expected<std::optional<Record>, StoreError> result);
-  static void deliver(http::Loop& loop, Seats seats, const News& news);
+  static void deliver(Loop& loop, Seats seats, const News& news);
 
   Store& store_;
   const std::size_t places_;
@@ -78,14 +79,14 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
 };
 
 /// One request's place among them, held for as long as this lives. On `client`'s loop only.
-class Waiter final : http::Timed {
+class Waiter final : Timed {
  public:
   Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id);
   ~Waiter() override;
 
   /// Until there is news of the record (Woken), or until `until`, the client's leaving or the
   /// gateway's stopping (WaitOver). WaitOver at once where there was no place.
-  http::Task<ExchangeEvent> wait(MonotonicTime until);
+  Task<ExchangeEvent> wait(MonotonicTime until);
 
  private:
   friend class Waiters;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/asio.hpp"
+#include "loop/asio.hpp"
 
 #include <array>
 #include <cstdint>

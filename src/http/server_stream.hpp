@@ -2,7 +2,7 @@
 
 #include "core/problem.hpp"
 #include "http/body.hpp"
-#include "http/latch.hpp"
+#include "loop/latch.hpp"
 #include "http/network.hpp"
 #include "http/received_body.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/loop.hpp"
+#include "loop/loop.hpp"
 #include "http/tls/tls.hpp"
 
 #include <cstddef>

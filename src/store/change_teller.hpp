@@ -17,6 +17,9 @@ class ChangeTeller {
   /// Once the call is durable. On the store's thread.
   void tell(const StoreCall& call, const StoreResult& result) const noexcept;
 
+  /// None: nobody watches.
+  Watcher* watcher() const noexcept { return watcher_.get(); }
+
  private:
   std::shared_ptr<Watcher> watcher_;
 };

@@ -52,7 +52,7 @@ TEST_F(ConfigCheck, WhatAStartWouldMissIsNamedAtItsPlace) {
 }
 
 TEST_F(ConfigCheck, APasswordOfAUrlIsInNoMessage) {
-  for (const std::string text : {"store: \"postgres://idem:s3cret@db/idem\"\n",
+  for (const std::string text : {"store: \"mysql://idem:s3cret@db/idem\"\n",
                                  "authorize: {url: \"ftp://idem:s3cret@auth/\"}\n",
                                  "authorize: {url: \"http://idem:/s3cret@auth\"}\n"}) {
     write_text(file(),

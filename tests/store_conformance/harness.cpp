@@ -1,5 +1,6 @@
 #include "store_conformance/harness.hpp"
 
+#include "store/postgres/postgres_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
 
@@ -27,13 +28,50 @@ TempFolder::~TempFolder() {
 
 IdentitySettings test_settings() { return {"operation", "header:X-Tenant-Id"}; }
 
-std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock) {
-  auto store = url == "memory:" ? open_memory(test_settings(), clock.host().wall)
-                                : open_sqlite(url.substr(std::string("sqlite:").size()),
-                                              test_settings(), {.host = clock.host()});
+std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
+                                   const IdentitySettings& settings) {
+  auto store = url == "memory:" ? open_memory(settings, clock.host().wall)
+                                : open_sqlite(url.substr(std::string("sqlite:").size()), settings,
+                                              {.host = clock.host()});
   if (!store) {
     ADD_FAILURE() << store.error().detail;
     std::abort();
+  }
+  return std::move(*store);
+}
+
+StorePlace::StorePlace(std::string kind, TestClock& clock)
+    : kind_(std::move(kind)), clock_(clock) {}
+StorePlace::~StorePlace() = default;
+
+std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
+  if (kind_ == "postgres:") return open_postgres_named(name, settings);
+  return open_by_url(kind_ == "memory:" ? kind_ : kind_ + folder_.file(name), clock_, settings);
+}
+
+std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
+                                                       const IdentitySettings& settings) {
+  auto& database = databases_[name];
+  const bool is_new = !database;
+  if (is_new) database = std::make_unique<TestDatabase>();
+  auto store = open_postgres(database->uri(), settings, {});
+  if (!store) {
+    ADD_FAILURE() << store.error().detail;
+    std::abort();
+  }
+  if (is_new) {
+    const auto session = std::make_shared<Psql>(database->uri());
+    session->run(
+        "CREATE TABLE test_clock (ms bigint);"
+        "INSERT INTO test_clock VALUES (0);"
+        "CREATE OR REPLACE FUNCTION idem.now() RETURNS timestamptz LANGUAGE sql VOLATILE"
+        " RETURN (SELECT to_timestamp(0) + interval '1 millisecond' * ms FROM public.test_clock)");
+    const auto set = [session, clock = &clock_] {
+      const auto ms = clock->now().time_since_epoch().count();
+      session->run("UPDATE test_clock SET ms = " + std::to_string(ms));
+    };
+    set();
+    clock_.on_advance(set);
   }
   return std::move(*store);
 }
@@ -113,7 +151,7 @@ void StoreConformance::reopen() {
 }
 
 std::unique_ptr<Store> StoreConformance::open_another(const std::string& name) {
-  return open_by_url(is_durable() ? GetParam() + folder_.file(name) : GetParam(), clock);
+  return place_.open(name, test_settings());
 }
 
 Execute StoreConformance::run(Reserve verb) {
@@ -138,8 +176,8 @@ std::optional<State> StoreConformance::state(int key_number) {
 
 // ---- where the stores are listed ----
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, testing::Values("memory:", "sqlite:"),
-                         [](const auto& named) {
+INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance,
+                         testing::Values("memory:", "sqlite:", "postgres:"), [](const auto& named) {
                            return named.param.substr(0, named.param.find(':'));
                          });
 

@@ -2,6 +2,7 @@
 
 #include "core/store_clock.hpp"
 #include "store_conformance/describe.hpp"
+#include "support/postgres.hpp"
 
 #include <idem/store.hpp>
 #include <idem/store_wait.hpp>
@@ -10,8 +11,11 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace idem::test {
 
@@ -21,13 +25,19 @@ using namespace std::chrono_literals;
 class TestClock {
  public:
   StoreTime now() const { return StoreTime(Millis(millis_->load())); }
-  void advance(Millis by) { *millis_ += by.count(); }
+  void advance(Millis by) {
+    *millis_ += by.count();
+    for (const auto& hear : listeners_) hear();
+  }
+  /// For a store whose clock is elsewhere; called after each advance.
+  void on_advance(std::function<void()> hear) { listeners_.push_back(std::move(hear)); }
   /// Wall and uptime move together, as on a well-behaved machine.
   HostClock host() const;
 
  private:
   std::shared_ptr<std::atomic<std::int64_t>> millis_ =
       std::make_shared<std::atomic<std::int64_t>>(1'800'000'000'000);
+  std::vector<std::function<void()>> listeners_;
 };
 
 /// A folder of the test's own, in memory where the machine has such; removed at the end.
@@ -47,7 +57,31 @@ class TempFolder {
 IdentitySettings test_settings();
 
 /// Opens "memory:" or "sqlite:PATH" by the test's clock.
-std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock);
+std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& clock,
+                                   const IdentitySettings& settings = test_settings());
+
+/// Where the stores of one kind keep what they keep: a folder, or databases of a real server whose
+/// clock is the test's.
+class StorePlace {
+ public:
+  /// `kind`: "memory:", "sqlite:", "postgres:".
+  StorePlace(std::string kind, TestClock& clock);
+  ~StorePlace();
+
+  /// The store of this name, as it was left.
+  std::unique_ptr<Store> open(const std::string& name, const IdentitySettings& settings);
+  std::string file(const std::string& name) const { return folder_.file(name); }
+
+ private:
+  std::unique_ptr<Store> open_postgres_named(const std::string& name,
+                                             const IdentitySettings& settings);
+
+  std::string kind_;
+  TestClock& clock_;
+  TempFolder folder_;
+  std::map<std::string, std::unique_ptr<TestDatabase>> databases_;
+  std::vector<std::shared_ptr<Psql>> clocks_;
+};
 
 // ---- values ----
 
@@ -119,7 +153,7 @@ class StoreConformance : public testing::TestWithParam<std::string> {
     return verb;
   }
 
-  TempFolder folder_;
+  StorePlace place_{GetParam(), clock};
   std::unique_ptr<Store> store_;
 };
 

@@ -16,6 +16,7 @@ class Notes final : public Watcher {
     const std::lock_guard lock(mutex_);
     changed_.push_back(id);
   }
+  std::vector<RecordId> awaited() override { return {}; }
   /// True when it was told of all these keys since the last question.
   bool told(std::initializer_list<int> key_numbers) {
     const std::lock_guard lock(mutex_);
@@ -125,6 +126,7 @@ TEST_P(Watch, S07_what_changed_nothing_is_not_told) {
 class Reader final : public Watcher {
  public:
   explicit Reader(Store& store) : store_(store) {}
+  std::vector<RecordId> awaited() override { return {}; }
   void changed(const RecordId& id) noexcept override {
     idem::ask(store_, Find{id}, [this](auto found) {
       const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@ using http::Network;
 using http::PeerAddress;
 
 PeerAddress address(const std::string& text) {
-  return http::peer_address_of(http::asio::ip::make_address(text));
+  return http::peer_address_of(asio::ip::make_address(text));
 }
 
 bool holds(const std::string& network, const std::string& host) {

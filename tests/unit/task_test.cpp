@@ -1,4 +1,4 @@
-#include "http/loop.hpp"
+#include "loop/loop.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,37 +5,19 @@
 namespace idem::sqlite {
 namespace {
 
-std::string joined(const std::vector<std::string>& texts, char separator) {
-  std::string all;
-  for (const std::string& text : texts) {
-    if (!all.empty()) all += separator;
-    all += text;
-  }
-  return all;
-}
-
-std::vector<std::string> split(std::string_view all, char separator) {
-  std::vector<std::string> texts;
-  while (!all.empty()) {
-    const auto end = std::min(all.find(separator), all.size());
-    texts.emplace_back(all.substr(0, end));
-    all.remove_prefix(std::min(end + 1, all.size()));
-  }
-  return texts;
-}
-
 constexpr std::string_view key_fields = "key_fields";
 
 }  // namespace
 
 Naming read_naming(sqlite3* db, std::uint64_t generation, bool by_operation) {
-  Naming naming{generation, by_operation, {}, split(Meta(db).text(key_fields).value_or(""), ' ')};
+  Naming naming{
+      generation, by_operation, {}, split_names(Meta(db).text(key_fields).value_or(""), ' ')};
   Statement rows(db, "SELECT methods, pattern, name, formerly FROM route_names ORDER BY position");
   while (rows.step()) {
-    naming.routes.push_back({.methods = split(rows.bytes(0), ' '),
+    naming.routes.push_back({.methods = split_names(rows.bytes(0), ' '),
                              .pattern = std::string(rows.bytes(1)),
                              .name = std::string(rows.bytes(2)),
-                             .formerly = split(rows.bytes(3), '\n')});
+                             .formerly = split_names(rows.bytes(3), '\n')});
   }
   return naming;
 }
@@ -43,13 +25,13 @@ Naming read_naming(sqlite3* db, std::uint64_t generation, bool by_operation) {
 void write_naming(sqlite3* db, const Naming& naming) {
   Meta meta(db);
   meta.put_integer("generation", static_cast<std::int64_t>(naming.generation));
-  meta.put_text(key_fields, joined(naming.key_fields, ' '));
+  meta.put_text(key_fields, joined_names(naming.key_fields, ' '));
   Statement(db, "DELETE FROM route_names").run();
   Statement insert(db, "INSERT INTO route_names VALUES (?1, ?2, ?3, ?4, ?5)");
   std::int64_t position = 0;
   for (const RouteName& route : naming.routes) {
-    const std::string methods = joined(route.methods, ' ');
-    const std::string formerly = joined(route.formerly, '\n');
+    const std::string methods = joined_names(route.methods, ' ');
+    const std::string formerly = joined_names(route.formerly, '\n');
     insert.bind(1, ++position);
     insert.bind_text(2, methods);
     insert.bind_text(3, route.pattern);

@@ -1,9 +1,9 @@
-#include "http/task.hpp"
+#include "loop/task.hpp"
 
 #include <array>
 #include <new>
 
-namespace idem::http {
+namespace idem {
 namespace {
 
 #ifndef __has_feature
@@ -81,4 +81,4 @@ void give_frame(void* frame, std::size_t bytes) noexcept {
 
 std::size_t kept_frame_bytes() noexcept { return lists.kept(); }
 
-}  // namespace idem::http
+}  // namespace idem

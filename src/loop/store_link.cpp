@@ -1,6 +1,6 @@
-#include "http/store_link.hpp"
+#include "loop/store_link.hpp"
 
-namespace idem::http {
+namespace idem {
 
 void AskStore::operator()(Resumption<StoreResult> answered) const {
   store.call(std::move(call),
@@ -10,4 +10,4 @@ void AskStore::operator()(Resumption<StoreResult> answered) const {
              });
 }
 
-}  // namespace idem::http
+}  // namespace idem

@@ -1,6 +1,6 @@
-#include "http/latch.hpp"
+#include "loop/latch.hpp"
 
-namespace idem::http {
+namespace idem {
 
 Latch::Latch(Loop& loop) : timer_(loop.context(), Timer::time_point::max()) {}
 
@@ -17,4 +17,4 @@ Task<void> Latch::wait() {
   co_await waiting;
 }
 
-}  // namespace idem::http
+}  // namespace idem

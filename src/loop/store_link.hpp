@@ -1,10 +1,10 @@
 #pragma once
 
-#include "http/loop.hpp"
+#include "loop/loop.hpp"
 
 #include <idem/store.hpp>
 
-namespace idem::http {
+namespace idem {
 
 struct AskStore {
   Loop& loop;
@@ -19,4 +19,4 @@ inline Wait<StoreResult, AskStore> ask_store(Loop& loop, Store& store, StoreCall
   return suspend<StoreResult>(AskStore{loop, store, call});
 }
 
-}  // namespace idem::http
+}  // namespace idem

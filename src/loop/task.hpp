@@ -19,7 +19,7 @@
 /// arguments inside a co_await expression, and drops the body of a coroutine that has one in the
 /// condition of an if, a while or a switch, without a word: name the operand, and the result,
 /// first.
-namespace idem::http {
+namespace idem {
 
 template <class T>
 class Task;
@@ -229,4 +229,4 @@ Wait<Value, Start> suspend(Start start) noexcept {
   return Wait<Value, Start>(std::move(start));
 }
 
-}  // namespace idem::http
+}  // namespace idem

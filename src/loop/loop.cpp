@@ -1,4 +1,4 @@
-#include "http/loop.hpp"
+#include "loop/loop.hpp"
 
 #include <idem/assert.hpp>
 
@@ -11,7 +11,7 @@
 #include <exception>
 #include <memory>
 
-namespace idem::http {
+namespace idem {
 
 using boost::system::error_code;
 
@@ -120,4 +120,4 @@ void Loop::tick() {
   for (std::size_t i = 0; i < timed_.size(); ++i) timed_[i]->tick(now);
 }
 
-}  // namespace idem::http
+}  // namespace idem

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "http/loop.hpp"
+#include "loop/loop.hpp"
 
-namespace idem::http {
+namespace idem {
 
 /// Lets one coroutine wait for another of the same loop. Opened once; one may wait. Loop's thread
 /// only.
@@ -20,4 +20,4 @@ class Latch {
   bool open_ = false;
 };
 
-}  // namespace idem::http
+}  // namespace idem

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "http/asio.hpp"
-#include "http/task.hpp"
+#include "loop/asio.hpp"
+#include "loop/task.hpp"
 
 #include <idem/record.hpp>
 
@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-namespace idem::http {
+namespace idem {
 
 class Loop;
 
@@ -85,4 +85,4 @@ class Loop {
   std::vector<Job> mailbox_;
 };
 
-}  // namespace idem::http
+}  // namespace idem

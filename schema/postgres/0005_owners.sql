@@ -1,0 +1,141 @@
+-- What owners do to their attempts (§3, §4), for one record and, as the gateway asks them, for many.
+
+-- One owner's verb on a record that may be held by another transaction: `patient` as in idem.reserve_one();
+-- none: it is held.
+CREATE FUNCTION idem.owner_one(
+  verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
+  reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean
+) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+BEGIN
+  IF patient THEN
+    BEGIN
+      SELECT * INTO s FROM idem.slots t WHERE t.id = owner_one.id FOR UPDATE;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN NULL;
+    END;
+  ELSE
+    SELECT * INTO s FROM idem.slots t WHERE t.id = owner_one.id FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND AND EXISTS (SELECT FROM idem.slots t WHERE t.id = owner_one.id) THEN RETURN NULL; END IF;
+  END IF;
+  at := idem.now();
+  RETURN idem.owner_step(verb, s, fence, token, at, lease, recovery_point, head, body, reference, basis,
+                         error_code, retry_in, reconcile_in);
+END $$;
+
+CREATE TYPE idem.numbered_reply AS (
+  number integer,                        -- of the call in its batch, from 1
+  held boolean,                          -- another transaction has the record: ask again, apart from the others
+  state idem.state,
+  verdict idem.verdict,
+  expires_at timestamptz
+);
+
+-- Many owners' verbs, each of another record, in the order of their ids. Completions of running attempts,
+-- which is nearly all there is, are one statement; rows that somebody holds are left alone.
+CREATE FUNCTION idem.owners_many(
+  verbs text[], ids uuid[], fences bigint[], tokens uuid[], leases bigint[], recovery_points text[],
+  heads bytea[], bodies bytea[], refs text[], bases idem.release_basis[], error_codes text[],
+  retry_ins bigint[], reconcile_ins bigint[]
+) RETURNS SETOF idem.numbered_reply LANGUAGE plpgsql
+-- A table that was just made has no statistics, and a plan of then is kept: by index, always.
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
+DECLARE
+  at timestamptz := idem.now();
+  finished integer[];
+  until timestamptz[];
+  reply idem.owner_reply;
+  row idem.numbered_reply;
+BEGIN
+  PERFORM idem.be_durable();
+  WITH asked AS MATERIALIZED (
+    SELECT a.* FROM unnest(verbs, ids, fences, tokens, heads, bodies, refs)
+      WITH ORDINALITY AS a(verb, id, fence, token, head, body, reference, number)
+      WHERE a.verb = 'complete'
+  ), held AS MATERIALIZED (
+    SELECT s.id, a.number, a.head, a.body, a.reference, s.retention, s.tombstone
+      FROM asked a JOIN idem.slots s ON s.id = a.id
+      WHERE s.state = 'in_progress' AND s.token = a.token AND (a.fence = 0 OR s.fence = a.fence)
+      ORDER BY s.id FOR UPDATE OF s SKIP LOCKED
+  ), settled AS (
+    UPDATE idem.slots s SET
+      state = 'completed', request = NULL, release_basis = NULL, last_error_code = '', reconcile_after = NULL,
+      reconcile_attempts = 0, locked_until = idem.epoch(), changed_at = at, completed_at = at,
+      expires_at = at + idem.ms(h.retention), tombstone_until = at + idem.ms(h.retention) + idem.ms(h.tombstone),
+      response_status = idem.status_of(h.head), body_kept = idem.has_body(h.head), answer = nextval('idem.answer_numbers'),
+      upstream_reference = CASE h.reference WHEN '' THEN s.upstream_reference ELSE h.reference END
+    FROM held h WHERE s.id = h.id
+    RETURNING h.number, h.head, h.body, s.expires_at, s.answer
+  ), kept AS (
+    INSERT INTO idem.answers SELECT d.expires_at, d.answer, d.head, d.body FROM settled d
+  )
+  SELECT array_agg(d.number), array_agg(d.expires_at) INTO finished, until FROM settled d;
+
+  RETURN QUERY SELECT f.number, false, 'completed'::idem.state, 'done'::idem.verdict, f.expires_at
+    FROM unnest(finished, until) AS f(number, expires_at);
+  IF cardinality(finished) = cardinality(ids) THEN RETURN; END IF;
+
+  FOR n IN 1..cardinality(ids) LOOP
+    CONTINUE WHEN n = ANY (finished);
+    reply := idem.owner_one(verbs[n], ids[n], fences[n], tokens[n], leases[n], recovery_points[n], heads[n],
+                            bodies[n], refs[n], bases[n], error_codes[n], retry_ins[n], reconcile_ins[n], false);
+    row := ROW(n, reply IS NULL, reply.state, reply.verdict, reply.expires_at);
+    RETURN NEXT row;
+  END LOOP;
+END $$;
+
+-- Many reserves, in the order of their ids; as above. Of several of one key the first may make the record.
+CREATE FUNCTION idem.reserve_many(
+  asked_generation bigint, ids uuid[], scopes text[], operations text[], offered bytea[], tokens uuid[],
+  owners text[], leases bigint[], policies idem.lease_policy[], dispatches boolean[], retentions bigint[],
+  tombstones bigint[]
+) RETURNS TABLE (number integer, answered idem.outcome) LANGUAGE plpgsql
+-- A table that was just made has no statistics, and a plan of then is kept: by index, always.
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
+DECLARE
+  at timestamptz;
+  made uuid[];
+  granted bigint[];
+BEGIN
+  PERFORM idem.be_durable();
+  PERFORM idem.in_generation(asked_generation);
+  at := idem.now();
+  WITH asked AS MATERIALIZED (
+    SELECT a.* FROM unnest(ids, scopes, operations, offered, tokens, owners, leases, policies, dispatches, retentions,
+                           tombstones)
+      WITH ORDINALITY AS a(id, scope, operation, offered, token, owner, lease, policy, dispatched, retention,
+                           tombstone, number)
+  ), absent AS MATERIALIZED (
+    SELECT a.* FROM asked a WHERE NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = a.id)
+  ), inserted AS (
+    INSERT INTO idem.slots
+      (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
+       lease_policy, retention, tombstone, created_at, changed_at)
+    SELECT a.id, a.scope, a.operation, asked_generation, substr(a.offered, 1, 36), 'in_progress',
+           nextval('idem.fences'), a.token, a.owner, at + idem.ms(a.lease), a.dispatched, a.policy, a.retention,
+           a.tombstone, at, at
+    FROM absent a WHERE pg_try_advisory_xact_lock(idem.lock_of(a.id))
+    ON CONFLICT DO NOTHING
+    RETURNING id, fence
+  )
+  SELECT array_agg(i.id), array_agg(i.fence) INTO made, granted FROM inserted i;
+
+  RETURN QUERY SELECT array_position(ids, m.id), ROW('execute', m.id, m.fence, NULL, '', false, 'in_progress', NULL,
+      NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false)::idem.outcome
+    FROM unnest(made, granted) AS m(id, fence);
+  IF cardinality(made) = cardinality(ids) THEN RETURN; END IF;
+
+  FOR n IN 1..cardinality(ids) LOOP
+    CONTINUE WHEN ids[n] = ANY (made) AND array_position(ids, ids[n]) = n;
+    number := n;
+    answered := idem.reserve_one(
+      ROW(ids[n], scopes[n], operations[n], asked_generation, substr(offered[n], 1, 36), tokens[n], owners[n],
+          leases[n], policies[n], dispatches[n], retentions[n], tombstones[n])::idem.reservation,
+      idem.fingerprints(offered[n]), NULL, NULL, NULL, false);
+    RETURN NEXT;
+  END LOOP;
+END $$;

@@ -1,0 +1,97 @@
+-- What is found out about a record, and what an operator decides (§3, §19). Each leaves a line in the
+-- log, also where it is refused.
+
+CREATE FUNCTION idem.append_evidence(id uuid, fence bigint, source text, evidence text, reason text,
+  before_state idem.state, after_state idem.state, applied boolean, observed_at timestamptz, at timestamptz)
+RETURNS void LANGUAGE sql AS $$
+  INSERT INTO idem.evidence
+    (id, fence, source, evidence, reason, before_state, after_state, applied, observed_at, recorded_at)
+  VALUES (id, fence, source, evidence, reason, before_state, after_state, applied, observed_at, at)
+$$;
+
+-- Verdicts: done, not_found, wrong_state, wrong_fence, missing_response, too_early, by_evidence.
+CREATE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
+  evidence text, reason text, observed_at timestamptz, grace bigint)
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+  before idem.state;
+  is_positive boolean := outcome = 'completed';
+BEGIN
+  IF outcome NOT IN ('completed', 'failed_retryable') THEN
+    RAISE EXCEPTION 'nothing is resolved as %', outcome USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.be_durable();
+  PERFORM idem.wait_a_while();
+  SELECT * INTO s FROM idem.slots t WHERE t.id = resolve.id FOR UPDATE;
+  at := idem.now();
+  verdict := 'not_found';
+  IF idem.is_live(s, at) THEN
+    before := idem.state_at(s, at);
+    verdict := CASE
+      WHEN s.state IN ('in_progress', 'completed', 'expired') OR s.state <> 'unknown' AND NOT is_positive
+        THEN 'wrong_state'
+      -- A pending record that nobody ever ran has no attempt that evidence could speak of.
+      WHEN resolve.fence = 0 OR resolve.fence <> s.fence THEN 'wrong_fence'
+      WHEN is_positive AND head IS NULL THEN 'missing_response'
+      WHEN is_positive THEN 'done'
+      WHEN resolve.observed_at > s.locked_until + idem.ms(grace) AND resolve.observed_at <= at THEN 'done'
+      ELSE 'too_early'
+    END;
+    IF verdict = 'done' THEN
+      IF is_positive THEN
+        s := idem.finish(s, head, body, at);
+      ELSE
+        s := idem.release_attempt(s, 'proven', 'resolved', 0, at);
+      END IF;
+      PERFORM idem.put(s);
+    END IF;
+    state := idem.state_at(s, at);
+  END IF;
+  PERFORM idem.append_evidence(resolve.id, resolve.fence, source, evidence, reason, before, state,
+                               verdict = 'done', resolve.observed_at, at);
+  RETURN NEXT;
+END $$;
+
+-- An operator's release of a stored 5xx. Not of one that was found out: that the work ran is known then.
+CREATE FUNCTION idem.cache_bust(id uuid, fence bigint, reason text, source text DEFAULT 'operator')
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+  before idem.state;
+BEGIN
+  PERFORM idem.be_durable();
+  PERFORM idem.wait_a_while();
+  SELECT * INTO s FROM idem.slots t WHERE t.id = cache_bust.id FOR UPDATE;
+  at := idem.now();
+  verdict := 'not_found';
+  IF idem.is_live(s, at) THEN
+    before := idem.state_at(s, at);
+    verdict := CASE
+      WHEN before <> 'completed' OR s.response_status < 500 THEN 'wrong_state'
+      WHEN cache_bust.fence = 0 OR cache_bust.fence <> s.fence THEN 'wrong_fence'
+      WHEN EXISTS (SELECT FROM idem.evidence e WHERE e.id = cache_bust.id AND e.applied
+                   AND e.after_state = 'completed' AND e.fence = cache_bust.fence) THEN 'by_evidence'
+      ELSE 'done'
+    END;
+    IF verdict = 'done' THEN
+      PERFORM idem.drop_answer(s);
+      s := idem.release_attempt(s, 'declared', 'cache_bust', 0, at);
+      s.answer := NULL;
+      s.response_status := NULL;
+      s.body_kept := NULL;
+      s.completed_at := NULL;
+      s.tombstone_until := NULL;
+      -- A repeat of its complete must not bring the answer back, so its token is forgotten; evidence may
+      -- still speak of its fence.
+      s.token := idem.nobody();
+      PERFORM idem.put(s);
+    END IF;
+    state := idem.state_at(s, at);
+  END IF;
+  PERFORM idem.append_evidence(cache_bust.id, cache_bust.fence, source, 'cache-bust', reason, before, state,
+                               verdict = 'done', at, at);
+  RETURN NEXT;
+END $$;

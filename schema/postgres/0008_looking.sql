@@ -1,0 +1,65 @@
+-- Reading without changing.
+
+-- Records as they read now: what counts as none is left out, a completed one past its expiry reads as the
+-- reaper will leave it. Without answers; idem.find() has them.
+CREATE FUNCTION idem.view_of(s idem.slots, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF NOT idem.is_live(s, at) THEN RETURN NULL; END IF;
+  IF idem.state_at(s, at) <> s.state THEN
+    s.state := 'expired';
+    s.changed_at := s.expires_at;
+    s.answer := NULL;
+    s.response_status := NULL;
+    s.body_kept := NULL;
+  END IF;
+  RETURN s;
+END $$;
+
+-- Each record of `ids` that counts as one, with its stored answer.
+CREATE FUNCTION idem.find_many(ids uuid[])
+RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY
+    SELECT v, a.head, a.body
+    FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
+      LEFT JOIN idem.answers a ON a.expires_at = v.expires_at AND a.number = v.answer
+    WHERE s.id = ANY (ids) AND v.id IS NOT NULL;
+END $$;
+
+-- Records of those members, ordered by id, `most` at most, behind `after`; none of a member: any.
+CREATE FUNCTION idem.list(of_state idem.state, of_scope text, of_operation text, created_before timestamptz,
+                          after uuid, most integer)
+RETURNS SETOF idem.slots LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY
+    SELECT v.* FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
+    WHERE v.id IS NOT NULL AND (after IS NULL OR s.id > after)
+      AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope)
+      AND (of_operation IS NULL OR v.operation = of_operation)
+      AND (created_before IS NULL OR v.created_at < created_before)
+    ORDER BY s.id LIMIT most;
+END $$;
+
+-- What changed of records that somebody waits for: all that a waiter cares about.
+CREATE FUNCTION idem.standings(ids uuid[])
+RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids)
+$$;
+
+-- How many records lie in each state, as they lie. Those in motion are counted by an index; what has
+-- ended is, in a large table, what the planner knows of it.
+CREATE FUNCTION idem.census() RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
+LANGUAGE sql AS $$
+  SELECT v.state, (SELECT count(*) FROM idem.slots s WHERE s.state = v.state),
+         CASE v.state WHEN 'unknown' THEN (SELECT min(s.changed_at) FROM idem.slots s WHERE s.state = 'unknown') END,
+         idem.now()
+  FROM unnest(enum_range(NULL::idem.state)) AS v(state)
+$$;
+
+CREATE FUNCTION idem.read_evidence(of uuid) RETURNS SETOF idem.evidence LANGUAGE sql STABLE AS $$
+  SELECT * FROM idem.evidence e WHERE e.id = of ORDER BY e.line
+$$;

@@ -1,0 +1,153 @@
+#include "core/stored_response_codec.hpp"
+#include "store/postgres/outcome.hpp"
+#include "store/postgres/owner_fields.hpp"
+#include "store/postgres/statements.hpp"
+
+namespace idem::postgres {
+namespace {
+
+template <class Call, class Append>
+void add_array(Params& params, Type type, std::span<const Call* const> calls, Append append) {
+  params.array(type);
+  for (const Call* call : calls) append(*call);
+}
+
+/// Where a numbered row belongs; none: nowhere.
+std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noexcept {
+  if (number < 1 || static_cast<std::size_t>(number) > calls) return std::nullopt;
+  return static_cast<std::size_t>(number - 1);
+}
+
+const std::string find_sql = "SELECT " + std::string(record_columns) +
+                             ", response_head, response_body FROM (SELECT (f.record).*,"
+                             " f.response_head, f.response_body FROM idem.find_many($1) f) r";
+
+Told to_found(Cells& cells) {
+  auto record = to_record(cells);
+  if (!record) return {std::unexpected(std::move(record.error()))};
+  if (record->response) {
+    auto response = decode_answer(cells.bytes());
+    if (!response) return {std::unexpected(damaged(response.error()))};
+    record->response = std::move(*response);
+    record->response->body = std::string(cells.bytes());
+  }
+  return {std::optional(std::move(*record))};
+}
+
+}  // namespace
+
+Statement ask_reserves(std::span<const Reserve* const> calls) {
+  Statement statement{
+      "SELECT r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, $5, $6, $7, $8,"
+      " $9::text[]::idem.lease_policy[], $10, $11, $12) r",
+      {}};
+  Params& to = statement.params;
+  to.number(static_cast<std::int64_t>(calls.front()->generation));
+  add_array(to, Type::uuid_array, calls, [&](auto& call) { to.append_uuid(call.id.bytes); });
+  add_array(to, Type::text_array, calls, [&](auto& call) { to.append_text(as_text(call.scope)); });
+  add_array(to, Type::text_array, calls,
+            [&](auto& call) { to.append_text(as_text(call.operation)); });
+  add_array(to, Type::bytea_array, calls,
+            [&](auto& call) { to.append_bytes(bytes_of(call.fingerprints)); });
+  add_array(to, Type::uuid_array, calls, [&](auto& call) { to.append_uuid(call.token.bytes); });
+  add_array(to, Type::text_array, calls, [&](auto& call) { to.append_text(as_text(call.owner)); });
+  add_array(to, Type::int8_array, calls, [&](auto& call) { to.append_number(call.lease.count()); });
+  add_array(to, Type::text_array, calls,
+            [&](auto& call) { to.append_text(policy_name(call.lease_policy)); });
+  add_array(to, Type::bool_array, calls, [&](auto& call) { to.append_boolean(call.dispatched); });
+  add_array(to, Type::int8_array, calls,
+            [&](auto& call) { to.append_number(call.retention.count()); });
+  add_array(to, Type::int8_array, calls,
+            [&](auto& call) { to.append_number(call.tombstone.count()); });
+  return statement;
+}
+
+std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,
+                                                  const Rows& rows) {
+  std::vector<std::optional<Told>> told(calls.size());
+  for (int row = 0; row < rows.size(); ++row) {
+    Cells cells(rows, row);
+    const auto at = place_of(cells.number(), calls.size());
+    if (at) told[*at] = to_outcome(cells, calls[*at]->token);
+  }
+  return told;
+}
+
+Statement ask_owners(std::span<const StoreCall* const> calls) {
+  Statement statement{
+      "SELECT * FROM idem.owners_many($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+      " $10::text[]::idem.release_basis[], $11, $12, $13)",
+      {}};
+  std::vector<OwnerFields> fields;
+  fields.reserve(calls.size());
+  for (const StoreCall* call : calls) fields.push_back(owner_fields(*call));
+  std::vector<const OwnerFields*> all;
+  for (const OwnerFields& one : fields) all.push_back(&one);
+  const std::span<const OwnerFields* const> span(all);
+
+  Params& to = statement.params;
+  const auto texts = [&](auto member) {
+    add_array(to, Type::text_array, span, [&](auto& one) { to.append_text(as_text(one.*member)); });
+  };
+  const auto bytes = [&](auto member) {
+    add_array(to, Type::bytea_array, span, [&](auto& one) {
+      const auto& value = one.*member;
+      value ? to.append_bytes(*value) : to.append_null();
+    });
+  };
+  const auto numbers = [&](auto member) {
+    add_array(to, Type::int8_array, span, [&](auto& one) {
+      const auto& value = one.*member;
+      value ? to.append_number(value->count()) : to.append_null();
+    });
+  };
+  texts(&OwnerFields::verb);
+  add_array(to, Type::uuid_array, span, [&](auto& one) { to.append_uuid(one.id.bytes); });
+  add_array(to, Type::int8_array, span,
+            [&](auto& one) { to.append_number(static_cast<std::int64_t>(one.attempt.fence)); });
+  add_array(to, Type::uuid_array, span,
+            [&](auto& one) { to.append_uuid(one.attempt.token.bytes); });
+  numbers(&OwnerFields::lease);
+  texts(&OwnerFields::recovery_point);
+  bytes(&OwnerFields::head);
+  bytes(&OwnerFields::body);
+  texts(&OwnerFields::reference);
+  texts(&OwnerFields::basis);
+  texts(&OwnerFields::error_code);
+  numbers(&OwnerFields::retry_in);
+  numbers(&OwnerFields::reconcile_in);
+  return statement;
+}
+
+std::vector<std::optional<Told>> told_of_owners(std::size_t calls, const Rows& rows) {
+  std::vector<std::optional<Told>> told(calls);
+  for (int row = 0; row < rows.size(); ++row) {
+    Cells cells(rows, row);
+    const auto at = place_of(cells.number(), calls);
+    if (at) told[*at] = to_owner_reply(cells);
+  }
+  return told;
+}
+
+Statement ask_finds(std::span<const Find* const> calls) {
+  Statement statement{find_sql, {}};
+  add_array(statement.params, Type::uuid_array, calls,
+            [&](auto& call) { statement.params.append_uuid(call.id.bytes); });
+  return statement;
+}
+
+std::vector<Told> told_of_finds(std::span<const Find* const> calls, const Rows& rows) {
+  std::vector<Told> told;
+  for (std::size_t i = 0; i < calls.size(); ++i) told.push_back({std::optional<Record>()});
+  for (int row = 0; row < rows.size(); ++row) {
+    const RecordId id = Cells(rows, row).id();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls[i]->id != id) continue;
+      Cells cells(rows, row);
+      told[i] = to_found(cells);
+    }
+  }
+  return told;
+}
+
+}  // namespace idem::postgres

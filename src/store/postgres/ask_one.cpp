@@ -1,0 +1,248 @@
+#include "core/stored_response_codec.hpp"
+#include "store/postgres/outcome.hpp"
+#include "store/postgres/statements.hpp"
+
+#include <idem/assert.hpp>
+
+#include <fmt/format.h>
+
+namespace idem::postgres {
+namespace {
+
+/// A reserve, or with `request` an accept.
+Statement alone(const Reserve& verb, const std::string* request) {
+  Statement statement{
+      "SELECT o.* FROM idem.reserve_alone($1, $2, $3, $4, $5, $6, $7, $8, $9::idem.lease_policy, "
+      "$10,"
+      " $11, $12, $13, $14, $15) o",
+      {}};
+  Params& to = statement.params;
+  to.number(static_cast<std::int64_t>(verb.generation))
+      .uuid(verb.id.bytes)
+      .text(as_text(verb.scope))
+      .text(as_text(verb.operation))
+      .bytes(bytes_of(verb.fingerprints))
+      .uuid(verb.token.bytes)
+      .text(as_text(verb.owner))
+      .number(verb.lease.count())
+      .text(policy_name(verb.lease_policy))
+      .boolean(verb.dispatched)
+      .number(verb.retention.count())
+      .number(verb.tombstone.count());
+  to.array(Type::uuid_array);
+  for (const OtherName& other : verb.also) to.append_uuid(other.id.bytes);
+  to.array(Type::bytea_array);
+  for (const OtherName& other : verb.also) to.append_bytes(bytes_of(other.fingerprints));
+  request != nullptr ? to.bytes(*request) : to.null(Type::bytea);
+  return statement;
+}
+
+const std::string list_sql =
+    fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)", record_columns);
+
+struct Ask {
+  Statement operator()(const Reserve& verb) const { return alone(verb, nullptr); }
+  Statement operator()(const Accept& verb) const { return alone(verb.as, &verb.request); }
+  Statement operator()(const Claim& verb) const {
+    Statement statement{"SELECT * FROM idem.claim($1, $2, $3, $4)", {}};
+    statement.params.uuid(verb.token.bytes)
+        .text(as_text(verb.owner))
+        .number(verb.lease.count())
+        .boolean(verb.dispatched);
+    return statement;
+  }
+  Statement operator()(const Resolve& verb) const {
+    Statement statement{
+        "SELECT * FROM idem.resolve($1, $2::idem.state, $3, $4, $5, $6, $7, $8, $9, $10)", {}};
+    Params& to = statement.params;
+    const bool positive = verb.as == Resolve::As::completed;
+    to.uuid(verb.id.bytes)
+        .text(positive ? "completed" : "failed_retryable")
+        .number(static_cast<std::int64_t>(verb.fence));
+    if (verb.response) {
+      std::string head;
+      encode_answer(*verb.response, head);
+      to.bytes(head).bytes(verb.response->body);
+    } else {
+      to.null(Type::bytea).null(Type::bytea);
+    }
+    to.text(as_text(verb.source))
+        .text(as_text(verb.evidence))
+        .text(as_text(verb.reason))
+        .moment(verb.observed_at)
+        .number(verb.grace.count());
+    return statement;
+  }
+  Statement operator()(const CacheBust& verb) const {
+    Statement statement{"SELECT * FROM idem.cache_bust($1, $2, $3, $4)", {}};
+    statement.params.uuid(verb.id.bytes)
+        .number(static_cast<std::int64_t>(verb.fence))
+        .text(as_text(verb.reason))
+        .text(as_text(verb.source));
+    return statement;
+  }
+  Statement operator()(const Find& verb) const {
+    const Find* const calls[] = {&verb};
+    return ask_finds(calls);
+  }
+  Statement operator()(const List& verb) const {
+    Statement statement{list_sql, {}};
+    Params& to = statement.params;
+    verb.state ? to.text(name_of(*verb.state)) : to.null(Type::text);
+    verb.scope ? to.text(as_text(*verb.scope)) : to.null(Type::text);
+    verb.operation ? to.text(as_text(*verb.operation)) : to.null(Type::text);
+    to.optional_moment(verb.created_before);
+    verb.after ? to.uuid(verb.after->bytes) : to.null(Type::uuid);
+    to.small(static_cast<std::int32_t>(std::min<std::size_t>(verb.limit, INT32_MAX)));
+    return statement;
+  }
+  Statement operator()(const Sweep& verb) const { return batch("idem.sweep", verb.limit); }
+  Statement operator()(const Reap& verb) const { return batch("idem.reap", verb.limit); }
+  Statement operator()(const ReadEvidence& verb) const {
+    Statement statement{
+        "SELECT fence, source, evidence, reason, before_state, after_state, applied, observed_at,"
+        " recorded_at FROM idem.read_evidence($1)",
+        {}};
+    statement.params.uuid(verb.id.bytes);
+    return statement;
+  }
+  Statement operator()(const Count&) const { return {"SELECT * FROM idem.census()", {}}; }
+  Statement operator()(const AdoptRoutes&) const {
+    IDEM_ASSERT(!"several statements");
+    return {};
+  }
+  template <class Verb>
+  Statement operator()(const Verb&) const {
+    IDEM_ASSERT(!"asked with others");
+    return {};
+  }
+
+  static Statement batch(std::string_view function, std::size_t limit) {
+    Statement statement{
+        function == "idem.sweep" ? "SELECT * FROM idem.sweep($1)" : "SELECT * FROM idem.reap($1)",
+        {}};
+    statement.params.small(static_cast<std::int32_t>(std::min<std::size_t>(limit, INT32_MAX)));
+    return statement;
+  }
+};
+
+Resolve::Reply to_verdict(Cells& cells) {
+  static constexpr std::string_view names[] = {"done",        "not_found",        "wrong_state",
+                                               "wrong_fence", "missing_response", "too_early",
+                                               "by_evidence"};
+  Resolve::Reply reply;
+  const auto found = std::ranges::find(names, cells.bytes());
+  IDEM_ASSERT(found != std::end(names));
+  reply.verdict = static_cast<Resolve::Verdict>(found - std::begin(names));
+  const State state = cells.state();
+  if (state != State{}) reply.state = state;
+  return reply;
+}
+
+struct Tell {
+  const Rows& rows;
+
+  Told operator()(const Reserve& verb) const { return outcome(verb.token); }
+  Told operator()(const Accept& verb) const { return outcome(verb.as.token); }
+  Told operator()(const Claim& verb) const {
+    if (rows.size() == 0) return {std::optional<Claimed>()};
+    Cells cells(rows, 0);
+    Claimed claimed;
+    claimed.id = cells.id();
+    claimed.scope = cells.text();
+    claimed.operation = cells.text();
+    claimed.attempt = {static_cast<Fence>(cells.number()), verb.token};
+    claimed.request = std::string(cells.bytes());
+    claimed.recovery_point = cells.text();
+    return {std::optional(std::move(claimed))};
+  }
+  Told operator()(const Resolve&) const { return verdict(); }
+  Told operator()(const CacheBust&) const { return verdict(); }
+  Told operator()(const Find& verb) const {
+    const Find* const calls[] = {&verb};
+    return std::move(told_of_finds(calls, rows).front());
+  }
+  Told operator()(const List&) const {
+    std::vector<Record> records;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      auto record = to_record(cells);
+      if (!record) return {std::unexpected(std::move(record.error()))};
+      if (record->stored_request) record->stored_request->clear();
+      records.push_back(std::move(*record));
+    }
+    return {std::move(records)};
+  }
+  Told operator()(const Sweep&) const { return steps(); }
+  Told operator()(const Reap&) const { return steps(); }
+  Told operator()(const ReadEvidence&) const {
+    std::vector<EvidenceEntry> entries;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      EvidenceEntry entry;
+      entry.fence = static_cast<Fence>(cells.number());
+      entry.source = cells.text();
+      entry.evidence = cells.text();
+      entry.reason = cells.text();
+      entry.before = cells.state();
+      entry.after = cells.state();
+      entry.applied = cells.boolean();
+      entry.observed_at = cells.moment();
+      entry.recorded_at = cells.moment();
+      entries.push_back(std::move(entry));
+    }
+    return {std::move(entries)};
+  }
+  Told operator()(const Count&) const {
+    Census census;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      const auto state = static_cast<std::size_t>(cells.state());
+      census.by_state[state] = static_cast<std::uint64_t>(cells.number());
+      const auto oldest = cells.optional_moment();
+      if (oldest) census.oldest_unknown = oldest;
+      census.now = cells.moment();
+    }
+    return {census};
+  }
+  Told operator()(const AdoptRoutes&) const {
+    IDEM_ASSERT(!"several statements");
+    return {AdoptRoutes::Reply{}};
+  }
+  template <class Verb>
+  Told operator()(const Verb&) const {
+    IDEM_ASSERT(!"asked with others");
+    return {OwnerReply{}};
+  }
+
+ private:
+  Told outcome(const Token& token) const {
+    if (rows.size() != 1) return {std::unexpected(damaged("no outcome"))};
+    Cells cells(rows, 0);
+    return to_outcome(cells, token);
+  }
+  Told verdict() const {
+    if (rows.size() != 1) return {std::unexpected(damaged("no verdict"))};
+    Cells cells(rows, 0);
+    return {to_verdict(cells)};
+  }
+  Told steps() const {
+    std::vector<LifecycleStep> made;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      LifecycleStep step{cells.id(), cells.state(), std::nullopt};
+      const State after = cells.state();
+      if (after != State{}) step.to = after;
+      made.push_back(step);
+    }
+    return {std::move(made)};
+  }
+};
+
+}  // namespace
+
+Statement ask_one(const StoreCall& call) { return std::visit(Ask{}, call); }
+
+Told told_of_one(const StoreCall& call, const Rows& rows) { return std::visit(Tell{rows}, call); }
+
+}  // namespace idem::postgres

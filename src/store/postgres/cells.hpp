@@ -1,0 +1,47 @@
+#pragma once
+
+#include "store/postgres/connection.hpp"
+
+#include <idem/store.hpp>
+
+/// Cells of a row as the values of the store port.
+namespace idem::postgres {
+
+/// Reads the cells of one row, from left to right.
+class Cells {
+ public:
+  Cells(const Rows& rows, int row, int column = 0) : rows_(rows), row_(row), column_(column) {}
+
+  bool is_null() const noexcept { return rows_.is_null(row_, column_); }
+  void skip() noexcept { ++column_; }
+  std::string_view bytes() noexcept { return rows_.cell(row_, column_++); }
+  std::string text() { return from_text(bytes()); }
+  bool boolean() noexcept { return to_boolean(bytes()); }
+  std::int64_t number() noexcept { return to_number(bytes()); }
+  Millis millis() noexcept { return Millis(number()); }
+  StoreTime moment() noexcept { return to_moment(bytes()); }
+  RecordId id() noexcept { return {to_uuid(bytes())}; }
+  std::optional<Millis> optional_millis();
+  std::optional<StoreTime> optional_moment();
+  /// State{} where there is none.
+  State state() noexcept { return state_of(bytes()); }
+
+  static State state_of(std::string_view name) noexcept;
+
+ private:
+  const Rows& rows_;
+  int row_;
+  int column_;
+};
+
+StoreError damaged(std::string_view why);
+
+/// What is kept of a fingerprint.
+std::string bytes_of(const std::vector<Fingerprint>& fingerprints);
+
+/// The columns that to_record() reads, of a row of idem.slots.
+extern const std::string_view record_columns;
+/// Without its answer but for the status; `cells` is behind it then.
+std::expected<Record, StoreError> to_record(Cells& cells);
+
+}  // namespace idem::postgres

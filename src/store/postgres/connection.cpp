@@ -1,0 +1,191 @@
+#include "store/postgres/connection.hpp"
+
+#include <idem/assert.hpp>
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+
+namespace idem::postgres {
+
+using boost::system::error_code;
+
+namespace {
+
+void say_nothing(void*, const PGresult*) {}
+
+bool was_answered(const PGresult* result) noexcept {
+  const auto status = PQresultStatus(result);
+  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/// On one line.
+std::string trimmed(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+/// Why libpq cannot read a URI; none: it can. What it quotes of it may be a password.
+std::optional<std::string> why_unreadable(const std::string& uri) {
+  char* message = nullptr;
+  PQconninfoOption* const options = PQconninfoParse(uri.c_str(), &message);
+  if (options != nullptr) return PQconninfoFree(options), std::nullopt;
+  const std::string said = message != nullptr ? message : "out of memory";
+  PQfreemem(message);
+  return trimmed(said.substr(0, said.find(':')));
+}
+
+}  // namespace
+
+void Rows::Free::operator()(pg_result* result) const noexcept { PQclear(result); }
+
+int Rows::size() const noexcept { return PQntuples(result_.get()); }
+
+bool Rows::is_null(int row, int column) const noexcept {
+  return PQgetisnull(result_.get(), row, column) == 1;
+}
+
+std::string_view Rows::cell(int row, int column) const noexcept {
+  return {PQgetvalue(result_.get(), row, column),
+          static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
+}
+
+Connection::Connection(Loop& loop, std::string uri) : Timed(loop), uri_(std::move(uri)) {}
+
+Connection::~Connection() { close(); }
+
+void Connection::close() noexcept {
+  unwatch_socket();
+  PQfinish(std::exchange(connection_, nullptr));
+}
+
+void Connection::watch_socket() {
+  unwatch_socket();
+  descriptor_.emplace(loop_.context(), PQsocket(connection_));
+}
+
+// The socket is libpq's to close.
+void Connection::unwatch_socket() noexcept {
+  if (descriptor_) descriptor_->release();
+  descriptor_.reset();
+}
+
+void Connection::tick(MonotonicTime now) {
+  if (waiting_ && now >= deadline_ && descriptor_) descriptor_->cancel();
+}
+
+Task<bool> Connection::ready(Until what) {
+  if (MonotonicClock::now() >= deadline_) co_return false;
+  const auto start = [&](Resumption<error_code> woken) {
+    const auto event = what == Until::readable ? Descriptor::wait_read : Descriptor::wait_write;
+    descriptor_->async_wait(event, std::move(woken));
+  };
+  waiting_ = true;
+  auto waiting = suspend<error_code>(start);
+  const error_code error = co_await waiting;
+  waiting_ = false;
+  co_return !error;
+}
+
+std::string Connection::why() const {
+  std::string message = trimmed(PQerrorMessage(connection_));
+  return message.empty() ? "the connection was lost" : message;
+}
+
+Failure Connection::lost(bool was_sent) {
+  Failure failure{{}, why(), was_sent};
+  if (MonotonicClock::now() >= deadline_) failure.message = "no answer in time";
+  close();
+  return failure;
+}
+
+Task<std::expected<void, std::string>> Connection::open(Millis patience) {
+  close();
+  if (auto unreadable = why_unreadable(uri_)) co_return std::unexpected(std::move(*unreadable));
+  deadline_ = MonotonicClock::now() + patience;
+  // What the URI says itself, stands; a store that must not forget has to be written to.
+  const char* const names[] = {"target_session_attrs", "client_encoding", "application_name",
+                               "dbname", nullptr};
+  const char* const values[] = {"read-write", "UTF8", "idem", uri_.c_str(), nullptr};
+  connection_ = PQconnectStartParams(names, values, 1);
+  IDEM_ASSERT(connection_ != nullptr);
+  PQsetNoticeReceiver(connection_, say_nothing, nullptr);
+  auto step =
+      PQstatus(connection_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+  while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
+    watch_socket();  // It may be another one after each step.
+    const bool is_ready =
+        co_await ready(step == PGRES_POLLING_READING ? Until::readable : Until::writable);
+    step = is_ready ? PQconnectPoll(connection_) : PGRES_POLLING_FAILED;
+  }
+  if (step == PGRES_POLLING_OK && PQsetnonblocking(connection_, 1) == 0) {
+    watch_socket();
+    co_return std::expected<void, std::string>();
+  }
+  co_return std::unexpected(lost(false).message);
+}
+
+Task<Answer> Connection::ask(std::string_view sql, const Params& params, Millis patience) {
+  IDEM_ASSERT(is_open());
+  deadline_ = MonotonicClock::now() + patience;
+  const Params::Raw raw = params.raw();
+  static_assert(sizeof(Oid) == sizeof(std::uint32_t));
+  const std::string statement(sql);
+  const int sent =
+      PQsendQueryParams(connection_, statement.c_str(), params.size(), raw.types.data(),
+                        raw.values.data(), raw.lengths.data(), raw.formats.data(), 1);
+  if (sent != 1) co_return std::unexpected(lost(false));
+  Task<Answer> answering = answer();
+  co_return co_await std::move(answering);
+}
+
+Task<Answer> Connection::run(std::string_view script, Millis patience) {
+  IDEM_ASSERT(is_open());
+  deadline_ = MonotonicClock::now() + patience;
+  const std::string statements(script);
+  if (PQsendQuery(connection_, statements.c_str()) != 1) co_return std::unexpected(lost(false));
+  Task<Answer> answering = answer();
+  co_return co_await std::move(answering);
+}
+
+Task<Answer> Connection::answer() {
+  for (;;) {
+    const int left = PQflush(connection_);
+    if (left == 0) break;
+    if (left < 0) co_return std::unexpected(lost(true));
+    const bool is_writable = co_await ready(Until::writable);
+    if (!is_writable || PQconsumeInput(connection_) == 0) co_return std::unexpected(lost(true));
+  }
+  std::optional<Rows> rows;
+  std::optional<Failure> failure;
+  for (;;) {
+    while (PQisBusy(connection_) != 0) {
+      const bool is_readable = co_await ready(Until::readable);
+      if (!is_readable || PQconsumeInput(connection_) == 0) co_return std::unexpected(lost(true));
+    }
+    PGresult* const result = PQgetResult(connection_);
+    if (result == nullptr) break;
+    Rows held(result);
+    if (was_answered(result)) {
+      rows = std::move(held);
+      continue;
+    }
+    const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char* const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (state == nullptr) co_return std::unexpected(lost(true));
+    failure = Failure{state, message != nullptr ? message : "", false};
+  }
+  // An error that ends the session may come behind a commit, whoever sent it: a server that is told
+  // to stop, or a pooler. A repeat costs less than a guess.
+  if (PQstatus(connection_) != CONNECTION_OK) {
+    Failure gone = lost(true);
+    if (failure) gone.message = std::move(failure->message);
+    co_return std::unexpected(std::move(gone));
+  }
+  if (failure) co_return std::unexpected(std::move(*failure));
+  if (!rows) co_return std::unexpected(lost(true));
+  co_return std::move(*rows);
+}
+
+}  // namespace idem::postgres

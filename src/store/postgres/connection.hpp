@@ -1,0 +1,91 @@
+#pragma once
+
+#include "loop/loop.hpp"
+#include "store/postgres/values.hpp"
+
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct pg_conn;
+struct pg_result;
+
+/// The door by which libpq enters. One connection, used by one coroutine at a time.
+namespace idem::postgres {
+
+/// The rows of an answer, in binary form.
+class Rows {
+ public:
+  explicit Rows(pg_result* result) : result_(result) {}
+
+  int size() const noexcept;
+  bool is_null(int row, int column) const noexcept;
+  /// Empty where it is null. Valid as long as this lives.
+  std::string_view cell(int row, int column) const noexcept;
+
+ private:
+  struct Free {
+    void operator()(pg_result* result) const noexcept;
+  };
+  std::unique_ptr<pg_result, Free> result_;
+};
+
+/// Why a statement has no answer.
+struct Failure {
+  /// The server's five letters; empty: the connection is gone.
+  std::string sqlstate;
+  std::string message;
+  /// The connection is gone and the statement had been sent: it may have been done.
+  bool in_doubt = false;
+};
+using Answer = std::expected<Rows, Failure>;
+
+class Connection final : Timed {
+ public:
+  /// `uri`: libpq's, with all that it can say.
+  Connection(Loop& loop, std::string uri);
+  ~Connection() override;
+
+  bool is_open() const noexcept { return connection_ != nullptr; }
+
+  /// Connects to the first of the URI's servers that takes writes. The error is for people and
+  /// holds no password. Looking up a name blocks the loop: libpq has no other way.
+  Task<std::expected<void, std::string>> open(Millis patience);
+
+  /// One statement, in a transaction of its own unless one was begun. Where `patience` ends first,
+  /// or the answer is not what the protocol allows, the connection is closed.
+  Task<Answer> ask(std::string_view sql, const Params& params, Millis patience);
+
+  /// Statements without parameters, one after the other, and what the last of them answers, in text
+  /// form. They are one transaction unless they say otherwise.
+  Task<Answer> run(std::string_view script, Millis patience);
+
+  void close() noexcept;
+
+ private:
+  using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
+  enum class Until : std::uint8_t { readable, writable };
+
+  void tick(MonotonicTime now) override;
+  /// False: the deadline came first.
+  Task<bool> ready(Until what);
+  void watch_socket();
+  void unwatch_socket() noexcept;
+  /// Sends what was queued and reads until the server is ready again.
+  Task<Answer> answer();
+  std::string why() const;
+  /// Closes; for what was sent.
+  Failure lost(bool was_sent);
+
+  std::string uri_;
+  pg_conn* connection_ = nullptr;
+  std::optional<Descriptor> descriptor_;
+  MonotonicTime deadline_ = MonotonicTime::max();
+  bool waiting_ = false;
+};
+
+}  // namespace idem::postgres

@@ -1,0 +1,33 @@
+#include "store/postgres/days.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::postgres {
+
+// A route each has its own at most; the callers of a library may have more.
+constexpr std::size_t retentions_max = 64;
+
+void Days::expect(Millis retention) {
+  if (retentions_.size() >= retentions_max) return;
+  if (retentions_.insert(retention).second) due_ = MonotonicTime::min();
+}
+
+Task<void> Days::keep(Connection& connection) {
+  due_ = MonotonicClock::now() + limits::store_days_interval;
+  const std::set<Millis> retentions = retentions_;
+  for (const Millis retention : retentions) {
+    if (!connection.is_open()) co_return;
+    Params params;
+    params.number(retention.count());
+    const Answer made =
+        co_await connection.ask("SELECT idem.make_days($1)", params, limits::store_reply_max);
+    (void)made;
+  }
+  if (!connection.is_open()) co_return;
+  const Params none;
+  const Answer dropped =
+      co_await connection.ask("SELECT idem.drop_old_days()", none, limits::store_reply_max);
+  (void)dropped;
+}
+
+}  // namespace idem::postgres

@@ -1,0 +1,317 @@
+#include "store/postgres/desk.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace idem::postgres {
+namespace {
+
+StoreError error(StoreError::Code code, std::string_view why) { return {code, std::string(why)}; }
+
+bool is_within(const Waiting& waiting, Millis length) {
+  return MonotonicClock::now() - waiting.since < length;
+}
+
+/// By the first letters of SQLSTATE (PostgreSQL documentation, appendix A).
+bool is_of(const Failure& failure, std::initializer_list<std::string_view> classes) {
+  return std::ranges::any_of(
+      classes, [&](std::string_view one) { return failure.sqlstate.starts_with(one); });
+}
+
+/// Lost a race against another transaction, and was rolled back: worth another try.
+bool is_race(const Failure& failure) { return is_of(failure, {"40", "55P03", "IDM04"}); }
+
+/// A server that does not write, or not now: the next one of the URI may be the right one.
+bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
+
+/// As asked, it will never do.
+bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22", "23", "42"}); }
+
+Millis with_jitter(Millis length) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
+}
+
+}  // namespace
+
+Desk::Desk(Loop& loop, std::string uri, ChangeTeller& changes)
+    : Timed(loop), uri_(std::move(uri)), changes_(changes) {}
+
+Desk::~Desk() = default;
+
+Task<void> Desk::open(const IdentitySettings& settings, const PostgresOptions& options,
+                      std::promise<std::expected<Identity, std::string>>& opened) {
+  for (const Lane lane : {Lane::reserves, Lane::owners, Lane::finds, Lane::others}) {
+    workers_.push_back(std::make_unique<Worker>(loop_, uri_, lane));
+  }
+  Connection& first = workers_.front()->connection;
+  const auto connected = co_await first.open(limits::store_connect_max);
+  if (!connected) {
+    opened.set_value(std::unexpected(connected.error()));
+    co_return;
+  }
+  auto database = co_await open_database(first, settings, options);
+  if (!database) {
+    first.close();
+    opened.set_value(std::unexpected(std::move(database.error())));
+    co_return;
+  }
+  store_id_ = database->store_id;
+  days_.expect(limits::retention_default);
+  co_await days_.keep(first);
+  lookout_.emplace(loop_, uri_, changes_);
+  for (auto& worker : workers_) {
+    ++serving_;
+    loop_.spawn(serve(*worker));
+  }
+  opened.set_value(std::move(database->identity));
+}
+
+void Desk::add(Waiting waiting) {
+  if (const auto* reserve = std::get_if<Reserve>(&waiting.call)) days_.expect(reserve->retention);
+  if (const auto* accept = std::get_if<Accept>(&waiting.call)) days_.expect(accept->as.retention);
+  lanes_.add(std::move(waiting));
+}
+
+void Desk::wake(Worker& worker) {
+  if (!worker.parked) return;
+  // Not from within what is under way: it may be another worker's step.
+  loop_.post([woken = std::move(*worker.parked)]() mutable { woken(true); });
+  worker.parked.reset();
+}
+
+void Desk::wake_all() {
+  for (auto& worker : workers_) {
+    if (lanes_.has(worker->lane) || ending_) wake(*worker);
+  }
+}
+
+void Desk::close(std::function<void()> done) {
+  closed_ = std::move(done);
+  if (lookout_) lookout_->stop();
+  if (serving_ == 0) return closed_();
+  end_if_idle();
+}
+
+bool Desk::is_idle() const noexcept {
+  const auto is_parked = [](const auto& worker) { return worker->parked.has_value(); };
+  return waiting() == 0 && std::ranges::all_of(workers_, is_parked);
+}
+
+// What a completion asked in turn is on its way already, and comes before what is posted now.
+void Desk::end_if_idle() {
+  if (!closed_ || ending_ || !is_idle()) return;
+  loop_.post([this] {
+    if (!is_idle()) return;
+    ending_ = true;
+    wake_all();
+  });
+}
+
+void Desk::tick(MonotonicTime now) {
+  const auto is_due = [&](const Later& one) { return one.due <= now; };
+  if (std::ranges::any_of(later_, is_due)) {
+    for (Later& one : later_) {
+      if (is_due(one)) lanes_.add(std::move(one.waiting));
+    }
+    std::erase_if(later_, is_due);
+  }
+  if (!workers_.empty() && days_.is_due(now)) wake(*workers_.back());
+  wake_all();
+}
+
+Task<void> Desk::park(Worker& worker) {
+  const auto start = [&](Resumption<bool> woken) {
+    worker.parked.emplace(std::move(woken));
+    end_if_idle();
+  };
+  auto waiting = suspend<bool>(start);
+  co_await waiting;
+}
+
+Task<void> Desk::serve(Worker& worker) {
+  for (;;) {
+    auto batch = lanes_.take(worker.lane, limits::store_statement_calls_max);
+    const bool keeps_days = worker.lane == Lane::others && days_.is_due(MonotonicClock::now());
+    if (batch.empty() && !keeps_days) {
+      if (ending_) break;
+      co_await park(worker);
+      continue;
+    }
+    bool reached = worker.connection.is_open();
+    if (!reached) reached = co_await reach(worker.connection);
+    if (!reached) {
+      refuse(std::move(batch), StoreError::Code::unavailable, why_out_of_reach_);
+      continue;
+    }
+    if (keeps_days) co_await days_.keep(worker.connection);
+    if (!batch.empty()) co_await work(worker, std::move(batch));
+  }
+  worker.connection.close();
+  if (--serving_ == 0) closed_();
+}
+
+Task<bool> Desk::reach(Connection& connection) {
+  if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
+  auto connected = co_await connection.open(limits::store_connect_max);
+  if (connected) connected = co_await check_again(connection, store_id_);
+  if (connected) {
+    out_of_reach_ = false;
+    co_return true;
+  }
+  connection.close();
+  backoff_ = out_of_reach_ ? std::min<Millis>(backoff_ * 2, limits::store_reconnect_max)
+                           : Millis(limits::store_reconnect_min);
+  out_of_reach_ = true;
+  why_out_of_reach_ = "the store cannot be reached: " + connected.error();
+  retry_at_ = MonotonicClock::now() + with_jitter(backoff_);
+  co_return false;
+}
+
+Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
+  Waiting& front = batch.front();
+  if (std::holds_alternative<AdoptRoutes>(front.call)) {
+    co_return co_await ask_adopt(worker.connection, std::move(front));
+  }
+  if (worker.lane == Lane::others || record_of(front.call) == nullptr) {
+    co_return co_await ask_alone(worker.connection, std::move(front));
+  }
+  std::vector<const Reserve*> reserves;
+  std::vector<const Find*> finds;
+  std::vector<const StoreCall*> owners;
+  Statement statement;
+  for (const Waiting& one : batch) {
+    owners.push_back(&one.call);
+    if (const auto* reserve = std::get_if<Reserve>(&one.call)) reserves.push_back(reserve);
+    if (const auto* find = std::get_if<Find>(&one.call)) finds.push_back(find);
+  }
+  if (!reserves.empty()) {
+    crash_point(CrashPoint::reserve_before_commit);
+    statement = ask_reserves(reserves);
+  } else if (!finds.empty()) {
+    statement = ask_finds(finds);
+  } else {
+    crash_point(CrashPoint::settle_before_commit);
+    statement = ask_owners(owners);
+  }
+  const Answer answer =
+      co_await worker.connection.ask(statement.sql, statement.params, limits::store_reply_max);
+  if (!answer) {
+    on_failure(worker.connection, std::move(batch), answer.error());
+    co_return;
+  }
+  if (!finds.empty()) {
+    auto told = told_of_finds(finds, *answer);
+    for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(told[i]));
+    co_return;
+  }
+  crash_point(reserves.empty() ? CrashPoint::settle_after_commit
+                               : CrashPoint::reserve_after_commit);
+  auto told = reserves.empty() ? told_of_owners(batch.size(), *answer)
+                               : told_of_reserves(reserves, *answer);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    Told missing{std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
+    finish(batch[i], told[i] ? std::move(*told[i]) : std::move(missing));
+  }
+}
+
+Task<void> Desk::ask_alone(Connection& connection, Waiting waiting) {
+  const Statement statement = ask_one(waiting.call);
+  const Answer answer =
+      co_await connection.ask(statement.sql, statement.params, limits::store_reply_max);
+  if (answer) {
+    finish(waiting, told_of_one(waiting.call, *answer));
+    co_return;
+  }
+  std::vector<Waiting> batch;
+  batch.push_back(std::move(waiting));
+  on_failure(connection, std::move(batch), answer.error());
+}
+
+Task<void> Desk::ask_adopt(Connection& connection, Waiting waiting) {
+  auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call));
+  if (reply) {
+    finish(waiting, {std::move(*reply)});
+    co_return;
+  }
+  // Whatever it was, the transaction is open or gone.
+  connection.close();
+  const bool in_doubt = reply.error().sqlstate.empty();
+  finish(
+      waiting,
+      {std::unexpected(error(in_doubt ? StoreError::Code::in_doubt : StoreError::Code::unavailable,
+                             reply.error().message))});
+}
+
+void Desk::finish(Waiting& waiting, Told told) {
+  if (told.held && (waiting.in_doubt || !std::holds_alternative<Reserve>(waiting.call))) {
+    // In doubt, it may be its own earlier self that holds the record; a settling write waits for
+    // its turn.
+    if (is_within(waiting, limits::store_repeat_max)) return ask_later(std::move(waiting));
+    if (waiting.in_doubt) {
+      told.result = std::unexpected(error(StoreError::Code::in_doubt, "the record is held"));
+    }
+  }
+  if (told.ended_lease) ++leases_ended_;
+  if (auto* census = told.result ? std::get_if<Census>(&*told.result) : nullptr) {
+    census->leases_ended = leases_ended_;
+  }
+  changes_.tell(waiting.call, told.result);
+  waiting.done(std::move(told.result));
+  waiting.done = nullptr;
+}
+
+void Desk::ask_later(Waiting waiting) {
+  later_.push_back({MonotonicClock::now() + limits::store_repeat_interval, std::move(waiting)});
+}
+
+void Desk::refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why) {
+  for (Waiting& one : batch) {
+    const auto said = one.in_doubt ? StoreError::Code::in_doubt : code;
+    finish(one, {std::unexpected(error(said, why))});
+  }
+}
+
+void Desk::on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure) {
+  if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
+  if (is_other_server(failure)) connection.close();
+  if (is_race(failure)) {
+    std::vector<Waiting> late;
+    for (Waiting& one : batch) {
+      if (is_within(one, limits::store_repeat_max)) {
+        ask_later(std::move(one));
+      } else {
+        late.push_back(std::move(one));
+      }
+    }
+    return refuse(std::move(late), StoreError::Code::unavailable, failure.message);
+  }
+  if (is_refusal(failure) && batch.size() > 1) {
+    // One of them spoils it for all.
+    for (Waiting& one : batch) one.alone = true;
+    return lanes_.put_back(std::move(batch));
+  }
+  refuse(std::move(batch),
+         is_refusal(failure) ? StoreError::Code::refused : StoreError::Code::unavailable,
+         failure.message);
+}
+
+void Desk::on_lost(std::vector<Waiting> batch, const Failure& failure) {
+  std::vector<Waiting> again;
+  for (Waiting& one : batch) {
+    one.in_doubt |= failure.in_doubt;
+    if (may_be_repeated(one.call) && is_within(one, limits::store_repeat_max)) {
+      again.push_back(std::move(one));
+    } else {
+      finish(one, {std::unexpected(error(
+                      one.in_doubt ? StoreError::Code::in_doubt : StoreError::Code::unavailable,
+                      failure.message))});
+    }
+  }
+  lanes_.put_back(std::move(again));
+}
+
+}  // namespace idem::postgres

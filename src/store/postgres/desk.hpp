@@ -1,0 +1,84 @@
+#pragma once
+
+#include "store/change_teller.hpp"
+#include "store/postgres/days.hpp"
+#include "store/postgres/lanes.hpp"
+#include "store/postgres/lookout.hpp"
+#include "store/postgres/opening.hpp"
+#include "store/postgres/statements.hpp"
+
+#include <future>
+#include <memory>
+#include <vector>
+
+namespace idem::postgres {
+
+/// The store's work: takes what waits in each lane, asks it over that lane's connection, hands the
+/// answers out. All of it on the loop's thread.
+class Desk final : Timed {
+ public:
+  Desk(Loop& loop, std::string uri, ChangeTeller& changes);
+  ~Desk() override;
+
+  /// Connects, sets up or checks the database, and begins to serve. The loop's first coroutine.
+  Task<void> open(const IdentitySettings& settings, const PostgresOptions& options,
+                  std::promise<std::expected<Identity, std::string>>& opened);
+
+  void add(Waiting waiting);
+  std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }
+  void wake_all();
+
+  /// Finishes what waits, then calls `done`.
+  void close(std::function<void()> done);
+
+ private:
+  struct Worker {
+    Worker(Loop& loop, const std::string& uri, Lane of) : lane(of), connection(loop, uri) {}
+    Lane lane;
+    Connection connection;
+    std::optional<Resumption<bool>> parked{};
+  };
+  struct Later {
+    MonotonicTime due;
+    Waiting waiting;
+  };
+
+  void tick(MonotonicTime now) override;
+  Task<void> serve(Worker& worker);
+  Task<void> park(Worker& worker);
+  void wake(Worker& worker);
+  /// False: out of reach, and lately found to be.
+  Task<bool> reach(Connection& connection);
+  Task<void> work(Worker& worker, std::vector<Waiting> batch);
+  Task<void> ask_alone(Connection& connection, Waiting waiting);
+  Task<void> ask_adopt(Connection& connection, Waiting waiting);
+
+  bool is_idle() const noexcept;
+  void end_if_idle();
+  void finish(Waiting& waiting, Told told);
+  void refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why);
+  void on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure);
+  void on_lost(std::vector<Waiting> batch, const Failure& failure);
+  void ask_later(Waiting waiting);
+
+  std::string uri_;
+  ChangeTeller& changes_;
+  Lanes lanes_;
+  std::vector<Later> later_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  Days days_;
+  std::optional<Lookout> lookout_;
+
+  Uuid store_id_{};
+  std::uint64_t leases_ended_ = 0;
+  bool out_of_reach_ = false;
+  std::string why_out_of_reach_;
+  MonotonicTime retry_at_{};
+  Millis backoff_{};
+
+  std::function<void()> closed_;
+  bool ending_ = false;
+  std::size_t serving_ = 0;
+};
+
+}  // namespace idem::postgres

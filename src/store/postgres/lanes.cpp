@@ -1,0 +1,83 @@
+#include "store/postgres/lanes.hpp"
+
+#include "store/postgres/statements.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+namespace idem::postgres {
+
+Lane lane_of(const StoreCall& call) noexcept {
+  if (std::holds_alternative<Reserve>(call)) return Lane::reserves;
+  if (std::holds_alternative<Find>(call)) return Lane::finds;
+  return is_owners(call) ? Lane::owners : Lane::others;
+}
+
+bool may_be_repeated(const StoreCall& call) noexcept {
+  // The others would do more, or log a decision twice.
+  return lane_of(call) != Lane::others || std::holds_alternative<Accept>(call) ||
+         std::holds_alternative<List>(call) || std::holds_alternative<ReadEvidence>(call) ||
+         std::holds_alternative<Count>(call);
+}
+
+const RecordId* record_of(const StoreCall& call) noexcept {
+  // One with other names may meet any of them; it is asked alone.
+  if (const auto* reserve = std::get_if<Reserve>(&call)) {
+    return reserve->also.empty() ? &reserve->id : nullptr;
+  }
+  if (const auto* find = std::get_if<Find>(&call)) return &find->id;
+  return is_owners(call) ? &id_of_owners(call) : nullptr;
+}
+
+void Lanes::add(Waiting waiting) {
+  lanes_[static_cast<std::size_t>(lane_of(waiting.call))].push_back(std::move(waiting));
+}
+
+void Lanes::put_back(std::vector<Waiting> calls) {
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+    lanes_[static_cast<std::size_t>(lane_of(call->call))].push_front(std::move(*call));
+  }
+}
+
+std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
+  auto& waiting = lanes_[static_cast<std::size_t>(lane)];
+  std::vector<Waiting> batch;
+  if (waiting.empty()) return batch;
+  const auto is_single = [](const Waiting& one) {
+    return one.alone || record_of(one.call) == nullptr;
+  };
+  if (is_single(waiting.front())) {
+    batch.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+    return batch;
+  }
+  std::set<RecordId> records;
+  std::deque<Waiting> taken;
+  std::deque<Waiting> rest;
+  const auto* const first_reserve = std::get_if<Reserve>(&waiting.front().call);
+  const std::uint64_t generation = first_reserve != nullptr ? first_reserve->generation : 0;
+  while (!waiting.empty() && taken.size() < most && rest.size() < most) {
+    Waiting& next = waiting.front();
+    const auto* const reserve = std::get_if<Reserve>(&next.call);
+    bool fits = !is_single(next) && (reserve == nullptr || reserve->generation == generation);
+    if (fits && lane == Lane::owners) fits = records.insert(*record_of(next.call)).second;
+    auto& to = fits ? taken : rest;
+    to.push_back(std::move(next));
+    waiting.pop_front();
+  }
+  waiting.insert(waiting.begin(), std::make_move_iterator(rest.begin()),
+                 std::make_move_iterator(rest.end()));
+  // Locks are taken in one order by all, so that two batches never wait for each other in a ring.
+  std::ranges::stable_sort(taken, {}, [](const Waiting& one) { return *record_of(one.call); });
+  batch.assign(std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+  return batch;
+}
+
+std::size_t Lanes::size() const noexcept {
+  std::size_t all = 0;
+  for (const auto& lane : lanes_) all += lane.size();
+  return all;
+}
+
+}  // namespace idem::postgres

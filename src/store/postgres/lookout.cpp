@@ -1,0 +1,54 @@
+#include "store/postgres/lookout.hpp"
+
+#include "store/postgres/cells.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::postgres {
+
+Lookout::Lookout(Loop& loop, std::string uri, ChangeTeller& changes)
+    : Timed(loop), changes_(changes), connection_(loop, std::move(uri)) {}
+
+void Lookout::tick(MonotonicTime now) {
+  Watcher* const watcher = changes_.watcher();
+  if (watcher == nullptr || looking_ || stopped_ || now < next_) return;
+  auto ids = watcher->awaited();
+  if (ids.empty()) return seen_.clear();
+  looking_ = true;
+  // Spawned from here it may end here; a tick may not make or unmake another Timed.
+  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(look(std::move(ids))); });
+}
+
+Task<void> Lookout::look(std::vector<RecordId> ids) {
+  if (!connection_.is_open()) {
+    const auto opened = co_await connection_.open(limits::store_connect_max);
+    if (!opened) next_ = MonotonicClock::now() + limits::store_reconnect_max;
+  }
+  if (connection_.is_open()) {
+    Params params;
+    params.array(Type::uuid_array);
+    for (const RecordId& id : ids) params.append_uuid(id.bytes);
+    const Answer answer = co_await connection_.ask("SELECT * FROM idem.standings($1)", params,
+                                                   limits::store_reply_max);
+    if (answer) {
+      Seen now;
+      for (const RecordId& id : ids) now[id] = std::nullopt;
+      for (int row = 0; row < answer->size(); ++row) {
+        Cells cells(*answer, row);
+        const RecordId id = cells.id();
+        std::string state(cells.bytes());
+        const auto fence = cells.number();
+        now[id] = Standing{std::move(state), fence, cells.moment()};
+      }
+      // One that is seen for the first time may have changed since its waiter read it.
+      for (const auto& [id, standing] : now) {
+        const auto before = seen_.find(id);
+        if (before == seen_.end() || before->second != standing) changes_.watcher()->changed(id);
+      }
+      seen_ = std::move(now);
+    }
+  }
+  looking_ = false;
+}
+
+}  // namespace idem::postgres

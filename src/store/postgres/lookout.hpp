@@ -1,0 +1,40 @@
+#pragma once
+
+#include "store/change_teller.hpp"
+#include "store/postgres/connection.hpp"
+
+#include <map>
+#include <optional>
+
+namespace idem::postgres {
+
+/// Looks at the records that somebody here waits for, all in one statement, and tells those that
+/// another node or a service settled. Asks nothing while nobody waits.
+class Lookout final : Timed {
+ public:
+  Lookout(Loop& loop, std::string uri, ChangeTeller& changes);
+
+  void stop() noexcept { stopped_ = true; }
+
+ private:
+  /// All that a waiter cares about; none: there is no such record.
+  struct Standing {
+    std::string state;
+    std::int64_t fence;
+    StoreTime locked_until;
+    bool operator==(const Standing&) const = default;
+  };
+  using Seen = std::map<RecordId, std::optional<Standing>>;
+
+  void tick(MonotonicTime now) override;
+  Task<void> look(std::vector<RecordId> ids);
+
+  ChangeTeller& changes_;
+  Connection connection_;
+  Seen seen_;
+  bool looking_ = false;
+  bool stopped_ = false;
+  MonotonicTime next_{};
+};
+
+}  // namespace idem::postgres

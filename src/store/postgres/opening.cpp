@@ -1,0 +1,276 @@
+#include "store/postgres/opening.hpp"
+
+#include "core/adopt_routes.hpp"
+#include "core/identity_settling.hpp"
+#include "store/postgres/cells.hpp"
+#include "store/postgres/migrations.hpp"
+#include "store/postgres/naming_rows.hpp"
+
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace idem::postgres {
+namespace {
+
+using Problem = std::optional<std::string>;
+
+const Params no_params;
+
+std::string told(const Failure& failure) {
+  return failure.sqlstate.empty() ? failure.message
+                                  : fmt::format("{} ({})", failure.message, failure.sqlstate);
+}
+
+/// A setting with which this store would forget, or misread.
+struct Unsafe {
+  const char* setting;
+  const char* value;
+  const char* why;
+};
+constexpr Unsafe unsafe[] = {
+    {"fsync", "off",
+     "a crash of the machine would forget reservations, and their work would run again"},
+    {"full_page_writes", "off", "a crash of the machine can leave half a page, and records in it"},
+    {"synchronous_commit", "off", "a crash of the server would forget what was committed"},
+    {"default_transaction_isolation", "repeatable read",
+     "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
+    {"default_transaction_isolation", "serializable",
+     "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
+    {"default_transaction_read_only", "on", "nothing could be reserved"},
+    {"transaction_read_only", "on", "it is a standby: nothing could be reserved"},
+};
+constexpr int version_min = 130'000;
+
+Task<Problem> check_server(Connection& connection) {
+  std::string sql =
+      "SELECT current_setting('server_version_num')::int4, current_setting('server_encoding')";
+  for (const Unsafe& one : unsafe) sql += fmt::format(", current_setting('{}')", one.setting);
+  const Answer answer = co_await connection.ask(sql, no_params, limits::store_reply_max);
+  if (!answer) co_return told(answer.error());
+  Cells cells(*answer, 0);
+  if (const auto version = cells.number(); version < version_min) {
+    co_return fmt::format("the server is of version {}; 13 or later is needed", version / 10'000);
+  }
+  if (const auto encoding = cells.bytes(); encoding != "UTF8") {
+    co_return fmt::format("the database's encoding is {}; it must be UTF8", encoding);
+  }
+  for (const Unsafe& one : unsafe) {
+    const auto value = cells.bytes();
+    if (value != one.value) continue;
+    co_return fmt::format("{} is {}: {}", one.setting, value, one.why);
+  }
+  co_return std::nullopt;
+}
+
+/// 0: there is no schema yet.
+Task<std::expected<int, std::string>> schema_version(Connection& connection) {
+  const Answer there = co_await connection.ask(
+      "SELECT to_regclass('idem.schema_version') IS NOT NULL, to_regnamespace('idem') IS NOT NULL"
+      " AND EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))",
+      no_params, limits::store_reply_max);
+  if (!there) co_return std::unexpected(told(there.error()));
+  Cells cells(*there, 0);
+  const bool is_ours = cells.boolean();
+  const bool is_taken = cells.boolean();
+  if (!is_ours && is_taken) {
+    co_return std::unexpected(std::string("the schema 'idem' holds something else"));
+  }
+  if (!is_ours) co_return 0;
+  const Answer version =
+      co_await connection.ask("SELECT coalesce(max(version), 0)::int4 FROM idem.schema_version",
+                              no_params, limits::store_reply_max);
+  if (!version) co_return std::unexpected(told(version.error()));
+  co_return static_cast<int>(to_number(version->cell(0, 0)));
+}
+
+Task<Problem> migrate(Connection& connection, const PostgresOptions& options) {
+  const auto version = co_await schema_version(connection);
+  if (!version) co_return version.error();
+  const int latest = migrations().back().version;
+  if (*version > latest) {
+    co_return fmt::format("it has schema version {}, and this program knows versions up to {}",
+                          *version, latest);
+  }
+  if (*version < latest && *version != 0 && !options.migrate) {
+    co_return fmt::format(
+        "it has schema version {}, and this program needs {}: start with --migrate to upgrade it",
+        *version, latest);
+  }
+  for (const Migration& migration : migrations()) {
+    if (migration.version <= *version) continue;
+    const Answer applied = co_await connection.run(migration.sql, limits::store_migration_max);
+    if (!applied) co_return fmt::format("{}: {}", migration.name, told(applied.error()));
+    Params noted;
+    noted.small(migration.version).text(migration.name);
+    const Answer noting =
+        co_await connection.ask("INSERT INTO idem.schema_version (version, name) VALUES ($1, $2)",
+                                noted, limits::store_reply_max);
+    if (!noting) co_return told(noting.error());
+  }
+  co_return std::nullopt;
+}
+
+Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
+  GenerationCensus census;
+  const Answer answer = co_await connection.ask(
+      "SELECT DISTINCT s.generation FROM idem.slots s WHERE idem.is_live(s, idem.now())", no_params,
+      limits::store_migration_max);
+  if (!answer) co_return std::unexpected(told(answer.error()));
+  for (int row = 0; row < answer->size(); ++row) {
+    census.empty = false;
+    census.generations.insert(static_cast<std::uint64_t>(to_number(answer->cell(row, 0))));
+  }
+  co_return census;
+}
+
+Task<std::expected<std::optional<RecordedIdentity>, std::string>> read_identity(
+    Connection& connection) {
+  const Answer answer = co_await connection.ask(
+      "SELECT i.secret, i.generation, i.key_scope, i.scope_source, d.generation, d.id"
+      " FROM idem.identity i LEFT JOIN idem.digest_secrets d ON true ORDER BY d.generation",
+      no_params, limits::store_reply_max);
+  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (answer->size() == 0) co_return std::nullopt;
+  RecordedIdentity recorded;
+  for (int row = 0; row < answer->size(); ++row) {
+    Cells cells(*answer, row);
+    const auto own = cells.bytes();
+    if (own.size() != recorded.own.size()) {
+      co_return std::unexpected(
+          std::string("its identity is damaged: without the secret no record can be found"));
+    }
+    std::ranges::transform(own, recorded.own.begin(),
+                           [](char c) { return static_cast<std::uint8_t>(c); });
+    recorded.generation = static_cast<std::uint64_t>(cells.number());
+    recorded.key_scope = cells.text();
+    recorded.scope_source = cells.text();
+    if (cells.is_null()) continue;
+    const auto from = static_cast<std::uint64_t>(cells.number());
+    recorded.epochs.push_back({from, cells.text()});
+  }
+  co_return recorded;
+}
+
+Task<Problem> write_identity(Connection& connection, const RecordedIdentity& recorded) {
+  Params identity;
+  identity.bytes({reinterpret_cast<const char*>(recorded.own.data()), recorded.own.size()})
+      .number(static_cast<std::int64_t>(recorded.generation))
+      .text(as_text(recorded.key_scope))
+      .text(as_text(recorded.scope_source));
+  identity.array(Type::int8_array);
+  for (const auto& epoch : recorded.epochs) {
+    identity.append_number(static_cast<std::int64_t>(epoch.from));
+  }
+  identity.array(Type::text_array);
+  for (const auto& epoch : recorded.epochs) identity.append_text(epoch.id);
+  const Answer answer = co_await connection.ask(
+      "SELECT idem.record_identity($1, $2, $3, $4, $5, $6)", identity, limits::store_reply_max);
+  if (!answer) co_return told(answer.error());
+  co_return std::nullopt;
+}
+
+Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
+  const Answer answer = co_await connection.ask("SELECT store_id FROM idem.identity", no_params,
+                                                limits::store_reply_max);
+  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (answer->size() != 1) co_return std::unexpected(std::string("it has no identity"));
+  co_return to_uuid(answer->cell(0, 0));
+}
+
+/// Within the transaction that is open.
+Task<std::expected<Opened, std::string>> settle(Connection& connection,
+                                                const IdentitySettings& settings) {
+  auto recorded = co_await read_identity(connection);
+  if (!recorded) co_return std::unexpected(std::move(recorded.error()));
+  const auto before = *recorded;
+  // Looking at all records is only done where it can matter.
+  bool is_asked = false;
+  const auto note = [&] {
+    is_asked = true;
+    return GenerationCensus{};
+  };
+  auto identity = settle_identity(*recorded, settings, note);
+  if (is_asked) {
+    const auto census = co_await take_census(connection);
+    if (!census) co_return std::unexpected(census.error());
+    *recorded = before;
+    identity = settle_identity(*recorded, settings, [&] { return *census; });
+  }
+  if (!identity) co_return std::unexpected(std::move(identity.error()));
+  if (*recorded != before) {
+    auto problem = co_await write_identity(connection, **recorded);
+    if (problem) co_return std::unexpected(std::move(*problem));
+  }
+  const auto store_id = co_await read_store_id(connection);
+  if (!store_id) co_return std::unexpected(store_id.error());
+  Opened opened;
+  opened.store_id = *store_id;
+  opened.identity = std::move(*identity);
+  co_return opened;
+}
+
+}  // namespace
+
+Task<std::expected<Opened, std::string>> open_database(Connection& connection,
+                                                       const IdentitySettings& settings,
+                                                       const PostgresOptions& options) {
+  auto problem = co_await check_server(connection);
+  if (problem) co_return std::unexpected(std::move(*problem));
+  const Answer begun = co_await connection.run(
+      "BEGIN; SET LOCAL lock_timeout = '30s'; SELECT pg_advisory_xact_lock(1229210957, 3)",
+      limits::store_migration_max);
+  if (!begun) co_return std::unexpected(told(begun.error()));
+  auto unfit = co_await migrate(connection, options);
+  if (unfit) co_return std::unexpected(std::move(*unfit));
+  auto opened = co_await settle(connection, settings);
+  if (!opened) co_return opened;
+  const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
+  if (!committed) co_return std::unexpected(told(committed.error()));
+  co_return opened;
+}
+
+Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id) {
+  auto problem = co_await check_server(connection);
+  if (problem) co_return std::unexpected(std::move(*problem));
+  const auto found = co_await read_store_id(connection);
+  if (!found) co_return std::unexpected(found.error());
+  if (*found != store_id) {
+    co_return std::unexpected(std::string("what answers there now is another store"));
+  }
+  co_return std::expected<void, std::string>();
+}
+
+Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
+                                                              AdoptRoutes& verb) {
+  // Alone: no reserve of the generation before can commit from here on.
+  const Answer begun = co_await connection.run(
+      "BEGIN; SET LOCAL lock_timeout = '2s'; SELECT pg_advisory_xact_lock(1229210957, 1)",
+      limits::store_reply_max);
+  if (!begun) co_return std::unexpected(begun.error());
+  auto naming = co_await read_naming(connection);
+  if (!naming) co_return std::unexpected(std::move(naming.error()));
+  const Naming before = *naming;
+  const Answer operations = co_await connection.ask(
+      "SELECT DISTINCT s.operation FROM idem.slots s WHERE idem.is_live(s, idem.now())", no_params,
+      limits::store_migration_max);
+  if (!operations) co_return std::unexpected(operations.error());
+  const auto visit = [&](const std::function<bool(const std::string&)>& see) {
+    for (int row = 0; row < operations->size(); ++row) {
+      if (!see(from_text(operations->cell(row, 0)))) break;
+    }
+    return true;
+  };
+  const AdoptRoutes::Reply reply = adopt(*naming, verb, {visit});
+  if (*naming != before) {
+    const Answer written = co_await write_naming(connection, *naming);
+    if (!written) co_return std::unexpected(written.error());
+  }
+  const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
+  if (!committed) co_return std::unexpected(committed.error());
+  co_return reply;
+}
+
+}  // namespace idem::postgres

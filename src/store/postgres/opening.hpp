@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/naming.hpp"
+#include "store/postgres/connection.hpp"
+#include "store/postgres/postgres_store.hpp"
+
+/// What is done once, before a store is used: by the first connection.
+namespace idem::postgres {
+
+struct Opened {
+  Identity identity;
+  Uuid store_id{};  ///< Tells this store from every other.
+};
+
+/// Checks the server, sets up or checks the schema, settles the identity: one transaction, under a
+/// lock that nodes which start at one time queue for. The error is for people.
+Task<std::expected<Opened, std::string>> open_database(Connection& connection,
+                                                       const IdentitySettings& settings,
+                                                       const PostgresOptions& options);
+
+/// Of a connection that was made anew: the same store, on a server that is as safe.
+Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id);
+
+/// AdoptRoutes, in a transaction of its own. The failure is the server's.
+Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
+                                                              AdoptRoutes& verb);
+
+}  // namespace idem::postgres

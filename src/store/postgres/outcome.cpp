@@ -1,0 +1,88 @@
+#include "store/postgres/outcome.hpp"
+
+#include "core/stored_response_codec.hpp"
+
+namespace idem::postgres {
+namespace {
+
+Told refused(std::string_view why) { return {std::unexpected(damaged(why))}; }
+
+}  // namespace
+
+std::string_view policy_name(LeasePolicy policy) noexcept {
+  switch (policy) {
+    case LeasePolicy::unknown:
+      return "unknown";
+    case LeasePolicy::resume:
+      return "resume";
+    case LeasePolicy::rerun:
+      return "rerun";
+  }
+  return "unknown";
+}
+
+Told to_outcome(Cells& cells, const Token& token) {
+  const std::string_view kind = cells.bytes();
+  const RecordId id = cells.id();
+  const auto fence = static_cast<Fence>(cells.number());
+  cells.skip();  // The token: the asker's own.
+  std::string recovery_point = cells.text();
+  const bool again = cells.boolean();
+  const State state = cells.state();
+  const bool is_other = cells.boolean();
+  const Millis lease_remaining = cells.millis();
+  const StoreTime locked_until = cells.moment();
+  const StoreTime since = cells.moment();
+  const auto reconcile_in = cells.optional_millis();
+  const StoreTime completed_at = cells.moment();
+  const StoreTime expires_at = cells.moment();
+  const Millis expires_in = cells.millis();
+  cells.skip();  // The status: it stands in the head, too.
+  const std::string_view head = cells.bytes();
+  const std::string_view body = cells.bytes();
+  const bool ended_lease = cells.boolean();
+  const auto told = [&](ReserveOutcome outcome) {
+    return Told{std::move(outcome), false, ended_lease};
+  };
+  if (kind == "execute") {
+    return told(Execute{id, {fence, token}, std::move(recovery_point), again});
+  }
+  if (kind == "in_progress") {
+    return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until}), again, false};
+  }
+  if (kind == "replay") {
+    auto response = decode_answer(head);
+    if (!response) return refused(response.error());
+    response->body = std::string(body);
+    return told(Replay{std::move(*response), completed_at, expires_at, id, expires_in});
+  }
+  if (kind == "key_misuse") return told(KeyMisuse{state, is_other, id});
+  if (kind == "unknown") return told(Unknown{since, reconcile_in, id});
+  if (kind == "expired") return told(Expired{completed_at, id});
+  if (kind == "pending") return told(Pending{id});
+  return refused("an outcome that is none of ours");
+}
+
+Told to_owner_reply(Cells& cells) {
+  const bool held = cells.boolean();
+  OwnerReply reply;
+  const State state = cells.state();
+  if (state != State{}) reply.state = state;
+  const std::string_view verdict = cells.bytes();
+  reply.expires_at = cells.optional_moment();
+  if (held) {
+    return {std::unexpected(
+                StoreError{StoreError::Code::unavailable, "another transaction holds the record"}),
+            true};
+  }
+  if (verdict == "done") {
+    reply.verdict = Verdict::done;
+  } else if (verdict == "settled") {
+    reply.verdict = Verdict::settled;
+  } else if (verdict != "stale") {
+    return refused("a verdict that is none of ours");
+  }
+  return {reply};
+}
+
+}  // namespace idem::postgres

@@ -1,0 +1,99 @@
+#include "store/postgres/postgres_store.hpp"
+
+#include "core/verb_check.hpp"
+#include "store/call_queue.hpp"
+#include "store/change_teller.hpp"
+#include "store/postgres/desk.hpp"
+
+#include <idem/limits.hpp>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace idem {
+namespace {
+
+using postgres::Desk;
+using postgres::Waiting;
+
+class PostgresStore final : public Store {
+ public:
+  explicit PostgresStore(std::string uri) : desk_(loop_, std::move(uri), changes_) {}
+
+  ~PostgresStore() override {
+    if (!thread_.joinable()) return;
+    loop_.post([this] { desk_.close([this] { loop_.stop(); }); });
+    thread_.join();
+  }
+
+  std::expected<void, StoreError> open(const IdentitySettings& settings,
+                                       const PostgresOptions& options) {
+    thread_ = std::jthread([this] { loop_.run("idem-store"); });
+    std::promise<std::expected<Identity, std::string>> promise;
+    auto opened = promise.get_future();
+    loop_.post([&] { loop_.spawn(desk_.open(settings, options, promise)); });
+    auto identity = opened.get();
+    if (!identity) {
+      return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
+    }
+    identity_ = std::move(*identity);
+    return {};
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      wake = incoming_.empty();
+      incoming_.push_back({std::move(what), std::move(done), MonotonicClock::now()});
+    }
+    if (wake) loop_.post([this] { take(); });
+  }
+
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
+  const Identity& identity() const noexcept override { return identity_; }
+
+ private:
+  void take() {
+    {
+      const std::lock_guard lock(mutex_);
+      taken_.swap(incoming_);
+    }
+    for (Waiting& waiting : taken_) {
+      if (auto bad = what_is_wrong(waiting.call)) {
+        waiting.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
+      } else if (desk_.waiting() >= limits::store_queue_max && is_new_work(waiting.call)) {
+        waiting.done(queue_is_full());
+      } else {
+        desk_.add(std::move(waiting));
+      }
+    }
+    taken_.clear();
+    desk_.wake_all();
+  }
+
+  Identity identity_;
+  ChangeTeller changes_;
+  std::mutex mutex_;
+  std::vector<Waiting> incoming_;
+  std::vector<Waiting> taken_;  ///< The loop's own.
+  Loop loop_;
+  Desk desk_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, StoreError> open_postgres(const std::string& uri,
+                                                                const IdentitySettings& settings,
+                                                                const PostgresOptions& options) {
+  auto store = std::make_unique<PostgresStore>(uri);
+  const auto opened = store->open(settings, options);
+  if (!opened) return std::unexpected(opened.error());
+  return store;
+}
+
+}  // namespace idem

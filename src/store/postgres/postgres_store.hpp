@@ -1,0 +1,27 @@
+#pragma once
+
+#include <idem/store.hpp>
+
+#include <expected>
+#include <memory>
+#include <string>
+
+namespace idem {
+
+struct PostgresOptions {
+  /// Upgrade an older schema instead of refusing it. An empty database is set up without asking.
+  bool migrate = false;
+};
+
+/// The shared store: several gateways, one truth, in the schema `idem` of a PostgreSQL database
+/// (13 or later). `uri` is libpq's, with several hosts if there are; what does not take writes is
+/// passed over. Refused by name: settings of the server that forget what was committed.
+///
+/// Calls are asked together, one statement for all that wait; completions come on the store's
+/// thread. While the database is out of reach calls are answered `unavailable` at once; one whose
+/// answer was lost is asked again by its token, and answered `in_doubt` where that fails, too.
+std::expected<std::unique_ptr<Store>, StoreError> open_postgres(const std::string& uri,
+                                                                const IdentitySettings& settings,
+                                                                const PostgresOptions& options);
+
+}  // namespace idem

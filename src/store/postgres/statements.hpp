@@ -1,0 +1,47 @@
+#pragma once
+
+#include "store/postgres/connection.hpp"
+
+#include <idem/store.hpp>
+
+#include <span>
+#include <vector>
+
+/// Between the verbs and the functions of schema/postgres: what is sent for a call, and what its
+/// answer says.
+namespace idem::postgres {
+
+struct Statement {
+  std::string_view sql;
+  Params params;
+};
+
+/// What became of one call.
+struct Told {
+  StoreResult result;
+  /// Another transaction has the record, and the result only says so.
+  bool held = false;
+  bool ended_lease = false;  ///< A reserve that met an expired lease and ended it.
+};
+
+/// Reserves that know no other name, each of another record, in the order of their ids.
+Statement ask_reserves(std::span<const Reserve* const> calls);
+/// In the order of the calls; none where the answer lacks one.
+std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,
+                                                  const Rows& rows);
+
+/// Dispatched, Renew, Advance, Complete, Release and MarkUnknown, likewise.
+bool is_owners(const StoreCall& call) noexcept;
+const RecordId& id_of_owners(const StoreCall& call);
+Statement ask_owners(std::span<const StoreCall* const> calls);
+std::vector<std::optional<Told>> told_of_owners(std::size_t calls, const Rows& rows);
+
+/// Likewise; of another record each.
+Statement ask_finds(std::span<const Find* const> calls);
+std::vector<Told> told_of_finds(std::span<const Find* const> calls, const Rows& rows);
+
+/// Any other call but AdoptRoutes; also a reserve.
+Statement ask_one(const StoreCall& call);
+Told told_of_one(const StoreCall& call, const Rows& rows);
+
+}  // namespace idem::postgres

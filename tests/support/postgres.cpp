@@ -1,0 +1,97 @@
+#include "support/postgres.hpp"
+
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+namespace idem::test {
+namespace {
+
+const std::string script = IDEM_SOURCE_DIR "/tests/servers/postgres";
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  char buffer[256];
+  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+  const int status = ::pclose(pipe);
+  while (text.ends_with('\n')) text.pop_back();
+  return status == 0 ? text : std::string();
+}
+
+std::string uri_of(const std::string& folder, const std::string& database) {
+  return "postgres:///" + database + "?host=" + folder + "&user=postgres";
+}
+
+}  // namespace
+
+PostgresServer::PostgresServer(const std::string& settings)
+    : folder_(output_of(script + " start " + settings)) {
+  if (folder_.empty()) {
+    std::cerr << "no PostgreSQL could be started\n";
+    std::abort();
+  }
+}
+
+PostgresServer::~PostgresServer() { output_of(script + " stop " + folder_); }
+
+std::string PostgresServer::uri(const std::string& database) const {
+  return uri_of(folder_, database);
+}
+
+std::string shared_postgres_uri(const std::string& database) {
+  static const std::string folder = [] {
+    std::string found;
+    std::ifstream(IDEM_BIN_DIR "/../servers/postgres") >> found;
+    if (!found.empty() && ::access((found + "/data/postmaster.pid").c_str(), F_OK) == 0) {
+      return found;
+    }
+    static const PostgresServer own;
+    return own.folder();
+  }();
+  return uri_of(folder, database);
+}
+
+Psql::Psql(const std::string& uri) : connection_(PQconnectdb(uri.c_str())) {
+  EXPECT_EQ(PQstatus(connection_), CONNECTION_OK) << PQerrorMessage(connection_);
+  PQsetNoticeReceiver(connection_, [](void*, const PGresult*) {}, nullptr);
+}
+
+Psql::~Psql() { PQfinish(connection_); }
+
+std::string Psql::run(const std::string& sql) {
+  PGresult* const result = PQexec(connection_, sql.c_str());
+  const auto status = PQresultStatus(result);
+  EXPECT_TRUE(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+      << sql << ": " << PQerrorMessage(connection_);
+  std::string first = PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "";
+  PQclear(result);
+  return first;
+}
+
+std::string Psql::try_run(const std::string& sql) {
+  PGresult* const result = PQexec(connection_, sql.c_str());
+  const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  std::string said = state != nullptr ? state : "";
+  PQclear(result);
+  return said;
+}
+
+TestDatabase::TestDatabase() {
+  static std::atomic<int> made{0};
+  name_ = "t" + std::to_string(::getpid()) + "_" + std::to_string(++made);
+  Psql(shared_postgres_uri("postgres")).run("CREATE DATABASE " + name_);
+}
+
+TestDatabase::~TestDatabase() {
+  Psql(shared_postgres_uri("postgres")).run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+}
+
+}  // namespace idem::test

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+struct pg_conn;
+
+/// A real PostgreSQL for tests: the one that all tests of a run share, or one of a test's own.
+namespace idem::test {
+
+/// A server of its own, ended with this object. Fails the process where there is none to be had.
+class PostgresServer {
+ public:
+  /// `settings`: lines of postgresql.conf, "name=value", separated by spaces.
+  explicit PostgresServer(const std::string& settings = {});
+  ~PostgresServer();
+  PostgresServer(const PostgresServer&) = delete;
+  PostgresServer& operator=(const PostgresServer&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  std::string uri(const std::string& database = "postgres") const;
+
+ private:
+  std::string folder_;
+};
+
+/// Of the server that the run shares; where CTest started none, of one that ends with this process.
+std::string shared_postgres_uri(const std::string& database);
+
+/// A blocking session, for what a test does behind the store's back.
+class Psql {
+ public:
+  explicit Psql(const std::string& uri);
+  ~Psql();
+  Psql(const Psql&) = delete;
+  Psql& operator=(const Psql&) = delete;
+
+  /// Runs statements; what the last one answers first, as text. Fails the test on an error.
+  std::string run(const std::string& sql);
+  /// The SQLSTATE of an error, or nothing.
+  std::string try_run(const std::string& sql);
+
+ private:
+  pg_conn* connection_;
+};
+
+/// A database of its own on the shared server, dropped with this object.
+class TestDatabase {
+ public:
+  TestDatabase();
+  ~TestDatabase();
+  TestDatabase(const TestDatabase&) = delete;
+  TestDatabase& operator=(const TestDatabase&) = delete;
+  std::string uri() const { return shared_postgres_uri(name_); }
+
+ private:
+  std::string name_;
+};
+
+}  // namespace idem::test
