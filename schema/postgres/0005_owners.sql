@@ -25,8 +25,11 @@ BEGIN
                          error_code, retry_in, reconcile_in);
 END $$;
 
+-- The first row of an answer tells all calls that took the usual way, in two arrays; each other row one call.
 CREATE TYPE idem.numbered_reply AS (
-  number integer,                        -- of the call in its batch, from 1
+  usual integer[],                       -- numbers of calls in the batch, from 1: completed, done
+  until timestamptz[],                   -- when what they stored expires
+  number integer,
   held boolean,                          -- another transaction has the record: ask again, apart from the others
   state idem.state,
   verdict idem.verdict,
@@ -56,7 +59,7 @@ BEGIN
       WITH ORDINALITY AS a(verb, id, fence, token, head, body, reference, number)
       WHERE a.verb = 'complete'
   ), held AS MATERIALIZED (
-    SELECT s.id, a.number, a.head, a.body, a.reference, s.retention, s.tombstone
+    SELECT s.ctid AS place, a.number, a.head, a.body, a.reference, s.retention, s.tombstone
       FROM asked a JOIN idem.slots s ON s.id = a.id
       WHERE s.state = 'in_progress' AND s.token = a.token AND (a.fence = 0 OR s.fence = a.fence)
       ORDER BY s.id FOR UPDATE OF s SKIP LOCKED
@@ -67,32 +70,34 @@ BEGIN
       expires_at = at + idem.ms(h.retention), tombstone_until = at + idem.ms(h.retention) + idem.ms(h.tombstone),
       response_status = idem.status_of(h.head), body_kept = idem.has_body(h.head), answer = nextval('idem.answer_numbers'),
       upstream_reference = CASE h.reference WHEN '' THEN s.upstream_reference ELSE h.reference END
-    FROM held h WHERE s.id = h.id
+    FROM held h WHERE s.ctid = h.place
     RETURNING h.number, h.head, h.body, s.expires_at, s.answer
   ), kept AS (
     INSERT INTO idem.answers SELECT d.expires_at, d.answer, d.head, d.body FROM settled d
   )
   SELECT array_agg(d.number), array_agg(d.expires_at) INTO finished, until FROM settled d;
 
-  RETURN QUERY SELECT f.number, false, 'completed'::idem.state, 'done'::idem.verdict, f.expires_at
-    FROM unnest(finished, until) AS f(number, expires_at);
+  row.usual := finished;
+  row.until := until;
+  RETURN NEXT row;
   IF cardinality(finished) = cardinality(ids) THEN RETURN; END IF;
 
   FOR n IN 1..cardinality(ids) LOOP
-    CONTINUE WHEN n = ANY (finished);
+    CONTINUE WHEN coalesce(n = ANY (finished), false);
     reply := idem.owner_one(verbs[n], ids[n], fences[n], tokens[n], leases[n], recovery_points[n], heads[n],
                             bodies[n], refs[n], bases[n], error_codes[n], retry_ins[n], reconcile_ins[n], false);
-    row := ROW(n, reply IS NULL, reply.state, reply.verdict, reply.expires_at);
+    row := ROW(NULL, NULL, n, reply IS NULL, reply.state, reply.verdict, reply.expires_at);
     RETURN NEXT row;
   END LOOP;
 END $$;
 
--- Many reserves, in the order of their ids; as above. Of several of one key the first may make the record.
+-- Many reserves, in the order of their ids; as above, where usual is a key that was new: it is to be run. Of
+-- several of one key the first may make the record.
 CREATE FUNCTION idem.reserve_many(
   asked_generation bigint, ids uuid[], scopes text[], operations text[], offered bytea[], tokens uuid[],
   owners text[], leases bigint[], policies idem.lease_policy[], dispatches boolean[], retentions bigint[],
   tombstones bigint[]
-) RETURNS TABLE (number integer, answered idem.outcome) LANGUAGE plpgsql
+) RETURNS TABLE (usual uuid[], fences bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
@@ -104,33 +109,31 @@ BEGIN
   PERFORM idem.be_durable();
   PERFORM idem.in_generation(asked_generation);
   at := idem.now();
-  WITH asked AS MATERIALIZED (
-    SELECT a.* FROM unnest(ids, scopes, operations, offered, tokens, owners, leases, policies, dispatches, retentions,
-                           tombstones)
-      WITH ORDINALITY AS a(id, scope, operation, offered, token, owner, lease, policy, dispatched, retention,
-                           tombstone, number)
-  ), absent AS MATERIALIZED (
-    SELECT a.* FROM asked a WHERE NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = a.id)
-  ), inserted AS (
+  WITH inserted AS (
     INSERT INTO idem.slots
       (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
        lease_policy, retention, tombstone, created_at, changed_at)
     SELECT a.id, a.scope, a.operation, asked_generation, substr(a.offered, 1, 36), 'in_progress',
            nextval('idem.fences'), a.token, a.owner, at + idem.ms(a.lease), a.dispatched, a.policy, a.retention,
            a.tombstone, at, at
-    FROM absent a WHERE pg_try_advisory_xact_lock(idem.lock_of(a.id))
+    FROM unnest(ids, scopes, operations, offered, tokens, owners, leases, policies, dispatches, retentions, tombstones)
+      AS a(id, scope, operation, offered, token, owner, lease, policy, dispatched, retention, tombstone)
+    -- An INSERT would wait for who holds what lies there already.
+    WHERE NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = a.id) AND pg_try_advisory_xact_lock(idem.lock_of(a.id))
     ON CONFLICT DO NOTHING
     RETURNING id, fence
   )
   SELECT array_agg(i.id), array_agg(i.fence) INTO made, granted FROM inserted i;
 
-  RETURN QUERY SELECT array_position(ids, m.id), ROW('execute', m.id, m.fence, NULL, '', false, 'in_progress', NULL,
-      NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false)::idem.outcome
-    FROM unnest(made, granted) AS m(id, fence);
+  usual := made;
+  fences := granted;
+  RETURN NEXT;
   IF cardinality(made) = cardinality(ids) THEN RETURN; END IF;
+  usual := NULL;
+  fences := NULL;
 
   FOR n IN 1..cardinality(ids) LOOP
-    CONTINUE WHEN ids[n] = ANY (made) AND array_position(ids, ids[n]) = n;
+    CONTINUE WHEN coalesce(ids[n] = ANY (made), false) AND array_position(ids, ids[n]) = n;
     number := n;
     answered := idem.reserve_one(
       ROW(ids[n], scopes[n], operations[n], asked_generation, substr(offered[n], 1, 36), tokens[n], owners[n],

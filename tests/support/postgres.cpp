@@ -42,6 +42,9 @@ PostgresServer::PostgresServer(const std::string& settings)
 
 PostgresServer::~PostgresServer() { output_of(script + " stop " + folder_); }
 
+void PostgresServer::stop() { output_of(script + " crash " + folder_); }
+void PostgresServer::start() { output_of(script + " restart " + folder_); }
+
 std::string PostgresServer::uri(const std::string& database) const {
   return uri_of(folder_, database);
 }

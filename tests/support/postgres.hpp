@@ -20,6 +20,10 @@ class PostgresServer {
   const std::string& folder() const { return folder_; }
   std::string uri(const std::string& database = "postgres") const;
 
+  /// As a crash ends it: nothing is finished, nothing is said.
+  void stop();
+  void start();
+
  private:
   std::string folder_;
 };

@@ -3,6 +3,8 @@
 #include "store/postgres/owner_fields.hpp"
 #include "store/postgres/statements.hpp"
 
+#include <algorithm>
+
 namespace idem::postgres {
 namespace {
 
@@ -38,7 +40,8 @@ Told to_found(Cells& cells) {
 
 Statement ask_reserves(std::span<const Reserve* const> calls) {
   Statement statement{
-      "SELECT r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, $5, $6, $7, $8,"
+      "SELECT r.usual, r.fences, r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, "
+      "$5, $6, $7, $8,"
       " $9::text[]::idem.lease_policy[], $10, $11, $12) r",
       {}};
   Params& to = statement.params;
@@ -67,6 +70,18 @@ std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const
   std::vector<std::optional<Told>> told(calls.size());
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
+    const auto made = to_elements(cells.bytes());
+    const auto fences = to_elements(cells.bytes());
+    for (std::size_t i = 0; i < std::min(made.size(), fences.size()); ++i) {
+      const RecordId id{to_uuid(made[i])};
+      const auto found =
+          std::ranges::lower_bound(calls, id, {}, [](const Reserve* call) { return call->id; });
+      if (found == calls.end() || (*found)->id != id) continue;
+      const auto fence = static_cast<Fence>(to_number(fences[i]));
+      told[static_cast<std::size_t>(found - calls.begin())] =
+          Told{ReserveOutcome(Execute{id, {fence, (*found)->token}, {}, false})};
+    }
+    if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
     if (at) told[*at] = to_outcome(cells, calls[*at]->token);
   }
@@ -123,6 +138,13 @@ std::vector<std::optional<Told>> told_of_owners(std::size_t calls, const Rows& r
   std::vector<std::optional<Told>> told(calls);
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
+    const auto usual = to_elements(cells.bytes());
+    const auto until = to_elements(cells.bytes());
+    for (std::size_t i = 0; i < std::min(usual.size(), until.size()); ++i) {
+      const auto at = place_of(to_number(usual[i]), calls);
+      if (at) told[*at] = Told{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
+    }
+    if (row == 0) continue;
     const auto at = place_of(cells.number(), calls);
     if (at) told[*at] = to_owner_reply(cells);
   }

@@ -90,6 +90,8 @@ Task<bool> Connection::ready(Until what) {
 
 std::string Connection::why() const {
   std::string message = trimmed(PQerrorMessage(connection_));
+  // Of a URI with a slip in it this quotes what may be the password.
+  if (message.starts_with("invalid ")) message.resize(std::min(message.find('"'), message.size()));
   return message.empty() ? "the connection was lost" : message;
 }
 

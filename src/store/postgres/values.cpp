@@ -245,6 +245,22 @@ Uuid to_uuid(std::string_view cell) noexcept {
   return value;
 }
 
+std::vector<std::string_view> to_elements(std::string_view cell) {
+  constexpr std::size_t header = 20;
+  std::vector<std::string_view> elements;
+  if (cell.size() < header || to_number(cell.substr(0, 4)) != 1) return elements;
+  std::string_view rest = cell.substr(header);
+  while (rest.size() >= 4) {
+    const auto length = to_number(rest.substr(0, 4));
+    rest.remove_prefix(4);
+    if (length < 0) continue;
+    if (static_cast<std::size_t>(length) > rest.size()) break;
+    elements.push_back(rest.substr(0, static_cast<std::size_t>(length)));
+    rest.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return elements;
+}
+
 StoreTime to_moment(std::string_view cell) noexcept {
   return StoreTime(Millis(to_number(cell) / 1'000 + server_epoch));
 }

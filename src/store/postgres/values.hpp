@@ -96,5 +96,8 @@ bool to_boolean(std::string_view cell) noexcept;
 std::int64_t to_number(std::string_view cell) noexcept;
 Uuid to_uuid(std::string_view cell) noexcept;
 StoreTime to_moment(std::string_view cell) noexcept;
+/// The elements of an array of one dimension, nulls left out; valid as long as the cell. None where
+/// it is null, or is none.
+std::vector<std::string_view> to_elements(std::string_view cell);
 
 }  // namespace idem::postgres

@@ -1,0 +1,237 @@
+#include "store/postgres/postgres_store.hpp"
+#include "store_conformance/harness.hpp"
+#include "support/cutting_proxy.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <fmt/format.h>
+
+#include <latch>
+
+/// The shared store when its server or the way there fails, and when an application's transaction
+/// stands in the way.
+namespace idem::test {
+namespace {
+
+class PostgresFaults : public testing::Test {
+ protected:
+  static std::unique_ptr<Store> open(const std::string& uri) {
+    auto store = open_postgres(uri, test_settings(), {});
+    if (store) return std::move(*store);
+    ADD_FAILURE() << store.error().detail;
+    std::abort();
+  }
+
+  template <class Verb>
+  static std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb) {
+    if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store.identity().generation;
+    return ask_and_wait(store, std::move(verb));
+  }
+
+  static Execute run(Store& store, int key_number, int token_number = 1) {
+    const auto outcome = try_ask(store, a_reserve(key_number, token_number));
+    if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
+    ADD_FAILURE() << (outcome ? describe(*outcome) : outcome.error().detail);
+    return {};
+  }
+
+  static std::string handle(const RecordId& id) { return "'" + to_hex(id.bytes) + "'"; }
+  static std::string args(const Execute& run) {
+    return fmt::format("{}, {}, '{}'", handle(run.id), run.attempt.fence,
+                       to_hex(run.attempt.token.bytes));
+  }
+
+  TestDatabase database_;
+};
+
+std::string socket_of(const std::string& uri) {
+  const auto from = uri.find("host=") + 5;
+  return uri.substr(from, uri.find('&', from) - from) + "/.s.PGSQL.5432";
+}
+
+std::string through(const CuttingProxy& proxy, const std::string& uri) {
+  const auto slash = uri.find("///") + 3;
+  return fmt::format("postgres://postgres@127.0.0.1:{}/{}?sslmode=disable", proxy.port(),
+                     uri.substr(slash, uri.find('?') - slash));
+}
+
+TEST_F(PostgresFaults, S04_two_duplicates_whose_commit_was_not_heard_of_are_one_execution) {
+  CuttingProxy proxy(socket_of(database_.uri()));
+  const auto store = open(through(proxy, database_.uri()));
+  for (int round = 1; round <= 20; ++round) {
+    proxy.lose_answer_to("idem.reserve_many");
+    std::promise<std::expected<ReserveOutcome, StoreError>> said[2];
+    for (int i = 0; i < 2; ++i) {
+      Reserve verb = a_reserve(round, 1 + i);
+      verb.generation = store->identity().generation;
+      ask(*store, verb, [&said, i](auto outcome) { said[i].set_value(std::move(outcome)); });
+    }
+    int executed = 0;
+    for (int i = 0; i < 2; ++i) {
+      const auto outcome = said[i].get_future().get();
+      ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
+      if (const auto* execute = std::get_if<Execute>(&*outcome)) {
+        ++executed;
+        EXPECT_EQ(execute->attempt.token, token(1 + i));
+      } else {
+        EXPECT_TRUE(is<InProgress>(*outcome)) << describe(*outcome);
+      }
+    }
+    EXPECT_EQ(executed, 1) << "round " << round;
+    EXPECT_EQ(proxy.lost(), round);
+  }
+}
+
+TEST_F(PostgresFaults, S04_a_settling_write_whose_answer_was_lost_is_told_as_done) {
+  CuttingProxy proxy(socket_of(database_.uri()));
+  const auto store = open(through(proxy, database_.uri()));
+  for (int round = 1; round <= 10; ++round) {
+    const Execute attempt = run(*store, round);
+    proxy.lose_answer_to("idem.owners_many");
+    const auto reply = try_ask(*store, a_complete(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    // By itself or by its repeat; either way the first ending stands.
+    EXPECT_NE(reply->verdict, Verdict::stale);
+    EXPECT_EQ(reply->state, State::completed);
+    EXPECT_EQ(proxy.lost(), round);
+  }
+}
+
+TEST_F(PostgresFaults, S17_V13_rows_that_an_application_holds_delay_nobody_else) {
+  const auto store = open(database_.uri());
+  const Execute held = run(*store, 1);
+  Psql application(database_.uri());
+  application.run("BEGIN");
+  application.run("SELECT idem.complete(" + args(held) + ", 201, '[]', 'done by the service')");
+  // A key that is only being made, in a transaction of its own.
+  Psql other(database_.uri());
+  other.run("BEGIN");
+  const std::string made =
+      other.run("SELECT (idem.reserve('tenant-1', 'pay', 'fresh', 'what is asked')).operation");
+
+  std::latch done(1'000);
+  std::atomic<int> settled{0};
+  std::vector<RecordId> ids(1'000);
+  for (int i = 0; i < 1'000; ++i) {
+    Reserve verb = a_reserve(2);
+    random_bytes(verb.id.bytes);
+    verb.generation = store->identity().generation;
+    ask(*store, verb, [&](auto outcome) {
+      if (!outcome || !is<Execute>(*outcome)) return done.count_down();
+      ask(*store, a_complete(std::get<Execute>(*outcome)), [&](auto reply) {
+        if (reply && reply->verdict == Verdict::done) ++settled;
+        done.count_down();
+      });
+    });
+    if (i % 100 == 0) {
+      // Duplicates of the held ones, in the same batches: their keys are in progress.
+      const auto duplicate = try_ask(*store, a_reserve(1, 2));
+      ASSERT_TRUE(duplicate.has_value()) << duplicate.error().detail;
+      EXPECT_TRUE(is<InProgress>(*duplicate)) << describe(*duplicate);
+      Reserve fresh = a_reserve(3, 2);
+      std::string hex;
+      std::ranges::copy_if(made, std::back_inserter(hex), [](char c) { return c != '-'; });
+      for (std::size_t byte = 0; byte < fresh.id.bytes.size(); ++byte) {
+        fresh.id.bytes[byte] =
+            static_cast<std::uint8_t>(std::stoul(hex.substr(2 * byte, 2), nullptr, 16));
+      }
+      const auto being_made = try_ask(*store, fresh);
+      ASSERT_TRUE(being_made.has_value()) << being_made.error().detail;
+      EXPECT_TRUE(is<InProgress>(*being_made)) << describe(*being_made);
+    }
+  }
+  done.wait();
+  EXPECT_EQ(settled, 1'000);
+
+  application.run("COMMIT");
+  const auto replayed = try_ask(*store, a_reserve(1, 2));
+  ASSERT_TRUE(replayed.has_value());
+  ASSERT_TRUE(is<Replay>(*replayed)) << describe(*replayed);
+  EXPECT_EQ(std::get<Replay>(*replayed).response.body, "done by the service");
+  other.run("ROLLBACK");
+}
+
+TEST_F(PostgresFaults, S17_an_owner_whose_record_the_service_holds_is_told_what_it_committed) {
+  const auto store = open(database_.uri());
+  const Execute held = run(*store, 1);
+  Psql application(database_.uri());
+  application.run("BEGIN");
+  application.run("SELECT idem.complete(" + args(held) + ", 201, '[]', 'the service')");
+  std::promise<std::expected<OwnerReply, StoreError>> said;
+  ask(*store, a_complete(held, answer(201, "the gateway")),
+      [&](auto reply) { said.set_value(std::move(reply)); });
+  application.run("COMMIT");
+  const auto reply = said.get_future().get();
+  ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+  EXPECT_EQ(reply->verdict, Verdict::settled);
+  EXPECT_EQ(try_ask(*store, Find{key(1)}).value()->response->body, "the service");
+}
+
+TEST_F(PostgresFaults, V15_terminated_sessions_lose_nothing_and_repeat_nothing) {
+  const auto store = open(database_.uri());
+  constexpr int keys = 2'000;
+  std::latch done(keys);
+  std::atomic<int> executed{0};
+  std::atomic<int> in_doubt{0};
+  for (int i = 0; i < keys; ++i) {
+    Reserve verb = a_reserve(1);
+    random_bytes(verb.id.bytes);
+    random_bytes(verb.token.bytes);
+    verb.generation = store->identity().generation;
+    ask(*store, verb, [&](auto outcome) {
+      if (outcome && is<Execute>(*outcome)) ++executed;
+      if (!outcome) ++in_doubt;
+      done.count_down();
+    });
+    if (i % 200 == 100) {
+      Psql(database_.uri())
+          .run(
+              "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+              " WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    }
+  }
+  done.wait();
+  fmt::print("executed={} unavailable_or_in_doubt={}\n", executed.load(), in_doubt.load());
+  // None of them had a rival, so whoever was answered runs, and there is a record for each.
+  EXPECT_EQ(executed + in_doubt, keys);
+  EXPECT_GE(std::stoi(Psql(database_.uri()).run("SELECT count(*) FROM idem.slots")), executed);
+}
+
+TEST_F(PostgresFaults, V15_a_server_that_is_away_is_told_at_once_and_found_again) {
+  PostgresServer server;
+  const auto store = open(server.uri());
+  const Execute attempt = run(*store, 1);
+  server.stop();
+  const auto refused = try_ask(*store, a_reserve(2));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().code, StoreError::Code::refused) << refused.error().detail;
+  server.start();
+  for (;;) {  // Until the next attempt to reach it, which nobody has to ask for.
+    const auto reply = try_ask(*store, a_complete(attempt));
+    if (reply) {
+      EXPECT_NE(reply->verdict, Verdict::stale);
+      break;
+    }
+    EXPECT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(is<Replay>(try_ask(*store, a_reserve(1, 2)).value()));
+}
+
+TEST_F(PostgresFaults, S02_what_answers_there_later_must_be_the_same_store) {
+  PostgresServer server;
+  const auto store = open(server.uri());
+  run(*store, 1);
+  Psql(server.uri()).run("UPDATE idem.identity SET store_id = gen_random_uuid()");
+  Psql(server.uri())
+      .run(
+          "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+          " WHERE application_name = 'idem'");
+  const auto refused = try_ask(*store, a_reserve(1, 2));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().detail.find("another store"), std::string::npos)
+      << refused.error().detail;
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,100 @@
+#include "store/postgres/postgres_store.hpp"
+#include "store_conformance/harness.hpp"
+
+/// What a start on PostgreSQL checks, makes and refuses.
+namespace idem::test {
+namespace {
+
+std::string refusal(const std::string& uri, const PostgresOptions& options = {},
+                    const IdentitySettings& settings = test_settings()) {
+  const auto store = open_postgres(uri, settings, options);
+  return store ? std::string() : store.error().detail;
+}
+
+TEST(PostgresOpen, S02_settings_that_forget_are_refused_by_name) {
+  PostgresServer server;
+  Psql session(server.uri());
+  EXPECT_EQ(refusal(server.uri()), "");
+  for (const std::string setting : {"fsync", "full_page_writes", "synchronous_commit"}) {
+    session.run("ALTER SYSTEM SET " + setting + " = off");
+    session.run("SELECT pg_reload_conf()");
+    while (Psql(server.uri()).run("SHOW " + setting) != "off") std::this_thread::yield();
+    EXPECT_TRUE(refusal(server.uri()).starts_with(setting + " is off: ")) << refusal(server.uri());
+    session.run("ALTER SYSTEM RESET " + setting);
+    session.run("SELECT pg_reload_conf()");
+    while (Psql(server.uri()).run("SHOW " + setting) != "on") std::this_thread::yield();
+  }
+  session.run("ALTER ROLE postgres SET default_transaction_isolation = 'serializable'");
+  EXPECT_TRUE(refusal(server.uri()).starts_with("default_transaction_isolation is serializable: "));
+  session.run("ALTER ROLE postgres SET default_transaction_isolation = 'read committed'");
+  EXPECT_EQ(refusal(server.uri()), "");
+  session.run("ALTER ROLE postgres SET default_transaction_read_only = on");
+  EXPECT_NE(refusal(server.uri()), "");
+}
+
+TEST(PostgresOpen, a_schema_of_somebody_else_stays_as_it_is) {
+  const TestDatabase database;
+  Psql session(database.uri());
+  session.run("CREATE SCHEMA idem; CREATE TABLE idem.theirs (x int)");
+  EXPECT_EQ(refusal(database.uri()), "the schema 'idem' holds something else");
+  EXPECT_EQ(session.run("SELECT count(*) FROM pg_class WHERE relnamespace = 'idem'::regnamespace"),
+            "1");
+}
+
+TEST(PostgresOpen, a_schema_of_a_later_version_is_refused) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql session(database.uri());
+  session.run("INSERT INTO idem.schema_version (version, name) VALUES (9999, 'of tomorrow')");
+  EXPECT_TRUE(refusal(database.uri()).starts_with("it has schema version 9999, "));
+}
+
+TEST(PostgresOpen, nodes_that_start_at_one_time_make_one_store) {
+  const TestDatabase database;
+  std::vector<std::thread> nodes;
+  std::atomic<int> opened{0};
+  std::mutex mutex;
+  std::set<std::array<std::uint8_t, 32>> secrets;
+  for (int i = 0; i < 4; ++i) {
+    nodes.emplace_back([&] {
+      const auto store = open_postgres(database.uri(), test_settings(), {});
+      if (!store) return;
+      ++opened;
+      const std::lock_guard lock(mutex);
+      secrets.insert((*store)->identity().secret);
+    });
+  }
+  for (auto& node : nodes) node.join();
+  EXPECT_EQ(opened, 4);
+  EXPECT_EQ(secrets.size(), 1U);
+}
+
+TEST(PostgresOpen, an_uri_that_cannot_be_read_or_reached_says_so_without_a_password) {
+  for (const std::string uri :
+       {"postgres://u:s3cret@127.0.0.1:1/db?connect_timeout=1", "postgres://u:s3cret@h/db?s3cret=1",
+        "postgres://u:s3cret@[::1/db", "postgres://u:s3cret@h:s3cret/db"}) {
+    const std::string said = refusal(uri);
+    EXPECT_NE(said, "");
+    EXPECT_EQ(said.find("s3cret"), said.npos) << said;
+  }
+}
+
+TEST(PostgresOpen, S02_another_identity_is_refused_while_there_are_records) {
+  const TestDatabase database;
+  {
+    auto store = open_postgres(database.uri(), test_settings(), {});
+    ASSERT_TRUE(store.has_value());
+    Reserve verb = a_reserve(1);
+    verb.generation = (*store)->identity().generation;
+    ASSERT_TRUE(ask_and_wait(**store, verb).has_value());
+  }
+  IdentitySettings other = test_settings();
+  other.key_scope = "tenant";
+  EXPECT_TRUE(refusal(database.uri(), {}, other).starts_with("key_scope is 'operation' since "));
+  other = test_settings();
+  other.secrets.emplace_back();
+  EXPECT_EQ(refusal(database.uri(), {}, other), "") << "a new secret, the old one still known";
+}
+
+}  // namespace
+}  // namespace idem::test

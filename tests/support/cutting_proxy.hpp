@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace idem::test {
+
+/// Between a client and a server's unix socket; can lose an answer on its way, as a network does.
+class CuttingProxy {
+ public:
+  /// `target`: the path of the server's socket.
+  explicit CuttingProxy(std::string target);
+  ~CuttingProxy();
+  CuttingProxy(const CuttingProxy&) = delete;
+  CuttingProxy& operator=(const CuttingProxy&) = delete;
+
+  /// Of 127.0.0.1.
+  std::uint16_t port() const { return port_; }
+
+  /// The next bytes that the server sends on a connection whose client has sent a message with
+  /// `part` in it are lost, and that connection is cut, both ways.
+  void lose_answer_to(std::string part);
+  /// How many answers were lost so far.
+  int lost() const { return lost_.load(); }
+
+ private:
+  void accept_all();
+  void carry(int client);
+  bool is_marked(std::string_view bytes);
+
+  std::string target_;
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> lost_{0};
+  std::mutex mutex_;
+  std::string part_;
+  std::vector<std::thread> carriers_;
+  std::thread acceptor_;
+};
+
+}  // namespace idem::test
