@@ -201,6 +201,13 @@ inline constexpr std::size_t store_statement_calls_max = 256;
 // and how soon.
 inline constexpr auto store_repeat_max = 3s;
 inline constexpr auto store_repeat_interval = 50ms;
+// How long a reserve waits to see what another transaction makes of its record: longer than a batch
+// of another node takes.
+inline constexpr auto store_held_max = 300ms;
+// What the answers in one statement may take together: more than one of them only below that.
+inline constexpr std::size_t store_statement_bytes_max = 8UL * 1024 * 1024;
+// Records that are read by one statement, each perhaps with an answer of some MiB.
+inline constexpr std::size_t store_statement_finds_max = 16;
 // Between attempts to reach a store that is down.
 inline constexpr auto store_reconnect_min = 100ms;
 inline constexpr auto store_reconnect_max = 2s;

@@ -10,7 +10,8 @@ CREATE TYPE idem.owner_reply AS (verdict idem.verdict, state idem.state, expires
 
 -- What a reserve is answered with (§5). Which members mean something depends on the outcome.
 CREATE TYPE idem.outcome AS (
-  outcome text,                          -- execute, replay, in_progress, key_misuse, unknown, expired, pending
+  outcome text,                          -- execute, replay, in_progress, key_misuse, unknown, expired, pending,
+                                         -- damaged: there was an answer, and it is not there
   operation uuid,                        -- the record
   fence bigint,                          -- execute: yours; in_progress: of the attempt that runs
   attempt uuid,                          -- execute: the token, as it was given
@@ -141,6 +142,9 @@ BEGIN
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
     completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until
   WHERE t.id = s.id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
+  END IF;
 END $$;
 
 -- Its answer is given up: what is stored beside the record goes with it.
@@ -263,10 +267,8 @@ BEGIN
       o.response_status := s.response_status;
       SELECT a.head, a.body INTO o.response_head, o.response_body
         FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'the answer of % is not where its record says', idem.handle(s.id)
-          USING ERRCODE = 'IDM08';
-      END IF;
+      -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
+      IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
     WHEN 'expired' THEN
       o.outcome := 'expired';
       o.completed_at := coalesce(s.completed_at, s.changed_at);

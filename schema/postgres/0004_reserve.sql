@@ -24,10 +24,37 @@ RETURN uuid_hash_extended(id, 0);
 
 -- A new generation begins when no reserve of the one before can still commit: each holds this, shared,
 -- until its transaction ends, and who begins one takes it alone. Two numbers: no id's lock is ever the same.
+CREATE FUNCTION idem.begin_generation_alone() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  -- Who waits here holds up all reserves that come later, so it waits for a moment only, again and again: a batch
+  -- is over by then, and an application's transaction may take long.
+  FOR round IN 1..15 LOOP
+    BEGIN
+      PERFORM set_config('lock_timeout', '100ms', true);
+      PERFORM pg_advisory_xact_lock(1229210957, 1);
+      RETURN;
+    EXCEPTION WHEN lock_not_available THEN
+      PERFORM pg_sleep(0.2);
+    END;
+  END LOOP;
+  RAISE EXCEPTION 'transactions that reserved are still open' USING ERRCODE = 'IDM04';
+END $$;
+
+-- A reserve that lost a race has to see the winner, and the generation of now.
+CREATE FUNCTION idem.see_what_is_committed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'a reserve in a transaction of isolation %', current_setting('transaction_isolation')
+      USING ERRCODE = 'IDM05', HINT = 'Reserve in a transaction of READ COMMITTED.';
+  END IF;
+END $$;
+
 CREATE FUNCTION idem.in_generation(asked bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   current bigint;
 BEGIN
+  PERFORM idem.see_what_is_committed();
+  PERFORM set_config('lock_timeout', '2s', true);
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
   SELECT i.generation INTO current FROM idem.identity i;
   IF current IS DISTINCT FROM asked THEN
@@ -205,6 +232,7 @@ DECLARE
   under uuid;
   at timestamptz;
   is_mine boolean;
+  o idem.outcome;
 BEGIN
   -- A row that vanishes between two looks is met again, a few times (§5).
   FOR round IN 1..5 LOOP
@@ -237,7 +265,11 @@ BEGIN
         END IF;
       END LOOP;
     END IF;
-    IF idem.is_answered(s, compared, at) THEN RETURN idem.read_answer(s, r, compared, request IS NOT NULL, at); END IF;
+    IF idem.is_answered(s, compared, at) THEN
+      o := idem.read_answer(s, r, compared, request IS NOT NULL, at);
+      CONTINUE WHEN o.outcome = 'damaged' AND round < 3;
+      RETURN o;
+    END IF;
 
     IF s.id IS NULL THEN
       IF NOT pg_try_advisory_xact_lock(idem.lock_of(r.id)) THEN
@@ -275,6 +307,8 @@ BEGIN
     END IF;
     CONTINUE WHEN other.id IS NULL;
     at := idem.now();
+    -- What lies under another name is over by now: the key is to be looked for anew.
+    CONTINUE WHEN under <> r.id AND NOT idem.is_live(other, at);
     IF idem.is_answered(other, compared, at) THEN RETURN idem.read_answer(other, r, compared, request IS NOT NULL, at); END IF;
     RETURN idem.reserve_step(other, r, request, at);
   END LOOP;

@@ -69,17 +69,19 @@ END $$;
 -- ---- the days of the answers ----
 
 -- A table for the answers that expire on `day`; false where there is one, or where some of that day lie in
--- the last table already. Readers and writers of other days do not notice.
+-- the last table already. Waits for nobody: who has read an answer in a transaction that is still open makes it
+-- fail (55P03), and it is tried again another time.
 CREATE FUNCTION idem.make_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   name text := 'answers_' || to_char(day, 'YYYYMMDD');
-  first timestamptz := day::timestamp AT TIME ZONE 'UTC';
-  next timestamptz := (day + 1)::timestamp AT TIME ZONE 'UTC';
+  first text := to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00';
+  next text := to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00';
 BEGIN
-  PERFORM idem.wait_a_while();
+  PERFORM set_config('lock_timeout', '50ms', true);
   PERFORM pg_advisory_xact_lock(1229210957, 2);
-  IF to_regclass('idem.' || name) IS NOT NULL
-     OR EXISTS (SELECT FROM idem.answers_without_day a WHERE a.expires_at >= first AND a.expires_at < next) THEN
+  IF to_regclass('idem.' || name) IS NOT NULL OR EXISTS (
+    SELECT FROM idem.answers_without_day a
+    WHERE a.expires_at >= first::timestamptz AND a.expires_at < next::timestamptz) THEN
     RETURN false;
   END IF;
   EXECUTE format('CREATE TABLE idem.%I (LIKE idem.answers INCLUDING ALL)', name);
@@ -87,17 +89,9 @@ BEGIN
   RETURN true;
 END $$;
 
--- Tables for today and the days on which what is completed from now on will expire. `retention` in ms.
-CREATE FUNCTION idem.make_days(retention bigint) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-  first date := ((idem.now() + idem.ms(retention)) AT TIME ZONE 'UTC')::date;
-  made integer := 0;
-BEGIN
-  FOR n IN 0..2 LOOP
-    IF idem.make_day(first + n) THEN made := made + 1; END IF;
-  END LOOP;
-  RETURN made;
-END $$;
+-- The day on which what is completed in `days` days from now will expire. `retention` in ms.
+CREATE FUNCTION idem.expiry_day(retention bigint, days integer) RETURNS date LANGUAGE sql VOLATILE
+RETURN ((idem.now() + idem.ms(retention)) AT TIME ZONE 'UTC')::date + days;
 
 -- Empties and drops the tables of days that are over: every answer in them has expired, whether or not its
 -- record was reaped. Of the last table, the rows that are over. Emptying locks that day's table alone; to drop

@@ -82,12 +82,14 @@ BEGIN
       USING ERRCODE = 'IDM05';
   END IF;
   PERFORM idem.be_durable();
+  PERFORM idem.see_what_is_committed();
+  before := idem.wait_a_while();
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
   SELECT i.generation INTO STRICT r.generation FROM idem.identity i;
   r.id := idem.record_id(scope, operation, key);
   r.scope := scope;
   r.operation := operation;
-  r.fingerprint := '\x00000000'::bytea || sha256(request);
+  r.fingerprint := '\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
   r.token := attempt;
   r.owner := owner;
   r.lease := idem.in_ms(lease, 'lease');
@@ -95,7 +97,6 @@ BEGIN
   r.dispatched := dispatched;
   r.retention := idem.in_ms(retention, 'retention');
   r.tombstone := idem.in_ms(tombstone, 'tombstone');
-  before := idem.wait_a_while();
   o := idem.reserve_one(r, ARRAY[r.fingerprint], NULL, NULL, NULL, true);
   PERFORM set_config('lock_timeout', before, true);
   RETURN o;

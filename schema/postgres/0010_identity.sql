@@ -1,11 +1,10 @@
 -- What a store is told about how records get their names (protocol.md §2).
 
+-- The caller holds the lock that reserves share.
 CREATE FUNCTION idem.record_identity(secret bytea, generation bigint, key_scope text, scope_source text,
                                      epochs bigint[], secret_ids text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM idem.be_durable();
-  -- No reserve of the generation before can commit any more.
-  PERFORM pg_advisory_xact_lock(1229210957, 1);
   INSERT INTO idem.identity AS i (store_id, generation, secret, key_scope, scope_source)
     VALUES (gen_random_uuid(), record_identity.generation, record_identity.secret, record_identity.key_scope,
             record_identity.scope_source)

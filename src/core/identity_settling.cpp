@@ -102,6 +102,13 @@ class Settling {
 
 }  // namespace
 
+bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings) {
+  const Secret& secret = settings.secrets.empty() ? recorded.own : settings.secrets.front();
+  return recorded.key_scope == settings.key_scope &&
+         recorded.scope_source == settings.scope_source && !recorded.epochs.empty() &&
+         recorded.epochs.back().id == secret_id(secret);
+}
+
 bool GenerationCensus::has(std::uint64_t from, std::uint64_t end) const {
   const auto first = generations.lower_bound(from);
   return !complete || (first != generations.end() && *first < end);

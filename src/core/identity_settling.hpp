@@ -43,4 +43,7 @@ std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
     const std::function<GenerationCensus()>& census);
 
+/// True when a node of these settings names records as the store has it recorded now.
+bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);
+
 }  // namespace idem

@@ -33,17 +33,17 @@ KeyCounts counts_of(const Json& entry) {
 }
 
 std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
-  std::vector<std::string> words{"gateway",
-                                 "--listen",
-                                 options.listen,
-                                 "--admin",
-                                 "127.0.0.1:0",
-                                 "--upstream",
-                                 options.upstream.find("://") == std::string::npos
-                                     ? "http://" + options.upstream
-                                     : options.upstream,
-                                 "--store",
-                                 "sqlite:" + options.store.string()};
+  std::vector<std::string> words{
+      "gateway",
+      "--listen",
+      options.listen,
+      "--admin",
+      "127.0.0.1:0",
+      "--upstream",
+      options.upstream.find("://") == std::string::npos ? "http://" + options.upstream
+                                                        : options.upstream,
+      "--store",
+      options.store_url.empty() ? "sqlite:" + options.store.string() : options.store_url};
   words.insert(words.end(), options.scope.begin(), options.scope.end());
   words.insert(words.end(), options.flags.begin(), options.flags.end());
   return words;

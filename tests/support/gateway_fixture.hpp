@@ -21,6 +21,7 @@ std::filesystem::path built_program(std::string_view name);
 struct GatewayOptions {
   std::string upstream{};         ///< HOST:PORT, or a URL
   std::filesystem::path store{};  ///< A SQLite file.
+  std::string store_url{};        ///< Instead of it.
   std::vector<std::string> flags{};
   std::vector<std::string> environment{};
   std::string program = "idem";  ///< Or `idem-crash`.

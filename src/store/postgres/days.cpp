@@ -6,6 +6,8 @@ namespace idem::postgres {
 
 // A route each has its own at most; the callers of a library may have more.
 constexpr std::size_t retentions_max = 64;
+// Today's, and two more for a gateway that is busy at midnight.
+constexpr int days_ahead = 3;
 
 void Days::expect(Millis retention) {
   if (retentions_.size() >= retentions_max) return;
@@ -16,12 +18,13 @@ Task<void> Days::keep(Connection& connection) {
   due_ = MonotonicClock::now() + limits::store_days_interval;
   const std::set<Millis> retentions = retentions_;
   for (const Millis retention : retentions) {
-    if (!connection.is_open()) co_return;
-    Params params;
-    params.number(retention.count());
-    const Answer made =
-        co_await connection.ask("SELECT idem.make_days($1)", params, limits::store_reply_max);
-    (void)made;
+    for (int day = 0; day < days_ahead && connection.is_open(); ++day) {
+      Params params;
+      params.number(retention.count()).small(day);
+      const Answer made = co_await connection.ask("SELECT idem.make_day(idem.expiry_day($1, $2))",
+                                                  params, limits::store_reply_max);
+      (void)made;
+    }
   }
   if (!connection.is_open()) co_return;
   const Params none;

@@ -13,6 +13,7 @@ class Days {
   /// Answers will be kept for so long.
   void expect(Millis retention);
   bool is_due(MonotonicTime now) const noexcept { return now >= due_; }
+  void postpone(MonotonicTime until) noexcept { due_ = until; }
   /// Does what is due. What fails is tried again: without its table a day's answers lie in the last
   /// one, which costs work and loses nothing.
   Task<void> keep(Connection& connection);

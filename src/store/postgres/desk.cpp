@@ -22,13 +22,14 @@ bool is_of(const Failure& failure, std::initializer_list<std::string_view> class
 }
 
 /// Lost a race against another transaction, and was rolled back: worth another try.
-bool is_race(const Failure& failure) { return is_of(failure, {"40", "55P03", "IDM04"}); }
+/// 23514: the table of an answer's day was made meanwhile.
+bool is_race(const Failure& failure) { return is_of(failure, {"40", "55P03", "23514", "IDM04"}); }
 
 /// A server that does not write, or not now: the next one of the URI may be the right one.
 bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
 
 /// As asked, it will never do.
-bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22", "23", "42"}); }
+bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
 
 Millis with_jitter(Millis length) {
   thread_local std::minstd_rand random{std::random_device{}()};
@@ -47,6 +48,7 @@ Task<void> Desk::open(const IdentitySettings& settings, const PostgresOptions& o
   for (const Lane lane : {Lane::reserves, Lane::owners, Lane::finds, Lane::others}) {
     workers_.push_back(std::make_unique<Worker>(loop_, uri_, lane));
   }
+  settings_ = settings;
   Connection& first = workers_.front()->connection;
   const auto connected = co_await first.open(limits::store_connect_max);
   if (!connected) {
@@ -135,7 +137,8 @@ Task<void> Desk::park(Worker& worker) {
 Task<void> Desk::serve(Worker& worker) {
   for (;;) {
     auto batch = lanes_.take(worker.lane, limits::store_statement_calls_max);
-    const bool keeps_days = worker.lane == Lane::others && days_.is_due(MonotonicClock::now());
+    const bool keeps_days =
+        worker.lane == Lane::others && !closed_ && days_.is_due(MonotonicClock::now());
     if (batch.empty() && !keeps_days) {
       if (ending_) break;
       co_await park(worker);
@@ -144,6 +147,7 @@ Task<void> Desk::serve(Worker& worker) {
     bool reached = worker.connection.is_open();
     if (!reached) reached = co_await reach(worker.connection);
     if (!reached) {
+      if (keeps_days) days_.postpone(retry_at_);
       refuse(std::move(batch), StoreError::Code::unavailable, why_out_of_reach_);
       continue;
     }
@@ -232,8 +236,9 @@ Task<void> Desk::ask_alone(Connection& connection, Waiting waiting) {
 }
 
 Task<void> Desk::ask_adopt(Connection& connection, Waiting waiting) {
-  auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call));
+  auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_);
   if (reply) {
+    if (!reply->why_not.empty()) connection.close();  // Which ends its transaction.
     finish(waiting, {std::move(*reply)});
     co_return;
   }
@@ -247,10 +252,12 @@ Task<void> Desk::ask_adopt(Connection& connection, Waiting waiting) {
 }
 
 void Desk::finish(Waiting& waiting, Told told) {
-  if (told.held && (waiting.in_doubt || !std::holds_alternative<Reserve>(waiting.call))) {
+  if (told.held) {
     // In doubt, it may be its own earlier self that holds the record; a settling write waits for
-    // its turn.
-    if (is_within(waiting, limits::store_repeat_max)) return ask_later(std::move(waiting));
+    // its turn; and a reserve, that it can name the attempt that it met.
+    const bool may_be_told = std::holds_alternative<Reserve>(waiting.call) && !waiting.in_doubt;
+    const Millis patience = may_be_told ? Millis(limits::store_held_max) : limits::store_repeat_max;
+    if (is_within(waiting, patience)) return ask_later(std::move(waiting));
     if (waiting.in_doubt) {
       told.result = std::unexpected(error(StoreError::Code::in_doubt, "the record is held"));
     }

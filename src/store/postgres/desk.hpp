@@ -69,6 +69,7 @@ class Desk final : Timed {
   Days days_;
   std::optional<Lookout> lookout_;
 
+  IdentitySettings settings_;
   Uuid store_id_{};
   std::uint64_t leases_ended_ = 0;
   bool out_of_reach_ = false;

@@ -2,11 +2,21 @@
 
 #include "store/postgres/statements.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <set>
 
 namespace idem::postgres {
+namespace {
+
+std::size_t bytes_of_answer(const StoreCall& call) noexcept {
+  const auto* complete = std::get_if<Complete>(&call);
+  return complete != nullptr ? complete->response.body.size() : 0;
+}
+
+}  // namespace
 
 Lane lane_of(const StoreCall& call) noexcept {
   if (std::holds_alternative<Reserve>(call)) return Lane::reserves;
@@ -41,6 +51,7 @@ void Lanes::put_back(std::vector<Waiting> calls) {
 }
 
 std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
+  if (lane == Lane::finds) most = std::min(most, limits::store_statement_finds_max);
   auto& waiting = lanes_[static_cast<std::size_t>(lane)];
   std::vector<Waiting> batch;
   if (waiting.empty()) return batch;
@@ -54,6 +65,7 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
   }
   std::set<RecordId> records;
   std::deque<Waiting> taken;
+  std::size_t bytes = 0;
   std::deque<Waiting> rest;
   const auto* const first_reserve = std::get_if<Reserve>(&waiting.front().call);
   const std::uint64_t generation = first_reserve != nullptr ? first_reserve->generation : 0;
@@ -61,7 +73,10 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
     Waiting& next = waiting.front();
     const auto* const reserve = std::get_if<Reserve>(&next.call);
     bool fits = !is_single(next) && (reserve == nullptr || reserve->generation == generation);
+    fits = fits && (taken.empty() ||
+                    bytes + bytes_of_answer(next.call) <= limits::store_statement_bytes_max);
     if (fits && lane == Lane::owners) fits = records.insert(*record_of(next.call)).second;
+    if (fits) bytes += bytes_of_answer(next.call);
     auto& to = fits ? taken : rest;
     to.push_back(std::move(next));
     waiting.pop_front();

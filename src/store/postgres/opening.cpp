@@ -42,7 +42,7 @@ constexpr Unsafe unsafe[] = {
     {"default_transaction_read_only", "on", "nothing could be reserved"},
     {"transaction_read_only", "on", "it is a standby: nothing could be reserved"},
 };
-constexpr int version_min = 130'000;
+constexpr int version_min = 140'000;
 
 Task<Problem> check_server(Connection& connection) {
   std::string sql =
@@ -52,7 +52,7 @@ Task<Problem> check_server(Connection& connection) {
   if (!answer) co_return told(answer.error());
   Cells cells(*answer, 0);
   if (const auto version = cells.number(); version < version_min) {
-    co_return fmt::format("the server is of version {}; 13 or later is needed", version / 10'000);
+    co_return fmt::format("the server is of version {}; 14 or later is needed", version / 10'000);
   }
   if (const auto encoding = cells.bytes(); encoding != "UTF8") {
     co_return fmt::format("the database's encoding is {}; it must be UTF8", encoding);
@@ -180,9 +180,15 @@ Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
   co_return to_uuid(answer->cell(0, 0));
 }
 
-/// Within the transaction that is open.
-Task<std::expected<Opened, std::string>> settle(Connection& connection,
-                                                const IdentitySettings& settings) {
+/// An identity, and what has to be recorded for it.
+struct Settled {
+  Identity identity;
+  RecordedIdentity recorded;
+  bool is_changed = false;
+};
+
+Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
+                                                      const IdentitySettings& settings) {
   auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
@@ -200,15 +206,32 @@ Task<std::expected<Opened, std::string>> settle(Connection& connection,
     identity = settle_identity(*recorded, settings, [&] { return *census; });
   }
   if (!identity) co_return std::unexpected(std::move(identity.error()));
-  if (*recorded != before) {
-    auto problem = co_await write_identity(connection, **recorded);
-    if (problem) co_return std::unexpected(std::move(*problem));
+  Settled settled{std::move(*identity), **recorded, *recorded != before};
+  co_return settled;
+}
+
+/// Within the transaction that is open.
+Task<std::expected<Opened, std::string>> settle(Connection& connection,
+                                                const IdentitySettings& settings) {
+  auto settled = co_await settle_once(connection, settings);
+  if (settled && settled->is_changed) {
+    // What was read may be out of date by now: a node that runs may have reserved, or adopted a
+    // table. Once no reserve can commit any more, it is read again.
+    const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
+                                                 limits::store_reply_max);
+    if (!alone) co_return std::unexpected(told(alone.error()));
+    settled = co_await settle_once(connection, settings);
+    if (settled && settled->is_changed) {
+      auto problem = co_await write_identity(connection, settled->recorded);
+      if (problem) co_return std::unexpected(std::move(*problem));
+    }
   }
+  if (!settled) co_return std::unexpected(std::move(settled.error()));
   const auto store_id = co_await read_store_id(connection);
   if (!store_id) co_return std::unexpected(store_id.error());
   Opened opened;
   opened.store_id = *store_id;
-  opened.identity = std::move(*identity);
+  opened.identity = std::move(settled->identity);
   co_return opened;
 }
 
@@ -244,26 +267,44 @@ Task<std::expected<void, std::string>> check_again(Connection& connection, const
 }
 
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb) {
-  // Alone: no reserve of the generation before can commit from here on.
-  const Answer begun = co_await connection.run(
-      "BEGIN; SET LOCAL lock_timeout = '2s'; SELECT pg_advisory_xact_lock(1229210957, 1)",
-      limits::store_reply_max);
+                                                              AdoptRoutes& verb,
+                                                              const IdentitySettings& settings) {
+  const Answer begun = co_await connection.run("BEGIN", limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
+  // Alone: no reserve of the generation before can commit from here on.
+  const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
+                                               limits::store_reply_max);
+  if (!alone) co_return std::unexpected(alone.error());
   auto naming = co_await read_naming(connection);
   if (!naming) co_return std::unexpected(std::move(naming.error()));
+  const auto recorded = co_await read_identity(connection);
+  if (!recorded) co_return std::unexpected(Failure{{}, recorded.error()});
+  if (!*recorded || !is_named_by(**recorded, settings)) {
+    AdoptRoutes::Reply refused{0,
+                               "another node began to name records under other settings or another"
+                               " secret; start this one again with the same"};
+    co_return refused;
+  }
   const Naming before = *naming;
-  const Answer operations = co_await connection.ask(
-      "SELECT DISTINCT s.operation FROM idem.slots s WHERE idem.is_live(s, idem.now())", no_params,
-      limits::store_migration_max);
-  if (!operations) co_return std::unexpected(operations.error());
+  std::vector<std::string> operations;
+  bool is_visited = false;
   const auto visit = [&](const std::function<bool(const std::string&)>& see) {
-    for (int row = 0; row < operations->size(); ++row) {
-      if (!see(from_text(operations->cell(row, 0)))) break;
-    }
+    is_visited = true;
+    (void)std::ranges::all_of(operations, see);
     return true;
   };
-  const AdoptRoutes::Reply reply = adopt(*naming, verb, {visit});
+  AdoptRoutes asked = verb;
+  AdoptRoutes::Reply reply = adopt(*naming, asked, {visit});
+  if (is_visited) {
+    const Answer found = co_await connection.ask("SELECT * FROM idem.live_operations()", no_params,
+                                                 limits::store_migration_max);
+    if (!found) co_return std::unexpected(found.error());
+    for (int row = 0; row < found->size(); ++row) {
+      operations.push_back(from_text(found->cell(row, 0)));
+    }
+    *naming = before;
+    reply = adopt(*naming, verb, {visit});
+  }
   if (*naming != before) {
     const Answer written = co_await write_naming(connection, *naming);
     if (!written) co_return std::unexpected(written.error());

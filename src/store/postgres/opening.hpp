@@ -21,8 +21,10 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
 /// Of a connection that was made anew: the same store, on a server that is as safe.
 Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id);
 
-/// AdoptRoutes, in a transaction of its own. The failure is the server's.
+/// AdoptRoutes, in a transaction of its own; refused where another node began to name records by
+/// other settings than `settings`. The failure is the server's.
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
-                                                              AdoptRoutes& verb);
+                                                              AdoptRoutes& verb,
+                                                              const IdentitySettings& settings);
 
 }  // namespace idem::postgres

@@ -60,6 +60,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   if (kind == "unknown") return told(Unknown{since, reconcile_in, id});
   if (kind == "expired") return told(Expired{completed_at, id});
   if (kind == "pending") return told(Pending{id});
+  if (kind == "damaged") return refused("its answer is not where it says");
   return refused("an outcome that is none of ours");
 }
 

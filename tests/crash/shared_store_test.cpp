@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "crash/clients.hpp"
+#include "support/postgres.hpp"
+
+// Two gateways on one PostgreSQL. One of them, or the server, ends without a word, again and again,
+// while clients of both go on; what they were told is compared with the provider's ledger.
+
+namespace idem::test {
+namespace {
+
+constexpr int clients_per_gateway = 3;
+
+class SharedStore : public testing::Test {
+ protected:
+  void SetUp() override { IDEM_NEED_PROGRAM("idem-crash"); }
+
+  GatewayOptions options(const std::string& url, std::vector<std::string> environment = {}) const {
+    return {.upstream = provider_.address(),
+            .store_url = url,
+            .flags = short_lease(),
+            .environment = std::move(environment),
+            .program = "idem-crash"};
+  }
+
+  /// Clients of all gateways until `meanwhile` returns; they share their keys. Then judges.
+  template <class Meanwhile>
+  Verdict under_load(std::vector<Gateway*> gateways, unsigned seed, Meanwhile meanwhile) {
+    std::vector<Whereabouts> whereabouts(gateways.size());
+    std::vector<std::thread> clients;
+    for (std::size_t at = 0; at < gateways.size(); ++at) {
+      whereabouts[at].publish(gateways[at]->address());
+      for (int i = 0; i < clients_per_gateway; ++i) {
+        clients.emplace_back([&, at, i] { run_client(i, seed, whereabouts[at], judge_); });
+      }
+    }
+    meanwhile(whereabouts);
+    for (auto& one : whereabouts) one.end();
+    for (auto& client : clients) client.join();
+    return judge_.conclude(gateways.back()->address(), provider_);
+  }
+
+  static void report(const char* what, int times, unsigned seed, const Verdict& verdict) {
+    for (const auto& violation : verdict.violations) ADD_FAILURE() << violation;
+    EXPECT_GT(verdict.keys, 0);
+    fmt::print("{} seed={} times={}, keys judged={} (replayed {}, unknown {}), violations={}\n",
+               what, seed, times, verdict.keys, verdict.replayed, verdict.unknown,
+               verdict.violations.size());
+  }
+
+  Provider provider_;
+  Judge judge_;
+};
+
+TEST_F(SharedStore, V09_V19_gateways_that_are_killed_in_turn) {
+  const TestDatabase database;
+  Gateway first(options(database.uri()));
+  Gateway second(options(database.uri()));
+  ASSERT_TRUE(first.running() && second.running()) << first.process().output();
+  const int kills = number_from("IDEM_CRASH_KILLS", 160) / 8;
+  const unsigned seed = seed_of_this_run();
+  std::mt19937 random(seed);
+  Gateway* const both[] = {&first, &second};
+  const auto verdict = under_load({&first, &second}, seed, [&](auto& whereabouts) {
+    for (int kill = 0; kill < kills; ++kill) {
+      const auto at = static_cast<std::size_t>(kill) % 2;
+      whereabouts[at].wait_for_requests(5 + static_cast<int>(random() % 60));
+      both[at]->kill();
+      both[at]->process().wait();
+      whereabouts[at].publish({});
+      both[at]->restart();
+      ASSERT_TRUE(both[at]->running()) << both[at]->process().output();
+      whereabouts[at].publish(both[at]->address());
+    }
+  });
+  report("gateways killed", kills, seed, verdict);
+}
+
+TEST_F(SharedStore, V15_V19_a_server_that_crashes_under_load) {
+  PostgresServer server;
+  Gateway first(options(server.uri()));
+  Gateway second(options(server.uri()));
+  ASSERT_TRUE(first.running() && second.running()) << first.process().output();
+  const int crashes = number_from("IDEM_CRASH_SERVERS", 5);
+  const unsigned seed = seed_of_this_run();
+  std::mt19937 random(seed);
+  const auto verdict = under_load({&first, &second}, seed, [&](auto& whereabouts) {
+    for (int crash = 0; crash < crashes; ++crash) {
+      whereabouts[0].wait_for_requests(50 + static_cast<int>(random() % 200));
+      server.stop();
+      server.start();
+    }
+    whereabouts[0].wait_for_requests(200);
+  });
+  report("server crashed", crashes, seed, verdict);
+}
+
+/// SIGSTOP beyond the lease, and on: the other gateway has swept the record by then.
+class StoppedNode : public SharedStore, public testing::WithParamInterface<const char*> {};
+
+TEST_P(StoppedNode, T08_V19_the_other_gateway_answers_and_nothing_runs_twice) {
+  const TestDatabase database;
+  Gateway sleeper(options(database.uri(), {fmt::format("IDEM_STOP_AT={}", GetParam())}));
+  Gateway other(options(database.uri()));
+  ASSERT_TRUE(sleeper.running() && other.running()) << sleeper.process().output();
+  Connection owner(sleeper.address());
+  owner.send(charge("k"));
+  ASSERT_TRUE(sleeper.process().wait_stopped()) << "the point was not reached";
+  judge_.sent("k", charge("k"));
+  // Real time must pass: a lease is a matter of the clock, and it is a whole process that sleeps.
+  std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  judge_.heard("k", send_once(other.address(), charge("k")));
+  sleeper.carry_on();
+  const auto first = owner.read_response();
+  judge_.heard("k", first);
+  const auto verdict = judge_.conclude(other.address(), provider_);
+  for (const auto& violation : verdict.violations) ADD_FAILURE() << violation;
+  EXPECT_LE(provider_.of_key("k").effects, 1);
+  fmt::print("stopped at {}: owner heard {}, effects {}, replayed {}, unknown {}\n", GetParam(),
+             first.status, provider_.of_key("k").effects, verdict.replayed, verdict.unknown);
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, StoppedNode,
+                         testing::Values("reserve_after_commit", "dispatch_before_first_byte",
+                                         "dispatch_sent", "settle_before_commit"),
+                         [](const auto& point) { return std::string(point.param); });
+
+}  // namespace
+}  // namespace idem::test
