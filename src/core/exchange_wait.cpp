@@ -32,7 +32,11 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
   if (!woken.record) return finish_waiting(store_unavailable_answer(retry_hint));
   const auto& record = *woken.record;
+  // Fence 0: met while another transaction was making it. Whose attempt that is, only its commit
+  // tells.
+  if (!record && met_->fence == 0) return wait_on(now);
   if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));
+  if (met_->fence == 0) met_->fence = record->attempt.fence;
   if (record->attempt.fence < met_->fence) return wait_on(now);
   switch (record->state) {
     case State::in_progress:

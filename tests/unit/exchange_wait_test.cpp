@@ -125,6 +125,20 @@ TEST(ExchangeWait, S07_a_successor_that_runs_already_is_not_waited_for) {
   EXPECT_EQ(script.header("Retry-After"), "35") << "of the successor's lease";
 }
 
+// On a shared store a duplicate may meet a record that is only being made.
+TEST(ExchangeWait, S07_an_attempt_that_is_not_committed_yet_is_waited_for_once_it_has_a_name) {
+  ExchangeScript script(true, wait_time);
+  InProgress nameless = running();
+  nameless.fence = 0;
+  script.store_says(ReserveOutcome(nameless));
+  script.on(woken(std::nullopt));
+  ASSERT_NE(script.as<WaitFor>(), nullptr) << "not committed yet";
+  script.on(woken(State::in_progress, met_fence));
+  ASSERT_NE(script.as<WaitFor>(), nullptr);
+  script.on(woken(State::in_progress, met_fence + 1));
+  EXPECT_EQ(script.status(), 503) << "its successor is nobody's to wait for";
+}
+
 TEST(ExchangeWait, S07_what_a_successor_left_is_told_as_it_is) {
   for (const auto& [state, status] :
        {std::pair{State::completed, 201}, {State::unknown, 409}, {State::failed_retryable, 503}}) {

@@ -1,0 +1,197 @@
+#include "store/postgres/postgres_store.hpp"
+#include "store_conformance/harness.hpp"
+#include "support/external_data.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <fmt/format.h>
+
+/// What a service calls in its own transaction (protocol.md §17).
+namespace idem::test {
+namespace {
+
+class SqlFace : public testing::Test {
+ protected:
+  SqlFace() {
+    auto store = open_postgres(database_.uri(), test_settings(), {});
+    if (!store) std::abort();
+    store_ = std::move(*store);
+    session_ = std::make_unique<Psql>(database_.uri());
+    session_->run("CREATE TABLE payments (id text PRIMARY KEY, amount int)");
+  }
+
+  Execute gateway_reserves(int key_number) {
+    Reserve verb = a_reserve(key_number);
+    verb.generation = store_->identity().generation;
+    const auto outcome = ask_and_wait(*store_, verb);
+    if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
+    ADD_FAILURE() << "no attempt";
+    return {};
+  }
+  static std::string args(const Execute& run) {
+    return fmt::format("'{}', {}, '{}'", to_hex(run.id.bytes), run.attempt.fence,
+                       to_hex(run.attempt.token.bytes));
+  }
+  std::string payments() { return session_->run("SELECT count(*) FROM payments"); }
+  std::string reserve(const std::string& what, const std::string& rest) {
+    return session_->run("SELECT " + what + " FROM idem.reserve(" + rest + ")");
+  }
+
+  TestDatabase database_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Psql> session_;
+};
+
+constexpr const char* pay = "'tenant-1', 'pay', 'k', 'amount=5'";
+
+TEST_F(SqlFace, S17_T57_rows_and_completion_are_one_commit) {
+  const Execute attempt = gateway_reserves(1);
+  session_->run("BEGIN; INSERT INTO payments VALUES ('p', 5)");
+  session_->run("SELECT idem.complete(" + args(attempt) + ", 201, '[[\"X-A\", \"b\"]]', 'paid')");
+  session_->run("ROLLBACK");
+  EXPECT_EQ(payments(), "0");
+  EXPECT_EQ(ask_and_wait(*store_, Find{key(1)}).value()->state, State::in_progress);
+  session_->run("BEGIN; INSERT INTO payments VALUES ('p', 5)");
+  session_->run("SELECT idem.complete(" + args(attempt) + ", 201, '[[\"X-A\", \"b\"]]', 'paid')");
+  session_->run("COMMIT");
+  const auto record = ask_and_wait(*store_, Find{key(1)}).value();
+  EXPECT_EQ(record->response->body, "paid");
+  EXPECT_EQ(record->response->headers, (std::vector<Field>{{"X-A", "b"}}));
+  EXPECT_EQ(payments(), "1");
+}
+
+TEST_F(SqlFace, S17_who_comes_too_late_raises_and_its_rows_are_gone) {
+  const Execute attempt = gateway_reserves(1);
+  Execute other = attempt;
+  other.attempt.fence += 1;
+  for (const std::string verb : {"complete({}, 201)", "advance({}, 'charged')", "renew({})",
+                                 "release({})", "mark_unknown({})"}) {
+    session_->run("BEGIN; INSERT INTO payments VALUES ('p', 5)");
+    const std::string call = fmt::format(fmt::runtime("SELECT idem." + verb), args(other));
+    EXPECT_EQ(session_->try_run(call), "IDM01") << call;
+    session_->run("COMMIT");  // Of a failed transaction: a rollback.
+    EXPECT_EQ(payments(), "0");
+    const std::string twin =
+        fmt::format(fmt::runtime("SELECT (idem.try_" + verb + ").verdict"), args(other));
+    EXPECT_EQ(session_->run(twin), "stale") << twin;
+  }
+  session_->run("SELECT idem.complete(" + args(attempt) + ", 201)");
+  session_->run("BEGIN; INSERT INTO payments VALUES ('p', 5)");
+  EXPECT_EQ(session_->try_run("SELECT idem.complete(" + args(attempt) + ", 201)"), "IDM02");
+  session_->run("COMMIT");
+  EXPECT_EQ(payments(), "0");
+  EXPECT_EQ(session_->run("SELECT (idem.try_complete(" + args(attempt) + ", 201)).verdict"),
+            "settled");
+}
+
+TEST_F(SqlFace, S17_a_handler_that_touches_only_the_database_needs_one_transaction) {
+  session_->run("BEGIN");
+  const std::string row = reserve("operation || ' ' || fence || ' ' || attempt", pay);
+  std::istringstream words(row);
+  std::string operation, fence, attempt;
+  words >> operation >> fence >> attempt;
+  session_->run("INSERT INTO payments VALUES ('p', 5)");
+  session_->run(fmt::format("SELECT idem.complete('{}', {}, '{}', 201, '[]', 'paid')", operation,
+                            fence, attempt));
+  Psql rival(database_.uri());
+  rival.run("SET lock_timeout = '20ms'");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "in_progress");
+  session_->run("COMMIT");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "replay");
+  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay), "paid");
+  EXPECT_EQ(reserve("outcome", "'tenant-1', 'pay', 'k', 'amount=6'"), "key_misuse");
+  EXPECT_EQ(reserve("outcome", "'tenant-2', 'pay', 'k', 'amount=5'"), "execute");
+}
+
+TEST_F(SqlFace, V13_T56_who_waits_in_vain_keeps_its_transaction) {
+  session_->run("BEGIN");
+  EXPECT_EQ(reserve("outcome", pay), "execute");
+  Psql rival(database_.uri());
+  rival.run("SET lock_timeout = '20ms'");
+  rival.run("BEGIN; INSERT INTO payments VALUES ('of the rival', 1)");
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "in_progress");
+  EXPECT_EQ(rival.run("SHOW lock_timeout"), "20ms") << "what the session had set stays";
+  rival.run("COMMIT");
+  session_->run("ROLLBACK");
+  EXPECT_EQ(payments(), "1");
+  // The lock went with its transaction: the session that held it has nothing left.
+  EXPECT_EQ(rival.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")"), "execute");
+}
+
+TEST_F(SqlFace, S02_the_handle_is_the_gateways) {
+  const auto& secret = store_->identity().secret;
+  for (const auto& [scope, operation, name] :
+       {std::array<std::string, 3>{"t", "pay", "k"}, {"tenant ü", "POST /v1/payments", "a'b\"c"}}) {
+    std::string sql = "SELECT replace(idem.record_id($$" + scope + "$$, $$" + operation + "$$, $$" +
+                      name + "$$)::text, '-', '')";
+    EXPECT_EQ(session_->run(sql), to_hex(record_id(secret, scope, operation, name).bytes));
+  }
+}
+
+TEST_F(SqlFace, S02_another_operation_under_one_key_is_misuse_where_the_scope_has_one_key) {
+  const TestDatabase database;
+  IdentitySettings tenant = test_settings();
+  tenant.key_scope = "tenant";
+  ASSERT_TRUE(open_postgres(database.uri(), tenant, {}).has_value());
+  Psql session(database.uri());
+  EXPECT_EQ(session.run("SELECT outcome FROM idem.reserve('t', 'charge', 'k', 'x')"), "execute");
+  EXPECT_EQ(session.run("SELECT outcome FROM idem.reserve('t', 'refund', 'k', 'x')"), "key_misuse");
+}
+
+TEST_F(SqlFace, a_reserve_that_could_not_see_the_winner_is_refused) {
+  for (const std::string level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+    session_->run("BEGIN ISOLATION LEVEL " + level);
+    EXPECT_EQ(session_->try_run(std::string("SELECT idem.reserve(") + pay + ")"), "IDM05");
+    session_->run("ROLLBACK");
+  }
+}
+
+TEST_F(SqlFace, what_is_asked_for_in_a_careless_session_is_durable_all_the_same) {
+  session_->run("SET synchronous_commit = off");
+  session_->run("BEGIN");
+  EXPECT_EQ(reserve("outcome", pay), "execute");
+  EXPECT_EQ(session_->run("SHOW synchronous_commit"), "on");
+  session_->run("COMMIT");
+}
+
+TEST_F(SqlFace, V05_the_primary_key_is_scope_operation_and_key_and_the_reserve_uses_it) {
+  // The id is the keyed digest of the three, so its uniqueness is theirs.
+  EXPECT_EQ(session_->run("SELECT count(*) FROM pg_index WHERE indrelid = 'idem.slots'::regclass"
+                          " AND indisprimary AND indisunique"),
+            "1");
+  session_->run("SET enable_seqscan = off");
+  session_->run("CREATE TEMP TABLE plan (line text)");
+  session_->run(
+      "DO $$ DECLARE line text; BEGIN FOR line IN EXECUTE"
+      " 'EXPLAIN SELECT * FROM idem.slots t WHERE t.id = ''00000000-0000-0000-0000-000000000000'''"
+      " LOOP INSERT INTO plan VALUES (line); END LOOP; END $$");
+  EXPECT_NE(session_->run("SELECT string_agg(line, ' ') FROM plan").find("Index"),
+            std::string::npos);
+}
+
+/// Each ```sql block of the page, as a reader would run it.
+TEST_F(SqlFace, the_pages_examples_run) {
+  const std::string page = read_file(std::filesystem::path(IDEM_SOURCE_DIR) / "docs/sql-face.md");
+  const Execute attempt = gateway_reserves(1);
+  int blocks = 0;
+  for (std::size_t at = page.find("```sql\n"); at != page.npos; at = page.find("```sql\n", at)) {
+    at += 7;
+    std::string block = page.substr(at, page.find("```", at) - at);
+    for (const auto& [name, value] : std::map<std::string, std::string>{
+             {":'operation'", "'" + to_hex(attempt.id.bytes) + "'"},
+             {":'attempt'", "'" + to_hex(attempt.attempt.token.bytes) + "'"},
+             {":fence", std::to_string(attempt.attempt.fence)}}) {
+      if (const auto found = block.find(name); found != block.npos) {
+        block.replace(found, name.size(), value);
+      }
+    }
+    session_->run(block);
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(payments(), "1");
+  EXPECT_EQ(ask_and_wait(*store_, Find{key(1)}).value()->state, State::completed);
+}
+
+}  // namespace
+}  // namespace idem::test
