@@ -45,7 +45,7 @@ StorePlace::StorePlace(std::string kind, TestClock& clock)
 StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
-  if (kind_ == "postgres:") return open_postgres_named(name, settings);
+  if (kind_.starts_with("postgres")) return open_postgres_named(name, settings);
   return open_by_url(kind_ == "memory:" ? kind_ : kind_ + folder_.file(name), clock_, settings);
 }
 
@@ -54,7 +54,8 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
   auto& database = databases_[name];
   const bool is_new = !database;
   if (is_new) database = std::make_unique<TestDatabase>();
-  auto store = open_postgres(database->uri(), settings, {});
+  const bool is_pooled = kind_ == "postgres_pooled:";
+  auto store = open_postgres(is_pooled ? database->pooled_uri() : database->uri(), settings, {});
   if (!store) {
     ADD_FAILURE() << store.error().detail;
     std::abort();
@@ -177,7 +178,8 @@ std::optional<State> StoreConformance::state(int key_number) {
 // ---- where the stores are listed ----
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance,
-                         testing::Values("memory:", "sqlite:", "postgres:"), [](const auto& named) {
+                         testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:"),
+                         [](const auto& named) {
                            return named.param.substr(0, named.param.find(':'));
                          });
 

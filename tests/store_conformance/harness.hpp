@@ -64,7 +64,7 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 /// clock is the test's.
 class StorePlace {
  public:
-  /// `kind`: "memory:", "sqlite:", "postgres:".
+  /// `kind`: "memory:", "sqlite:", "postgres:", or "postgres_pooled:", behind PgBouncer.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 

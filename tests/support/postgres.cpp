@@ -49,7 +49,9 @@ std::string PostgresServer::uri(const std::string& database) const {
   return uri_of(folder_, database);
 }
 
-std::string shared_postgres_uri(const std::string& database) {
+namespace {
+
+const std::string& shared_folder() {
   static const std::string folder = [] {
     std::string found;
     std::ifstream(IDEM_BIN_DIR "/../servers/postgres") >> found;
@@ -57,9 +59,20 @@ std::string shared_postgres_uri(const std::string& database) {
       return found;
     }
     static const PostgresServer own;
+    output_of(script + " pool " + own.folder());
     return own.folder();
   }();
-  return uri_of(folder, database);
+  return folder;
+}
+
+}  // namespace
+
+std::string shared_postgres_uri(const std::string& database) {
+  return uri_of(shared_folder(), database);
+}
+
+std::string pooled_postgres_uri(const std::string& database) {
+  return uri_of(shared_folder() + "/pool", database) + "&port=6432";
 }
 
 Psql::Psql(const std::string& uri) : connection_(PQconnectdb(uri.c_str())) {

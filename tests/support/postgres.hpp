@@ -30,6 +30,8 @@ class PostgresServer {
 
 /// Of the server that the run shares; where CTest started none, of one that ends with this process.
 std::string shared_postgres_uri(const std::string& database);
+/// The same, through PgBouncer in transaction mode.
+std::string pooled_postgres_uri(const std::string& database);
 
 /// A blocking session, for what a test does behind the store's back.
 class Psql {
@@ -56,6 +58,7 @@ class TestDatabase {
   TestDatabase(const TestDatabase&) = delete;
   TestDatabase& operator=(const TestDatabase&) = delete;
   std::string uri() const { return shared_postgres_uri(name_); }
+  std::string pooled_uri() const { return pooled_postgres_uri(name_); }
 
  private:
   std::string name_;
