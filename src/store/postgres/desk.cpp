@@ -43,8 +43,7 @@ Desk::Desk(Loop& loop, std::string uri, ChangeTeller& changes)
 
 Desk::~Desk() = default;
 
-Task<void> Desk::open(const IdentitySettings& settings, const PostgresOptions& options,
-                      std::promise<std::expected<Identity, std::string>>& opened) {
+Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Opening opened) {
   for (const Lane lane : {Lane::reserves, Lane::owners, Lane::finds, Lane::others}) {
     workers_.push_back(std::make_unique<Worker>(loop_, uri_, lane));
   }
@@ -52,13 +51,13 @@ Task<void> Desk::open(const IdentitySettings& settings, const PostgresOptions& o
   Connection& first = workers_.front()->connection;
   const auto connected = co_await first.open(limits::store_connect_max);
   if (!connected) {
-    opened.set_value(std::unexpected(connected.error()));
+    opened->set_value(std::unexpected(connected.error()));
     co_return;
   }
   auto database = co_await open_database(first, settings, options);
   if (!database) {
     first.close();
-    opened.set_value(std::unexpected(std::move(database.error())));
+    opened->set_value(std::unexpected(std::move(database.error())));
     co_return;
   }
   store_id_ = database->store_id;
@@ -69,7 +68,7 @@ Task<void> Desk::open(const IdentitySettings& settings, const PostgresOptions& o
     ++serving_;
     loop_.spawn(serve(*worker));
   }
-  opened.set_value(std::move(database->identity));
+  opened->set_value(std::move(database->identity));
 }
 
 void Desk::add(Waiting waiting) {

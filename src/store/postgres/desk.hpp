@@ -21,8 +21,9 @@ class Desk final : Timed {
   ~Desk() override;
 
   /// Connects, sets up or checks the database, and begins to serve. The loop's first coroutine.
-  Task<void> open(const IdentitySettings& settings, const PostgresOptions& options,
-                  std::promise<std::expected<Identity, std::string>>& opened);
+  /// `opened` is shared, because its waiter may leave while this is still telling it.
+  using Opening = std::shared_ptr<std::promise<std::expected<Identity, std::string>>>;
+  Task<void> open(IdentitySettings settings, PostgresOptions options, Opening opened);
 
   void add(Waiting waiting);
   std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }

@@ -31,9 +31,11 @@ class PostgresStore final : public Store {
   std::expected<void, StoreError> open(const IdentitySettings& settings,
                                        const PostgresOptions& options) {
     thread_ = std::jthread([this] { loop_.run("idem-store"); });
-    std::promise<std::expected<Identity, std::string>> promise;
-    auto opened = promise.get_future();
-    loop_.post([&] { loop_.spawn(desk_.open(settings, options, promise)); });
+    auto promise = std::make_shared<Desk::Opening::element_type>();
+    auto opened = promise->get_future();
+    loop_.post([this, settings, options, promise = std::move(promise)] {
+      loop_.spawn(desk_.open(settings, options, promise));
+    });
     auto identity = opened.get();
     if (!identity) {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
