@@ -207,7 +207,7 @@ DECLARE
   o idem.outcome;
 BEGIN
   o.outcome := 'in_progress';
-  o.operation := r.id;
+  o.operation := coalesce(s.id, r.id);   -- perhaps under another name
   o.fence := coalesce(s.fence, 0);
   o.state := 'in_progress';
   o.locked_until := greatest(coalesce(s.locked_until, at + idem.ms(r.lease)), at + interval '1 ms');

@@ -92,18 +92,19 @@ BEGIN
 END $$;
 
 -- Many reserves, in the order of their ids; as above, where usual is a key that was new: it is to be run. Of
--- several of one key the first may make the record.
+-- several of one key one makes the record, and `winners` has its token: which one it is, is the plan's choice.
 CREATE FUNCTION idem.reserve_many(
   asked_generation bigint, ids uuid[], scopes text[], operations text[], offered bytea[], tokens uuid[],
   owners text[], leases bigint[], policies idem.lease_policy[], dispatches boolean[], retentions bigint[],
   tombstones bigint[]
-) RETURNS TABLE (usual uuid[], fences bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
+) RETURNS TABLE (usual uuid[], winners uuid[], fences bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
   at timestamptz;
   made uuid[];
+  theirs uuid[];
   granted bigint[];
 BEGIN
   PERFORM idem.be_durable();
@@ -121,19 +122,21 @@ BEGIN
     -- An INSERT would wait for who holds what lies there already.
     WHERE NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = a.id) AND pg_try_advisory_xact_lock(idem.lock_of(a.id))
     ON CONFLICT DO NOTHING
-    RETURNING id, fence
+    RETURNING id, token, fence
   )
-  SELECT array_agg(i.id), array_agg(i.fence) INTO made, granted FROM inserted i;
+  SELECT array_agg(i.id), array_agg(i.token), array_agg(i.fence) INTO made, theirs, granted FROM inserted i;
 
   usual := made;
+  winners := theirs;
   fences := granted;
   RETURN NEXT;
   IF cardinality(made) = cardinality(ids) THEN RETURN; END IF;
   usual := NULL;
+  winners := NULL;
   fences := NULL;
 
   FOR n IN 1..cardinality(ids) LOOP
-    CONTINUE WHEN coalesce(ids[n] = ANY (made), false) AND array_position(ids, ids[n]) = n;
+    CONTINUE WHEN coalesce(tokens[n] = theirs[array_position(made, ids[n])], false);
     number := n;
     answered := idem.reserve_one(
       ROW(ids[n], scopes[n], operations[n], asked_generation, substr(offered[n], 1, 36), tokens[n], owners[n],

@@ -82,6 +82,33 @@ TEST_F(PostgresFaults, S04_two_duplicates_whose_commit_was_not_heard_of_are_one_
   }
 }
 
+TEST_F(PostgresFaults, S05_T01_of_many_reserves_of_one_key_in_one_batch_one_runs) {
+  const auto store = open(database_.uri());
+  for (int round = 1; round <= 20; ++round) {
+    constexpr int duplicates = 100;
+    std::latch done(duplicates);
+    std::mutex mutex;
+    std::vector<Execute> executed;
+    for (int i = 0; i < duplicates; ++i) {
+      Reserve verb = a_reserve(round, 1 + i % 90);  // Some come twice, with one token.
+      verb.generation = store->identity().generation;
+      ask(*store, verb, [&, asked = verb.token](auto outcome) {
+        if (outcome && is<Execute>(*outcome)) {
+          const std::lock_guard lock(mutex);
+          executed.push_back(std::get<Execute>(*outcome));
+          EXPECT_EQ(executed.back().attempt.token, asked);
+        }
+        done.count_down();
+      });
+    }
+    done.wait();
+    ASSERT_FALSE(executed.empty());
+    const auto record = try_ask(*store, Find{key(round)}).value();
+    ASSERT_TRUE(record.has_value());
+    for (const Execute& run : executed) EXPECT_EQ(run.attempt, record->attempt);
+  }
+}
+
 TEST_F(PostgresFaults, S04_a_settling_write_whose_answer_was_lost_is_told_as_done) {
   CuttingProxy proxy(socket_of(database_.uri()));
   const auto store = open(through(proxy, database_.uri()));

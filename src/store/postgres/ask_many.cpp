@@ -40,7 +40,8 @@ Told to_found(Cells& cells) {
 
 Statement ask_reserves(std::span<const Reserve* const> calls) {
   Statement statement{
-      "SELECT r.usual, r.fences, r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, "
+      "SELECT r.usual, r.winners, r.fences, r.number, (r.answered).* FROM idem.reserve_many($1, "
+      "$2, $3, $4, "
       "$5, $6, $7, $8,"
       " $9::text[]::idem.lease_policy[], $10, $11, $12) r",
       {}};
@@ -71,15 +72,19 @@ std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
     const auto made = to_elements(cells.bytes());
+    const auto winners = to_elements(cells.bytes());
     const auto fences = to_elements(cells.bytes());
-    for (std::size_t i = 0; i < std::min(made.size(), fences.size()); ++i) {
+    for (std::size_t i = 0; i < std::min({made.size(), winners.size(), fences.size()}); ++i) {
       const RecordId id{to_uuid(made[i])};
-      const auto found =
-          std::ranges::lower_bound(calls, id, {}, [](const Reserve* call) { return call->id; });
-      if (found == calls.end() || (*found)->id != id) continue;
-      const auto fence = static_cast<Fence>(to_number(fences[i]));
-      told[static_cast<std::size_t>(found - calls.begin())] =
-          Told{ReserveOutcome(Execute{id, {fence, (*found)->token}, {}, false})};
+      const Attempt granted{static_cast<Fence>(to_number(fences[i])), {to_uuid(winners[i])}};
+      // Of several of one key only the one whose token lies in the record may run (§4).
+      const auto same =
+          std::ranges::equal_range(calls, id, {}, [](const Reserve* call) { return call->id; });
+      for (auto call = same.begin(); call != same.end(); ++call) {
+        if ((*call)->token != granted.token) continue;
+        told[static_cast<std::size_t>(call - calls.begin())] =
+            Told{ReserveOutcome(Execute{id, granted, {}, false})};
+      }
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
