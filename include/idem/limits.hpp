@@ -214,6 +214,29 @@ inline constexpr auto store_reconnect_max = 2s;
 // How often records that somebody waits for are looked at, where other nodes may settle them: half
 // of it is what a waiter loses, on average.
 inline constexpr auto store_look_interval = 25ms;
+// What a Redis may answer: an answer of the largest kind beside its record, or the names of all
+// records of one bucket. Beyond that it is no Redis, or no store of ours.
+inline constexpr std::size_t redis_line_max = 64UL * 1024;
+inline constexpr std::size_t redis_reply_depth_max = 8;
+inline constexpr std::size_t redis_reply_bytes_max = 256UL * 1024 * 1024;
+inline constexpr std::size_t redis_reply_items_max = 8UL * 1024 * 1024;
+// How far a step's idea of the server's clock may be off when the server makes it: the step is
+// asked anew otherwise. Far below any lease.
+inline constexpr auto redis_clock_slack = 1s;
+// Redirections of one command before it is told as failed: a cluster that moves slots needs two.
+inline constexpr int redis_redirections_max = 5;
+// Attempts that run here and whose records are kept in mind, so that an owner's verb is one round
+// trip; of others it takes two.
+inline constexpr std::size_t redis_attempts_kept_max = 65'536;
+// How often the settings that make it forget are looked at.
+inline constexpr auto redis_check_interval = 10s;
+// How often one step is made anew because others wrote its record meanwhile.
+inline constexpr int redis_races_max = 64;
+// Pending requests that a claim looks at, where others claim them at the same time.
+inline constexpr std::size_t redis_claims_seen_max = 64;
+// After how long a change of the identity counts as abandoned by the node that began it: longer
+// than a node takes over all buckets, retries included.
+inline constexpr auto redis_change_abandoned = 15s;
 // How often the tables of days are made and dropped: they are made two days ahead.
 inline constexpr auto store_days_interval = 10min;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.

@@ -14,7 +14,7 @@ struct Naming {
   std::uint64_t generation = 1;
   /// False: the operation is no part of a record's name (`key_scope: tenant`).
   bool by_operation = true;
-  std::vector<RouteName> routes;          ///< As recorded last; none: never.
+  std::vector<RouteName> routes{};        ///< As recorded last; none: never.
   std::vector<std::string> key_fields{};  ///< Likewise.
   bool operator==(const Naming&) const = default;
 };

@@ -23,18 +23,28 @@ struct Standing {
   StoreTime since;
 };
 
-/// Keeps count while the steps change the table, so that nobody has to look through it to know how
-/// many records are unknown and since when. Used by the table's thread.
-class RecordTally {
+/// Hears what the steps do to a table, so that nobody has to look through it to know how many
+/// records are unknown and since when. Used by the table's thread.
+class Tally {
+ public:
+  virtual ~Tally() = default;
+  virtual void changed(const RecordId& id, const std::optional<Standing>& before,
+                       const std::optional<Standing>& after) = 0;
+  /// By a reserve that met it.
+  virtual void lease_ended() = 0;
+  virtual Census census(StoreTime now) = 0;
+};
+
+/// Of a table that only its own thread changes.
+class RecordTally final : public Tally {
  public:
   /// Looks through `table`, once; it must outlive this.
   explicit RecordTally(RecordTable& table);
 
   void changed(const RecordId& id, const std::optional<Standing>& before,
-               const std::optional<Standing>& after);
-  void lease_ended() noexcept { ++leases_ended_; }
-
-  Census census(StoreTime now);
+               const std::optional<Standing>& after) override;
+  void lease_ended() override { ++leases_ended_; }
+  Census census(StoreTime now) override;
 
  private:
   RecordTable& table_;

@@ -7,7 +7,7 @@ namespace idem {
 struct StepContext {
   RecordTable& table;
   transitions::FenceCounter& fences;
-  RecordTally& tally;
+  Tally& tally;
   StoreTime now;
   Naming& naming;
 };

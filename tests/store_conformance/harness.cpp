@@ -1,8 +1,10 @@
 #include "store_conformance/harness.hpp"
 
 #include "store/postgres/postgres_store.hpp"
+#include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
+#include "support/redis.hpp"
 
 #include <cstdlib>
 
@@ -46,6 +48,7 @@ StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
   if (kind_.starts_with("postgres")) return open_postgres_named(name, settings);
+  if (kind_.starts_with("redis")) return open_redis_named(name, settings);
   return open_by_url(kind_ == "memory:" ? kind_ : kind_ + folder_.file(name), clock_, settings);
 }
 
@@ -73,6 +76,21 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
     };
     set();
     clock_.on_advance(set);
+  }
+  return std::move(*store);
+}
+
+std::unique_ptr<Store> StorePlace::open_redis_named(const std::string& name,
+                                                    const IdentitySettings& settings) {
+  auto& prefix = prefixes_[name];
+  if (prefix.empty()) prefix = new_redis_prefix();
+  const std::string where = kind_ == "redis:"
+                                ? "redis://" + shared_redis_address() + "/"
+                                : "redis+cluster://" + shared_redis_cluster_addresses() + "/";
+  auto store = open_redis(where + "?prefix=" + prefix, settings, {.clock = clock_.host().wall});
+  if (!store) {
+    ADD_FAILURE() << store.error().detail;
+    std::abort();
   }
   return std::move(*store);
 }
@@ -178,7 +196,8 @@ std::optional<State> StoreConformance::state(int key_number) {
 // ---- where the stores are listed ----
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance,
-                         testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:"),
+                         testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:",
+                                         "redis:", "redis_cluster:"),
                          [](const auto& named) {
                            return named.param.substr(0, named.param.find(':'));
                          });

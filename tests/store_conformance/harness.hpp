@@ -64,7 +64,8 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 /// clock is the test's.
 class StorePlace {
  public:
-  /// `kind`: "memory:", "sqlite:", "postgres:", or "postgres_pooled:", behind PgBouncer.
+  /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer),
+  /// "redis:" or "redis_cluster:".
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 
@@ -76,11 +77,14 @@ class StorePlace {
   std::unique_ptr<Store> open_postgres_named(const std::string& name,
                                              const IdentitySettings& settings);
 
+  std::unique_ptr<Store> open_redis_named(const std::string& name,
+                                          const IdentitySettings& settings);
+
   std::string kind_;
   TestClock& clock_;
   TempFolder folder_;
   std::map<std::string, std::unique_ptr<TestDatabase>> databases_;
-  std::vector<std::shared_ptr<Psql>> clocks_;
+  std::map<std::string, std::string> prefixes_;
 };
 
 // ---- values ----

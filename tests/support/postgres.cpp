@@ -1,11 +1,12 @@
 #include "support/postgres.hpp"
 
+#include "support/script.hpp"
+
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -14,17 +15,6 @@ namespace idem::test {
 namespace {
 
 const std::string script = IDEM_SOURCE_DIR "/tests/servers/postgres";
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return text;
-  char buffer[256];
-  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
-  const int status = ::pclose(pipe);
-  while (text.ends_with('\n')) text.pop_back();
-  return status == 0 ? text : std::string();
-}
 
 std::string uri_of(const std::string& folder, const std::string& database) {
   return "postgres:///" + database + "?host=" + folder + "&user=postgres";

@@ -1,0 +1,116 @@
+-- Writes one record, with all that goes with it, on the condition that it lies there as it was read.
+-- The state machine is not here: the one who asks has made the step (src/core/transitions), and
+-- this is the atomic moment in which it counts or does not.
+--
+-- KEYS[1]   the bucket: what all of its keys begin with. The others are made from it, so that they
+--           have its hash tag and lie in its slot.
+-- ARGV  1   the moment for which the step was made, ms; 2 how far it may be off, ms, empty: at will
+--       3   the generation that a reserve names records by; empty: it does not matter
+--       4   the record's id, 16 bytes
+--       5   version of what was read, 16 bytes; empty: there was nothing
+--       6   what is to lie there, its version first
+--       7   five letters: record  w write, x erase, k keep
+--                         answer  w write, x erase, k keep
+--                         request w write, x erase, k keep
+--                         a: told of another record, also its answer, if it is completed
+--                         q: and its request
+--       8   answer; 9 request
+--      10   fence of what is written or erased
+--      11   the set it lies in, empty: none; 12 the one it is to lie in; 13 its place there
+--      14   where it stands among the pending: a place; empty: as before; '-': nowhere
+--      15   how many counters follow, each with its change; then lines for the evidence log
+--
+-- Answers {what, ms now, ...}: done; clock: the moment is off; generation, the bucket's; fence, the
+-- last one of a record that is gone; other, the record, answer and request that lie there instead.
+local bucket, id = KEYS[1], ARGV[4]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local slack = tonumber(ARGV[2])
+if slack and math.abs(now - tonumber(ARGV[1])) > slack then
+  return {'clock', now}
+end
+
+local meta = bucket .. 'meta'
+if ARGV[3] ~= '' then
+  local generation = redis.call('HGET', meta, 'generation')
+  if generation ~= ARGV[3] then
+    return {'generation', now, generation}
+  end
+end
+
+local key = bucket .. 'r' .. id
+local lies = redis.call('GET', key)
+local value, ops = ARGV[6], ARGV[7]
+local op = string.sub(ops, 1, 1)
+local version = lies and string.sub(lies, 1, 16) or ''
+if op == 'w' and version == string.sub(value, 1, 16) then
+  return {'done', now}  -- Asked before, and the reply was lost.
+end
+if version ~= ARGV[5] then
+  if not lies then
+    return {'other', now, false}
+  end
+  -- Behind the version lie the answer's status (2 bytes) and the record: its version and state.
+  local answer, request = false, false
+  if string.sub(ops, 4, 4) == 'a' and string.byte(lies, 20) == 3 then
+    answer = redis.call('GET', bucket .. 'a' .. id)
+  end
+  if string.sub(ops, 5, 5) == 'q' then
+    request = redis.call('GET', bucket .. 'q' .. id)
+  end
+  return {'other', now, lies, answer, request}
+end
+
+local fence = tonumber(ARGV[10])
+if op == 'w' and not lies then
+  -- Fences come from the clock; should it have gone back, one that was granted is not granted again.
+  local last = redis.call('HGET', meta, 'last_fence')
+  if last and tonumber(last) >= fence then
+    return {'fence', now, last}
+  end
+end
+
+if op == 'w' then
+  redis.call('SET', key, value)
+elseif op == 'x' then
+  redis.call('DEL', key, bucket .. 'a' .. id, bucket .. 'q' .. id)
+  local last = redis.call('HGET', meta, 'last_fence')
+  if not last or tonumber(last) < fence then
+    redis.call('HSET', meta, 'last_fence', ARGV[10])
+  end
+end
+for place, prefix in ipairs({'a', 'q'}) do
+  local part = string.sub(ops, place + 1, place + 1)
+  if part == 'w' then
+    redis.call('SET', bucket .. prefix .. id, ARGV[7 + place])
+  elseif part == 'x' and op == 'w' and lies then
+    redis.call('DEL', bucket .. prefix .. id)
+  end
+end
+
+if op ~= 'k' then
+  local from, to = ARGV[11], ARGV[12]
+  if from ~= '' and from ~= to then
+    redis.call('ZREM', bucket .. from, id)
+  end
+  if to ~= '' then
+    redis.call('ZADD', bucket .. to, ARGV[13], id)
+  end
+  if ARGV[14] == '-' then
+    redis.call('ZREM', bucket .. 'pending', id)
+  elseif ARGV[14] ~= '' then
+    redis.call('ZADD', bucket .. 'pending', ARGV[14], id)
+  end
+end
+
+local at = 16
+for _ = 1, tonumber(ARGV[15]) do
+  if redis.call('HINCRBY', meta, ARGV[at], ARGV[at + 1]) <= 0 then
+    redis.call('HDEL', meta, ARGV[at])
+  end
+  at = at + 2
+end
+for line = at, #ARGV do
+  redis.call('RPUSH', bucket .. 'e' .. id, ARGV[line])
+end
+return {'done', now}

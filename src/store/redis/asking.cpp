@@ -1,0 +1,117 @@
+#include "store/redis/asking.hpp"
+
+#include "store/redis/scripts.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::redis {
+
+/// Lets one coroutine wait for many.
+struct Gathering {
+  std::size_t left = 0;
+  std::optional<Resumption<bool>> waiting{};
+};
+
+namespace {
+
+/// Errors that say "not now": nothing was done, and the next moment may be better.
+bool is_passing(const Reply& error) {
+  constexpr std::string_view codes[] = {"LOADING",    "TRYAGAIN", "CLUSTERDOWN",
+                                        "MASTERDOWN", "READONLY", "BUSY",
+                                        "MOVED",      "ASK",      "UNBLOCKED"};
+  return std::ranges::any_of(codes, [&](std::string_view code) { return error.is_error(code); });
+}
+
+/// The server itself is in no state to take this: nothing was done.
+bool is_of_the_server(const Reply& error) {
+  constexpr std::string_view codes[] = {"OOM",    "MISCONF", "NOREPLICAS",
+                                        "NOAUTH", "NOPERM",  "WRONGPASS"};
+  return std::ranges::any_of(codes, [&](std::string_view code) { return error.is_error(code); });
+}
+
+}  // namespace
+
+Task<std::optional<std::string>> load_scripts(Connection& connection) {
+  Task<Answer> loading = connection.ask_last(scripts().load(), Scripts::count);
+  const Answer loaded = co_await std::move(loading);
+  if (!loaded) co_return loaded.error().why;
+  if (loaded->kind == Reply::Kind::error) co_return loaded->text;
+  co_return std::nullopt;
+}
+
+Task<void> Asking::pause() {
+  Task<void> sleeping = loop_.sleep(limits::store_repeat_interval);
+  co_await std::move(sleeping);
+}
+
+Task<Told> Asking::ask(Question question) {
+  Task<Told> asking = ask_until(std::move(question), true);
+  co_return co_await std::move(asking);
+}
+
+Task<Told> Asking::ask_once(Question question) {
+  Task<Told> asking = ask_until(std::move(question), false);
+  co_return co_await std::move(asking);
+}
+
+Task<Told> Asking::ask_until(Question question, bool may_repeat) {
+  const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
+  bool in_doubt = false;
+  for (;;) {
+    Task<Answer> asking = servers_.ask(question.slot, question.command);
+    Answer answer = co_await std::move(asking);
+    NoReply none{StoreError::Code::unavailable, {}};
+    bool is_soon_better = false;
+    if (!answer) {
+      in_doubt |= answer.error().in_doubt;
+      none.why = "the store cannot be reached: " + answer.error().why;
+      // What was never sent is told at once: nobody shall wait for a server that is down.
+      is_soon_better = in_doubt && may_repeat;
+    } else if (answer->kind != Reply::Kind::error) {
+      co_return std::move(*answer);
+    } else if (answer->is_error("NOSCRIPT")) {
+      Task<Connection*> finding = servers_.of(question.slot);
+      Connection* const connection = co_await std::move(finding);
+      if (connection != nullptr) {
+        auto loading = load_scripts(*connection);
+        (void)co_await std::move(loading);
+      }
+      none.why = answer->text;
+      if (MonotonicClock::now() < until) continue;
+    } else {
+      none.why = "the store answers: " + answer->text;
+      is_soon_better = is_passing(*answer);
+      if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::refused;
+    }
+    if (in_doubt) none.code = StoreError::Code::in_doubt;
+    if (!is_soon_better || MonotonicClock::now() >= until) co_return std::unexpected(none);
+    Task<void> pausing = pause();
+    co_await std::move(pausing);
+  }
+}
+
+Task<void> Asking::ask_into(Question question, Told& into, Gathering& gathering) {
+  Task<Told> asking = ask(std::move(question));
+  into = co_await std::move(asking);
+  if (--gathering.left > 0 || !gathering.waiting) co_return;
+  // Not from within this step, which belongs to the one that is woken.
+  loop_.post([woken = std::move(*gathering.waiting)]() mutable { woken(true); });
+}
+
+Task<std::vector<Told>> Asking::ask_all(std::vector<Question> questions) {
+  std::vector<Told> told(questions.size());
+  Gathering gathering{questions.size()};
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    loop_.spawn(ask_into(std::move(questions[i]), told[i], gathering));
+  }
+  if (gathering.left > 0) {
+    const auto start = [&](Resumption<bool> all) { gathering.waiting.emplace(std::move(all)); };
+    auto waiting = suspend<bool>(start);
+    co_await waiting;
+  }
+  co_return told;
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "store/redis/rows.hpp"
+#include "store/redis/servers.hpp"
+
+#include <vector>
+
+/// Questions to the servers that hold a store, with what the servers say about themselves dealt
+/// with: scripts that they have forgotten, moments in which they cannot answer.
+namespace idem::redis {
+
+/// Where a command goes.
+struct Question {
+  unsigned slot = 0;
+  std::string command;
+};
+
+/// Why there is no reply.
+struct NoReply {
+  StoreError::Code code = StoreError::Code::unavailable;
+  std::string why;
+};
+using Told = std::expected<Reply, NoReply>;
+
+class Asking {
+ public:
+  Asking(Loop& loop, Servers& servers) : loop_(loop), servers_(servers) {}
+
+  Loop& loop() noexcept { return loop_; }
+  Servers& servers() noexcept { return servers_; }
+
+  /// A command that may be repeated without doing more: it is, while the server cannot answer or
+  /// its reply was lost, for limits::store_repeat_max. What it answers is no error.
+  Task<Told> ask(Question question);
+  /// One that does more when it is done twice: once it may have been done, it is told as in doubt.
+  Task<Told> ask_once(Question question);
+  /// All of them at once; each as above.
+  Task<std::vector<Told>> ask_all(std::vector<Question> questions);
+
+  /// A moment later, for what is repeated.
+  Task<void> pause();
+
+ private:
+  Task<Told> ask_until(Question question, bool may_repeat);
+  Task<void> ask_into(Question question, Told& into, struct Gathering& gathering);
+
+  Loop& loop_;
+  Servers& servers_;
+};
+
+/// Makes the scripts known to a server.
+Task<std::optional<std::string>> load_scripts(Connection& connection);
+
+}  // namespace idem::redis

@@ -1,0 +1,16 @@
+#include "store/redis/attempts.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::redis {
+
+void Attempts::keep(const Version& version, const Record& record) {
+  // Any one of them: the verbs of its owner take one round trip more, that is all.
+  if (kept_.size() >= limits::redis_attempts_kept_max) kept_.erase(kept_.begin());
+  Kept& kept = kept_[record.id];
+  kept = {version, record};
+  kept.record.response.reset();
+  if (kept.record.stored_request) kept.record.stored_request->clear();
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "store/redis/rows.hpp"
+#include "store/snapshot_table.hpp"
+
+/// One record's write as a call of commit.lua.
+namespace idem::redis {
+
+struct Commit {
+  const RecordWrite& write;
+  std::string_view read_version;  ///< Empty: nothing lay there.
+  const Version& version;         ///< Of what is to lie there.
+  int kept_status = 0;            ///< Of the answer that lies there, should it stay.
+  StoreTime now;                  ///< For which the step was made.
+  bool check_now = true;
+  std::uint64_t generation = 0;  ///< 0: at will.
+  bool wants_answer = false;
+  bool wants_request = false;
+};
+
+std::string to_command(const Commit& commit, const Names& names);
+
+}  // namespace idem::redis

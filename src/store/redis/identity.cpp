@@ -1,0 +1,100 @@
+#include "store/redis/identity.hpp"
+
+#include "core/byte_cursor.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem::redis {
+namespace {
+
+constexpr std::uint8_t identity_version = 1;
+
+/// Appends, where ByteWriter needs to know the size before.
+class Appender {
+ public:
+  explicit Appender(std::string& out) : out_(out) {}
+  template <std::unsigned_integral T>
+  Appender& number(T value) {
+    const std::size_t before = out_.size();
+    out_.resize(before + sizeof value);
+    ByteWriter(out_.data() + before).number(value);
+    return *this;
+  }
+  template <std::size_t N>
+  Appender& bytes(const std::array<std::uint8_t, N>& from) {
+    out_.append(reinterpret_cast<const char*>(from.data()), N);
+    return *this;
+  }
+  Appender& text(std::string_view text) {
+    number(static_cast<std::uint32_t>(text.size()));
+    out_.append(text);
+    return *this;
+  }
+
+ private:
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string to_identity_value(const Version& version, const StoreIdentity& identity) {
+  std::string out;
+  Appender to(out);
+  const RecordedIdentity& recorded = identity.recorded;
+  to.bytes(version).number(identity_version).bytes(identity.store_id).bytes(recorded.own);
+  to.number(recorded.generation).text(recorded.key_scope).text(recorded.scope_source);
+  to.number(static_cast<std::uint32_t>(recorded.epochs.size()));
+  for (const SecretEpoch& epoch : recorded.epochs) to.number(epoch.from).text(epoch.id);
+  to.number(static_cast<std::uint32_t>(identity.naming.routes.size()));
+  for (const RouteName& route : identity.naming.routes) {
+    to.text(joined_names(route.methods, ' ')).text(route.pattern).text(route.name);
+    to.text(joined_names(route.formerly, '\n'));
+  }
+  to.text(joined_names(identity.naming.key_fields, ' '));
+  to.number(identity.change);
+  to.number(static_cast<std::uint8_t>(identity.is_changing ? 1 : 0));
+  to.number(static_cast<std::uint64_t>(identity.changing_since.time_since_epoch().count()));
+  to.number(static_cast<std::uint8_t>(identity.is_complete ? 1 : 0));
+  return out;
+}
+
+std::expected<IdentityValue, std::string> parse_identity_value(std::string_view bytes) {
+  constexpr std::string_view cut_short = "its identity is damaged";
+  IdentityValue value;
+  StoreIdentity& identity = value.identity;
+  ByteReader in(bytes);
+  in.bytes(value.version);
+  if (in.number<std::uint8_t>() != identity_version) {
+    return std::unexpected("its identity is of a version that this program does not know");
+  }
+  in.bytes(identity.store_id);
+  in.bytes(identity.recorded.own);
+  identity.recorded.generation = in.number<std::uint64_t>();
+  identity.recorded.key_scope = in.framed();
+  identity.recorded.scope_source = in.framed();
+  // Counts are not believed: each turn that reads past the end is the last.
+  for (auto left = in.number<std::uint32_t>(); left > 0 && !in.is_cut_short(); --left) {
+    const auto from = in.number<std::uint64_t>();
+    identity.recorded.epochs.push_back({from, std::string(in.framed())});
+  }
+  for (auto left = in.number<std::uint32_t>(); left > 0 && !in.is_cut_short(); --left) {
+    RouteName route;
+    route.methods = split_names(in.framed(), ' ');
+    route.pattern = in.framed();
+    route.name = in.framed();
+    route.formerly = split_names(in.framed(), '\n');
+    identity.naming.routes.push_back(std::move(route));
+  }
+  identity.naming.key_fields = split_names(in.framed(), ' ');
+  identity.naming.generation = identity.recorded.generation;
+  identity.naming.by_operation = identity.recorded.key_scope == "operation";
+  identity.change = in.number<std::uint64_t>();
+  identity.is_changing = in.number<std::uint8_t>() != 0;
+  identity.changing_since =
+      StoreTime(Millis(static_cast<std::int64_t>(in.number<std::uint64_t>())));
+  identity.is_complete = in.number<std::uint8_t>() != 0;
+  if (in.is_cut_short() || !in.is_at_end()) return std::unexpected(std::string(cut_short));
+  return value;
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,306 @@
+#include "store/redis/identity_steps.hpp"
+
+#include "core/adopt_routes.hpp"
+#include "store/redis/scripts.hpp"
+
+#include <idem/fingerprint.hpp>
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::redis {
+namespace {
+
+using Code = StoreError::Code;
+
+std::unexpected<NoReply> no(Code code, std::string why) {
+  return std::unexpected(NoReply{code, std::move(why)});
+}
+
+/// "op:pay" → "pay", where it begins so.
+std::optional<std::string_view> behind(std::string_view text, std::string_view start) {
+  if (!text.starts_with(start)) return std::nullopt;
+  return text.substr(start.size());
+}
+
+void add_holdings(const Reply& counters, Holdings& to) {
+  for (std::size_t i = 0; i + 1 < counters.items.size(); i += 2) {
+    const std::string& name = counters.items[i].text;
+    if (const auto operation = behind(name, "op:")) to.operations.emplace(*operation);
+    if (const auto generation = behind(name, "gen:")) {
+      to.census.empty = false;
+      to.census.generations.insert(std::strtoull(std::string(*generation).c_str(), nullptr, 10));
+    }
+  }
+}
+
+/// How long another node's change is waited for: until it counts as abandoned, and a little more.
+constexpr auto change_patience = limits::redis_change_abandoned + std::chrono::seconds(5);
+
+}  // namespace
+
+Task<std::expected<std::optional<IdentityValue>, NoReply>> IdentitySteps::read() {
+  const auto& place = names_.identity();
+  Task<Told> asking = asking_.ask({place.slot, command({"GET", place.tag})});
+  Told told = co_await std::move(asking);
+  if (!told) co_return std::unexpected(std::move(told.error()));
+  if (told->kind == Reply::Kind::nil) co_return std::nullopt;
+  auto value = parse_identity_value(told->text);
+  if (!value) co_return no(Code::refused, std::string(value.error()));
+  co_return std::optional(std::move(*value));
+}
+
+Task<std::expected<StoreTime, NoReply>> IdentitySteps::now() {
+  Task<Connection*> finding = asking_.servers().of(names_.identity().slot);
+  Connection* const connection = co_await std::move(finding);
+  if (connection == nullptr) co_return no(Code::unavailable, asking_.servers().why());
+  co_return connection->clock.at(MonotonicClock::now());
+}
+
+bool IdentitySteps::is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept {
+  return now - identity.changing_since >= limits::redis_change_abandoned;
+}
+
+Task<std::expected<bool, NoReply>> IdentitySteps::swap(std::string_view before,
+                                                       const IdentityValue& after) {
+  const auto& place = names_.identity();
+  Question question{place.slot, {}};
+  scripts()
+      .swap.call(question.command, place.tag, 2)
+      .add(before)
+      .add(to_identity_value(after.version, after.identity));
+  Task<Told> asking = asking_.ask(std::move(question));
+  const Told told = co_await std::move(asking);
+  if (!told) co_return std::unexpected(told.error());
+  co_return told->at(0).text == "done";
+}
+
+Task<std::expected<IdentityValue, NoReply>> IdentitySteps::begin_change() {
+  const MonotonicTime until = MonotonicClock::now() + change_patience;
+  while (MonotonicClock::now() < until) {
+    auto reading = read();
+    auto found = co_await std::move(reading);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    auto asking_time = now();
+    const auto time = co_await std::move(asking_time);
+    if (!time) co_return std::unexpected(time.error());
+    const bool is_busy =
+        *found && (*found)->identity.is_changing && !is_abandoned((*found)->identity, *time);
+    if (!is_busy) {
+      IdentityValue next{versions_.next(), *found ? (*found)->identity : StoreIdentity{}};
+      if (!*found) random_bytes(next.identity.store_id);
+      ++next.identity.change;
+      next.identity.is_changing = true;
+      next.identity.changing_since = *time;
+      const std::string before(*found ? bytes_of((*found)->version) : std::string_view());
+      auto swapping = swap(before, next);
+      const auto swapped = co_await std::move(swapping);
+      if (!swapped) co_return std::unexpected(swapped.error());
+      if (*swapped) co_return next;
+    }
+    Task<void> pausing = asking_.pause();
+    co_await std::move(pausing);
+  }
+  co_return no(Code::unavailable, "another node is changing the store's identity");
+}
+
+Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreIdentity& identity) {
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < bucket_count; ++i) {
+    Question question{names_.bucket(i).slot, {}};
+    scripts()
+        .close.call(question.command, names_.bucket(i).tag, 2)
+        .add(static_cast<std::int64_t>(identity.change))
+        .add(identity.is_complete ? "0" : "1");
+    questions.push_back(std::move(question));
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  Holdings holdings;
+  for (const Told& told : all) {
+    if (!told) co_return std::unexpected(told.error());
+    const std::string& what = told->at(0).text;
+    if (what == "lost") {
+      co_return no(Code::refused,
+                   "a part of it has lost its records: their retries would run again; empty it "
+                   "as a whole, or bring the records back");
+    }
+    if (what != "done") {
+      co_return no(Code::unavailable,
+                   "another node is changing the store's identity, or records of another store "
+                   "lie under the same prefix");
+    }
+    add_holdings(told->at(2), holdings);
+  }
+  co_return holdings;
+}
+
+Task<std::expected<void, NoReply>> IdentitySteps::open_buckets(const StoreIdentity& identity) {
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < bucket_count; ++i) {
+    Question question{names_.bucket(i).slot, {}};
+    scripts()
+        .open.call(question.command, names_.bucket(i).tag, 2)
+        .add(static_cast<std::int64_t>(identity.change))
+        .add(static_cast<std::int64_t>(identity.recorded.generation));
+    questions.push_back(std::move(question));
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  for (const Told& told : all) {
+    // One that was overtaken is the later change's to open.
+    if (!told) co_return std::unexpected(told.error());
+  }
+  co_return std::expected<void, NoReply>();
+}
+
+Task<std::expected<void, NoReply>> IdentitySteps::end_change(Version begun,
+                                                             const StoreIdentity& identity) {
+  IdentityValue last{versions_.next(), identity};
+  last.identity.is_changing = false;
+  const std::string before(bytes_of(begun));
+  auto swapping = swap(before, last);
+  const auto swapped = co_await std::move(swapping);
+  if (!swapped) co_return std::unexpected(swapped.error());
+  if (!*swapped) {
+    co_return no(Code::unavailable, "another node took over the change of the store's identity");
+  }
+  auto opening = open_buckets(last.identity);
+  co_return co_await std::move(opening);
+}
+
+Task<std::expected<void, NoReply>> IdentitySteps::change(Decide decide) {
+  auto beginning = begin_change();
+  const auto begun = co_await std::move(beginning);
+  if (!begun) co_return std::unexpected(begun.error());
+  const StoreIdentity before = begun->identity;
+  StoreIdentity next = before;
+  auto closing = close_buckets(before);
+  auto holdings = co_await std::move(closing);
+  bool is_decided = holdings && decide(next, *holdings);
+  if (holdings && !is_decided) {
+    // It may be what nobody reaped yet that stands in the way.
+    Task<void> reaping = reap_();
+    co_await std::move(reaping);
+    auto closing_again = close_buckets(before);
+    holdings = co_await std::move(closing_again);
+    next = before;
+    is_decided = holdings && decide(next, *holdings);
+  }
+  if (!is_decided) next = before;
+  // Whatever was decided, the buckets are opened again.
+  const bool is_first_and_failed = !holdings && !before.is_complete;
+  if (is_first_and_failed) co_return std::unexpected(holdings.error());
+  auto ending = end_change(begun->version, next);
+  const auto ended = co_await std::move(ending);
+  if (!holdings) co_return std::unexpected(holdings.error());
+  co_return ended;
+}
+
+Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
+    IdentitySettings settings) {
+  auto reading = read();
+  const auto found = co_await std::move(reading);
+  if (!found) co_return std::unexpected(found.error().why);
+  if (!*found) {
+    std::optional<RecordedIdentity> first;
+    const auto possible = settle_identity(first, settings, [] { return GenerationCensus{}; });
+    if (!possible) co_return std::unexpected(possible.error());
+  }
+  Settled settled;
+  if (*found && (*found)->identity.is_complete && !(*found)->identity.is_changing) {
+    std::optional<RecordedIdentity> recorded = (*found)->identity.recorded;
+    bool is_asked = false;
+    auto identity = settle_identity(recorded, settings, [&] {
+      is_asked = true;
+      return GenerationCensus{};
+    });
+    const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
+    if (!identity) co_return std::unexpected(std::move(identity.error()));
+    settled = {std::move(*identity), (*found)->identity.store_id};
+    if (is_same) co_return settled;
+  }
+  std::expected<Identity, std::string> identity;
+  const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
+    std::optional<RecordedIdentity> recorded;
+    if (next.is_complete) recorded = next.recorded;
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; });
+    if (!identity) return false;
+    next.recorded = std::move(*recorded);
+    next.naming.generation = next.recorded.generation;
+    next.is_complete = true;
+    settled.store_id = next.store_id;
+    return true;
+  };
+  auto changing = change(decide);
+  const auto changed = co_await std::move(changing);
+  if (!changed) co_return std::unexpected(changed.error().why);
+  if (!identity) co_return std::unexpected(std::move(identity.error()));
+  settled.identity = std::move(*identity);
+  co_return settled;
+}
+
+Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoutes verb,
+                                                                      IdentitySettings settings) {
+  auto reading = read();
+  const auto found = co_await std::move(reading);
+  if (!found) co_return std::unexpected(found.error());
+  if (!*found) co_return no(Code::unavailable, "the store has lost its identity");
+  const StoreIdentity& recorded = (*found)->identity;
+  const bool is_same = !recorded.is_changing && recorded.naming.routes == verb.routes &&
+                       recorded.naming.key_fields == verb.key_fields;
+  AdoptRoutes::Reply reply{recorded.recorded.generation, {}};
+  const std::string other_settings =
+      "another node began to name records under other settings or another secret; start this one "
+      "again with the same";
+  if (!is_named_by(recorded.recorded, settings)) {
+    reply = {0, other_settings};
+    co_return reply;
+  }
+  if (is_same) co_return reply;
+  const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
+    if (!is_named_by(next.recorded, settings)) {
+      reply = {0, other_settings};
+      return false;
+    }
+    const auto visit = [&](const std::function<bool(const std::string&)>& see) {
+      (void)std::ranges::all_of(holdings.operations, see);
+      return true;
+    };
+    AdoptRoutes asked = verb;
+    next.naming.by_operation = next.recorded.key_scope == "operation";
+    reply = idem::adopt(next.naming, asked, {visit});
+    next.recorded.generation = next.naming.generation;
+    return reply.why_not.empty();
+  };
+  auto changing = change(decide);
+  const auto changed = co_await std::move(changing);
+  if (!changed) co_return std::unexpected(changed.error());
+  co_return reply;
+}
+
+Task<void> IdentitySteps::repair(std::size_t bucket) {
+  auto reading = read();
+  const auto found = co_await std::move(reading);
+  if (!found || !*found || !(*found)->identity.is_complete) co_return;
+  const StoreIdentity& identity = (*found)->identity;
+  if (identity.is_changing) {
+    auto asking_time = now();
+    const auto time = co_await std::move(asking_time);
+    if (!time || !is_abandoned(identity, *time)) co_return;
+    const auto take_back = [](StoreIdentity&, const Holdings&) { return true; };
+    auto changing = change(take_back);
+    (void)co_await std::move(changing);
+    co_return;
+  }
+  const auto& place = names_.bucket(bucket);
+  Question question{place.slot, {}};
+  scripts()
+      .open.call(question.command, place.tag, 2)
+      .add(static_cast<std::int64_t>(identity.change))
+      .add(static_cast<std::int64_t>(identity.recorded.generation));
+  Task<Told> asking = asking_.ask(std::move(question));
+  (void)co_await std::move(asking);
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,213 @@
+#include "store/redis/looking.hpp"
+
+#include "core/record_table.hpp"
+#include "core/transitions.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace idem::redis {
+namespace {
+
+StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
+
+std::string key_of(const Names& names, std::size_t bucket, std::string_view set) {
+  return names.bucket(bucket).tag + std::string(set);
+}
+std::string key_of(const Names& names, char kind, const RecordId& id) {
+  return names.of(id).tag + kind + std::string(bytes_of(id));
+}
+
+StoreTime to_moment(const std::string& place) {
+  return StoreTime(Millis(static_cast<std::int64_t>(std::strtod(place.c_str(), nullptr))));
+}
+
+/// In which sets records lie that read as being in this state.
+std::vector<std::string_view> sets_of(std::optional<State> state) {
+  if (!state) return {sweep_set, reap_set, unknown_set};
+  switch (*state) {
+    case State::pending:
+    case State::in_progress:
+      return {sweep_set};
+    case State::unknown:
+      return {unknown_set};
+    case State::completed:
+    case State::failed_retryable:
+    case State::expired:
+      return {reap_set};
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<std::expected<std::vector<EvidenceEntry>, StoreError>> Looking::evidence(RecordId id) {
+  Task<Told> asking =
+      asking_.ask({names_.of(id).slot, command({"LRANGE", key_of(names_, 'e', id), "0", "-1"})});
+  const Told told = co_await std::move(asking);
+  if (!told) co_return std::unexpected(error_of(told.error()));
+  std::vector<EvidenceEntry> log;
+  for (const Reply& line : told->items) {
+    auto entry = parse_evidence_value(line.text);
+    if (!entry) co_return std::unexpected(damaged(id, entry.error()));
+    log.push_back(std::move(*entry));
+  }
+  co_return log;
+}
+
+Task<std::expected<std::vector<Due>, StoreError>> Looking::due(std::string_view set, StoreTime now,
+                                                               std::size_t limit) {
+  const std::string until = std::to_string(now.time_since_epoch().count());
+  const std::string most = std::to_string(limit);
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < bucket_count; ++i) {
+    questions.push_back(
+        {names_.bucket(i).slot, command({"ZRANGEBYSCORE", key_of(names_, i, set), "-inf", until,
+                                         "WITHSCORES", "LIMIT", "0", most})});
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  std::vector<Due> found;
+  for (const Told& told : all) {
+    if (!told) co_return std::unexpected(error_of(told.error()));
+    for (std::size_t i = 0; i + 1 < told->items.size(); i += 2) {
+      const auto id = to_id(told->items[i].text);
+      if (id) found.push_back({to_moment(told->items[i + 1].text), *id});
+    }
+  }
+  const auto by_age = [](const Due& one) { return std::pair(one.at, one.id); };
+  std::ranges::sort(found, {}, by_age);
+  if (found.size() > limit) found.resize(limit);
+  co_return found;
+}
+
+Task<void> Looking::hide(std::string_view set, RecordId id, bool is_there) {
+  const std::string key = key_of(names_, bucket_of(id), set);
+  const std::string name(bytes_of(id));
+  Task<Told> asking =
+      asking_.ask({names_.of(id).slot, is_there ? command({"ZADD", key, "XX", "+inf", name})
+                                                : command({"ZREM", key, name})});
+  (void)co_await std::move(asking);
+}
+
+Task<std::expected<Looking::Ids, StoreError>> Looking::ids_in(std::size_t bucket,
+                                                              std::optional<State> state) {
+  std::vector<Question> questions;
+  for (const auto set : sets_of(state)) {
+    questions.push_back(
+        {names_.bucket(bucket).slot, command({"ZRANGE", key_of(names_, bucket, set), "0", "-1"})});
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  Ids ids;
+  for (const Told& told : all) {
+    if (!told) co_return std::unexpected(error_of(told.error()));
+    for (const Reply& name : told->items) {
+      if (const auto id = to_id(name.text)) ids.push_back(*id);
+    }
+  }
+  // One that moved from a set to another meanwhile may be in both.
+  std::ranges::sort(ids);
+  const auto twice = std::ranges::unique(ids);
+  ids.erase(twice.begin(), twice.end());
+  co_return ids;
+}
+
+Task<std::expected<std::vector<Record>, StoreError>> Looking::read(std::span<const RecordId> ids) {
+  std::vector<Question> questions;
+  for (const RecordId& id : ids) {
+    questions.push_back({names_.of(id).slot, command({"GET", key_of(names_, 'r', id)})});
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  std::vector<Record> records;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
+    if (all[i]->kind != Reply::Kind::text) continue;
+    Row row = parse_row(ids[i], all[i]->text);
+    if (!row.record) continue;  // A listing shows what can be read.
+    if (row.status != 0) {
+      row.record->response = StoredResponse{.status = row.status, .headers = {}, .body = {}};
+    }
+    records.push_back(std::move(*row.record));
+  }
+  co_return records;
+}
+
+Task<std::expected<std::vector<Record>, StoreError>> Looking::list(List verb, StoreTime now) {
+  std::vector<Record> found;
+  const std::size_t first = verb.after ? bucket_of(*verb.after) : 0;
+  for (std::size_t bucket = first; bucket < bucket_count && found.size() < verb.limit; ++bucket) {
+    auto asking = ids_in(bucket, verb.state);
+    const auto ids = co_await std::move(asking);
+    if (!ids) co_return std::unexpected(ids.error());
+    const auto from = verb.after ? std::ranges::upper_bound(*ids, *verb.after) : ids->begin();
+    std::span<const RecordId> rest(from, ids->end());
+    while (!rest.empty() && found.size() < verb.limit) {
+      const auto slice = rest.first(std::min(rest.size(), limits::list_slice_rows));
+      rest = rest.subspan(slice.size());
+      auto reading = read(slice);
+      auto records = co_await std::move(reading);
+      if (!records) co_return std::unexpected(records.error());
+      for (Record& one : *records) {
+        auto record = transitions::view(without_bodies(std::move(one)), now);
+        if (!record || !is_listed(verb, *record)) continue;
+        found.push_back(std::move(*record));
+        if (found.size() == verb.limit) break;
+      }
+    }
+  }
+  co_return found;
+}
+
+Task<std::expected<Census, StoreError>> Looking::count() {
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < bucket_count; ++i) {
+    std::string counting;
+    CommandWriter words(counting, 2 + 6);
+    words.add("HMGET").add(key_of(names_, i, "meta"));
+    for (std::uint8_t state = 1; state <= 6; ++state) {
+      words.add(counter_of(static_cast<State>(state)));
+    }
+    questions.push_back({names_.bucket(i).slot, std::move(counting)});
+    questions.push_back({names_.bucket(i).slot, command({"ZRANGE", key_of(names_, i, unknown_set),
+                                                         "0", "0", "WITHSCORES"})});
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  Census census;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
+    const Reply& told = *all[i];
+    if (i % 2 == 0) {
+      for (std::size_t state = 1; state <= 6; ++state) {
+        const std::string& digits = told.at(state - 1).text;
+        census.by_state[state] += std::strtoull(digits.c_str(), nullptr, 10);
+      }
+    } else if (told.items.size() == 2) {
+      const StoreTime since = to_moment(told.at(1).text);
+      if (!census.oldest_unknown || since < *census.oldest_unknown) census.oldest_unknown = since;
+    }
+  }
+  co_return census;
+}
+
+Task<std::optional<std::vector<std::string>>> Looking::versions(std::vector<RecordId> ids) {
+  std::vector<Question> questions;
+  for (const RecordId& id : ids) {
+    questions.push_back(
+        {names_.of(id).slot, command({"GETRANGE", key_of(names_, 'r', id), "0", "15"})});
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  auto all = co_await std::move(asking);
+  std::vector<std::string> found;
+  for (Told& told : all) {
+    if (!told) co_return std::nullopt;
+    found.push_back(std::move(told->text));
+  }
+  co_return found;
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,143 @@
+#include "store/redis/redis_store.hpp"
+
+#include "core/verb_check.hpp"
+#include "store/call_queue.hpp"
+#include "store/redis/work.hpp"
+
+#include <idem/limits.hpp>
+
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace idem {
+namespace {
+
+using redis::Url;
+using redis::Work;
+
+class RedisStore final : public Store {
+ public:
+  RedisStore(Url url, const RedisOptions& options)
+      : work_(loop_, std::move(url), options, changes_) {}
+
+  ~RedisStore() override {
+    if (!thread_.joinable()) return;
+    loop_.post([this] {
+      closing_ = true;
+      end_if_idle();
+    });
+    thread_.join();
+  }
+
+  std::expected<void, StoreError> open(const IdentitySettings& settings) {
+    thread_ = std::jthread([this] { loop_.run("idem-store"); });
+    using Opening = std::promise<std::expected<Identity, std::string>>;
+    // Shared, because its waiter may leave while this is still telling it.
+    auto promise = std::make_shared<Opening>();
+    auto opened = promise->get_future();
+    loop_.post([this, settings, promise] { loop_.spawn(open_work(settings, promise)); });
+    auto identity = opened.get();
+    if (!identity) {
+      return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
+    }
+    identity_ = std::move(*identity);
+    return {};
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      wake = incoming_.empty();
+      incoming_.push_back({std::move(what), std::move(done)});
+    }
+    if (wake) loop_.post([this] { take(); });
+  }
+
+  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+
+  const Identity& identity() const noexcept override { return identity_; }
+
+ private:
+  template <class Promise>
+  Task<void> open_work(IdentitySettings settings, std::shared_ptr<Promise> promise) {
+    auto opening = work_.open(std::move(settings));
+    auto opened = co_await std::move(opening);
+    promise->set_value(std::move(opened));
+  }
+
+  void take() {
+    {
+      const std::lock_guard lock(mutex_);
+      taken_.swap(incoming_);
+    }
+    for (QueuedCall& one : taken_) {
+      if (auto bad = what_is_wrong(one.call)) {
+        one.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
+      } else if (serving_ >= limits::store_queue_max && is_new_work(one.call)) {
+        one.done(queue_is_full());
+      } else {
+        ++serving_;
+        loop_.spawn(serve(std::move(one)));
+      }
+    }
+    taken_.clear();
+    end_if_idle();
+  }
+
+  Task<void> serve(QueuedCall one) {
+    Task<void> serving = work_.serve(std::move(one.call), std::move(one.done));
+    co_await std::move(serving);
+    --serving_;
+    end_if_idle();
+  }
+
+  // What a completion asked in turn is on its way already, and comes before what is posted now.
+  void end_if_idle() {
+    if (!closing_ || serving_ > 0) return;
+    loop_.post([this] {
+      if (serving_ > 0) return;
+      work_.close();
+      loop_.stop();
+    });
+  }
+
+  Identity identity_;
+  ChangeTeller changes_;
+  std::mutex mutex_;
+  std::vector<QueuedCall> incoming_;
+
+  // The loop's own, from here on.
+  std::vector<QueuedCall> taken_;
+  std::size_t serving_ = 0;
+  bool closing_ = false;
+  Loop loop_;
+  Work work_;
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::expected<void, std::string> check_redis_url(const std::string& url) {
+  const auto parsed = redis::parse_url(url);
+  if (!parsed) return std::unexpected(parsed.error());
+  return {};
+}
+
+bool is_redis_url(std::string_view url) noexcept { return redis::is_redis_url(url); }
+
+std::expected<std::unique_ptr<Store>, StoreError> open_redis(const std::string& url,
+                                                             const IdentitySettings& settings,
+                                                             const RedisOptions& options) {
+  auto parsed = redis::parse_url(url);
+  if (!parsed) {
+    return std::unexpected(StoreError{StoreError::Code::refused, std::move(parsed.error())});
+  }
+  auto store = std::make_unique<RedisStore>(std::move(*parsed), options);
+  const auto opened = store->open(settings);
+  if (!opened) return std::unexpected(opened.error());
+  return store;
+}
+
+}  // namespace idem

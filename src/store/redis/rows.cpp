@@ -1,0 +1,173 @@
+#include "store/redis/rows.hpp"
+
+#include "core/byte_cursor.hpp"
+#include "core/stored_record_codec.hpp"
+#include "core/stored_response_codec.hpp"
+#include "core/transitions.hpp"
+#include "store/redis/servers.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace idem::redis {
+namespace {
+
+constexpr std::size_t row_head_bytes = std::tuple_size_v<Version> + 2;
+constexpr std::uint8_t evidence_version = 1;
+
+std::string place_of(const std::optional<StoreTime>& moment) {
+  return moment ? std::to_string(moment->time_since_epoch().count()) : "+inf";
+}
+
+std::uint64_t bits(StoreTime moment) {
+  return static_cast<std::uint64_t>(moment.time_since_epoch().count());
+}
+StoreTime moment(std::uint64_t bits) { return StoreTime(Millis(static_cast<std::int64_t>(bits))); }
+
+}  // namespace
+
+Versions::Versions() { random_bytes(last_); }
+
+// The first half is this process's own, the second counts.
+Version Versions::next() noexcept {
+  std::uint64_t count = 0;
+  std::memcpy(&count, last_.data() + 8, sizeof count);
+  ++count;
+  std::memcpy(last_.data() + 8, &count, sizeof count);
+  return last_;
+}
+
+void append_row(const Version& version, const Record& record, int status, std::string& out) {
+  std::string encoded;
+  encode_record(record, encoded);
+  const std::size_t before = out.size();
+  out.resize(before + row_head_bytes);
+  ByteWriter to(out.data() + before);
+  to.bytes(version);
+  to.number(static_cast<std::uint16_t>(status));
+  out += encoded;
+}
+
+Row parse_row(const RecordId& id, std::string_view bytes) {
+  Row row;
+  ByteReader in(bytes);
+  in.bytes(row.version);
+  row.status = in.number<std::uint16_t>();
+  if (in.is_cut_short()) {
+    row.record = std::unexpected(damaged(id, "it is cut short"));
+    return row;
+  }
+  auto record = decode_record(bytes.substr(row_head_bytes));
+  if (!record) {
+    row.record = std::unexpected(damaged(id, record.error()));
+    return row;
+  }
+  record->id = id;
+  row.record = std::move(*record);
+  return row;
+}
+
+std::string to_answer_value(const StoredResponse& response) {
+  std::string head;
+  encode_answer(response, head);
+  std::string out(sizeof(std::uint32_t), '\0');
+  ByteWriter(out.data()).number(static_cast<std::uint32_t>(head.size()));
+  out += head;
+  out += response.body;
+  return out;
+}
+
+std::expected<StoredResponse, std::string_view> parse_answer_value(std::string_view bytes) {
+  ByteReader in(bytes);
+  const std::string_view head = in.framed();
+  if (in.is_cut_short()) return std::unexpected("its answer is cut short");
+  auto response = decode_answer(head);
+  if (response) response->body = bytes.substr(framed_bytes(head));
+  return response;
+}
+
+std::string to_evidence_value(const EvidenceEntry& entry) {
+  std::string out(1 + 8 + 3 + 16 + framed_bytes(entry.source) + framed_bytes(entry.evidence) +
+                      framed_bytes(entry.reason),
+                  '\0');
+  ByteWriter to(out.data());
+  to.number(evidence_version);
+  to.number(entry.fence);
+  to.number(static_cast<std::uint8_t>(entry.before));
+  to.number(static_cast<std::uint8_t>(entry.after));
+  to.number(static_cast<std::uint8_t>(entry.applied ? 1 : 0));
+  to.number(bits(entry.observed_at));
+  to.number(bits(entry.recorded_at));
+  to.framed(entry.source);
+  to.framed(entry.evidence);
+  to.framed(entry.reason);
+  return out;
+}
+
+std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_view bytes) {
+  ByteReader in(bytes);
+  if (in.number<std::uint8_t>() != evidence_version) {
+    return std::unexpected("a line of its evidence is of an unknown version");
+  }
+  EvidenceEntry entry;
+  entry.fence = in.number<std::uint64_t>();
+  entry.before = static_cast<State>(in.number<std::uint8_t>());
+  entry.after = static_cast<State>(in.number<std::uint8_t>());
+  entry.applied = in.number<std::uint8_t>() != 0;
+  entry.observed_at = moment(in.number<std::uint64_t>());
+  entry.recorded_at = moment(in.number<std::uint64_t>());
+  entry.source = in.framed();
+  entry.evidence = in.framed();
+  entry.reason = in.framed();
+  if (in.is_cut_short()) return std::unexpected("a line of its evidence is cut short");
+  return entry;
+}
+
+StoreError damaged(const RecordId& id, std::string_view why) {
+  return {StoreError::Code::refused,
+          fmt::format("the record {} is damaged: {}", to_hex(id.bytes), why)};
+}
+
+std::optional<RecordId> to_id(std::string_view bytes) noexcept {
+  RecordId id;
+  if (bytes.size() != id.bytes.size()) return std::nullopt;
+  std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
+  return id;
+}
+
+Names::Names(const std::string& prefix) {
+  const auto place = [](const std::string& tag) { return Place{"{" + tag + "}", slot_of(tag)}; };
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    buckets_[i] = place(fmt::format("{}:{:02x}", prefix, i));
+  }
+  identity_ = place(prefix);
+  identity_.tag += "identity";
+}
+
+Listing listing_of(const Record& record) {
+  switch (record.state) {
+    case State::pending:
+    case State::in_progress:
+      return {sweep_set, place_of(transitions::due_at(record))};
+    case State::unknown:
+      return {unknown_set, place_of(record.changed_at)};
+    case State::completed:
+    case State::failed_retryable:
+    case State::expired:
+      return {reap_set, place_of(transitions::due_at(record))};
+  }
+  return {reap_set, "+inf"};
+}
+
+std::string counter_of(State state) { return fmt::format("in:{}", static_cast<unsigned>(state)); }
+std::string counter_of_operation(std::string_view operation) {
+  return "op:" + std::string(operation);
+}
+std::string counter_of_generation(std::uint64_t generation) {
+  return fmt::format("gen:{}", generation);
+}
+
+}  // namespace idem::redis

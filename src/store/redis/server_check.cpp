@@ -1,0 +1,83 @@
+#include "store/redis/server_check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace idem::redis {
+namespace {
+
+/// Of "name:value" lines; empty where there is none.
+std::string_view value_of(std::string_view info, std::string_view name) {
+  while (!info.empty()) {
+    const auto end = info.find("\r\n");
+    std::string_view line = info.substr(0, end);
+    info.remove_prefix(end == info.npos ? info.size() : end + 2);
+    if (line.size() <= name.size() || !line.starts_with(name) || line[name.size()] != ':') continue;
+    return line.substr(name.size() + 1);
+  }
+  return {};
+}
+
+constexpr int version_min = 7;
+
+}  // namespace
+
+ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bool is_cluster) {
+  ServerCheck check;
+  const auto version = value_of(info, "redis_version");
+  const auto policy = value_of(info, "maxmemory_policy");
+  const auto role = value_of(info, "role");
+  if (std::atoi(std::string(version).c_str()) < version_min) {
+    check.refusal =
+        fmt::format("the server is of version {}; {} or later is needed", version, version_min);
+  } else if (policy != "noeviction") {
+    check.refusal = fmt::format(
+        "maxmemory-policy is {}: it would throw records away, and their retries would run again; "
+        "set it to noeviction",
+        policy);
+  } else if (role != "master") {
+    check.refusal = "it is a replica: nothing can be reserved there";
+  } else if ((value_of(info, "cluster_enabled") == "1") != is_cluster) {
+    check.refusal = is_cluster ? "it is no cluster; write redis://"
+                               : "it is part of a cluster; write redis+cluster://";
+  }
+  if (value_of(info, "aof_enabled") != "1") {
+    check.warnings.push_back(
+        "appendonly is off: when the server ends, it forgets what it was told since its last "
+        "snapshot, and retries of those requests run again");
+  } else if (appendfsync.empty()) {
+    check.warnings.push_back(
+        "it does not say what appendfsync is: unless it is 'always', a crash of its machine may "
+        "forget the latest records, and retries of those requests run again");
+  } else if (appendfsync != "always") {
+    check.warnings.push_back(fmt::format(
+        "appendfsync is {}: a crash of its machine may forget the latest records, and retries of "
+        "those requests run again",
+        appendfsync));
+  }
+  const bool has_replicas = std::atoi(std::string(value_of(info, "connected_slaves")).c_str()) > 0;
+  if (has_replicas && value_of(info, "min_slaves_good_slaves").empty()) {
+    check.warnings.push_back(
+        "min-replicas-to-write is 0: a master that was cut off goes on taking writes, and a "
+        "failover forgets them");
+  }
+  return check;
+}
+
+Task<ServerCheck> check_server(Connection& connection, bool is_cluster) {
+  Task<Answer> asking = connection.ask(command({"INFO"}));
+  const Answer info = co_await std::move(asking);
+  ServerCheck check;
+  if (!info || info->kind != Reply::Kind::text) {
+    check.refusal = info ? info->text : info.error().why;
+    co_return check;
+  }
+  Task<Answer> asking_config = connection.ask(command({"CONFIG", "GET", "appendfsync"}));
+  const Answer config = co_await std::move(asking_config);
+  // Who is hosted may not be allowed to ask.
+  const std::string appendfsync = config ? config->at(1).text : std::string();
+  co_return judge_server(info->text, appendfsync, is_cluster);
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,294 @@
+#include "store/redis/servers.hpp"
+
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace idem::redis {
+namespace {
+
+constexpr std::uint16_t no_port = 0;
+
+/// Behind its own address where it gives none: that is the one it was asked at.
+std::optional<Address> address_of(std::string_view text, const Address& asked) {
+  if (text.starts_with(':')) text.remove_prefix(1);
+  const auto colon = text.rfind(':');
+  std::uint16_t port = no_port;
+  const auto digits = colon == text.npos ? text : text.substr(colon + 1);
+  std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (port == no_port) return std::nullopt;
+  const bool is_whole = colon != text.npos && colon > 0;
+  return Address{is_whole ? std::string(text.substr(0, colon)) : asked.host, port};
+}
+
+Millis grown(Millis backoff) {
+  if (backoff == Millis::zero()) return limits::store_reconnect_min;
+  return std::min<Millis>(backoff * 2, limits::store_reconnect_max);
+}
+
+}  // namespace
+
+struct Servers::Server {
+  Server(Loop& loop, const Address& address, Millis patience)
+      : connection(loop, address, patience) {}
+  Connection connection;
+  bool is_connecting = false;
+  std::vector<Resumption<bool>> waiting;
+  std::string why;
+  MonotonicTime retry_at{};
+  Millis backoff{};
+};
+
+unsigned slot_of(std::string_view tag) noexcept {
+  unsigned crc = 0;
+  for (const char c : tag) {
+    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc & 0x8000U) != 0 ? (crc << 1) ^ 0x1021U : crc << 1;
+    }
+    crc &= 0xffffU;
+  }
+  return crc % cluster_slots;
+}
+
+Servers::Servers(Loop& loop, Url url, Millis patience)
+    : loop_(loop), url_(std::move(url)), patience_(patience) {
+  if (url_.layout == Layout::cluster) slots_.assign(cluster_slots, nullptr);
+  if (url_.layout == Layout::one) master_ = &server(url_.hosts.front());
+}
+
+Servers::~Servers() = default;
+
+Servers::Server& Servers::server(const Address& address) {
+  auto& found = servers_[address];
+  if (!found) found = std::make_unique<Server>(loop_, address, patience_);
+  return *found;
+}
+
+std::vector<Connection*> Servers::all() const {
+  std::vector<Connection*> found;
+  for (const auto& [address, server] : servers_) found.push_back(&server->connection);
+  return found;
+}
+
+void Servers::close() {
+  for (auto& [address, server] : servers_) server->connection.close("the store is closed");
+}
+
+Task<std::expected<void, std::string>> Servers::open() {
+  auto tls = make_tls_context(url_.tls);
+  if (!tls) co_return std::unexpected(std::move(tls.error()));
+  tls_ = std::move(*tls);
+  Task<Connection*> reaching = of(0);
+  Connection* const first = co_await std::move(reaching);
+  if (first == nullptr) co_return std::unexpected(why_);
+  co_return std::expected<void, std::string>();
+}
+
+Connection* Servers::open_at(unsigned slot) const noexcept {
+  Server* const has = slots_.empty() ? master_ : slots_[slot];
+  const bool is_open = has != nullptr && has->connection.is_open() && !has->is_connecting;
+  return is_open ? &has->connection : nullptr;
+}
+
+Task<Connection*> Servers::of(unsigned slot) {
+  if (url_.layout == Layout::cluster) {
+    Server* has = slots_[slot];
+    if (has == nullptr || !has->connection.is_open()) {
+      // The one that had it may be gone, and another have taken its place.
+      bool reached = false;
+      if (has != nullptr) {
+        Task<bool> reaching = reach(*has);
+        reached = co_await std::move(reaching);
+      }
+      if (!reached) {
+        Task<bool> learning = learn_slots();
+        const bool learnt = co_await std::move(learning);
+        has = slots_[slot];
+        if (!learnt || has == nullptr) co_return nullptr;
+      }
+    }
+    Task<bool> reaching = reach(*has);
+    const bool reached = co_await std::move(reaching);
+    co_return reached ? &has->connection : nullptr;
+  }
+  if (url_.layout == Layout::sentinel && (master_ == nullptr || !master_->connection.is_open())) {
+    Task<std::optional<Address>> asking = ask_sentinels();
+    const auto address = co_await std::move(asking);
+    if (!address) co_return nullptr;
+    master_ = &server(*address);
+  }
+  Server& master = *master_;
+  Task<bool> reaching = reach(master);
+  const bool reached = co_await std::move(reaching);
+  co_return reached ? &master.connection : nullptr;
+}
+
+Task<bool> Servers::reach(Server& server) {
+  if (server.connection.is_open() && !server.is_connecting) co_return true;
+  if (server.is_connecting) {
+    const auto start = [&](Resumption<bool> done) { server.waiting.push_back(std::move(done)); };
+    auto waiting = suspend<bool>(start);
+    co_return co_await waiting;
+  }
+  if (MonotonicClock::now() < server.retry_at) {
+    why_ = server.why;
+    co_return false;
+  }
+  server.is_connecting = true;
+  Task<bool> connecting = connect(server);
+  const bool connected = co_await std::move(connecting);
+  server.is_connecting = false;
+  server.backoff = connected ? Millis::zero() : grown(server.backoff);
+  server.retry_at = connected ? MonotonicTime() : MonotonicClock::now() + server.backoff;
+  if (!connected) why_ = server.why;
+  // Not from within this step: it is the turn of the one that awaits it first.
+  loop_.post([connected, woken = std::move(server.waiting)]() mutable {
+    for (auto& one : woken) one(connected);
+  });
+  server.waiting.clear();
+  co_return connected;
+}
+
+Task<bool> Servers::connect(Server& server) {
+  Connection& connection = server.connection;
+  const Millis patience = std::min<Millis>(patience_, limits::store_connect_max);
+  auto opening = connection.open(tls_, url_.login, url_.database, patience);
+  const auto opened = co_await std::move(opening);
+  if (!opened) {
+    server.why = opened.error();
+    co_return false;
+  }
+  if (!check_) co_return true;
+  auto checking = check_(connection);
+  auto unfit = co_await std::move(checking);
+  if (!unfit) co_return true;
+  server.why = std::move(*unfit);
+  connection.close(server.why);
+  co_return false;
+}
+
+Task<std::optional<Address>> Servers::ask_sentinels() {
+  const std::string question = command({"SENTINEL", "get-master-addr-by-name", url_.master});
+  for (const Address& sentinel : url_.hosts) {
+    Connection connection(loop_, sentinel, patience_);
+    auto opening = connection.open(tls_, url_.sentinel_login, 0,
+                                   std::min<Millis>(patience_, limits::store_connect_max));
+    const auto opened = co_await std::move(opening);
+    if (!opened) {
+      why_ = opened.error();
+      continue;
+    }
+    Task<Answer> asking = connection.ask(question);
+    const Answer told = co_await std::move(asking);
+    connection.close("asked");
+    if (!told) {
+      why_ = told.error().why;
+      continue;
+    }
+    std::uint16_t port = no_port;
+    const std::string& digits = told->at(1).text;
+    std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (told->items.size() == 2 && port != no_port) co_return Address{told->at(0).text, port};
+    why_ = fmt::format("the sentinel {}:{} knows no master called {}", sentinel.host, sentinel.port,
+                       url_.master);
+  }
+  co_return std::nullopt;
+}
+
+Task<bool> Servers::learn_slots() {
+  const MonotonicTime now = MonotonicClock::now();
+  if (now < learn_again_) co_return true;  // It was asked a moment ago.
+  learn_again_ = now + limits::store_reconnect_min;
+  std::vector<Address> asked;
+  for (const auto& [address, server] : servers_) {
+    if (server->connection.is_open()) asked.push_back(address);
+  }
+  std::ranges::copy(url_.hosts, std::back_inserter(asked));
+  for (const Address& address : asked) {
+    Server& one = server(address);
+    Task<bool> reaching = reach(one);
+    const bool reached = co_await std::move(reaching);
+    if (!reached) continue;
+    Task<bool> learning = learn_slots_from(one.connection);
+    const bool learnt = co_await std::move(learning);
+    if (learnt) co_return true;
+  }
+  co_return false;
+}
+
+Task<bool> Servers::learn_slots_from(Connection& connection) {
+  Task<Answer> asking = connection.ask(command({"CLUSTER", "SLOTS"}));
+  const Answer told = co_await std::move(asking);
+  if (!told || told->kind != Reply::Kind::list) {
+    why_ = told ? told->text : told.error().why;
+    co_return false;
+  }
+  if (told->items.empty()) {
+    why_ = "the cluster has given its slots to nobody";
+    co_return false;
+  }
+  std::vector<Server*> slots(cluster_slots, nullptr);
+  for (const Reply& range : told->items) {
+    const Reply& master = range.at(2);
+    const auto from = range.at(0).number;
+    const auto to = range.at(1).number;
+    const auto port = master.at(1).number;
+    if (from < 0 || to >= cluster_slots || from > to || port <= 0 || port > 65'535) continue;
+    const std::string& host = master.at(0).text;
+    const Address address{host.empty() ? connection.address().host : host,
+                          static_cast<std::uint16_t>(port)};
+    std::fill(slots.begin() + from, slots.begin() + to + 1, &server(address));
+  }
+  slots_ = std::move(slots);
+  why_ = "nobody in the cluster has the slot of this record";
+  co_return true;
+}
+
+std::optional<Address> Servers::redirected(const Reply& error, unsigned slot,
+                                           const Connection& by) {
+  const auto space = error.text.rfind(' ');
+  if (space == error.text.npos) return std::nullopt;
+  auto to = address_of(std::string_view(error.text).substr(space + 1), by.address());
+  if (to && error.is_error("MOVED")) slots_[slot] = &server(*to);
+  return to;
+}
+
+Task<Answer> Servers::ask_elsewhere(Server& server, std::string command) {
+  Task<bool> reaching = reach(server);
+  const bool reached = co_await std::move(reaching);
+  if (!reached) co_return std::unexpected(Lost{why_, false});
+  Task<Answer> asking =
+      server.connection.ask_last(redis::command({"ASKING"}) + std::move(command), 2);
+  co_return co_await std::move(asking);
+}
+
+Task<Answer> Servers::ask(unsigned slot, std::string command) {
+  for (int redirections = 0;; ++redirections) {
+    Connection* connection = open_at(slot);
+    if (connection == nullptr) {
+      Task<Connection*> reaching = of(slot);
+      connection = co_await std::move(reaching);
+    }
+    if (connection == nullptr) co_return std::unexpected(Lost{why_, false});
+    Task<Answer> asking = connection->ask(command);
+    Answer answer = co_await std::move(asking);
+    if (!answer || url_.layout != Layout::cluster) {
+      // A master that became a replica is not the right one any more.
+      if (answer && answer->is_error("READONLY")) connection->close(answer->text);
+      co_return answer;
+    }
+    const bool is_moved = answer->is_error("MOVED");
+    if (!is_moved && !answer->is_error("ASK")) co_return answer;
+    const auto to = redirected(*answer, slot, *connection);
+    if (!to || redirections == limits::redis_redirections_max) co_return answer;
+    if (is_moved) continue;
+    Task<Answer> elsewhere = ask_elsewhere(server(*to), command);
+    co_return co_await std::move(elsewhere);
+  }
+}
+
+}  // namespace idem::redis

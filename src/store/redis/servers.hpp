@@ -1,0 +1,74 @@
+#pragma once
+
+#include "store/redis/connection.hpp"
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+/// Which server has what, and the connections to them: one server, the master that sentinels name,
+/// or the masters of a cluster. Loop's thread only.
+namespace idem::redis {
+
+inline constexpr unsigned cluster_slots = 16'384;
+
+/// The slot of a cluster in which a key of this tag lies: CRC16 (XMODEM) of what stands in braces
+/// (Redis Cluster specification, "Hash tags").
+unsigned slot_of(std::string_view tag) noexcept;
+
+class Servers {
+ public:
+  /// Asked of each connection before it is used: none, or why it must not be.
+  using Check = std::function<Task<std::optional<std::string>>(Connection&)>;
+
+  Servers(Loop& loop, Url url, Millis patience);
+  ~Servers();
+
+  void set_check(Check check) { check_ = std::move(check); }
+
+  /// Finds out who is who. The error is for people.
+  Task<std::expected<void, std::string>> open();
+
+  /// Asks the server of `slot`, where redirections lead if need be. What is out of reach was not
+  /// asked: not in doubt.
+  Task<Answer> ask(unsigned slot, std::string command);
+
+  /// The connection that has `slot`, made if need be. None: out of reach, see why().
+  Task<Connection*> of(unsigned slot);
+  /// The same where it is connected already; else none.
+  Connection* open_at(unsigned slot) const noexcept;
+  const std::string& why() const noexcept { return why_; }
+
+  /// All that are known now, connected or not.
+  std::vector<Connection*> all() const;
+
+  void close();
+
+ private:
+  struct Server;
+
+  Server& server(const Address& address);
+  Task<bool> reach(Server& server);
+  Task<bool> connect(Server& server);
+  Task<std::optional<Address>> ask_sentinels();
+  Task<bool> learn_slots();
+  Task<bool> learn_slots_from(Connection& connection);
+  Task<Answer> ask_elsewhere(Server& server, std::string command);
+  std::optional<Address> redirected(const Reply& error, unsigned slot, const Connection& by);
+
+  Loop& loop_;
+  Url url_;
+  Millis patience_;
+  Check check_;
+  TlsContext tls_;
+  std::map<Address, std::unique_ptr<Server>> servers_;
+  std::vector<Server*> slots_;  ///< Of a cluster; null: nobody is known to have it.
+  Server* master_ = nullptr;    ///< Otherwise.
+  std::string why_ = "nobody was asked yet";
+  MonotonicTime learn_again_{};
+};
+
+}  // namespace idem::redis

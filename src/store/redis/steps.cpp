@@ -1,0 +1,307 @@
+#include "store/redis/steps.hpp"
+
+#include "core/store_steps.hpp"
+#include "store/redis/commit.hpp"
+#include "store/redis/scripts.hpp"
+
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace idem::redis {
+namespace {
+
+using Code = StoreError::Code;
+using transitions::Write;
+
+StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
+
+bool is_settling(const StoreCall& call) {
+  return std::holds_alternative<Complete>(call) || std::holds_alternative<Release>(call) ||
+         std::holds_alternative<MarkUnknown>(call);
+}
+
+std::string parts_of(const Subject& subject) {
+  std::string parts;
+  if (subject.needs_answer) parts += 'a';
+  if (subject.needs_request) parts += 'q';
+  if (subject.needs_evidence) parts += 'e';
+  return parts;
+}
+
+std::string text_of(std::uint64_t generation) {
+  return generation == 0 ? std::string() : std::to_string(generation);
+}
+
+}  // namespace
+
+Steps::Steps(Asking& asking, const Names& names, Versions& versions, IdentitySteps& identity,
+             std::function<StoreTime()> clock)
+    : asking_(asking),
+      names_(names),
+      versions_(versions),
+      identity_(identity),
+      clock_(std::move(clock)) {}
+
+Steps::Seen& Steps::Try::seen_of(const RecordId& id) {
+  const auto found = std::ranges::find(seen, id, &Seen::id);
+  return found != seen.end() ? *found : seen.emplace_back(Seen{id, {}});
+}
+
+Task<std::expected<StoreTime, StoreError>> Steps::now_at(unsigned slot) {
+  if (clock_) co_return clock_();
+  Connection* connection = asking_.servers().open_at(slot);
+  if (connection == nullptr) {
+    Task<Connection*> reaching = asking_.servers().of(slot);
+    connection = co_await std::move(reaching);
+  }
+  if (connection == nullptr || !connection->clock.is_known()) {
+    co_return std::unexpected(
+        StoreError{Code::unavailable, "the store cannot be reached: " + asking_.servers().why()});
+  }
+  co_return connection->clock.at(MonotonicClock::now());
+}
+
+void Steps::heard(unsigned slot, const Reply& reply) {
+  Connection* const connection = asking_.servers().open_at(slot);
+  if (connection == nullptr || reply.at(1).kind != Reply::Kind::number) return;
+  connection->clock.heard(StoreTime(Millis(reply.at(1).number)), MonotonicClock::now());
+}
+
+// By the clock, in microseconds, so that they grow also where nothing is left of a record or of a
+// whole server; never twice the same, and above every one that is known of these records.
+Fence Steps::last_fence_before(const Try& tried, StoreTime now) const {
+  const auto micros = std::chrono::microseconds(now.time_since_epoch()).count();
+  Fence last = std::max({last_fence_, static_cast<Fence>(micros), tried.last_fence});
+  return std::max(last, tried.table.highest_fence());
+}
+
+void Steps::assume(Try& tried, const Subject& subject) const {
+  if (subject.is_new_work) return tried.table.put(subject.id, std::nullopt);
+  const Attempts::Kept& kept = *attempts_.find(subject.id);
+  tried.table.put(subject.id, kept.record);
+  tried.seen_of(subject.id).version = bytes_of(kept.version);
+}
+
+void Steps::take(Try& tried, const RecordId& id, const Reply& record, const Reply& answer,
+                 const Reply& request) const {
+  Seen& seen = tried.seen_of(id);
+  seen = {id, {}};
+  if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
+  Row row = parse_row(id, record.text);
+  seen.version = bytes_of(row.version);
+  seen.status = row.status;
+  if (!row.record) return tried.table.put(id, std::unexpected(std::move(row.record.error())));
+  if (answer.kind == Reply::Kind::text) {
+    auto response = parse_answer_value(answer.text);
+    if (!response) return tried.table.put(id, std::unexpected(damaged(id, response.error())));
+    row.record->response = std::move(*response);
+  }
+  if (request.kind == Reply::Kind::text) row.record->stored_request = request.text;
+  tried.table.put(id, std::move(*row.record));
+}
+
+Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
+  std::vector<RecordId> ids{subject.id};
+  ids.insert(ids.end(), subject.also.begin(), subject.also.end());
+  std::vector<Question> questions;
+  for (const RecordId& id : ids) {
+    Question question{names_.of(id).slot, {}};
+    scripts()
+        .look.call(question.command, names_.of(id).tag, 3)
+        .add(text_of(subject.generation))
+        .add(bytes_of(id))
+        .add(parts_of(subject));
+    questions.push_back(std::move(question));
+  }
+  auto asking = asking_.ask_all(std::move(questions));
+  const auto all = co_await std::move(asking);
+  tried.table.clear();
+  tried.seen.clear();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
+    const Reply& told = *all[i];
+    heard(names_.of(ids[i]).slot, told);
+    if (told.at(0).text == "generation") {
+      auto waiting = on_other_generation(ids[i], told.at(2));
+      co_return co_await std::move(waiting);
+    }
+    take(tried, ids[i], told.at(2), told.at(3), told.at(4));
+    if (!subject.needs_evidence) continue;
+    std::vector<EvidenceEntry> log;
+    for (const Reply& line : told.at(5).items) {
+      auto entry = parse_evidence_value(line.text);
+      if (!entry) co_return std::unexpected(damaged(ids[i], entry.error()));
+      log.push_back(std::move(*entry));
+    }
+    tried.table.put_evidence(std::move(log));
+  }
+  tried.is_read = true;
+  co_return Next::make_again;
+}
+
+// The bucket names records by another generation than the asker: one that is over, or one that is
+// only being made.
+Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
+  if (has.kind == Reply::Kind::text && has.text != "closed") {
+    co_return std::unexpected(
+        StoreError{Code::refused, "the store's identity is of generation " + has.text});
+  }
+  if (has.kind != Reply::Kind::text) {
+    co_return std::unexpected(StoreError{
+        Code::unavailable,
+        fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
+                    "ran: it lets nothing new begin",
+                    names_.of(id).tag)});
+  }
+  Task<void> repairing = repair(bucket_of(id));
+  co_await std::move(repairing);
+  Task<void> pausing = asking_.pause();
+  co_await std::move(pausing);
+  co_return Next::look_again;
+}
+
+Task<void> Steps::repair(std::size_t bucket) {
+  if (is_repairing_) co_return;
+  is_repairing_ = true;
+  Task<void> repairing = identity_.repair(bucket);
+  co_await std::move(repairing);
+  is_repairing_ = false;
+}
+
+void Steps::keep(const RecordWrite& write, const Version& version) {
+  const bool runs = write.after && write.after->state == State::in_progress;
+  if (runs) {
+    attempts_.keep(version, *write.after);
+  } else if (write.change.write != Write::none) {
+    attempts_.forget(write.id);
+  }
+}
+
+Task<Steps::Outcome> Steps::write(Try& tried, const Subject& subject, const RecordWrite& write,
+                                  StoreTime now) {
+  const Version version = versions_.next();
+  const Seen seen = tried.seen_of(write.id);
+  const unsigned slot = names_.of(write.id).slot;
+  Question question{slot, to_command({.write = write,
+                                      .read_version = seen.version,
+                                      .version = version,
+                                      .kept_status = seen.status,
+                                      .now = now,
+                                      .check_now = !clock_,
+                                      .generation = subject.generation,
+                                      .wants_answer = subject.needs_answer,
+                                      .wants_request = subject.needs_request},
+                                     names_)};
+  // What only appends to the evidence log would do so again.
+  const bool may_repeat =
+      write.change.write == Write::insert || write.change.write == Write::update;
+  Task<Told> asking =
+      may_repeat ? asking_.ask(std::move(question)) : asking_.ask_once(std::move(question));
+  const Told told = co_await std::move(asking);
+  if (!told) co_return std::unexpected(error_of(told.error()));
+  heard(slot, *told);
+  const std::string& what = told->at(0).text;
+  if (what == "done") {
+    keep(write, version);
+    co_return Next::written;
+  }
+  if (what == "clock") co_return Next::make_again;
+  if (what == "fence") {
+    tried.last_fence = std::strtoull(told->at(2).text.c_str(), nullptr, 10);
+    co_return Next::make_again;
+  }
+  if (what == "generation") {
+    auto waiting = on_other_generation(write.id, told->at(2));
+    co_return co_await std::move(waiting);
+  }
+  if (what != "other") {
+    co_return std::unexpected(StoreError{Code::in_doubt, "the store answers something else"});
+  }
+  attempts_.forget(write.id);
+  if (subject.needs_evidence) co_return Next::look_again;
+  take(tried, write.id, told->at(2), told->at(3), told->at(4));
+  tried.is_read = true;
+  co_return Next::make_again;
+}
+
+Task<std::expected<std::optional<Record>, StoreError>> Steps::look_at(RecordId id) {
+  Try tried;
+  const Subject subject{.id = id, .needs_answer = true, .needs_request = true};
+  Task<Outcome> looking = look(tried, subject);
+  const Outcome looked = co_await std::move(looking);
+  if (!looked) co_return std::unexpected(looked.error());
+  Task<std::expected<StoreTime, StoreError>> asking_time = now_at(names_.of(id).slot);
+  const auto now = co_await std::move(asking_time);
+  if (!now) co_return std::unexpected(now.error());
+  auto row = tried.table.load(id, RecordTable::Parts::all, *now);
+  if (!row) co_return std::unexpected(std::move(row.error()));
+  std::optional<Record> record;
+  if (*row) record = std::move((*row)->record);
+  co_return transitions::view(std::move(record), *now);
+}
+
+Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
+  const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
+  Try tried;
+  const bool is_assumed = subject.also.empty() &&
+                          (subject.is_new_work || attempts_.find(subject.id) != nullptr) &&
+                          !subject.needs_evidence && !subject.needs_request;
+  if (is_assumed) assume(tried, subject);
+  Next next = is_assumed ? Next::make_again : Next::look_again;
+  std::uint64_t ended_leases = 0;
+  for (int races = 0; races < limits::redis_races_max; ++races) {
+    if (next == Next::look_again) {
+      Task<Outcome> looking = look(tried, subject);
+      const Outcome looked = co_await std::move(looking);
+      if (!looked) co_return std::unexpected(looked.error());
+      if (*looked == Next::look_again) {
+        if (MonotonicClock::now() < until) continue;
+        break;
+      }
+    }
+    Task<std::expected<StoreTime, StoreError>> asking_time = now_at(names_.of(subject.id).slot);
+    const auto now = co_await std::move(asking_time);
+    if (!now) co_return std::unexpected(now.error());
+
+    transitions::FenceCounter fences{last_fence_before(tried, *now)};
+    Naming naming{.generation = subject.generation};
+    StoreCall made = call;
+    tried.table.begin_step();
+    StoreResult result = do_step(made, {tried.table, fences, tried.table, *now, naming});
+    last_fence_ = std::max(last_fence_, fences.last);
+    if (!result) co_return result;
+    const RecordWrite written = tried.table.take_write();
+    if (written.is_empty()) {
+      if (tried.is_read) co_return result;
+      next = Next::look_again;  // What was assumed proves nothing.
+      continue;
+    }
+    const bool is_insert = written.change.write == Write::insert;
+    if (is_insert && !why_no_new_work_.empty()) {
+      co_return std::unexpected(StoreError{Code::unavailable, why_no_new_work_});
+    }
+    ended_leases = tried.table.ended_a_lease() ? 1 : 0;
+    if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
+    if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
+    Task<Outcome> writing = write(tried, subject, written, *now);
+    const Outcome outcome = co_await std::move(writing);
+    if (!outcome) co_return std::unexpected(outcome.error());
+    next = *outcome;
+    if (next == Next::written) {
+      if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
+      if (is_settling(call)) crash_point(CrashPoint::settle_after_commit);
+      leases_ended_ += ended_leases;
+      co_return result;
+    }
+    if (MonotonicClock::now() >= until) break;
+  }
+  co_return std::unexpected(StoreError{Code::unavailable,
+                                       "others write to this record without end, or the store is "
+                                       "being changed; nothing was done"});
+}
+
+}  // namespace idem::redis

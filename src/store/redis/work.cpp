@@ -1,0 +1,324 @@
+#include "store/redis/work.hpp"
+
+#include "core/transitions.hpp"
+#include "store/redis/scripts.hpp"
+#include "store/redis/server_check.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::redis {
+
+/// Lets a sweep wait for the records that it ends.
+struct Ends {
+  std::size_t left = 0;
+  std::optional<Resumption<bool>> waiting{};
+  std::optional<StoreError> error{};
+};
+
+namespace {
+
+using Code = StoreError::Code;
+
+StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
+
+Subject subject_of(const Reserve& verb) {
+  Subject subject{.id = verb.id};
+  for (const OtherName& other : verb.also) subject.also.push_back(other.id);
+  subject.generation = verb.generation;
+  subject.needs_answer = true;
+  subject.is_new_work = true;
+  return subject;
+}
+
+/// The record that an owner's verb speaks of; none: it is no owner's verb.
+const RecordId* owners_record(const StoreCall& call) {
+  return std::visit(
+      [](const auto& verb) -> const RecordId* {
+        using Verb = std::decay_t<decltype(verb)>;
+        if constexpr (std::is_same_v<typename Verb::Reply, OwnerReply>) {
+          return &verb.id;
+        } else {
+          return nullptr;
+        }
+      },
+      call);
+}
+
+template <class Expected>
+StoreResult to_result(Expected expected) {
+  if (!expected) return std::unexpected(std::move(expected.error()));
+  return StoreReply(std::move(*expected));
+}
+
+}  // namespace
+
+Work::Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& changes)
+    : Timed(loop),
+      changes_(changes),
+      options_(options),
+      is_cluster_(url.layout == Layout::cluster),
+      names_(url.prefix),
+      servers_(loop, std::move(url), limits::store_reply_max),
+      asking_(loop, servers_),
+      identity_(asking_, names_, versions_),
+      steps_(asking_, names_, versions_, identity_, options.clock),
+      looking_(asking_, names_) {
+  servers_.set_check([this](Connection& connection) { return check(connection); });
+  identity_.set_reap([this] { return reap_all(); });
+}
+
+// ---- opening, and what has to stay true ----
+
+Task<std::optional<std::string>> Work::check(Connection& connection) {
+  auto checking = check_server(connection, is_cluster_);
+  const ServerCheck checked = co_await std::move(checking);
+  if (checked.refusal) co_return checked.refusal;
+  for (const std::string& warning : checked.warnings) {
+    if (std::ranges::find(warned_, warning) != warned_.end()) continue;
+    warned_.push_back(warning);
+    if (options_.warn) options_.warn(warning);
+  }
+  auto loading = load_scripts(connection);
+  auto unloaded = co_await std::move(loading);
+  if (unloaded || is_cluster_) co_return unloaded;
+  auto identifying = check_identity(connection);
+  co_return co_await std::move(identifying);
+}
+
+// In a cluster each bucket says for itself whether it is still what it was (commit.lua).
+Task<std::optional<std::string>> Work::check_identity(Connection& connection) {
+  if (!store_id_) co_return std::nullopt;
+  Task<Answer> asking = connection.ask(command({"GET", names_.identity().tag}));
+  const Answer answer = co_await std::move(asking);
+  if (!answer) co_return answer.error().why;
+  if (answer->kind == Reply::Kind::nil) {
+    co_return "the store has lost its records, so that nobody knows what ran; start again to begin "
+              "with an empty one";
+  }
+  const auto value = parse_identity_value(answer->text);
+  if (!value) co_return std::string(value.error());
+  if (value->identity.store_id != *store_id_) co_return "what answers there now is another store";
+  co_return std::nullopt;
+}
+
+Task<std::expected<Identity, std::string>> Work::open(IdentitySettings settings) {
+  settings_ = settings;
+  auto opening = servers_.open();
+  const auto opened = co_await std::move(opening);
+  if (!opened) co_return std::unexpected(opened.error());
+  auto settling = identity_.settle(std::move(settings));
+  auto settled = co_await std::move(settling);
+  if (!settled) co_return std::unexpected(std::move(settled.error()));
+  store_id_ = settled->store_id;
+  check_at_ = MonotonicClock::now() + limits::redis_check_interval;
+  co_return std::move(settled->identity);
+}
+
+void Work::close() {
+  is_closed_ = true;
+  servers_.close();
+}
+
+void Work::tick(MonotonicTime now) {
+  if (is_closed_) return;
+  // Spawned from here it may end here; a tick may not make or unmake another Timed.
+  if (now >= check_at_ && !is_checking_) {
+    is_checking_ = true;
+    loop_.post([this] { loop_.spawn(check_again()); });
+  }
+  Watcher* const watcher = changes_.watcher();
+  if (watcher == nullptr || is_looking_out_ || !store_id_) return;
+  auto ids = watcher->awaited();
+  if (ids.empty()) return seen_.clear();
+  is_looking_out_ = true;
+  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(look_out(std::move(ids))); });
+}
+
+// A policy that somebody changed under way forgets as surely as one that was there from the start.
+Task<void> Work::check_again() {
+  std::string why;
+  for (Connection* const connection : servers_.all()) {
+    if (!connection->is_open()) continue;
+    auto checking = check_server(*connection, is_cluster_);
+    const ServerCheck checked = co_await std::move(checking);
+    if (checked.refusal && connection->is_open()) why = *checked.refusal;
+  }
+  steps_.refuse_new_work(std::move(why));
+  check_at_ = MonotonicClock::now() + limits::redis_check_interval;
+  is_checking_ = false;
+}
+
+Task<void> Work::look_out(std::vector<RecordId> ids) {
+  auto asking = looking_.versions(ids);
+  const auto versions = co_await std::move(asking);
+  if (versions) {
+    std::map<RecordId, std::string> now;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      // One that is seen for the first time may have changed since its waiter read it.
+      const auto before = seen_.find(ids[i]);
+      const bool is_new = before == seen_.end() || before->second != (*versions)[i];
+      now[ids[i]] = (*versions)[i];
+      if (is_new) changes_.watcher()->changed(ids[i]);
+    }
+    seen_ = std::move(now);
+  }
+  is_looking_out_ = false;
+}
+
+// ---- calls ----
+
+Task<void> Work::serve(StoreCall call, StoreCompletion done) {
+  Task<StoreResult> answering = answer(call);
+  StoreResult result = co_await std::move(answering);
+  changes_.tell(call, result);
+  done(std::move(result));
+}
+
+Task<StoreResult> Work::answer(StoreCall& call) {
+  Task<StoreResult> answering = [&]() -> Task<StoreResult> {
+    if (const auto* verb = std::get_if<Reserve>(&call)) return steps_.make(call, subject_of(*verb));
+    if (const auto* verb = std::get_if<Accept>(&call)) {
+      return steps_.make(call, subject_of(verb->as));
+    }
+    if (const RecordId* id = owners_record(call)) return steps_.make(call, {.id = *id});
+    if (const auto* verb = std::get_if<Find>(&call)) return find(verb->id);
+    if (const auto* verb = std::get_if<Resolve>(&call)) {
+      return steps_.make(call, {.id = verb->id, .needs_answer = true});
+    }
+    if (const auto* verb = std::get_if<CacheBust>(&call)) {
+      return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_evidence = true});
+    }
+    if (const auto* verb = std::get_if<Sweep>(&call)) {
+      return lifecycle(sweep_set, Sweep{1}, verb->limit);
+    }
+    if (const auto* verb = std::get_if<Reap>(&call)) {
+      return lifecycle(reap_set, Reap{1}, verb->limit);
+    }
+    if (std::holds_alternative<Claim>(call)) return claim(call);
+    if (const auto* verb = std::get_if<List>(&call)) return list(*verb);
+    if (std::holds_alternative<Count>(call)) return count();
+    if (const auto* verb = std::get_if<AdoptRoutes>(&call)) return adopt(*verb);
+    return read_evidence(std::get<ReadEvidence>(call).id);
+  }();
+  co_return co_await std::move(answering);
+}
+
+Task<StoreResult> Work::find(RecordId id) {
+  auto looking = steps_.look_at(id);
+  auto found = co_await std::move(looking);
+  co_return to_result(std::move(found));
+}
+
+Task<StoreResult> Work::read_evidence(RecordId id) {
+  auto reading = looking_.evidence(id);
+  auto log = co_await std::move(reading);
+  co_return to_result(std::move(log));
+}
+
+Task<StoreResult> Work::claim(StoreCall& call) {
+  const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
+  while (MonotonicClock::now() < until) {
+    auto asking_time = steps_.now_at(names_.bucket(0).slot);
+    const auto now = co_await std::move(asking_time);
+    if (!now) co_return std::unexpected(now.error());
+    auto looking = looking_.due(pending_set, *now, limits::redis_claims_seen_max);
+    const auto due = co_await std::move(looking);
+    if (!due) co_return std::unexpected(due.error());
+    if (due->empty()) break;
+    for (const Due& one : *due) {
+      Task<StoreResult> claiming = steps_.make(call, {.id = one.id, .needs_request = true});
+      StoreResult claimed = co_await std::move(claiming);
+      if (!claimed) {
+        if (claimed.error().code == Code::refused) {
+          Task<void> hiding = looking_.hide(pending_set, one.id, true);
+          co_await std::move(hiding);
+        }
+        co_return claimed;
+      }
+      if (std::get<std::optional<Claimed>>(*claimed)) co_return claimed;
+      // Another one has it, or its time is over: the sweeper's.
+    }
+    if (due->size() < limits::redis_claims_seen_max) break;
+  }
+  co_return StoreReply(std::optional<Claimed>());
+}
+
+Task<StoreResult> Work::list(List verb) {
+  auto asking_time = steps_.now_at(names_.bucket(0).slot);
+  const auto now = co_await std::move(asking_time);
+  if (!now) co_return std::unexpected(now.error());
+  auto listing = looking_.list(std::move(verb), *now);
+  auto records = co_await std::move(listing);
+  co_return to_result(std::move(records));
+}
+
+Task<StoreResult> Work::count() {
+  auto asking_time = steps_.now_at(names_.bucket(0).slot);
+  const auto now = co_await std::move(asking_time);
+  if (!now) co_return std::unexpected(now.error());
+  auto counting = looking_.count();
+  auto census = co_await std::move(counting);
+  if (census) {
+    census->now = *now;
+    census->leases_ended = steps_.leases_ended();
+  }
+  co_return to_result(std::move(census));
+}
+
+Task<StoreResult> Work::adopt(const AdoptRoutes& verb) {
+  auto adopting = identity_.adopt(verb, settings_);
+  auto reply = co_await std::move(adopting);
+  if (!reply) co_return std::unexpected(error_of(reply.error()));
+  co_return StoreReply(std::move(*reply));
+}
+
+// ---- sweeping and reaping ----
+
+Task<void> Work::end_one(RecordId id, const StoreCall& one, std::string_view set,
+                         std::vector<LifecycleStep>& steps, Ends& ends) {
+  Task<StoreResult> ending = steps_.make(one, {.id = id});
+  StoreResult ended = co_await std::move(ending);
+  if (ended) {
+    auto& made = std::get<std::vector<LifecycleStep>>(*ended);
+    steps.insert(steps.end(), made.begin(), made.end());
+  } else if (ended.error().code == Code::refused) {
+    Task<void> hiding = looking_.hide(set, id, true);
+    co_await std::move(hiding);
+  } else {
+    ends.error = std::move(ended.error());
+  }
+  if (--ends.left > 0 || !ends.waiting) co_return;
+  loop_.post([woken = std::move(*ends.waiting)]() mutable { woken(true); });
+}
+
+Task<StoreResult> Work::lifecycle(std::string_view set, StoreCall one, std::size_t limit) {
+  auto asking_time = steps_.now_at(names_.bucket(0).slot);
+  const auto now = co_await std::move(asking_time);
+  if (!now) co_return std::unexpected(now.error());
+  auto looking = looking_.due(set, *now, limit);
+  const auto due = co_await std::move(looking);
+  if (!due) co_return std::unexpected(due.error());
+  std::vector<LifecycleStep> steps;
+  Ends ends{due->size()};
+  for (const Due& record : *due) loop_.spawn(end_one(record.id, one, set, steps, ends));
+  if (ends.left > 0) {
+    const auto start = [&](Resumption<bool> all) { ends.waiting.emplace(std::move(all)); };
+    auto waiting = suspend<bool>(start);
+    co_await waiting;
+  }
+  // What was done is told, so that it is counted; what failed is due again the next time.
+  if (steps.empty() && ends.error) co_return std::unexpected(std::move(*ends.error));
+  co_return StoreReply(std::move(steps));
+}
+
+Task<void> Work::reap_all() {
+  for (;;) {
+    Task<StoreResult> reaping = lifecycle(reap_set, Reap{1}, limits::sweep_batch);
+    const StoreResult reaped = co_await std::move(reaping);
+    if (!reaped || std::get<std::vector<LifecycleStep>>(*reaped).empty()) co_return;
+  }
+}
+
+}  // namespace idem::redis

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "store/change_teller.hpp"
+#include "store/redis/looking.hpp"
+#include "store/redis/redis_store.hpp"
+#include "store/redis/steps.hpp"
+
+#include <map>
+
+namespace idem::redis {
+
+/// All that the store does, on its loop's thread.
+class Work final : Timed {
+ public:
+  Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& changes);
+
+  Task<std::expected<Identity, std::string>> open(IdentitySettings settings);
+
+  /// Answers `call`, and tells what it changed.
+  Task<void> serve(StoreCall call, StoreCompletion done);
+
+  void close();
+
+ private:
+  void tick(MonotonicTime now) override;
+  Task<StoreResult> answer(StoreCall& call);
+  Task<StoreResult> find(RecordId id);
+  Task<StoreResult> read_evidence(RecordId id);
+  Task<StoreResult> claim(StoreCall& call);
+  Task<StoreResult> lifecycle(std::string_view set, StoreCall one, std::size_t limit);
+  Task<void> end_one(RecordId id, const StoreCall& one, std::string_view set,
+                     std::vector<LifecycleStep>& steps, struct Ends& ends);
+  Task<void> reap_all();
+  Task<StoreResult> count();
+  Task<StoreResult> list(List verb);
+  Task<StoreResult> adopt(const AdoptRoutes& verb);
+
+  Task<std::optional<std::string>> check(Connection& connection);
+  Task<std::optional<std::string>> check_identity(Connection& connection);
+  Task<void> check_again();
+  Task<void> look_out(std::vector<RecordId> ids);
+
+  ChangeTeller& changes_;
+  RedisOptions options_;
+  bool is_cluster_;
+  Names names_;
+  Servers servers_;
+  Asking asking_;
+  Versions versions_;
+  IdentitySteps identity_;
+  Steps steps_;
+  Looking looking_;
+
+  IdentitySettings settings_;
+  std::optional<std::array<std::uint8_t, 16>> store_id_;
+  std::vector<std::string> warned_;
+  std::map<RecordId, std::string> seen_;  ///< Versions of what is awaited.
+  bool is_looking_out_ = false;
+  bool is_checking_ = false;
+  bool is_closed_ = false;
+  MonotonicTime check_at_ = MonotonicTime::max();
+};
+
+}  // namespace idem::redis

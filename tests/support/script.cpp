@@ -1,0 +1,18 @@
+#include "support/script.hpp"
+
+#include <cstdio>
+
+namespace idem::test {
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return text;
+  char buffer[256];
+  while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+  const int status = ::pclose(pipe);
+  while (text.ends_with('\n')) text.pop_back();
+  return status == 0 ? text : std::string();
+}
+
+}  // namespace idem::test
