@@ -9,11 +9,12 @@
 --       4   the record's id, 16 bytes
 --       5   version of what was read, 16 bytes; empty: there was nothing
 --       6   what is to lie there, its version first
---       7   five letters: record  w write, x erase, k keep
+--       7   six letters:  record  w write, x erase, k keep
 --                         answer  w write, x erase, k keep
 --                         request w write, x erase, k keep
 --                         a: told of another record, also its answer, if it is completed
 --                         q: and its request
+--                         f: an attempt begins
 --       8   answer; 9 request
 --      10   fence of what is written or erased
 --      11   the set it lies in, empty: none; 12 the one it is to lie in; 13 its place there
@@ -62,7 +63,7 @@ if version ~= ARGV[5] then
 end
 
 local fence = tonumber(ARGV[10])
-if op == 'w' and not lies then
+if string.sub(ops, 6, 6) == 'f' then
   -- Fences come from the clock; should it have gone back, one that was granted is not granted again.
   local last = redis.call('HGET', meta, 'last_fence')
   if last and tonumber(last) >= fence then

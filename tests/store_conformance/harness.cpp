@@ -195,11 +195,6 @@ std::optional<State> StoreConformance::state(int key_number) {
 
 // ---- where the stores are listed ----
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance,
-                         testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:",
-                                         "redis:", "redis_cluster:"),
-                         [](const auto& named) {
-                           return named.param.substr(0, named.param.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreConformance, every_store(), name_of_store);
 
 }  // namespace idem::test

@@ -105,7 +105,16 @@ Release a_release(const Execute& run, ReleaseBasis basis = ReleaseBasis::proven)
 MarkUnknown a_mark_unknown(const Execute& run);
 Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observed_at = {});
 
-/// Every conformance test runs against each store; a new store adds its URL in one place.
+/// All kinds of stores. A new one is added here, and its place in StorePlace.
+inline auto every_store() {
+  return testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:",
+                         "redis_cluster:");
+}
+inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
+  return named.param.substr(0, named.param.find(':'));
+}
+
+/// Every conformance test runs against each store.
 class StoreConformance : public testing::TestWithParam<std::string> {
  protected:
   StoreConformance();

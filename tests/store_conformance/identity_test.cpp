@@ -22,10 +22,7 @@ class StoreIdentity : public StoreConformance {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreIdentity, testing::Values("memory:", "sqlite:"),
-                         [](const auto& named) {
-                           return named.param.substr(0, named.param.find(':'));
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreIdentity, every_store(), name_of_store);
 
 TEST_P(StoreIdentity, S02_a_table_that_loses_a_stored_operation_is_refused) {
   const auto first = adopt({pay});

@@ -169,9 +169,8 @@ TEST_P(StoreConformance, S07_in_progress_says_whose_attempt_it_is_and_how_long_i
   EXPECT_EQ(met.locked_until - met.lease_remaining, clock.now());
 }
 
-const auto name = [](const auto& named) { return named.param.substr(0, named.param.find(':')); };
-INSTANTIATE_TEST_SUITE_P(Stores, Watch, testing::Values("memory:", "sqlite:"), name);
-INSTANTIATE_TEST_SUITE_P(Stores, WatchAndRead, testing::Values("memory:", "sqlite:"), name);
+INSTANTIATE_TEST_SUITE_P(Stores, Watch, every_store(), name_of_store);
+INSTANTIATE_TEST_SUITE_P(Stores, WatchAndRead, every_store(), name_of_store);
 
 }  // namespace
 }  // namespace idem::test

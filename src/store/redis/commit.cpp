@@ -52,15 +52,19 @@ std::string_view pending_place(const RecordWrite& write, std::string& room) {
   return room;
 }
 
-int status_of(const Commit& commit) {
-  if (!commit.write.change.response) return commit.kept_status;
-  const auto& response = commit.write.after->response;
-  return response ? response->status : 0;
+AnswerMark mark_of(const Commit& commit) {
+  if (!commit.write.change.response) return commit.kept_mark;
+  return redis::mark_of(commit.write.after->response);
 }
 
 Fence fence_of(const RecordWrite& write) {
   if (write.after) return write.after->attempt.fence;
   return write.before ? write.before->attempt.fence : 0;
+}
+
+bool begins_attempt(const RecordWrite& write) {
+  if (!write.after || write.after->attempt.fence == 0) return false;
+  return !write.before || write.before->attempt.fence != write.after->attempt.fence;
 }
 
 }  // namespace
@@ -73,10 +77,12 @@ std::string to_command(const Commit& commit, const Names& names) {
   char ops[] = {letter(!is_kept, is_there),
                 letter(!is_kept && write.change.response, is_there && write.after->response),
                 letter(!is_kept && write.change.request, is_there && write.after->stored_request),
-                commit.wants_answer ? 'a' : '-', commit.wants_request ? 'q' : '-'};
+                commit.wants_answer ? 'a' : '-',
+                commit.wants_request ? 'q' : '-',
+                begins_attempt(write) ? 'f' : '-'};
 
   std::string row;
-  if (is_there) append_row(commit.version, *write.after, status_of(commit), row);
+  if (is_there) append_row(commit.version, *write.after, mark_of(commit), row);
   const std::string answer =
       ops[1] == 'w' ? to_answer_value(*write.after->response) : std::string();
   const std::string_view request =

@@ -10,7 +10,7 @@ struct Commit {
   const RecordWrite& write;
   std::string_view read_version;  ///< Empty: nothing lay there.
   const Version& version;         ///< Of what is to lie there.
-  int kept_status = 0;            ///< Of the answer that lies there, should it stay.
+  AnswerMark kept_mark = 0;       ///< Of the answer that lies there, should it stay.
   StoreTime now;                  ///< For which the step was made.
   bool check_now = true;
   std::uint64_t generation = 0;  ///< 0: at will.

@@ -128,9 +128,7 @@ Task<std::expected<std::vector<Record>, StoreError>> Looking::read(std::span<con
     if (all[i]->kind != Reply::Kind::text) continue;
     Row row = parse_row(ids[i], all[i]->text);
     if (!row.record) continue;  // A listing shows what can be read.
-    if (row.status != 0) {
-      row.record->response = StoredResponse{.status = row.status, .headers = {}, .body = {}};
-    }
+    row.record->response = marked_answer(row.mark);
     records.push_back(std::move(*row.record));
   }
   co_return records;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t row_head_bytes = std::tuple_size_v<Version> + 2;
 constexpr std::uint8_t evidence_version = 1;
+constexpr AnswerMark body_not_stored = 0x8000;
 
 std::string place_of(const std::optional<StoreTime>& moment) {
   return moment ? std::to_string(moment->time_since_epoch().count()) : "+inf";
@@ -40,14 +41,28 @@ Version Versions::next() noexcept {
   return last_;
 }
 
-void append_row(const Version& version, const Record& record, int status, std::string& out) {
+AnswerMark mark_of(const std::optional<StoredResponse>& response) noexcept {
+  if (!response) return 0;
+  const auto status = static_cast<AnswerMark>(response->status);
+  return response->body_stored ? status : status | body_not_stored;
+}
+
+std::optional<StoredResponse> marked_answer(AnswerMark mark) {
+  if (mark == 0) return std::nullopt;
+  StoredResponse response;
+  response.status = mark & ~body_not_stored;
+  response.body_stored = (mark & body_not_stored) == 0;
+  return response;
+}
+
+void append_row(const Version& version, const Record& record, AnswerMark mark, std::string& out) {
   std::string encoded;
   encode_record(record, encoded);
   const std::size_t before = out.size();
   out.resize(before + row_head_bytes);
   ByteWriter to(out.data() + before);
   to.bytes(version);
-  to.number(static_cast<std::uint16_t>(status));
+  to.number(mark);
   out += encoded;
 }
 
@@ -55,7 +70,7 @@ Row parse_row(const RecordId& id, std::string_view bytes) {
   Row row;
   ByteReader in(bytes);
   in.bytes(row.version);
-  row.status = in.number<std::uint16_t>();
+  row.mark = in.number<std::uint16_t>();
   if (in.is_cut_short()) {
     row.record = std::unexpected(damaged(id, "it is cut short"));
     return row;

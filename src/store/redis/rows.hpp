@@ -24,14 +24,20 @@ class Versions {
   Version last_{};
 };
 
-/// The version, the answer's status (16 bits, little-endian; 0: no answer), then the record as
+/// What a listing shows of an answer: its status, and by the highest bit that its body was not
+/// kept. 0: there is no answer.
+using AnswerMark = std::uint16_t;
+AnswerMark mark_of(const std::optional<StoredResponse>& response) noexcept;
+std::optional<StoredResponse> marked_answer(AnswerMark mark);
+
+/// The version, the answer's mark (16 bits, little-endian), then the record as
 /// stored_record_codec.hpp has it. commit.lua reads its version and its state.
-void append_row(const Version& version, const Record& record, int status, std::string& out);
+void append_row(const Version& version, const Record& record, AnswerMark mark, std::string& out);
 
 struct Row {
   Version version{};
   std::expected<Record, StoreError> record;
-  int status = 0;
+  AnswerMark mark = 0;
 };
 /// Total.
 Row parse_row(const RecordId& id, std::string_view bytes);

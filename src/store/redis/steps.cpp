@@ -93,7 +93,7 @@ void Steps::take(Try& tried, const RecordId& id, const Reply& record, const Repl
   if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
   Row row = parse_row(id, record.text);
   seen.version = bytes_of(row.version);
-  seen.status = row.status;
+  seen.mark = row.mark;
   if (!row.record) return tried.table.put(id, std::unexpected(std::move(row.record.error())));
   if (answer.kind == Reply::Kind::text) {
     auto response = parse_answer_value(answer.text);
@@ -189,7 +189,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const Subject& subject, const Reco
   Question question{slot, to_command({.write = write,
                                       .read_version = seen.version,
                                       .version = version,
-                                      .kept_status = seen.status,
+                                      .kept_mark = seen.mark,
                                       .now = now,
                                       .check_now = !clock_,
                                       .generation = subject.generation,

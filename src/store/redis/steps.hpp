@@ -46,7 +46,7 @@ class Steps {
   struct Seen {
     RecordId id;
     std::string version;  ///< Empty: there is none.
-    int status = 0;
+    AnswerMark mark = 0;
   };
   struct Try {
     SnapshotTable table;
