@@ -115,6 +115,9 @@ class Twins {
   void open() {
     if (!memory_) memory_ = open_by_url("memory:", clock_);
     twin_.reset();
+    // Which takes time. Fences that come from the clock grow for each key anyhow; only these
+    // comparisons need them to grow over all keys, too.
+    clock_.advance(1ms);
     twin_ = place_.open("twin.db", test_settings());
   }
 
@@ -281,8 +284,8 @@ TEST_P(Differential, T58_a_store_answers_as_the_reference_does) {
 INSTANTIATE_TEST_SUITE_P(Stores, Differential,
                          testing::Values(std::pair("sqlite:", 30'000),
                                          std::pair("postgres:", 4'000),
-                                         std::pair("redis:", 20'000),
-                                         std::pair("redis_cluster:", 20'000)),
+                                         std::pair("redis:", 10'000),
+                                         std::pair("redis_cluster:", 4'000)),
                          [](const auto& named) {
                            const std::string kind = named.param.first;
                            return kind.substr(0, kind.find(':'));
