@@ -3,6 +3,7 @@
 #include <idem/store.hpp>
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,13 +13,28 @@ namespace idem {
 /// error is a sentence that repeats no more of the URL than its scheme.
 std::expected<void, std::string> check_store_url(const std::string& url);
 
+/// What may be shown of a store's URL: all of it where it holds no password, else its scheme.
+std::string shown_store_url(const std::string& url);
+
+/// True for a store whose every durable step is a trip over the network: there the mark that a
+/// request is about to leave is a step of its own unless something else is said (protocol.md §11).
+bool marks_dispatch_apart(const std::string& url);
+
+struct OpenOptions {
+  /// Upgrade an older schema, which is refused otherwise.
+  bool migrate = false;
+  /// Told of settings of a server that make it forget: sentences. On the store's thread, also
+  /// later.
+  std::function<void(const std::string&)> warn{};
+};
+
 /// Opens a store by URL: `memory:`, which keeps nothing; `sqlite:PATH`, which makes the file where
-/// there is none; `postgres://...`, libpq's URI, which makes the schema `idem` where there is none.
-/// `migrate` upgrades an older schema, which is refused otherwise. The error is a sentence for
-/// people that names the URL, without a password; nothing was changed then. Blocks until the store
-/// is open.
+/// there is none; `postgres://...`, libpq's URI, which makes the schema `idem` where there is none;
+/// `redis://...`, `rediss://...`, `redis+cluster://...`, `redis+sentinel://...`. The error is a
+/// sentence for people that names the URL, without a password; nothing was changed then. Blocks
+/// until the store is open.
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
                                                               const IdentitySettings& identity,
-                                                              bool migrate = false);
+                                                              const OpenOptions& options = {});
 
 }  // namespace idem

@@ -103,7 +103,10 @@ class GatewayProcess {
     const IdentitySettings identity{.key_scope = std::string(name_of(settings.key_scope)),
                                     .scope_source = settings.scope.text,
                                     .secrets = options_.secrets};
-    auto store = open_store(options_.store, identity, options_.migrate);
+    const auto warn = [log = log_](const std::string& warning) {
+      log(LogLevel::warning, "store_warning", {{"reason", warning}});
+    };
+    auto store = open_store(options_.store, identity, {.migrate = options_.migrate, .warn = warn});
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = std::move(*store);
     return {};
@@ -114,7 +117,9 @@ class GatewayProcess {
   std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
     auto adopted = ask_and_wait(
         *store_, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
-    if (!adopted) return std::unexpected(options_.store + ": " + adopted.error().detail);
+    if (!adopted) {
+      return std::unexpected(shown_store_url(options_.store) + ": " + adopted.error().detail);
+    }
     if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
     settings.generation = adopted->generation;
     return {};

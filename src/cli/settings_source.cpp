@@ -2,6 +2,8 @@
 
 #include "config/words.hpp"
 
+#include <idem/open_store.hpp>
+
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -148,6 +150,8 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
       config::check(setting, complaints);
     }
   }
+  auto& mark = flags.rest.dispatch_mark;
+  if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
   return flags;
 }
 
