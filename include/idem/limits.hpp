@@ -229,7 +229,7 @@ inline constexpr int redis_redirections_max = 5;
 // trip; of others it takes two.
 inline constexpr std::size_t redis_attempts_kept_max = 65'536;
 // How often the settings that make it forget are looked at.
-inline constexpr auto redis_check_interval = 10s;
+inline constexpr auto redis_check_interval = 5s;
 // How often one step is made anew because others wrote its record meanwhile.
 inline constexpr int redis_races_max = 64;
 // Pending requests that a claim looks at, where others claim them at the same time.

@@ -63,7 +63,7 @@ void RedisServer::pause() { output_of(script + " pause " + folder_); }
 void RedisServer::go_on() { output_of(script + " continue " + folder_); }
 
 std::string RedisServer::ask(const std::string& command) const {
-  return ask_redis(address_, command);
+  return output_of("redis-cli -s " + socket() + " " + command + " 2>&1");
 }
 
 RedisCluster::RedisCluster() {

@@ -29,6 +29,9 @@ class RedisServer {
   void pause();
   void go_on();
 
+  /// Of the unix socket that it listens at besides.
+  std::string socket() const { return folder_ + "/socket"; }
+
   /// What redis-cli prints.
   std::string ask(const std::string& command) const;
 

@@ -1,0 +1,383 @@
+#include "store/redis/redis_store.hpp"
+#include "store_conformance/harness.hpp"
+#include "support/cutting_proxy.hpp"
+#include "support/redis.hpp"
+
+#include <fmt/format.h>
+
+#include <latch>
+
+/// The store in Redis when its server or the way there fails, or is not what it should be.
+namespace idem::test {
+namespace {
+
+using Opened = std::expected<std::unique_ptr<Store>, StoreError>;
+
+std::unique_ptr<Store> open_at(const std::string& url) {
+  auto store = open_redis(url, test_settings(), {});
+  if (store) return std::move(*store);
+  ADD_FAILURE() << store.error().detail;
+  std::abort();
+}
+
+template <class Verb>
+std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb) {
+  if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store.identity().generation;
+  return ask_and_wait(store, std::move(verb));
+}
+
+Execute run(Store& store, int key_number, int token_number = 1) {
+  const auto outcome = try_ask(store, a_reserve(key_number, token_number));
+  if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
+  ADD_FAILURE() << (outcome ? describe(*outcome) : outcome.error().detail);
+  return {};
+}
+
+/// Asks until the store can be reached again.
+template <class Verb>
+typename Verb::Reply ask_until_answered(Store& store, Verb verb) {
+  for (int tries = 0; tries < 400; ++tries) {
+    auto reply = try_ask(store, verb);
+    if (reply) return std::move(*reply);
+    EXPECT_NE(reply.error().code, StoreError::Code::refused) << reply.error().detail;
+    std::this_thread::sleep_for(25ms);
+  }
+  ADD_FAILURE() << "never answered";
+  return {};
+}
+
+std::string through(const CuttingProxy& proxy) {
+  return fmt::format("redis://127.0.0.1:{}", proxy.port());
+}
+
+int calls_of(const RedisServer& server, const std::string& command) {
+  const std::string stats = server.ask("info commandstats");
+  const auto at = stats.find("cmdstat_" + command + ":calls=");
+  if (at == stats.npos) return 0;
+  return std::atoi(stats.c_str() + stats.find('=', at) + 1);
+}
+
+// ---- what a server must be ----
+
+TEST(RedisOpen, T53_a_policy_that_evicts_is_refused_by_name) {
+  for (const char* const policy : {"allkeys-lru", "volatile-ttl", "allkeys-random"}) {
+    const RedisServer server(fmt::format("maxmemory-policy={}", policy));
+    const Opened store = open_redis(server.url(), test_settings(), {});
+    ASSERT_FALSE(store.has_value());
+    EXPECT_NE(store.error().detail.find(fmt::format("maxmemory-policy is {}", policy)),
+              std::string::npos)
+        << store.error().detail;
+    EXPECT_EQ(server.ask("dbsize"), "0") << "nothing was written";
+  }
+}
+
+TEST(RedisOpen, T53_a_policy_that_is_changed_under_way_lets_nothing_new_begin) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Execute before = run(*store, 1);
+  server.ask("config set maxmemory-policy allkeys-lru");
+  // It is looked at every so often.
+  bool is_refused = false;
+  for (int number = 2; number < 200 && !is_refused; ++number) {
+    const auto outcome = try_ask(*store, a_reserve(number));
+    is_refused = !outcome;
+    if (is_refused) {
+      EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+      EXPECT_NE(outcome.error().detail.find("allkeys-lru"), std::string::npos);
+    } else {
+      std::this_thread::sleep_for(100ms);
+    }
+  }
+  EXPECT_TRUE(is_refused);
+  const auto settled = try_ask(*store, a_complete(before));
+  ASSERT_TRUE(settled.has_value());
+  EXPECT_EQ(settled->verdict, Verdict::done) << "what runs is settled";
+}
+
+TEST(RedisOpen, S02_what_the_settings_would_forget_is_told) {
+  const RedisServer server("appendonly=no");
+  const RedisServer lax("appendfsync=everysec");
+  const RedisServer strict;
+  const auto warnings_of = [](const RedisServer& one) {
+    std::vector<std::string> told;
+    const auto store =
+        open_redis(one.url(), test_settings(),
+                   {.warn = [&](const std::string& warning) { told.push_back(warning); }});
+    EXPECT_TRUE(store.has_value());
+    return told;
+  };
+  ASSERT_EQ(warnings_of(server).size(), 1U);
+  EXPECT_NE(warnings_of(server).front().find("appendonly is off"), std::string::npos);
+  ASSERT_EQ(warnings_of(lax).size(), 1U);
+  EXPECT_NE(warnings_of(lax).front().find("appendfsync is everysec"), std::string::npos);
+  EXPECT_TRUE(warnings_of(strict).empty());
+}
+
+TEST(RedisOpen, S02_a_replica_and_a_wrong_layout_are_refused) {
+  RedisServer master;
+  const RedisServer replica = RedisServer::replica_of(master);
+  const Opened on_replica = open_redis(replica.url(), test_settings(), {});
+  ASSERT_FALSE(on_replica.has_value());
+  EXPECT_NE(on_replica.error().detail.find("replica"), std::string::npos);
+  const Opened as_cluster =
+      open_redis("redis+cluster://" + master.address() + "/", test_settings(), {});
+  ASSERT_FALSE(as_cluster.has_value());
+  const std::string one_of_three =
+      shared_redis_cluster_addresses().substr(0, shared_redis_cluster_addresses().find(','));
+  const Opened as_one = open_redis("redis://" + one_of_three, test_settings(), {});
+  ASSERT_FALSE(as_one.has_value());
+  EXPECT_NE(as_one.error().detail.find("redis+cluster://"), std::string::npos);
+}
+
+TEST(RedisOpen, S02_nodes_that_start_at_one_time_agree) {
+  const RedisServer server;
+  constexpr int nodes = 6;
+  std::vector<std::unique_ptr<Store>> stores(nodes);
+  std::vector<std::thread> starts;
+  for (int i = 0; i < nodes; ++i) {
+    starts.emplace_back([&, i] { stores[static_cast<std::size_t>(i)] = open_at(server.url()); });
+  }
+  for (auto& start : starts) start.join();
+  for (const auto& store : stores) {
+    EXPECT_EQ(store->identity().secret, stores.front()->identity().secret);
+    EXPECT_EQ(store->identity().generation, stores.front()->identity().generation);
+  }
+  run(*stores.front(), 1);
+  EXPECT_TRUE(is<InProgress>(*try_ask(*stores.back(), a_reserve(1, 2))));
+}
+
+TEST(RedisOpen, S15_moments_are_the_servers_own) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const auto seconds = [&] { return std::atoll(server.ask("time").c_str()); };
+  const auto before = seconds();
+  run(*store, 1);
+  const auto after = seconds();
+  const auto record = try_ask(*store, Find{key(1)});
+  ASSERT_TRUE(record && *record);
+  const auto created = (*record)->created_at.time_since_epoch().count();
+  EXPECT_GE(created, before * 1000 - 50);
+  EXPECT_LE(created, (after + 1) * 1000);
+  EXPECT_EQ((*record)->locked_until - (*record)->created_at, lease);
+}
+
+TEST(RedisOpen, S03_round_trips_are_one_for_each_step) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  run(*store, 100);  // What a first call brings with it.
+  const auto count = [&](auto step) {
+    const int before = calls_of(server, "evalsha");
+    step();
+    return calls_of(server, "evalsha") - before;
+  };
+  Execute first;
+  EXPECT_EQ(count([&] { first = run(*store, 1); }), 1);
+  EXPECT_EQ(count([&] { try_ask(*store, Dispatched{first.id, first.attempt}); }), 1);
+  EXPECT_EQ(count([&] { try_ask(*store, a_complete(first)); }), 1);
+  EXPECT_EQ(count([&] { EXPECT_TRUE(is<Replay>(*try_ask(*store, a_reserve(1, 2)))); }), 1);
+}
+
+// ---- the way there ----
+
+TEST(RedisFaults, S04_two_duplicates_whose_reply_was_lost_are_one_execution) {
+  const RedisServer server;
+  CuttingProxy proxy(server.socket());
+  const auto store = open_at(through(proxy));
+  for (int round = 1; round <= 20; ++round) {
+    proxy.lose_answer_to("EVALSHA");
+    std::promise<std::expected<ReserveOutcome, StoreError>> said[2];
+    for (int i = 0; i < 2; ++i) {
+      Reserve verb = a_reserve(round, 1 + i);
+      verb.generation = store->identity().generation;
+      ask(*store, verb, [&said, i](auto outcome) { said[i].set_value(std::move(outcome)); });
+    }
+    int executed = 0;
+    for (int i = 0; i < 2; ++i) {
+      const auto outcome = said[i].get_future().get();
+      ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
+      if (const auto* execute = std::get_if<Execute>(&*outcome)) {
+        ++executed;
+        EXPECT_EQ(execute->attempt.token, token(1 + i));
+        const auto record = try_ask(*store, Find{key(round)});
+        ASSERT_TRUE(record && *record);
+        EXPECT_EQ((*record)->attempt, execute->attempt);
+      } else {
+        EXPECT_TRUE(is<InProgress>(*outcome)) << describe(*outcome);
+      }
+    }
+    EXPECT_EQ(executed, 1) << "round " << round;
+    EXPECT_EQ(proxy.lost(), round);
+  }
+}
+
+TEST(RedisFaults, S04_a_settling_write_whose_reply_was_lost_is_told_as_done) {
+  const RedisServer server;
+  CuttingProxy proxy(server.socket());
+  const auto store = open_at(through(proxy));
+  for (int round = 1; round <= 20; ++round) {
+    const Execute attempt = run(*store, round);
+    proxy.lose_answer_to("EVALSHA");
+    const auto reply = try_ask(*store, a_complete(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    EXPECT_EQ(reply->verdict, Verdict::done);
+    EXPECT_EQ(reply->state, State::completed);
+    EXPECT_EQ(proxy.lost(), round);
+  }
+}
+
+TEST(RedisFaults, S02_scripts_that_the_server_forgot_are_brought_again) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  for (int number = 1; number <= 20; ++number) {
+    server.ask("script flush");
+    const Execute attempt = run(*store, number);
+    server.ask("script flush");
+    EXPECT_EQ(try_ask(*store, a_complete(attempt))->verdict, Verdict::done);
+  }
+}
+
+TEST(RedisFaults, S04_a_server_that_sleeps_makes_calls_late_and_loses_none) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Execute attempt = run(*store, 1);
+  std::thread asleep([&] { server.ask("debug sleep 1.5"); });
+  for (int number = 2; number <= 40; ++number) run(*store, number);
+  EXPECT_EQ(try_ask(*store, a_complete(attempt))->verdict, Verdict::done);
+  asleep.join();
+  for (int number = 2; number <= 40; ++number) {
+    EXPECT_TRUE(is<InProgress>(*try_ask(*store, a_reserve(number, 2))));
+  }
+}
+
+TEST(RedisFaults, S04_a_step_that_comes_late_is_made_for_the_moment_in_which_it_counts) {
+  RedisServer server;
+  const auto store = open_at(server.url());
+  Reserve verb = a_reserve(1);
+  verb.lease = 2s;
+  run(*store, 2);
+  // Held back for longer than its lease: it must not be written as one that is over already.
+  server.pause();
+  verb.generation = store->identity().generation;
+  std::promise<std::expected<ReserveOutcome, StoreError>> said;
+  ask(*store, verb, [&](auto outcome) { said.set_value(std::move(outcome)); });
+  std::this_thread::sleep_for(2500ms);  // The server's clock has no hands that a test could move.
+  server.go_on();
+  const auto outcome = said.get_future().get();
+  ASSERT_TRUE(outcome && is<Execute>(*outcome));
+  const auto other = try_ask(*store, a_reserve(1, 2));
+  ASSERT_TRUE(other && is<InProgress>(*other)) << describe(*other);
+  EXPECT_GT(std::get<InProgress>(*other).lease_remaining, 1s);
+}
+
+// ---- what a server forgets ----
+
+TEST(RedisFaults, V09_a_server_that_is_killed_keeps_what_it_has_answered) {
+  RedisServer server;
+  const auto store = open_at(server.url());
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Execute> running;
+    for (int i = 0; i < 40; ++i) running.push_back(run(*store, 1 + round * 40 + i));
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(try_ask(*store, a_complete(running[static_cast<std::size_t>(i)]))->verdict,
+                Verdict::done);
+    }
+    server.crash();
+    const auto while_down = try_ask(*store, a_reserve(255));
+    ASSERT_FALSE(while_down.has_value());
+    EXPECT_NE(while_down.error().code, StoreError::Code::refused);
+    server.start();
+    for (int i = 0; i < 40; ++i) {
+      const auto outcome = ask_until_answered(*store, [&] {
+        Reserve verb = a_reserve(1 + round * 40 + i, 2);
+        verb.generation = store->identity().generation;
+        return verb;
+      }());
+      EXPECT_TRUE(i < 20 ? is<Replay>(outcome) : is<InProgress>(outcome)) << describe(outcome);
+    }
+  }
+}
+
+TEST(RedisFaults, S02_a_server_that_lost_everything_lets_nothing_begin) {
+  RedisServer server("appendonly=no");
+  const auto store = open_at(server.url());
+  const Execute attempt = run(*store, 1);
+  server.crash();
+  server.start();
+  for (int i = 0; i < 40; ++i) {
+    const auto outcome = try_ask(*store, a_reserve(1, 2));
+    ASSERT_FALSE(outcome.has_value()) << describe(*outcome);
+    EXPECT_NE(outcome.error().code, StoreError::Code::refused);
+    std::this_thread::sleep_for(10ms);
+  }
+  const auto late = try_ask(*store, a_complete(attempt));
+  EXPECT_TRUE(!late || late->verdict == Verdict::stale);
+  const auto again = open_at(server.url());
+  EXPECT_TRUE(is<Execute>(*try_ask(*again, a_reserve(1, 2)))) << "an operator's decision";
+}
+
+TEST(RedisFaults, S02_flushall_lets_nothing_begin) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Execute attempt = run(*store, 1);
+  server.ask("flushall");
+  const auto outcome = try_ask(*store, a_reserve(1, 2));
+  ASSERT_FALSE(outcome.has_value()) << describe(*outcome);
+  EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+  EXPECT_NE(outcome.error().detail.find("lost"), std::string::npos);
+  const auto late = try_ask(*store, a_complete(attempt));
+  ASSERT_TRUE(late.has_value());
+  EXPECT_EQ(late->verdict, Verdict::stale);
+}
+
+TEST(RedisFaults, S02_full_memory_lets_nothing_begin_and_everything_end) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Execute attempt = run(*store, 1);
+  server.ask("config set maxmemory 1mb");
+  const auto outcome = try_ask(*store, a_reserve(2));
+  ASSERT_FALSE(outcome.has_value()) << describe(*outcome);
+  EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
+  EXPECT_NE(outcome.error().detail.find("OOM"), std::string::npos) << outcome.error().detail;
+  EXPECT_EQ(try_ask(*store, a_complete(attempt))->verdict, Verdict::done);
+  EXPECT_TRUE(is<Replay>(*try_ask(*store, a_reserve(1, 2)))) << "and what is stored is told";
+  server.ask("config set maxmemory 0");
+  run(*store, 2);
+}
+
+// ---- changes of the identity that nobody ended ----
+
+TEST(RedisFaults, S02_a_bucket_that_was_left_closed_is_opened_by_who_meets_it) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const std::string closed = "{idem:01}meta";
+  server.ask("hset " + closed + " generation closed");
+  run(*store, 1);
+  EXPECT_EQ(server.ask("hget " + closed + " generation"), "1");
+}
+
+TEST(RedisFaults, S02_fences_grow_also_where_the_servers_clock_has_gone_back) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  const Fence future = 4'000'000'000'000'000;  // Of a record that is gone, from the year 2096.
+  server.ask(fmt::format("hset {{idem:01}}meta last_fence {}", future));
+  EXPECT_GT(run(*store, 1).attempt.fence, future);
+}
+
+TEST(RedisFaults, S12_a_damaged_record_is_told_as_such_and_runs_nothing) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  Reserve verb = a_reserve(1);
+  verb.id.bytes.fill('a');
+  ASSERT_TRUE(is<Execute>(*try_ask(*store, verb)));
+  run(*store, 2);
+  server.ask("set {idem:61}raaaaaaaaaaaaaaaa damaged");
+  verb.token = token(2);
+  const auto outcome = try_ask(*store, verb);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, StoreError::Code::refused);
+  EXPECT_NE(outcome.error().detail.find("damaged"), std::string::npos);
+  EXPECT_EQ(try_ask(*store, List{})->size(), 1U) << "the others are listed";
+}
+
+}  // namespace
+}  // namespace idem::test
