@@ -237,6 +237,21 @@ inline constexpr std::size_t redis_claims_seen_max = 64;
 // After how long a change of the identity counts as abandoned by the node that began it: longer
 // than a node takes over all buckets, retries included.
 inline constexpr auto redis_change_abandoned = 15s;
+// A cache in front of a shared store: what takes it longer than this, it has not done. A tenth of
+// what a client would notice, and far more than a healthy one takes.
+inline constexpr auto cache_reply_max = 100ms;
+// How long "somebody is at it" is believed without asking: as long as a herd of duplicates takes,
+// and short enough that nobody waits for an attempt that ended elsewhere.
+inline constexpr auto cache_in_flight_max = 2s;
+// How far the estimate of the deciding store's clock may be off, and how old it may be.
+inline constexpr auto cache_clock_margin = 2s;
+inline constexpr auto cache_clock_age_max = 10min;
+// Larger answers come from the store that has them anyway.
+inline constexpr std::size_t cache_body_max = 256UL * 1024;
+// Entries on their way; above it they are not written.
+inline constexpr std::size_t cache_puts_max = 4'096;
+// How often a store that closes looks whether its cache is done.
+inline constexpr auto cache_close_interval = 1ms;
 // How often the tables of days are made and dropped: they are made two days ahead.
 inline constexpr auto store_days_interval = 10min;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.

@@ -44,6 +44,7 @@ struct Replay {
   StoreTime expires_at;
   RecordId id{};
   Millis expires_in{};  ///< From the store's now: until then the record stays as it is.
+  Fence fence = 0;      ///< Of the attempt that completed; 0: not told.
 };
 struct InProgress {
   Millis lease_remaining;  ///< > 0

@@ -38,7 +38,11 @@ InProgress in_progress(const Record& record, Millis lease_remaining) {
 Replay replay(Record& record, const Change& change, StoreTime now) {
   IDEM_ASSERT(record.response && record.completed_at && record.expires_at);
   return {change.write == Write::none ? std::move(*record.response) : *record.response,
-          *record.completed_at, *record.expires_at, record.id, *record.expires_at - now};
+          *record.completed_at,
+          *record.expires_at,
+          record.id,
+          *record.expires_at - now,
+          record.attempt.fence};
 }
 
 /// The answer of a record that has ended, or that nobody may run now.

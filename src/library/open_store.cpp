@@ -1,6 +1,8 @@
 #include <idem/open_store.hpp>
 
+#include "library/hybrid_url.hpp"
 #include "store/postgres/postgres_store.hpp"
+#include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
@@ -23,6 +25,7 @@ std::string shown_store_url(const std::string& url) {
   if (url == "memory:" || url.starts_with(sqlite)) return url;
   const auto colon = url.find(':');
   if (colon == url.npos) return url;
+  if (is_hybrid_url(url)) return "hybrid:?...";
   return url.substr(0, colon + 1) + (url.substr(colon).starts_with("://") ? "//..." : "");
 }
 
@@ -31,6 +34,14 @@ bool marks_dispatch_apart(const std::string& url) { return is_redis_url(url); }
 std::expected<void, std::string> check_store_url(const std::string& url) {
   if (url == "memory:" || (url.starts_with(sqlite) && url.size() > sqlite.size())) return {};
   if (is_postgres(url)) return {};
+  if (is_hybrid_url(url)) {
+    const auto parts = parse_hybrid_url(url);
+    if (!parts) return std::unexpected("hybrid: " + parts.error());
+    if (!is_postgres(parts->truth) || !is_redis_url(parts->fast)) {
+      return std::unexpected("hybrid: its truth is a postgres://... and its fast a redis://...");
+    }
+    return check_store_url(parts->fast);
+  }
   if (is_redis_url(url)) {
     auto known = check_redis_url(url);
     if (!known) known.error() = shown_store_url(url) + ": " + known.error();
@@ -38,25 +49,36 @@ std::expected<void, std::string> check_store_url(const std::string& url) {
   }
   return std::unexpected("\"" + shown_store_url(url) +
                          "\" is no store of this version; write sqlite:PATH, "
-                         "postgres://USER@HOST/DATABASE, redis://HOST or memory:");
+                         "postgres://USER@HOST/DATABASE, redis://HOST, "
+                         "hybrid:?truth=URL&fast=URL or memory:");
 }
+
+namespace {
+
+std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& url,
+                                                             const IdentitySettings& identity,
+                                                             const OpenOptions& options) {
+  if (url == "memory:") return open_memory(identity);
+  if (is_postgres(url)) return open_postgres(url, identity, {.migrate = options.migrate});
+  if (is_redis_url(url)) return open_redis(url, identity, {.warn = options.warn});
+  if (is_hybrid_url(url)) {
+    const HybridUrl parts = parse_hybrid_url(url).value();
+    auto truth = open_known(parts.truth, identity, options);
+    if (!truth) return truth;
+    return open_hybrid(std::move(*truth), parts.fast, {.warn = options.warn});
+  }
+  SqliteOptions how;
+  how.migrate = options.migrate;
+  return open_sqlite(url.substr(sqlite.size()), identity, std::move(how));
+}
+
+}  // namespace
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
                                                               const IdentitySettings& identity,
                                                               const OpenOptions& options) {
   if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
-  std::expected<std::unique_ptr<Store>, StoreError> opened;
-  if (url == "memory:") {
-    opened = open_memory(identity);
-  } else if (is_postgres(url)) {
-    opened = open_postgres(url, identity, {.migrate = options.migrate});
-  } else if (is_redis_url(url)) {
-    opened = open_redis(url, identity, {.warn = options.warn});
-  } else {
-    SqliteOptions how;
-    how.migrate = options.migrate;
-    opened = open_sqlite(url.substr(sqlite.size()), identity, std::move(how));
-  }
+  auto opened = open_known(url, identity, options);
   if (opened) return std::move(*opened);
   return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
 }

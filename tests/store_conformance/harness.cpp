@@ -1,6 +1,7 @@
 #include "store_conformance/harness.hpp"
 
 #include "store/postgres/postgres_store.hpp"
+#include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
@@ -48,6 +49,7 @@ StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
   if (kind_.starts_with("postgres")) return open_postgres_named(name, settings);
+  if (kind_ == "hybrid:") return open_hybrid_named(name, settings);
   if (kind_.starts_with("redis")) return open_redis_named(name, settings);
   return open_by_url(kind_ == "memory:" ? kind_ : kind_ + folder_.file(name), clock_, settings);
 }
@@ -77,6 +79,14 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
     set();
     clock_.on_advance(set);
   }
+  return std::move(*store);
+}
+
+std::unique_ptr<Store> StorePlace::open_hybrid_named(const std::string& name,
+                                                     const IdentitySettings& settings) {
+  const std::string fast = "redis://" + shared_redis_address() + "/?prefix=" + new_redis_prefix();
+  auto store = open_hybrid(open_postgres_named(name, settings), fast,
+                           {.clock = clock_.host().wall, .warn = {}});
   return std::move(*store);
 }
 

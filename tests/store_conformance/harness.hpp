@@ -65,7 +65,7 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 class StorePlace {
  public:
   /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer),
-  /// "redis:" or "redis_cluster:".
+  /// "redis:", "redis_cluster:", or "hybrid:" of PostgreSQL and Redis.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 
@@ -77,6 +77,8 @@ class StorePlace {
   std::unique_ptr<Store> open_postgres_named(const std::string& name,
                                              const IdentitySettings& settings);
 
+  std::unique_ptr<Store> open_hybrid_named(const std::string& name,
+                                           const IdentitySettings& settings);
   std::unique_ptr<Store> open_redis_named(const std::string& name,
                                           const IdentitySettings& settings);
 
@@ -107,8 +109,8 @@ Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observe
 
 /// All kinds of stores. A new one is added here, and its place in StorePlace.
 inline auto every_store() {
-  return testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:",
-                         "redis_cluster:");
+  return testing::Values(
+      "memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:", "redis_cluster:", "hybrid:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

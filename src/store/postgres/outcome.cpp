@@ -54,7 +54,7 @@ Told to_outcome(Cells& cells, const Token& token) {
     auto response = decode_answer(head);
     if (!response) return refused(response.error());
     response->body = std::string(body);
-    return told(Replay{std::move(*response), completed_at, expires_at, id, expires_in});
+    return told(Replay{std::move(*response), completed_at, expires_at, id, expires_in, fence});
   }
   if (kind == "key_misuse") return told(KeyMisuse{state, is_other, id});
   if (kind == "unknown") return told(Unknown{since, reconcile_in, id});

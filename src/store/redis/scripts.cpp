@@ -40,7 +40,7 @@ CommandWriter Script::call(std::string& out, std::string_view key, std::size_t a
 
 std::string Scripts::load() const {
   std::string commands;
-  for (const Script* script : {&reserve, &settle, &look, &close, &open, &swap}) {
+  for (const Script* script : {&reserve, &settle, &look, &close, &open, &swap, &cache_put}) {
     CommandWriter(commands, 3).add("SCRIPT").add("LOAD").add(script->text());
   }
   return commands;

@@ -39,10 +39,11 @@ struct Scripts {
   Script close{"close", "allow-oom"};
   Script open{"open", "allow-oom"};
   Script swap{"swap", "allow-oom"};
+  Script cache_put{"cache_put", ""};
 
   /// Commands that make all of them known to a server, and how many these are.
   std::string load() const;
-  static constexpr std::size_t count = 6;
+  static constexpr std::size_t count = 7;
 };
 const Scripts& scripts();
 

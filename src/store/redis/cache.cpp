@@ -1,0 +1,219 @@
+#include "store/redis/cache.hpp"
+
+#include "core/transitions.hpp"
+#include "store/redis/asking.hpp"
+#include "store/redis/scripts.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace idem::redis {
+namespace {
+
+constexpr int server_errors_from = 500;
+
+bool may_be_kept(const StoredResponse& response) {
+  return response.status < server_errors_from && response.body_stored &&
+         response.body.size() <= limits::cache_body_max;
+}
+
+}  // namespace
+
+std::size_t Cache::Hash::operator()(const RecordId& id) const noexcept {
+  std::size_t hash = 0;  // The id is a digest.
+  std::memcpy(&hash, id.bytes.data(), sizeof hash);
+  return hash;
+}
+
+Cache::Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
+             std::function<void(const std::string&)> report)
+    : loop_(loop),
+      servers_(loop, url, limits::cache_reply_max),
+      codec_(store_secret),
+      prefix_(url.prefix + ":cache:" + codec_.store_tag() + ":"),
+      clock_(std::move(clock)),
+      report_(std::move(report)) {
+  servers_.set_check([](Connection& connection) { return load_scripts(connection); });
+}
+
+void Cache::close() {
+  is_closed_ = true;
+  servers_.close();
+}
+
+std::string Cache::key_of(const RecordId& id) const { return prefix_ + to_hex(id.bytes); }
+
+void Cache::say(const std::string& what) {
+  if (report_) report_(what);
+}
+
+// Nobody waits for a connection that is not there: the store is asked meanwhile.
+bool Cache::is_reached(unsigned slot) {
+  if (servers_.open_at(slot) != nullptr) return true;
+  if (!is_connecting_ && !is_closed_) {
+    is_connecting_ = true;
+    ++busy_;
+    loop_.spawn(connect(slot));
+  }
+  return false;
+}
+
+Task<void> Cache::connect(unsigned slot) {
+  Task<Connection*> reaching = servers_.of(slot);
+  const Connection* const connection = co_await std::move(reaching);
+  if (connection == nullptr && !is_out_) say("the cache cannot be used: " + servers_.why());
+  if (connection != nullptr && is_out_) say("the cache can be used again");
+  is_out_ = connection == nullptr;
+  is_connecting_ = false;
+  --busy_;
+}
+
+std::optional<StoreTime> Cache::store_now() const {
+  if (clock_) return clock_();
+  const MonotonicTime now = MonotonicClock::now();
+  if (!store_clock_.is_known() || now - store_heard_ > limits::cache_clock_age_max) {
+    return std::nullopt;
+  }
+  return store_clock_.at(now);
+}
+
+// ---- reading ----
+
+Task<std::optional<ReserveOutcome>> Cache::look(const Reserve& verb) {
+  // One that may lie under another name, the store must find.
+  if (!verb.also.empty()) co_return std::nullopt;
+  const std::string key = key_of(verb.id);
+  const unsigned slot = slot_of(key);
+  if (!is_reached(slot)) co_return std::nullopt;
+  Task<Answer> asking = servers_.ask(slot, command({"GET", key}));
+  const Answer answer = co_await std::move(asking);
+  if (!answer || answer->kind != Reply::Kind::text) co_return std::nullopt;
+  auto entry = codec_.decode(verb.id, answer->text);
+  if (!entry) co_return std::nullopt;
+  co_return believed(verb, std::move(*entry));
+}
+
+std::optional<ReserveOutcome> Cache::believed(const Reserve& verb, CacheEntry entry) {
+  const auto now = store_now();
+  if (!now || entry.generation != verb.generation) return std::nullopt;
+  // Whether that is misuse, the store says.
+  if (!transitions::any_matches(verb.fingerprints, entry.fingerprint)) return std::nullopt;
+  const StoreTime latest = *now + (clock_ ? Millis::zero() : Millis(limits::cache_clock_margin));
+  if (latest >= entry.until) return std::nullopt;
+  switch (entry.kind) {
+    case CacheEntry::Kind::ask:
+      return std::nullopt;
+    case CacheEntry::Kind::in_flight:
+      if (latest >= entry.believed_until || codec_.token_digest(verb.token) == entry.token) {
+        return std::nullopt;
+      }
+      return InProgress{entry.until - *now, verb.id, entry.fence, entry.until};
+    case CacheEntry::Kind::completed:
+      return Replay{std::move(*entry.response), entry.completed_at, entry.until, verb.id,
+                    entry.until - *now};
+  }
+  return std::nullopt;
+}
+
+// ---- writing ----
+
+void Cache::heard_of_store(StoreTime now) {
+  store_heard_ = MonotonicClock::now();
+  store_clock_.heard(now, store_heard_);
+}
+
+void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome) {
+  if (const auto* running = std::get_if<InProgress>(&outcome)) {
+    heard_of_store(running->locked_until - running->lease_remaining);
+  }
+  if (const auto* replay = std::get_if<Replay>(&outcome)) {
+    heard_of_store(replay->expires_at - replay->expires_in);
+    if (replay->fence == 0 || replay->id != verb.id || !may_be_kept(replay->response)) return;
+    return put(verb.id,
+               {.kind = CacheEntry::Kind::completed,
+                .fence = replay->fence,
+                .generation = verb.generation,
+                .fingerprint = verb.fingerprints.front(),
+                .until = replay->expires_at,
+                .completed_at = replay->completed_at,
+                .response = replay->response},
+               replay->expires_in);
+  }
+  const auto* execute = std::get_if<Execute>(&outcome);
+  if (execute == nullptr || execute->id != verb.id) return;
+  if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
+  const Fingerprint& stored = verb.fingerprints.front();
+  running_[verb.id] = {execute->attempt.fence, stored, verb.generation, verb.retention};
+  const auto now = store_now();
+  // Of one that is run once more the store may keep an older fingerprint.
+  if (!now || execute->again) return;
+  const Millis believed =
+      std::min<Millis>(limits::cache_in_flight_max, verb.lease - verb.lease / 4);
+  const CacheEntry entry{.kind = CacheEntry::Kind::in_flight,
+                         .fence = execute->attempt.fence,
+                         .generation = verb.generation,
+                         .fingerprint = stored,
+                         .until = *now + verb.lease,
+                         .believed_until = *now + believed,
+                         .token = codec_.token_digest(verb.token)};
+  put(verb.id, entry, believed);
+}
+
+void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
+                       std::optional<StoredResponse> response) {
+  const auto found = running_.find(id);
+  if (reply.verdict != Verdict::done || attempt.fence == 0) return;
+  CacheEntry entry{.kind = CacheEntry::Kind::ask, .fence = attempt.fence};
+  const bool is_known = found != running_.end() && found->second.fence == attempt.fence;
+  const bool is_completed = reply.state == State::completed && reply.expires_at && response;
+  Millis length = limits::cache_in_flight_max;
+  if (is_known && is_completed) {
+    const Kept& kept = found->second;
+    const StoreTime completed_at = *reply.expires_at - kept.retention;
+    heard_of_store(completed_at);
+    if (may_be_kept(*response)) {
+      entry = {.kind = CacheEntry::Kind::completed,
+               .fence = attempt.fence,
+               .generation = kept.generation,
+               .fingerprint = kept.fingerprint,
+               .until = *reply.expires_at,
+               .completed_at = completed_at,
+               .response = std::move(response)};
+      length = kept.retention;
+    }
+  }
+  if (is_known && reply.state != State::in_progress) running_.erase(found);
+  put(id, entry, length);
+}
+
+void Cache::put(const RecordId& id, const CacheEntry& entry, Millis length) {
+  const std::string key = key_of(id);
+  const unsigned slot = slot_of(key);
+  if (!is_reached(slot) || length <= Millis::zero() || busy_ > limits::cache_puts_max) return;
+  std::string command;
+  scripts()
+      .cache_put.call(command, key, 2)
+      .add(codec_.encode(id, entry))
+      .add(std::int64_t{length.count()});
+  ++busy_;
+  loop_.spawn(put_there(slot, std::move(command)));
+}
+
+Task<void> Cache::put_there(unsigned slot, std::string command) {
+  Task<Answer> asking = servers_.ask(slot, command);
+  const Answer answer = co_await std::move(asking);
+  Connection* const connection = servers_.open_at(slot);
+  if (answer && answer->is_error("NOSCRIPT") && connection != nullptr) {
+    auto loading = load_scripts(*connection);
+    const auto failed = co_await std::move(loading);
+    if (!failed) {
+      Task<Answer> again = servers_.ask(slot, std::move(command));
+      (void)co_await std::move(again);
+    }
+  }
+  --busy_;
+}
+
+}  // namespace idem::redis

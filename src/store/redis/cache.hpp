@@ -1,0 +1,88 @@
+#pragma once
+
+#include "store/redis/cache_entry.hpp"
+#include "store/redis/servers.hpp"
+
+#include <idem/store.hpp>
+
+#include <functional>
+#include <unordered_map>
+
+/// A cache in Redis of what another store decided (protocol.md §20). The invariants, each with a
+/// test:
+///  1. An entry is written only after the store's answer, which is after its commit.
+///  2. It says "completed: this answer" or "in flight until"; what is not there, not believed or
+///  not
+///     understood, the store is asked.
+///  3. "In flight" is not believed for longer than limits::cache_in_flight_max, nor up to the end
+///     of the lease.
+///  4. "Completed" is not believed up to its expiry, by an estimate of the store's own clock;
+///  without
+///     one, not at all.
+///  5. A stored 5xx is never kept, nor an answer without its body.
+///  6. An entry of an older attempt replaces none of a newer one; of one attempt, "in flight" does
+///     not come back once it has ended.
+///  7. An entry of another store, another record or another generation is none, and so is one that
+///     anybody changed.
+///  8. Whatever the cache does not do in limits::cache_reply_max, it has not done.
+/// Loop's thread only.
+namespace idem::redis {
+
+class Cache {
+ public:
+  /// `clock`: a test's, in place of the estimate; or empty. `report`: told when the cache cannot be
+  /// used any more, and when it can again.
+  Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
+        std::function<void(const std::string&)> report);
+
+  /// What may be answered without asking the store.
+  Task<std::optional<ReserveOutcome>> look(const Reserve& verb);
+
+  /// The store has answered so.
+  void note_reserve(const Reserve& verb, const ReserveOutcome& outcome);
+  /// `response`: what it completed with; none: it ended, or went on, in another way.
+  void note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
+                  std::optional<StoredResponse> response);
+
+  void close();
+  std::size_t busy() const noexcept { return busy_; }
+
+ private:
+  /// Of an attempt that runs here.
+  struct Kept {
+    Fence fence = 0;
+    Fingerprint fingerprint{};
+    std::uint64_t generation = 0;
+    Millis retention{};
+  };
+  struct Hash {
+    std::size_t operator()(const RecordId& id) const noexcept;
+  };
+
+  /// False: it is not, and is being tried by then.
+  bool is_reached(unsigned slot);
+  Task<void> connect(unsigned slot);
+  std::optional<StoreTime> store_now() const;
+  std::optional<ReserveOutcome> believed(const Reserve& verb, CacheEntry entry);
+  void put(const RecordId& id, const CacheEntry& entry, Millis length);
+  Task<void> put_there(unsigned slot, std::string command);
+  void heard_of_store(StoreTime now);
+  std::string key_of(const RecordId& id) const;
+  void say(const std::string& what);
+
+  Loop& loop_;
+  Servers servers_;
+  CacheCodec codec_;
+  std::string prefix_;
+  std::function<StoreTime()> clock_;
+  std::function<void(const std::string&)> report_;
+  ServerClock store_clock_;
+  MonotonicTime store_heard_{};
+  std::unordered_map<RecordId, Kept, Hash> running_;
+  bool is_connecting_ = false;
+  bool is_out_ = false;
+  bool is_closed_ = false;
+  std::size_t busy_ = 0;
+};
+
+}  // namespace idem::redis

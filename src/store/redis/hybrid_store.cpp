@@ -1,0 +1,173 @@
+#include "store/redis/hybrid_store.hpp"
+
+#include "store/redis/cache.hpp"
+
+#include <idem/limits.hpp>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace idem {
+namespace {
+
+using redis::Cache;
+using redis::Url;
+
+/// What of an owner's verb the cache cares about; none: nothing.
+struct Ending {
+  RecordId id;
+  Attempt attempt;
+  std::optional<StoredResponse> response{};
+};
+
+std::optional<Ending> ending_of(const StoreCall& call) {
+  if (const auto* verb = std::get_if<Complete>(&call)) {
+    return Ending{verb->id, verb->attempt, verb->response};
+  }
+  if (const auto* verb = std::get_if<Release>(&call)) return Ending{verb->id, verb->attempt};
+  if (const auto* verb = std::get_if<MarkUnknown>(&call)) return Ending{verb->id, verb->attempt};
+  if (const auto* verb = std::get_if<Renew>(&call)) return Ending{verb->id, verb->attempt};
+  return std::nullopt;
+}
+
+class HybridStore final : public Store {
+ public:
+  HybridStore(std::unique_ptr<Store> truth, Url url, const HybridOptions& options)
+      : cache_(loop_, std::move(url), truth->identity().scope_secret, options.clock, options.warn),
+        owned_truth_(std::move(truth)),
+        truth_(*owned_truth_),
+        thread_([this] { loop_.run("idem-cache"); }) {}
+
+  ~HybridStore() override {
+    closing_.store(true);
+    // What is being looked up is handed on, and what was handed on is answered: then nothing asks
+    // the cache any more.
+    wait_until([this] { return looking_ == 0; });
+    owned_truth_.reset();
+    wait_until([this] { return cache_.busy() == 0; });
+    loop_.post([this] {
+      cache_.close();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    if (auto* verb = std::get_if<Reserve>(&what); verb != nullptr && !closing_.load()) {
+      return enqueue(std::move(*verb), std::move(done));
+    }
+    auto ending = ending_of(what);
+    if (!ending) return truth_.call(std::move(what), std::move(done));
+    truth_.call(std::move(what), [this, ending = std::move(*ending),
+                                  done = std::move(done)](StoreResult result) mutable {
+      if (result) note(std::move(ending), std::get<OwnerReply>(*result));
+      done(std::move(result));
+    });
+  }
+
+  void watch(std::shared_ptr<Watcher> watcher) override { truth_.watch(std::move(watcher)); }
+
+  const Identity& identity() const noexcept override { return truth_.identity(); }
+
+ private:
+  struct Waiting {
+    Reserve verb;
+    StoreCompletion done;
+  };
+
+  void enqueue(Reserve verb, StoreCompletion done) {
+    bool wake = false;
+    {
+      const std::lock_guard lock(mutex_);
+      wake = incoming_.empty();
+      incoming_.push_back({std::move(verb), std::move(done)});
+    }
+    if (wake) loop_.post([this] { take(); });
+  }
+
+  void take() {
+    {
+      const std::lock_guard lock(mutex_);
+      taken_.swap(incoming_);
+    }
+    for (Waiting& waiting : taken_) {
+      ++looking_;
+      loop_.spawn(serve(std::move(waiting.verb), std::move(waiting.done)));
+    }
+    taken_.clear();
+  }
+
+  Task<void> serve(Reserve verb, StoreCompletion done) {
+    auto looking = cache_.look(verb);
+    auto outcome = co_await std::move(looking);
+    if (outcome) {
+      done(StoreReply(std::move(*outcome)));
+    } else {
+      ask_truth(std::move(verb), std::move(done));
+    }
+    --looking_;
+  }
+
+  void ask_truth(Reserve verb, StoreCompletion done) {
+    StoreCall asked(verb);
+    truth_.call(std::move(asked), [this, verb = std::move(verb),
+                                   done = std::move(done)](StoreResult result) mutable {
+      // After its commit, and before whoever asked can go on: what it settles is noted behind it.
+      if (result) {
+        loop_.post([this, verb = std::move(verb), outcome = std::get<ReserveOutcome>(*result)] {
+          cache_.note_reserve(verb, outcome);
+        });
+      }
+      done(std::move(result));
+    });
+  }
+
+  void note(Ending ending, const OwnerReply& reply) {
+    loop_.post([this, ending = std::move(ending), reply]() mutable {
+      cache_.note_owner(ending.id, ending.attempt, reply, std::move(ending.response));
+    });
+  }
+
+  /// Asks on the loop, until it is so. All that it waits for ends by itself.
+  template <class Condition>
+  void wait_until(Condition condition) {
+    for (bool holds = false; !holds;) {
+      std::promise<bool> told;
+      loop_.post([&] {
+        take();
+        told.set_value(condition());
+      });
+      holds = told.get_future().get();
+      if (!holds) std::this_thread::sleep_for(limits::cache_close_interval);
+    }
+  }
+
+  std::mutex mutex_;
+  std::vector<Waiting> incoming_;
+  std::atomic<bool> closing_{false};
+
+  // The loop's own.
+  std::vector<Waiting> taken_;
+  std::size_t looking_ = 0;
+
+  Loop loop_;
+  Cache cache_;
+  std::unique_ptr<Store> owned_truth_;
+  Store& truth_;  ///< Also while it is being closed, and answers what was asked.
+  std::jthread thread_;
+};
+
+}  // namespace
+
+std::expected<std::unique_ptr<Store>, StoreError> open_hybrid(std::unique_ptr<Store> truth,
+                                                              const std::string& fast_url,
+                                                              const HybridOptions& options) {
+  auto url = redis::parse_url(fast_url);
+  if (!url) return std::unexpected(StoreError{StoreError::Code::refused, std::move(url.error())});
+  return std::make_unique<HybridStore>(std::move(truth), std::move(*url), options);
+}
+
+}  // namespace idem
