@@ -124,7 +124,8 @@ void Cache::heard_of_store(StoreTime now) {
   store_clock_.heard(now, store_heard_);
 }
 
-void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome) {
+void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
+                         std::optional<StoreTime> asked) {
   if (const auto* running = std::get_if<InProgress>(&outcome)) {
     heard_of_store(running->locked_until - running->lease_remaining);
   }
@@ -146,17 +147,16 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome) {
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
   const Fingerprint& stored = verb.fingerprints.front();
   running_[verb.id] = {execute->attempt.fence, stored, verb.generation, verb.retention};
-  const auto now = store_now();
   // Of one that is run once more the store may keep an older fingerprint.
-  if (!now || execute->again) return;
+  if (!asked || execute->again) return;
   const Millis believed =
       std::min<Millis>(limits::cache_in_flight_max, verb.lease - verb.lease / 4);
   const CacheEntry entry{.kind = CacheEntry::Kind::in_flight,
                          .fence = execute->attempt.fence,
                          .generation = verb.generation,
                          .fingerprint = stored,
-                         .until = *now + verb.lease,
-                         .believed_until = *now + believed,
+                         .until = *asked + verb.lease,
+                         .believed_until = *asked + believed,
                          .token = codec_.token_digest(verb.token)};
   put(verb.id, entry, believed);
 }

@@ -38,11 +38,15 @@ class Cache {
   /// What may be answered without asking the store.
   Task<std::optional<ReserveOutcome>> look(const Reserve& verb);
 
-  /// The store has answered so.
-  void note_reserve(const Reserve& verb, const ReserveOutcome& outcome);
+  /// The store has answered so. `asked`: its time when it was asked, or before that.
+  void note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
+                    std::optional<StoreTime> asked);
   /// `response`: what it completed with; none: it ended, or went on, in another way.
   void note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
                   std::optional<StoredResponse> response);
+
+  /// None: the store's clock is not known well enough.
+  std::optional<StoreTime> store_now() const;
 
   void close();
   std::size_t busy() const noexcept { return busy_; }
@@ -62,7 +66,6 @@ class Cache {
   /// False: it is not, and is being tried by then.
   bool is_reached(unsigned slot);
   Task<void> connect(unsigned slot);
-  std::optional<StoreTime> store_now() const;
   std::optional<ReserveOutcome> believed(const Reserve& verb, CacheEntry entry);
   void put(const RecordId& id, const CacheEntry& entry, Millis length);
   Task<void> put_there(unsigned slot, std::string command);

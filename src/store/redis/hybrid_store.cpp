@@ -113,12 +113,12 @@ class HybridStore final : public Store {
 
   void ask_truth(Reserve verb, StoreCompletion done) {
     StoreCall asked(verb);
-    truth_.call(std::move(asked), [this, verb = std::move(verb),
+    truth_.call(std::move(asked), [this, at = cache_.store_now(), verb = std::move(verb),
                                    done = std::move(done)](StoreResult result) mutable {
       // After its commit, and before whoever asked can go on: what it settles is noted behind it.
       if (result) {
-        loop_.post([this, verb = std::move(verb), outcome = std::get<ReserveOutcome>(*result)] {
-          cache_.note_reserve(verb, outcome);
+        loop_.post([this, at, verb = std::move(verb), outcome = std::get<ReserveOutcome>(*result)] {
+          cache_.note_reserve(verb, outcome, at);
         });
       }
       done(std::move(result));

@@ -1,0 +1,308 @@
+#include "store/redis/hybrid_store.hpp"
+#include "store/stores.hpp"
+#include "store_conformance/harness.hpp"
+#include "support/redis.hpp"
+
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+/// Protocol §20: whatever the cache says, or does not, is never a reason to run a request again,
+/// and never anything that the deciding store would not say.
+namespace idem::test {
+namespace {
+
+/// Counts what the deciding store is asked.
+class Counted final : public Store {
+ public:
+  Counted(std::unique_ptr<Store> inner, std::atomic<int>& reserves)
+      : inner_(std::move(inner)), reserves_(reserves) {}
+  void call(StoreCall what, StoreCompletion done) override {
+    if (std::holds_alternative<Reserve>(what)) ++reserves_;
+    inner_->call(std::move(what), std::move(done));
+  }
+  void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
+  const Identity& identity() const noexcept override { return inner_->identity(); }
+
+ private:
+  std::unique_ptr<Store> inner_;
+  std::atomic<int>& reserves_;
+};
+
+class Hybrid : public testing::Test {
+ protected:
+  void SetUp() override {
+    store_ = open(clock_.host().wall);
+    ask_cache_once();
+  }
+
+  std::unique_ptr<Store> open(std::function<StoreTime()> clock) {
+    auto truth = open_memory(test_settings(), clock_.host().wall);
+    auto counted = std::make_unique<Counted>(std::move(*truth), asked_);
+    const std::string fast = server_.url() + "/?prefix=" + prefix_;
+    auto store = open_hybrid(std::move(counted), fast, {.clock = std::move(clock), .warn = {}});
+    return std::move(*store);
+  }
+
+  /// Until it is connected the store is asked.
+  void ask_cache_once() {
+    for (int tries = 0; tries < 400; ++tries) {
+      const Execute attempt = run(99, tries + 1);
+      ask(a_release(attempt));
+      if (!keys().empty()) return;
+      std::this_thread::sleep_for(5ms);
+    }
+    ADD_FAILURE() << "the cache was never written to";
+  }
+
+  std::vector<std::string> keys() const {
+    std::vector<std::string> found;
+    std::istringstream lines(server_.ask("--scan --pattern '" + prefix_ + ":cache:*'"));
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.empty()) found.push_back(line);
+    }
+    return found;
+  }
+  std::string key_in_cache(int number) const {
+    const std::string end = to_hex(key(number).bytes);
+    for (const std::string& one : keys()) {
+      if (one.ends_with(end)) return one;
+    }
+    return {};
+  }
+
+  template <class Verb>
+  typename Verb::Reply ask(Verb verb) {
+    if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store_->identity().generation;
+    auto reply = ask_and_wait(*store_, std::move(verb));
+    if (reply) return std::move(*reply);
+    ADD_FAILURE() << reply.error().detail;
+    return {};
+  }
+  Execute run(int key_number, int token_number = 1) {
+    const auto outcome = ask(a_reserve(key_number, token_number));
+    if (const auto* execute = std::get_if<Execute>(&outcome)) return *execute;
+    ADD_FAILURE() << describe(outcome);
+    return {};
+  }
+  /// What a reserve hears, and whether the deciding store was asked for it.
+  std::pair<ReserveOutcome, bool> hear(Reserve verb) {
+    const int before = asked_;
+    auto outcome = ask(std::move(verb));
+    return {std::move(outcome), asked_ > before};
+  }
+  std::pair<ReserveOutcome, bool> hear(int key_number, int token_number = 7) {
+    return hear(a_reserve(key_number, token_number));
+  }
+
+  RedisServer server_{"appendonly=no"};
+  std::string prefix_ = new_redis_prefix();
+  TestClock clock_;
+  std::atomic<int> asked_{0};
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(Hybrid, S20_a_replay_asks_the_cache_alone_and_is_the_stores_answer) {
+  const Execute attempt = run(1);
+  ask(a_complete(attempt));
+  const auto [outcome, was_asked] = hear(1);
+  EXPECT_FALSE(was_asked);
+  ASSERT_TRUE(is<Replay>(outcome)) << describe(outcome);
+  const auto& replay = std::get<Replay>(outcome);
+  const auto record = ask(Find{key(1)});
+  EXPECT_EQ(replay.response, *record->response);
+  EXPECT_EQ(replay.completed_at, record->completed_at);
+  EXPECT_EQ(replay.expires_at, record->expires_at);
+  EXPECT_EQ(replay.expires_in, retention);
+}
+
+TEST_F(Hybrid, S20_a_herd_of_duplicates_is_told_that_somebody_is_at_it) {
+  const Execute attempt = run(1);
+  const auto [outcome, was_asked] = hear(1);
+  EXPECT_FALSE(was_asked);
+  ASSERT_TRUE(is<InProgress>(outcome)) << describe(outcome);
+  EXPECT_EQ(std::get<InProgress>(outcome).fence, attempt.attempt.fence);
+  EXPECT_EQ(std::get<InProgress>(outcome).lease_remaining, lease);
+}
+
+TEST_F(Hybrid, S04_S20_who_asks_again_with_its_own_token_is_answered_by_the_store) {
+  const Execute attempt = run(1, 5);
+  const auto [outcome, was_asked] = hear(1, 5);
+  EXPECT_TRUE(was_asked);
+  ASSERT_TRUE(is<Execute>(outcome)) << describe(outcome);
+  EXPECT_EQ(std::get<Execute>(outcome).attempt, attempt.attempt);
+}
+
+TEST_F(Hybrid, S20_T55_in_flight_is_not_believed_for_long_nor_once_it_has_ended) {
+  run(1);
+  clock_.advance(limits::cache_in_flight_max);
+  EXPECT_TRUE(hear(1).second) << "well before the lease";
+  const Execute released = run(2);
+  ask(a_release(released));
+  const auto [freed, was_asked] = hear(2);
+  EXPECT_TRUE(was_asked);
+  EXPECT_TRUE(is<Execute>(freed)) << describe(freed);
+  const Execute lost = run(3);
+  ask(a_mark_unknown(lost));
+  EXPECT_TRUE(is<Unknown>(hear(3).first));
+}
+
+TEST_F(Hybrid, S20_T55_an_answer_is_not_believed_up_to_its_expiry) {
+  ask(a_complete(run(1)));
+  clock_.advance(retention);
+  const auto [outcome, was_asked] = hear(1);
+  EXPECT_TRUE(was_asked);
+  EXPECT_TRUE(is<Expired>(outcome)) << describe(outcome);
+}
+
+TEST_F(Hybrid, S20_without_an_estimate_of_the_stores_clock_nothing_is_believed) {
+  ask(a_complete(run(1)));
+  store_ = open({});
+  // The memory behind it is new; the cache is the old one's, under another store's secret.
+  EXPECT_TRUE(hear(1).second);
+}
+
+TEST_F(Hybrid, S20_a_stored_5xx_is_never_kept) {
+  const Execute attempt = run(1);
+  ask(a_complete(attempt, answer(500, "it failed")));
+  EXPECT_TRUE(is<Replay>(hear(1).first));
+  EXPECT_TRUE(hear(1).second);
+  ask(CacheBust{key(1), attempt.attempt.fence, "it may run again"});
+  EXPECT_TRUE(is<Execute>(hear(1).first));
+}
+
+TEST_F(Hybrid, S05_S20_misuse_and_other_generations_are_the_stores_to_tell) {
+  ask(a_complete(run(1)));
+  Reserve other = a_reserve(1, 8);
+  other.fingerprints = {body(2)};
+  const auto [outcome, was_asked] = hear(other);
+  EXPECT_TRUE(was_asked);
+  EXPECT_TRUE(is<KeyMisuse>(outcome)) << describe(outcome);
+  Reserve late = a_reserve(1, 8);
+  late.generation = store_->identity().generation + 1;
+  const auto refused = ask_and_wait(*store_, late);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, StoreError::Code::refused);
+}
+
+TEST_F(Hybrid, S20_T55_what_was_damaged_moved_or_written_by_others_is_none) {
+  ask(a_complete(run(1)));
+  ask(a_complete(run(2), answer(200, "another answer")));
+  const std::string first = key_in_cache(1);
+  const std::string second = key_in_cache(2);
+  ASSERT_FALSE(first.empty() || second.empty());
+  EXPECT_FALSE(hear(1).second);
+  server_.ask("copy " + second + " " + first + " replace");
+  auto [moved, was_asked] = hear(1);
+  EXPECT_TRUE(was_asked);
+  EXPECT_EQ(std::get<Replay>(moved).response.body, "it ran");
+  for (const int at : {0, 30, 45, 60, 100, 170}) {
+    EXPECT_FALSE(hear(2).second) << "whole";
+    server_.ask("copy " + second + " kept");
+    server_.ask(fmt::format("setrange {} {} '#'", second, at));
+    auto [damaged, asked] = hear(2);
+    EXPECT_TRUE(asked) << at;
+    EXPECT_EQ(std::get<Replay>(damaged).response.body, "another answer");
+    server_.ask("copy kept " + second + " replace");
+  }
+  server_.ask("set " + first + " nonsense");
+  EXPECT_TRUE(is<Replay>(hear(1).first));
+  server_.ask("del " + first);
+  server_.ask("lpush " + first + " nonsense");
+  EXPECT_TRUE(is<Replay>(hear(1).first));
+}
+
+TEST_F(Hybrid, S20_T54_of_another_environment_nothing_is_believed) {
+  ask(a_complete(run(1)));
+  const std::string mine = key_in_cache(1);
+  store_ = open(clock_.host().wall);  // Another store, the same cache.
+  ask_cache_once();
+  const Execute attempt = run(1);
+  ask(a_release(attempt));
+  std::string theirs;
+  for (const std::string& one : keys()) {
+    if (one != mine && one.ends_with(to_hex(key(1).bytes))) theirs = one;
+  }
+  ASSERT_FALSE(theirs.empty());
+  server_.ask("copy " + mine + " " + theirs + " replace");
+  EXPECT_TRUE(is<Execute>(hear(1).first)) << "that answer is none of this store's";
+}
+
+TEST_F(Hybrid, S20_an_older_attempt_replaces_none_of_a_newer_one) {
+  Reserve verb = a_reserve(1);
+  verb.tombstone = Millis(0);
+  const auto first = std::get<Execute>(ask(verb));
+  ask(a_complete(first, answer(200, "the first answer")));
+  server_.ask("copy " + key_in_cache(1) + " old");
+  clock_.advance(retention);
+  verb.token = token(2);
+  const auto second = std::get<Execute>(ask(verb));
+  ASSERT_GT(second.attempt.fence, first.attempt.fence);
+  ask(a_complete(second, answer(200, "the second answer")));
+  // What the first one's node still had on its way.
+  const std::string digest = server_.ask(
+      "--raw eval \"local a, b = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2]) return"
+      " tostring(string.sub(a, 1, 41) > string.sub(b, 1, 41))\" 2 " +
+      key_in_cache(1) + " old");
+  EXPECT_EQ(digest, "true");
+  EXPECT_EQ(std::get<Replay>(hear(1).first).response.body, "the second answer");
+}
+
+TEST_F(Hybrid, S20_T54_a_cache_that_is_gone_forgets_no_key) {
+  std::vector<Execute> running;
+  for (int number = 1; number <= 20; ++number) running.push_back(run(number));
+  for (int number = 1; number <= 10; ++number) {
+    ask(a_complete(running[static_cast<std::size_t>(number) - 1]));
+  }
+  const auto all_are_known = [&](const char* when) {
+    for (int number = 1; number <= 20; ++number) {
+      if (number == 11) continue;  // It ends under way.
+      const auto outcome = hear(number).first;
+      EXPECT_TRUE(number <= 10 ? is<Replay>(outcome) : is<InProgress>(outcome))
+          << when << ", " << number << ": " << describe(outcome);
+    }
+  };
+  server_.crash();
+  all_are_known("killed");
+  ask(a_complete(running[10]));
+  EXPECT_TRUE(is<Replay>(hear(11).first));
+  run(30);
+  server_.start();
+  running[10] = {};
+  for (int tries = 0; tries < 400 && hear(1).second; ++tries) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(hear(1).second) << "it is used again, and was filled again";
+  EXPECT_TRUE(is<Replay>(hear(11).first));
+  server_.ask("flushall");
+  EXPECT_TRUE(is<Replay>(hear(1).first)) << "flushed";
+  server_.ask("script flush");
+  ask(a_complete(run(31)));
+  for (int tries = 0; tries < 400 && hear(31).second; ++tries) std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(hear(31).second) << "the script was brought again";
+  server_.ask("config set maxmemory-policy allkeys-random");
+  server_.ask("config set maxmemory 1mb");
+  all_are_known("evicted, as far as it goes");
+}
+
+TEST_F(Hybrid, S20_T54_a_cache_that_is_slow_holds_nobody_up_for_long) {
+  ask(a_complete(run(1)));
+  EXPECT_FALSE(hear(1).second);
+  server_.pause();
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(is<Replay>(hear(1).first));
+  for (int number = 40; number < 60; ++number) ask(a_complete(run(number)));
+  for (int number = 40; number < 60; ++number) EXPECT_TRUE(is<Replay>(hear(number).first));
+  server_.go_on();
+  for (int tries = 0; tries < 400 && hear(1).second; ++tries) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(hear(1).second);
+}
+
+TEST_F(Hybrid, S20_a_cache_that_is_not_there_keeps_nothing_from_starting) {
+  server_.crash();
+  store_ = open(clock_.host().wall);
+  ask(a_complete(run(1)));
+  EXPECT_TRUE(is<Replay>(hear(1).first));
+}
+
+}  // namespace
+}  // namespace idem::test
