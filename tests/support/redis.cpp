@@ -84,6 +84,16 @@ std::string RedisSentinels::url() const {
   return "redis+sentinel://" + joined(sentinels_) + "/idem";
 }
 
+bool RedisSentinels::knows_replica() const {
+  std::size_t knowing = 0;
+  for (const RedisServer& one : sentinels_) {
+    const std::string info = one.ask("info sentinel");
+    const bool knows_all = info.find("sentinels=3") != info.npos;
+    if (knows_all && info.find("slaves=1") != info.npos) ++knowing;
+  }
+  return knowing == sentinels_.size();
+}
+
 std::string shared_redis_address() {
   static const std::string address = [] {
     std::string found = first_word_of(IDEM_BIN_DIR "/../servers/redis");

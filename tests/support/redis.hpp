@@ -60,6 +60,8 @@ class RedisSentinels {
  public:
   explicit RedisSentinels(const RedisServer& master);
   std::string url() const;
+  /// A majority of them has heard of one, so that they could promote it.
+  bool knows_replica() const;
   std::vector<RedisServer>& sentinels() { return sentinels_; }
 
  private:

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+/// Stores that several gateways share, each of a test's own, with servers that can fail.
+namespace idem::test {
+
+class SharedPlace {
+ public:
+  virtual ~SharedPlace() = default;
+  virtual std::string url() const = 0;
+  /// What holds the store ends without a word, or is not to be reached, and comes back.
+  virtual void fail(std::mt19937& random) = 0;
+};
+
+/// "postgres", "redis", "redis_cluster" or "hybrid".
+std::unique_ptr<SharedPlace> make_shared_place(const std::string& kind);
+std::vector<std::string> shared_kinds();
+
+}  // namespace idem::test
