@@ -5,7 +5,8 @@
 -- KEYS[1]   the bucket: what all of its keys begin with. The others are made from it, so that they
 --           have its hash tag and lie in its slot.
 -- ARGV  1   the moment for which the step was made, ms; 2 how far it may be off, ms, empty: at will
---       3   the generation that a reserve names records by; empty: it does not matter
+--       3   the generation that a reserve names records by, as open.lua has it; empty: it does not
+--           matter
 --       4   the record's id, 16 bytes
 --       5   version of what was read, 16 bytes; empty: there was nothing
 --       6   what is to lie there, its version first
@@ -26,6 +27,15 @@
 local bucket, id = KEYS[1], ARGV[4]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local key = bucket .. 'r' .. id
+local lies = redis.call('GET', key)
+local value, ops = ARGV[6], ARGV[7]
+local op = string.sub(ops, 1, 1)
+local version = lies and string.sub(lies, 1, 16) or ''
+if op == 'w' and version == string.sub(value, 1, 16) then
+  return {'done', now}  -- Asked before, and the reply was lost. Before all else: it was done.
+end
+
 local slack = tonumber(ARGV[2])
 if slack and math.abs(now - tonumber(ARGV[1])) > slack then
   return {'clock', now}
@@ -39,14 +49,6 @@ if ARGV[3] ~= '' then
   end
 end
 
-local key = bucket .. 'r' .. id
-local lies = redis.call('GET', key)
-local value, ops = ARGV[6], ARGV[7]
-local op = string.sub(ops, 1, 1)
-local version = lies and string.sub(lies, 1, 16) or ''
-if op == 'w' and version == string.sub(value, 1, 16) then
-  return {'done', now}  -- Asked before, and the reply was lost.
-end
 if version ~= ARGV[5] then
   if not lies then
     return {'other', now, false}

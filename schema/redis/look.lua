@@ -1,7 +1,8 @@
 -- Reads one record and what goes with it, as of one moment.
 --
 -- KEYS[1]   the bucket
--- ARGV  1   the generation that a reserve names records by; empty: it does not matter
+-- ARGV  1   the generation that a reserve names records by, as open.lua has it; empty: it does not
+--           matter
 --       2   the record's id
 --       3   letters: a its answer, if it is completed; q its request; e its evidence log
 --

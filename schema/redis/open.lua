@@ -2,7 +2,8 @@
 --
 -- KEYS[1]   the bucket
 -- ARGV  1   the number of the change that closed it
---       2   the generation
+--       2   the generation: its number, for people, and behind a colon what no other one has, of this
+--           store or another
 --
 -- Answers {done, ms now}; overtaken: it was closed by another change since, which will open it.
 local meta = KEYS[1] .. 'meta'

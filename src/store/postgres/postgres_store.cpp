@@ -54,7 +54,10 @@ class PostgresStore final : public Store {
     if (wake) loop_.post([this] { take(); });
   }
 
-  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+  // On its thread, where the records that it awaits are looked at.
+  void watch(std::shared_ptr<Watcher> watcher) override {
+    loop_.post([this, watcher = std::move(watcher)] { changes_.watch(watcher); });
+  }
 
   const Identity& identity() const noexcept override { return identity_; }
 

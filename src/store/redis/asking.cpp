@@ -46,17 +46,17 @@ Task<void> Asking::pause() {
   co_await std::move(sleeping);
 }
 
-Task<Told> Asking::ask(Question question) {
-  Task<Told> asking = ask_until(std::move(question), true);
+Task<Told> Asking::ask(Question question, bool* was_in_doubt) {
+  Task<Told> asking = ask_until(std::move(question), true, was_in_doubt);
   co_return co_await std::move(asking);
 }
 
 Task<Told> Asking::ask_once(Question question) {
-  Task<Told> asking = ask_until(std::move(question), false);
+  Task<Told> asking = ask_until(std::move(question), false, nullptr);
   co_return co_await std::move(asking);
 }
 
-Task<Told> Asking::ask_until(Question question, bool may_repeat) {
+Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_doubt) {
   const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
   bool in_doubt = false;
   for (;;) {
@@ -66,6 +66,7 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat) {
     bool is_soon_better = false;
     if (!answer) {
       in_doubt |= answer.error().in_doubt;
+      if (in_doubt && was_in_doubt != nullptr) *was_in_doubt = true;
       none.why = "the store cannot be reached: " + answer.error().why;
       // What was never sent is told at once: nobody shall wait for a server that is down.
       is_soon_better = in_doubt && may_repeat;
@@ -76,14 +77,16 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat) {
       Connection* const connection = co_await std::move(finding);
       if (connection != nullptr) {
         auto loading = load_scripts(*connection);
-        (void)co_await std::move(loading);
+        const auto unloaded = co_await std::move(loading);
+        if (!unloaded && MonotonicClock::now() < until) continue;
       }
       none.why = answer->text;
-      if (MonotonicClock::now() < until) continue;
+      is_soon_better = true;
     } else {
       none.why = "the store answers: " + answer->text;
       is_soon_better = is_passing(*answer);
-      if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::refused;
+      // What else it says, comes from a script that may have done a part.
+      if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::in_doubt;
     }
     if (in_doubt) none.code = StoreError::Code::in_doubt;
     if (!is_soon_better || MonotonicClock::now() >= until) co_return std::unexpected(none);

@@ -31,7 +31,8 @@ class Asking {
 
   /// A command that may be repeated without doing more: it is, while the server cannot answer or
   /// its reply was lost, for limits::store_repeat_max. What it answers is no error.
-  Task<Told> ask(Question question);
+  /// `was_in_doubt`: set where it may have been done before it was asked the last time.
+  Task<Told> ask(Question question, bool* was_in_doubt = nullptr);
   /// One that does more when it is done twice: once it may have been done, it is told as in doubt.
   Task<Told> ask_once(Question question);
   /// All of them at once; each as above.
@@ -41,7 +42,7 @@ class Asking {
   Task<void> pause();
 
  private:
-  Task<Told> ask_until(Question question, bool may_repeat);
+  Task<Told> ask_until(Question question, bool may_repeat, bool* was_in_doubt);
   Task<void> ask_into(Question question, Told& into, struct Gathering& gathering);
 
   Loop& loop_;

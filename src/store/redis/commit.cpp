@@ -62,12 +62,12 @@ Fence fence_of(const RecordWrite& write) {
   return write.before ? write.before->attempt.fence : 0;
 }
 
-bool begins_attempt(const RecordWrite& write) {
+}  // namespace
+
+bool begins_attempt(const RecordWrite& write) noexcept {
   if (!write.after || write.after->attempt.fence == 0) return false;
   return !write.before || write.before->attempt.fence != write.after->attempt.fence;
 }
-
-}  // namespace
 
 std::string to_command(const Commit& commit, const Names& names) {
   const RecordWrite& write = commit.write;
@@ -105,7 +105,7 @@ std::string to_command(const Commit& commit, const Names& names) {
   } else {
     to.add("");
   }
-  to.add(commit.generation == 0 ? std::string() : std::to_string(commit.generation))
+  to.add(commit.generation)
       .add(bytes_of(write.id))
       .add(commit.read_version)
       .add(row)

@@ -13,10 +13,13 @@ struct Commit {
   AnswerMark kept_mark = 0;       ///< Of the answer that lies there, should it stay.
   StoreTime now;                  ///< For which the step was made.
   bool check_now = true;
-  std::uint64_t generation = 0;  ///< 0: at will.
+  std::string generation{};  ///< Empty: at will.
   bool wants_answer = false;
   bool wants_request = false;
 };
+
+/// Another attempt than the one before.
+bool begins_attempt(const RecordWrite& write) noexcept;
 
 std::string to_command(const Commit& commit, const Names& names);
 

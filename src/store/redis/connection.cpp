@@ -28,6 +28,11 @@ namespace {
 
 constexpr std::size_t read_bytes = 64UL * 1024;
 
+std::optional<std::string> why_not(const Answer& answer) {
+  if (!answer) return answer.error().why;
+  return answer->kind == Reply::Kind::error ? std::optional(answer->text) : std::nullopt;
+}
+
 }  // namespace
 
 Connection::Connection(Loop& loop, Address to, Millis patience)
@@ -46,29 +51,32 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
   session_ = std::make_shared<Session>(std::move(*stream), *this);
   read(session_);
   std::string commands;
-  std::size_t count = 0;
   if (!login.password.empty()) {
     const bool is_named = !login.user.empty();
     CommandWriter auth(commands, is_named ? 3 : 2);
     auth.add("AUTH");
     if (is_named) auth.add(login.user);
     auth.add(login.password);
-    ++count;
   }
-  if (count > 0) {
-    Task<Answer> entering = ask_last(std::move(commands), count);
+  if (!login.password.empty()) {
+    Task<Answer> entering = ask(std::move(commands));
     const Answer entered = co_await std::move(entering);
-    if (!entered || entered->kind == Reply::Kind::error) {
-      std::string why = entered ? entered->text : entered.error().why;
-      close(why);
-      co_return std::unexpected(std::move(why));
+    if (auto why = why_not(entered)) {
+      close(*why);
+      co_return std::unexpected(std::move(*why));
     }
-    commands.clear();
   }
-  CommandWriter(commands, 2).add("SELECT").add(std::int64_t{database});
-  CommandWriter(commands, 1).add("TIME");
-  // A sentinel knows neither; that it answers is enough.
-  Task<Answer> asking = ask_last(std::move(commands), 2);
+  // 0 is where one is anyhow, and what a sentinel does not know.
+  if (database != 0) {
+    Task<Answer> selecting = ask(command({"SELECT", std::to_string(database)}));
+    const Answer selected = co_await std::move(selecting);
+    if (auto why = why_not(selected)) {
+      close(*why);
+      co_return std::unexpected(std::move(*why));
+    }
+  }
+  // A sentinel does not know it; that it answers is enough.
+  Task<Answer> asking = ask(command({"TIME"}));
   const Answer time = co_await std::move(asking);
   if (!time) co_return std::unexpected(time.error().why);
   if (time->is_error("NOAUTH") || time->is_error("NOPERM")) {

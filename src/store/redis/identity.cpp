@@ -37,6 +37,10 @@ class Appender {
 
 }  // namespace
 
+std::string generation_text(const StoreIdentity& identity) {
+  return std::to_string(identity.recorded.generation) + ":" + to_hex(identity.generation_mark);
+}
+
 std::string to_identity_value(const Version& version, const StoreIdentity& identity) {
   std::string out;
   Appender to(out);
@@ -51,6 +55,7 @@ std::string to_identity_value(const Version& version, const StoreIdentity& ident
     to.text(joined_names(route.formerly, '\n'));
   }
   to.text(joined_names(identity.naming.key_fields, ' '));
+  to.bytes(identity.generation_mark);
   to.number(identity.change);
   to.number(static_cast<std::uint8_t>(identity.is_changing ? 1 : 0));
   to.number(static_cast<std::uint64_t>(identity.changing_since.time_since_epoch().count()));
@@ -88,6 +93,7 @@ std::expected<IdentityValue, std::string> parse_identity_value(std::string_view 
   identity.naming.key_fields = split_names(in.framed(), ' ');
   identity.naming.generation = identity.recorded.generation;
   identity.naming.by_operation = identity.recorded.key_scope == "operation";
+  in.bytes(identity.generation_mark);
   identity.change = in.number<std::uint64_t>();
   identity.is_changing = in.number<std::uint8_t>() != 0;
   identity.changing_since =

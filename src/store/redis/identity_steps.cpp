@@ -50,15 +50,29 @@ Task<std::expected<std::optional<IdentityValue>, NoReply>> IdentitySteps::read()
   co_return std::optional(std::move(*value));
 }
 
+void IdentitySteps::remember(const StoreIdentity& identity) {
+  texts_[identity.recorded.generation] = generation_text(identity);
+}
+
+std::string IdentitySteps::text_of(std::uint64_t generation) const {
+  const auto found = texts_.find(generation);
+  return found != texts_.end() ? found->second : std::to_string(generation) + ":unknown here";
+}
+
 Task<std::expected<StoreTime, NoReply>> IdentitySteps::now() {
   Task<Connection*> finding = asking_.servers().of(names_.identity().slot);
   Connection* const connection = co_await std::move(finding);
   if (connection == nullptr) co_return no(Code::unavailable, asking_.servers().why());
+  if (!connection->clock.is_known()) {
+    co_return no(Code::unavailable, "the server does not tell its time");
+  }
   co_return connection->clock.at(MonotonicClock::now());
 }
 
 bool IdentitySteps::is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept {
-  return now - identity.changing_since >= limits::redis_change_abandoned;
+  // One from the future was begun under a clock that has gone back since.
+  return now - identity.changing_since >= limits::redis_change_abandoned ||
+         identity.changing_since > now + limits::redis_clock_slack;
 }
 
 Task<std::expected<bool, NoReply>> IdentitySteps::swap(std::string_view before,
@@ -109,9 +123,10 @@ Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreI
   for (std::size_t i = 0; i < bucket_count; ++i) {
     Question question{names_.bucket(i).slot, {}};
     scripts()
-        .close.call(question.command, names_.bucket(i).tag, 2)
+        .close.call(question.command, names_.bucket(i).tag, 3)
         .add(static_cast<std::int64_t>(identity.change))
-        .add(identity.is_complete ? "0" : "1");
+        .add(identity.is_complete ? "0" : "1")
+        .add(to_hex(identity.store_id));
     questions.push_back(std::move(question));
   }
   auto asking = asking_.ask_all(std::move(questions));
@@ -125,10 +140,14 @@ Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreI
                    "a part of it has lost its records: their retries would run again; empty it "
                    "as a whole, or bring the records back");
     }
+    if (what == "foreign") {
+      co_return no(Code::refused,
+                   "records of another store lie under the same prefix, or those of this one whose "
+                   "identity was lost: their retries would run again; empty it as a whole, bring "
+                   "the identity back, or take another prefix");
+    }
     if (what != "done") {
-      co_return no(Code::unavailable,
-                   "another node is changing the store's identity, or records of another store "
-                   "lie under the same prefix");
+      co_return no(Code::unavailable, "another node is changing the store's identity");
     }
     add_holdings(told->at(2), holdings);
   }
@@ -142,7 +161,7 @@ Task<std::expected<void, NoReply>> IdentitySteps::open_buckets(const StoreIdenti
     scripts()
         .open.call(question.command, names_.bucket(i).tag, 2)
         .add(static_cast<std::int64_t>(identity.change))
-        .add(static_cast<std::int64_t>(identity.recorded.generation));
+        .add(generation_text(identity));
     questions.push_back(std::move(question));
   }
   auto asking = asking_.ask_all(std::move(questions));
@@ -155,46 +174,58 @@ Task<std::expected<void, NoReply>> IdentitySteps::open_buckets(const StoreIdenti
 }
 
 Task<std::expected<void, NoReply>> IdentitySteps::end_change(Version begun,
+                                                             const StoreIdentity& before,
                                                              const StoreIdentity& identity) {
   IdentityValue last{versions_.next(), identity};
   last.identity.is_changing = false;
-  const std::string before(bytes_of(begun));
-  auto swapping = swap(before, last);
+  const bool is_new = !last.identity.is_complete ||
+                      identity.recorded.generation != before.recorded.generation ||
+                      !before.is_complete;
+  if (is_new) random_bytes(last.identity.generation_mark);
+  const std::string begun_version(bytes_of(begun));
+  auto swapping = swap(begun_version, last);
   const auto swapped = co_await std::move(swapping);
   if (!swapped) co_return std::unexpected(swapped.error());
   if (!*swapped) {
     co_return no(Code::unavailable, "another node took over the change of the store's identity");
   }
+  remember(last.identity);
   auto opening = open_buckets(last.identity);
   co_return co_await std::move(opening);
 }
 
-Task<std::expected<void, NoReply>> IdentitySteps::change(Decide decide) {
+Task<std::expected<bool, NoReply>> IdentitySteps::change_once(const Decide& decide) {
   auto beginning = begin_change();
   const auto begun = co_await std::move(beginning);
   if (!begun) co_return std::unexpected(begun.error());
   const StoreIdentity before = begun->identity;
   StoreIdentity next = before;
   auto closing = close_buckets(before);
-  auto holdings = co_await std::move(closing);
-  bool is_decided = holdings && decide(next, *holdings);
-  if (holdings && !is_decided) {
-    // It may be what nobody reaped yet that stands in the way.
-    Task<void> reaping = reap_();
-    co_await std::move(reaping);
-    auto closing_again = close_buckets(before);
-    holdings = co_await std::move(closing_again);
-    next = before;
-    is_decided = holdings && decide(next, *holdings);
-  }
+  const auto holdings = co_await std::move(closing);
+  const bool is_decided = holdings && decide(next, *holdings);
   if (!is_decided) next = before;
   // Whatever was decided, the buckets are opened again.
   const bool is_first_and_failed = !holdings && !before.is_complete;
   if (is_first_and_failed) co_return std::unexpected(holdings.error());
-  auto ending = end_change(begun->version, next);
+  auto ending = end_change(begun->version, before, next);
   const auto ended = co_await std::move(ending);
   if (!holdings) co_return std::unexpected(holdings.error());
-  co_return ended;
+  if (!ended) co_return std::unexpected(ended.error());
+  co_return is_decided;
+}
+
+Task<std::expected<void, NoReply>> IdentitySteps::change(Decide decide) {
+  auto changing = change_once(decide);
+  auto changed = co_await std::move(changing);
+  if (changed && !*changed) {
+    // It may be what nobody reaped yet that stands in the way. Meanwhile reserves are let in.
+    Task<void> reaping = reap_();
+    co_await std::move(reaping);
+    auto changing_again = change_once(decide);
+    changed = co_await std::move(changing_again);
+  }
+  if (!changed) co_return std::unexpected(std::move(changed.error()));
+  co_return std::expected<void, NoReply>();
 }
 
 Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
@@ -218,7 +249,10 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
     const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled = {std::move(*identity), (*found)->identity.store_id};
-    if (is_same) co_return settled;
+    if (is_same) {
+      remember((*found)->identity);
+      co_return settled;
+    }
   }
   std::expected<Identity, std::string> identity;
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
@@ -257,7 +291,10 @@ Task<std::expected<AdoptRoutes::Reply, NoReply>> IdentitySteps::adopt(AdoptRoute
     reply = {0, other_settings};
     co_return reply;
   }
-  if (is_same) co_return reply;
+  if (is_same) {
+    remember(recorded);
+    co_return reply;
+  }
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     if (!is_named_by(next.recorded, settings)) {
       reply = {0, other_settings};
@@ -298,7 +335,7 @@ Task<void> IdentitySteps::repair(std::size_t bucket) {
   scripts()
       .open.call(question.command, place.tag, 2)
       .add(static_cast<std::int64_t>(identity.change))
-      .add(static_cast<std::int64_t>(identity.recorded.generation));
+      .add(generation_text(identity));
   Task<Told> asking = asking_.ask(std::move(question));
   (void)co_await std::move(asking);
 }

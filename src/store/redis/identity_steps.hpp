@@ -4,6 +4,7 @@
 #include "store/redis/identity.hpp"
 
 #include <functional>
+#include <map>
 #include <set>
 
 /// How a store gets its identity, and how it changes (protocol.md §2), where no step can look at
@@ -38,6 +39,10 @@ class IdentitySteps {
   /// A bucket was found closed: opens it, should nobody be about to.
   Task<void> repair(std::size_t bucket);
 
+  /// How buckets name that generation, as this node adopted it; what no bucket has, where it did
+  /// not.
+  std::string text_of(std::uint64_t generation) const;
+
   /// None: there is none.
   Task<std::expected<std::optional<IdentityValue>, NoReply>> read();
 
@@ -46,9 +51,13 @@ class IdentitySteps {
   using Decide = std::function<bool(StoreIdentity& next, const Holdings& holdings)>;
 
   Task<std::expected<void, NoReply>> change(Decide decide);
+  /// False: it was decided to leave all as it is.
+  Task<std::expected<bool, NoReply>> change_once(const Decide& decide);
   Task<std::expected<IdentityValue, NoReply>> begin_change();
   Task<std::expected<Holdings, NoReply>> close_buckets(const StoreIdentity& identity);
-  Task<std::expected<void, NoReply>> end_change(Version begun, const StoreIdentity& identity);
+  Task<std::expected<void, NoReply>> end_change(Version begun, const StoreIdentity& before,
+                                                const StoreIdentity& identity);
+  void remember(const StoreIdentity& identity);
   Task<std::expected<void, NoReply>> open_buckets(const StoreIdentity& identity);
   /// False: something else lies there than `before`.
   Task<std::expected<bool, NoReply>> swap(std::string_view before, const IdentityValue& after);
@@ -59,6 +68,7 @@ class IdentitySteps {
   const Names& names_;
   Versions& versions_;
   std::function<Task<void>()> reap_;
+  std::map<std::uint64_t, std::string> texts_;  ///< Of the generations that this node adopted.
 };
 
 }  // namespace idem::redis

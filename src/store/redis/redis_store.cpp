@@ -55,7 +55,10 @@ class RedisStore final : public Store {
     if (wake) loop_.post([this] { take(); });
   }
 
-  void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
+  // On its thread, where the records that it awaits are looked at.
+  void watch(std::shared_ptr<Watcher> watcher) override {
+    loop_.post([this, watcher = std::move(watcher)] { changes_.watch(watcher); });
+  }
 
   const Identity& identity() const noexcept override { return identity_; }
 
@@ -99,8 +102,14 @@ class RedisStore final : public Store {
     loop_.post([this] {
       if (serving_ > 0) return;
       work_.close();
-      loop_.stop();
+      stop_when_quiet();
     });
+  }
+
+  // What the store does of its own accord ends by itself once there is no connection to be had.
+  void stop_when_quiet() {
+    if (loop_.running() == 0) return loop_.stop();
+    loop_.post([this] { stop_when_quiet(); });
   }
 
   Identity identity_;

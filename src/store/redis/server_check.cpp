@@ -38,6 +38,7 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
         policy);
   } else if (role != "master") {
     check.refusal = "it is a replica: nothing can be reserved there";
+    check.is_elsewhere = true;
   } else if ((value_of(info, "cluster_enabled") == "1") != is_cluster) {
     check.refusal = is_cluster ? "it is no cluster; write redis://"
                                : "it is part of a cluster; write redis+cluster://";

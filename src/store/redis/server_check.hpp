@@ -11,6 +11,7 @@ namespace idem::redis {
 
 struct ServerCheck {
   std::optional<std::string> refusal;  ///< Why it may not; none: it may.
+  bool is_elsewhere = false;           ///< Because of its role: another one has taken it over.
   std::vector<std::string> warnings;   ///< What it would forget, and when.
 };
 

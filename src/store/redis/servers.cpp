@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace idem::redis {
 namespace {
@@ -68,13 +69,17 @@ Servers::Server& Servers::server(const Address& address) {
   return *found;
 }
 
-std::vector<Connection*> Servers::all() const {
-  std::vector<Connection*> found;
-  for (const auto& [address, server] : servers_) found.push_back(&server->connection);
-  return found;
+std::vector<Connection*> Servers::owners() const {
+  std::set<Server*> found(slots_.begin(), slots_.end());
+  found.insert(master_);
+  found.erase(nullptr);
+  std::vector<Connection*> connections;
+  for (Server* const one : found) connections.push_back(&one->connection);
+  return connections;
 }
 
 void Servers::close() {
+  is_closed_ = true;
   for (auto& [address, server] : servers_) server->connection.close("the store is closed");
 }
 
@@ -95,6 +100,10 @@ Connection* Servers::open_at(unsigned slot) const noexcept {
 }
 
 Task<Connection*> Servers::of(unsigned slot) {
+  if (is_closed_) {
+    why_ = "the store is closed";
+    co_return nullptr;
+  }
   if (url_.layout == Layout::cluster) {
     Server* has = slots_[slot];
     if (has == nullptr || !has->connection.is_open()) {
@@ -116,10 +125,9 @@ Task<Connection*> Servers::of(unsigned slot) {
     co_return reached ? &has->connection : nullptr;
   }
   if (url_.layout == Layout::sentinel && (master_ == nullptr || !master_->connection.is_open())) {
-    Task<std::optional<Address>> asking = ask_sentinels();
-    const auto address = co_await std::move(asking);
-    if (!address) co_return nullptr;
-    master_ = &server(*address);
+    Task<bool> finding = find_master();
+    const bool is_found = co_await std::move(finding);
+    if (!is_found) co_return nullptr;
   }
   Server& master = *master_;
   Task<bool> reaching = reach(master);
@@ -169,6 +177,28 @@ Task<bool> Servers::connect(Server& server) {
   server.why = std::move(*unfit);
   connection.close(server.why);
   co_return false;
+}
+
+// One asks for all, and what it heard holds for a moment.
+Task<bool> Servers::find_master() {
+  if (is_finding_) {
+    const auto start = [&](Resumption<bool> done) { finding_.push_back(std::move(done)); };
+    auto waiting = suspend<bool>(start);
+    co_return co_await waiting;
+  }
+  if (MonotonicClock::now() < find_again_) co_return master_ != nullptr;
+  is_finding_ = true;
+  Task<std::optional<Address>> asking = ask_sentinels();
+  const auto address = co_await std::move(asking);
+  is_finding_ = false;
+  find_again_ = MonotonicClock::now() + limits::store_reconnect_min;
+  if (address) master_ = &server(*address);
+  // Not from within this step: it is the turn of the one that awaits it first.
+  loop_.post([is_found = address.has_value(), woken = std::move(finding_)]() mutable {
+    for (auto& one : woken) one(is_found);
+  });
+  finding_.clear();
+  co_return address.has_value();
 }
 
 Task<std::optional<Address>> Servers::ask_sentinels() {
@@ -248,22 +278,12 @@ Task<bool> Servers::learn_slots_from(Connection& connection) {
   co_return true;
 }
 
-std::optional<Address> Servers::redirected(const Reply& error, unsigned slot,
-                                           const Connection& by) {
+bool Servers::learn_moved(const Reply& error, unsigned slot, const Connection& by) {
   const auto space = error.text.rfind(' ');
-  if (space == error.text.npos) return std::nullopt;
-  auto to = address_of(std::string_view(error.text).substr(space + 1), by.address());
-  if (to && error.is_error("MOVED")) slots_[slot] = &server(*to);
-  return to;
-}
-
-Task<Answer> Servers::ask_elsewhere(Server& server, std::string command) {
-  Task<bool> reaching = reach(server);
-  const bool reached = co_await std::move(reaching);
-  if (!reached) co_return std::unexpected(Lost{why_, false});
-  Task<Answer> asking =
-      server.connection.ask_last(redis::command({"ASKING"}) + std::move(command), 2);
-  co_return co_await std::move(asking);
+  if (space == error.text.npos) return false;
+  const auto to = address_of(std::string_view(error.text).substr(space + 1), by.address());
+  if (to) slots_[slot] = &server(*to);
+  return to.has_value();
 }
 
 Task<Answer> Servers::ask(unsigned slot, std::string command) {
@@ -281,13 +301,13 @@ Task<Answer> Servers::ask(unsigned slot, std::string command) {
       if (answer && answer->is_error("READONLY")) connection->close(answer->text);
       co_return answer;
     }
-    const bool is_moved = answer->is_error("MOVED");
-    if (!is_moved && !answer->is_error("ASK")) co_return answer;
-    const auto to = redirected(*answer, slot, *connection);
-    if (!to || redirections == limits::redis_redirections_max) co_return answer;
-    if (is_moved) continue;
-    Task<Answer> elsewhere = ask_elsewhere(server(*to), command);
-    co_return co_await std::move(elsewhere);
+    // An ASK is not followed: while a slot moves, one server has a part of a bucket's keys and one
+    // the rest, and a script that sees a part of them would take a record for none. Until the slot
+    // has moved, nothing in it is to be had.
+    if (!answer->is_error("MOVED") || redirections == limits::redis_redirections_max) {
+      co_return answer;
+    }
+    if (!learn_moved(*answer, slot, *connection)) co_return answer;
   }
 }
 

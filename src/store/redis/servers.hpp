@@ -42,8 +42,8 @@ class Servers {
   Connection* open_at(unsigned slot) const noexcept;
   const std::string& why() const noexcept { return why_; }
 
-  /// All that are known now, connected or not.
-  std::vector<Connection*> all() const;
+  /// Those that hold something now, as far as is known; connected or not.
+  std::vector<Connection*> owners() const;
 
   void close();
 
@@ -53,11 +53,12 @@ class Servers {
   Server& server(const Address& address);
   Task<bool> reach(Server& server);
   Task<bool> connect(Server& server);
+  Task<bool> find_master();
   Task<std::optional<Address>> ask_sentinels();
   Task<bool> learn_slots();
   Task<bool> learn_slots_from(Connection& connection);
-  Task<Answer> ask_elsewhere(Server& server, std::string command);
-  std::optional<Address> redirected(const Reply& error, unsigned slot, const Connection& by);
+  /// False: it does not say where.
+  bool learn_moved(const Reply& error, unsigned slot, const Connection& by);
 
   Loop& loop_;
   Url url_;
@@ -69,6 +70,10 @@ class Servers {
   Server* master_ = nullptr;    ///< Otherwise.
   std::string why_ = "nobody was asked yet";
   MonotonicTime learn_again_{};
+  std::vector<Resumption<bool>> finding_;
+  bool is_finding_ = false;
+  MonotonicTime find_again_{};
+  bool is_closed_ = false;
 };
 
 }  // namespace idem::redis

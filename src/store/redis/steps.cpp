@@ -32,8 +32,10 @@ std::string parts_of(const Subject& subject) {
   return parts;
 }
 
-std::string text_of(std::uint64_t generation) {
-  return generation == 0 ? std::string() : std::to_string(generation);
+/// Made twice, it does more, or tells its asker something else.
+bool is_once(const StoreCall& call) {
+  return std::holds_alternative<Resolve>(call) || std::holds_alternative<CacheBust>(call) ||
+         std::holds_alternative<Claim>(call);
 }
 
 }  // namespace
@@ -86,8 +88,14 @@ void Steps::assume(Try& tried, const Subject& subject) const {
   tried.seen_of(subject.id).version = bytes_of(kept.version);
 }
 
-void Steps::take(Try& tried, const RecordId& id, const Reply& record, const Reply& answer,
-                 const Reply& request) const {
+std::string Steps::text_of(const Subject& subject) const {
+  return subject.generation ? identity_.text_of(*subject.generation) : std::string();
+}
+
+void Steps::take(Try& tried, const Subject& subject, const RecordId& id, const Reply& told) const {
+  const Reply& record = told.at(2);
+  const Reply& answer = told.at(3);
+  const Reply& request = told.at(4);
   Seen& seen = tried.seen_of(id);
   seen = {id, {}};
   if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
@@ -95,6 +103,10 @@ void Steps::take(Try& tried, const RecordId& id, const Reply& record, const Repl
   seen.version = bytes_of(row.version);
   seen.mark = row.mark;
   if (!row.record) return tried.table.put(id, std::unexpected(std::move(row.record.error())));
+  const bool is_answered = row.record->state == State::completed && subject.needs_answer;
+  if (is_answered && answer.kind != Reply::Kind::text) {
+    return tried.table.put(id, std::unexpected(damaged(id, "its answer is missing")));
+  }
   if (answer.kind == Reply::Kind::text) {
     auto response = parse_answer_value(answer.text);
     if (!response) return tried.table.put(id, std::unexpected(damaged(id, response.error())));
@@ -112,7 +124,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     Question question{names_.of(id).slot, {}};
     scripts()
         .look.call(question.command, names_.of(id).tag, 3)
-        .add(text_of(subject.generation))
+        .add(text_of(subject))
         .add(bytes_of(id))
         .add(parts_of(subject));
     questions.push_back(std::move(question));
@@ -129,7 +141,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
       auto waiting = on_other_generation(ids[i], told.at(2));
       co_return co_await std::move(waiting);
     }
-    take(tried, ids[i], told.at(2), told.at(3), told.at(4));
+    take(tried, subject, ids[i], told);
     if (!subject.needs_evidence) continue;
     std::vector<EvidenceEntry> log;
     for (const Reply& line : told.at(5).items) {
@@ -147,8 +159,9 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
 // only being made.
 Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
   if (has.kind == Reply::Kind::text && has.text != "closed") {
-    co_return std::unexpected(
-        StoreError{Code::refused, "the store's identity is of generation " + has.text});
+    co_return std::unexpected(StoreError{
+        Code::refused,
+        "the store's identity is of generation " + has.text.substr(0, has.text.find(':'))});
   }
   if (has.kind != Reply::Kind::text) {
     co_return std::unexpected(StoreError{
@@ -181,8 +194,8 @@ void Steps::keep(const RecordWrite& write, const Version& version) {
   }
 }
 
-Task<Steps::Outcome> Steps::write(Try& tried, const Subject& subject, const RecordWrite& write,
-                                  StoreTime now) {
+Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subject& subject,
+                                  const RecordWrite& write, StoreTime now) {
   const Version version = versions_.next();
   const Seen seen = tried.seen_of(write.id);
   const unsigned slot = names_.of(write.id).slot;
@@ -191,17 +204,20 @@ Task<Steps::Outcome> Steps::write(Try& tried, const Subject& subject, const Reco
                                       .version = version,
                                       .kept_mark = seen.mark,
                                       .now = now,
-                                      .check_now = !clock_,
-                                      .generation = subject.generation,
+                                      // How an attempt ended is as true later on.
+                                      .check_now = !clock_ && !is_settling(call),
+                                      .generation = text_of(subject),
                                       .wants_answer = subject.needs_answer,
                                       .wants_request = subject.needs_request},
                                      names_)};
   // What only appends to the evidence log would do so again.
   const bool may_repeat =
       write.change.write == Write::insert || write.change.write == Write::update;
-  Task<Told> asking =
-      may_repeat ? asking_.ask(std::move(question)) : asking_.ask_once(std::move(question));
+  bool was_in_doubt = false;
+  Task<Told> asking = may_repeat ? asking_.ask(std::move(question), &was_in_doubt)
+                                 : asking_.ask_once(std::move(question));
   const Told told = co_await std::move(asking);
+  tried.is_in_doubt |= was_in_doubt;
   if (!told) co_return std::unexpected(error_of(told.error()));
   heard(slot, *told);
   const std::string& what = told->at(0).text;
@@ -222,8 +238,13 @@ Task<Steps::Outcome> Steps::write(Try& tried, const Subject& subject, const Reco
     co_return std::unexpected(StoreError{Code::in_doubt, "the store answers something else"});
   }
   attempts_.forget(write.id);
+  if (tried.is_in_doubt && is_once(call)) {
+    co_return std::unexpected(
+        StoreError{Code::in_doubt, "its reply was lost, and the record has changed since"});
+  }
+  tried.is_in_doubt = false;  // What lies there tells, by its token.
   if (subject.needs_evidence) co_return Next::look_again;
-  take(tried, write.id, told->at(2), told->at(3), told->at(4));
+  take(tried, subject, write.id, *told);
   tried.is_read = true;
   co_return Next::make_again;
 }
@@ -253,22 +274,27 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
   if (is_assumed) assume(tried, subject);
   Next next = is_assumed ? Next::make_again : Next::look_again;
   std::uint64_t ended_leases = 0;
+  unsigned slot = names_.of(subject.id).slot;
+  const auto failed = [&](StoreError error) {
+    if (tried.is_in_doubt) error.code = Code::in_doubt;
+    return std::unexpected(std::move(error));
+  };
   for (int races = 0; races < limits::redis_races_max; ++races) {
     if (next == Next::look_again) {
       Task<Outcome> looking = look(tried, subject);
       const Outcome looked = co_await std::move(looking);
-      if (!looked) co_return std::unexpected(looked.error());
+      if (!looked) co_return failed(looked.error());
       if (*looked == Next::look_again) {
         if (MonotonicClock::now() < until) continue;
         break;
       }
     }
-    Task<std::expected<StoreTime, StoreError>> asking_time = now_at(names_.of(subject.id).slot);
+    Task<std::expected<StoreTime, StoreError>> asking_time = now_at(slot);
     const auto now = co_await std::move(asking_time);
-    if (!now) co_return std::unexpected(now.error());
+    if (!now) co_return failed(now.error());
 
     transitions::FenceCounter fences{last_fence_before(tried, *now)};
-    Naming naming{.generation = subject.generation};
+    Naming naming{.generation = subject.generation.value_or(0)};
     StoreCall made = call;
     tried.table.begin_step();
     StoreResult result = do_step(made, {tried.table, fences, tried.table, *now, naming});
@@ -280,16 +306,21 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
       next = Next::look_again;  // What was assumed proves nothing.
       continue;
     }
-    const bool is_insert = written.change.write == Write::insert;
-    if (is_insert && !why_no_new_work_.empty()) {
-      co_return std::unexpected(StoreError{Code::unavailable, why_no_new_work_});
+    if (const unsigned its = names_.of(written.id).slot; its != slot) {
+      slot = its;  // It lies under another name, and so perhaps by another server's clock.
+      next = Next::make_again;
+      continue;
+    }
+    const bool is_new = begins_attempt(written) || written.change.write == Write::insert;
+    if (is_new && !why_no_new_work_.empty()) {
+      co_return failed({Code::unavailable, why_no_new_work_});
     }
     ended_leases = tried.table.ended_a_lease() ? 1 : 0;
     if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
     if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
-    Task<Outcome> writing = write(tried, subject, written, *now);
+    Task<Outcome> writing = write(tried, call, subject, written, *now);
     const Outcome outcome = co_await std::move(writing);
-    if (!outcome) co_return std::unexpected(outcome.error());
+    if (!outcome) co_return failed(outcome.error());
     next = *outcome;
     if (next == Next::written) {
       if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
@@ -299,9 +330,8 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     }
     if (MonotonicClock::now() >= until) break;
   }
-  co_return std::unexpected(StoreError{Code::unavailable,
-                                       "others write to this record without end, or the store is "
-                                       "being changed; nothing was done"});
+  co_return failed({Code::unavailable,
+                    "others write to this record without end, or the store is being changed"});
 }
 
 }  // namespace idem::redis

@@ -16,7 +16,8 @@ namespace idem::redis {
 struct Subject {
   RecordId id;
   std::vector<RecordId> also{};  ///< Where the record may lie instead.
-  std::uint64_t generation = 0;  ///< That the asker names records by. 0: it does not matter.
+  /// That the asker names records by. None: it does not matter.
+  std::optional<std::uint64_t> generation{};
   bool needs_answer = false;
   bool needs_request = false;
   bool needs_evidence = false;
@@ -29,7 +30,7 @@ class Steps {
   Steps(Asking& asking, const Names& names, Versions& versions, IdentitySteps& identity,
         std::function<StoreTime()> clock);
 
-  /// `call` keeps what it says.
+  /// `call` keeps what it says, and outlives the step.
   Task<StoreResult> make(const StoreCall& call, Subject subject);
 
   /// Find's view.
@@ -51,7 +52,8 @@ class Steps {
   struct Try {
     SnapshotTable table;
     std::vector<Seen> seen;
-    bool is_read = false;  ///< False: the step is made over what is assumed.
+    bool is_read = false;      ///< False: the step is made over what is assumed.
+    bool is_in_doubt = false;  ///< A write may have been done, and nobody has heard since.
     Fence last_fence = 0;
 
     Seen& seen_of(const RecordId& id);
@@ -62,9 +64,11 @@ class Steps {
 
   void assume(Try& tried, const Subject& subject) const;
   Task<Outcome> look(Try& tried, const Subject& subject);
-  Task<Outcome> write(Try& tried, const Subject& subject, const RecordWrite& write, StoreTime now);
-  void take(Try& tried, const RecordId& id, const Reply& record, const Reply& answer,
-            const Reply& request) const;
+  Task<Outcome> write(Try& tried, const StoreCall& call, const Subject& subject,
+                      const RecordWrite& write, StoreTime now);
+  /// `told`: at 2 the record, then its answer and its request.
+  void take(Try& tried, const Subject& subject, const RecordId& id, const Reply& told) const;
+  std::string text_of(const Subject& subject) const;
   Task<Outcome> on_other_generation(const RecordId& id, const Reply& has);
   Task<void> repair(std::size_t bucket);
   void keep(const RecordWrite& write, const Version& version);

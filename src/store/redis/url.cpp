@@ -146,7 +146,12 @@ Problem read_option(const std::string& name, std::string value, Url& url) {
     *into = std::move(value);
     return std::nullopt;
   }
-  return "the option '" + name + "' does not exist";
+  const bool is_a_word =
+      std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  // Else it may be the rest of a password with a question mark in it.
+  return is_a_word ? "the option '" + name + "' does not exist"
+                   : "what stands behind the question mark is no option; a password's own must be "
+                     "written as %3F";
 }
 
 Problem read_options(std::string_view text, Url& url) {

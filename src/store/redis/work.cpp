@@ -139,11 +139,16 @@ void Work::tick(MonotonicTime now) {
 // A policy that somebody changed under way forgets as surely as one that was there from the start.
 Task<void> Work::check_again() {
   std::string why;
-  for (Connection* const connection : servers_.all()) {
+  for (Connection* const connection : servers_.owners()) {
     if (!connection->is_open()) continue;
     auto checking = check_server(*connection, is_cluster_);
     const ServerCheck checked = co_await std::move(checking);
-    if (checked.refusal && connection->is_open()) why = *checked.refusal;
+    if (!checked.refusal || !connection->is_open()) continue;
+    if (checked.is_elsewhere) {
+      connection->close(*checked.refusal);
+    } else {
+      why = *checked.refusal;
+    }
   }
   steps_.refuse_new_work(std::move(why));
   check_at_ = MonotonicClock::now() + limits::redis_check_interval;
@@ -218,29 +223,28 @@ Task<StoreResult> Work::read_evidence(RecordId id) {
 }
 
 Task<StoreResult> Work::claim(StoreCall& call) {
-  const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
-  while (MonotonicClock::now() < until) {
+  // Most often the first can be had. Where others claim at the same time, or many are past their
+  // expiry and wait for the sweeper, what lies behind them is looked at, too.
+  std::size_t seen = 0;
+  for (std::size_t limit = limits::redis_claims_seen_min; limit <= limits::redis_claims_seen_max;
+       limit *= 8) {
     auto asking_time = steps_.now_at(names_.bucket(0).slot);
     const auto now = co_await std::move(asking_time);
     if (!now) co_return std::unexpected(now.error());
-    auto looking = looking_.due(pending_set, *now, limits::redis_claims_seen_max);
+    auto looking = looking_.due(pending_set, *now, limit);
     const auto due = co_await std::move(looking);
     if (!due) co_return std::unexpected(due.error());
-    if (due->empty()) break;
-    for (const Due& one : *due) {
+    for (const Due& one : std::span(*due).subspan(std::min(due->size(), seen))) {
       Task<StoreResult> claiming = steps_.make(call, {.id = one.id, .needs_request = true});
       StoreResult claimed = co_await std::move(claiming);
-      if (!claimed) {
-        if (claimed.error().code == Code::refused) {
-          Task<void> hiding = looking_.hide(pending_set, one.id, true);
-          co_await std::move(hiding);
-        }
-        co_return claimed;
+      if (!claimed && claimed.error().code == Code::refused) {
+        Task<void> hiding = looking_.hide(pending_set, one.id, true);
+        co_await std::move(hiding);
       }
-      if (std::get<std::optional<Claimed>>(*claimed)) co_return claimed;
-      // Another one has it, or its time is over: the sweeper's.
+      if (!claimed || std::get<std::optional<Claimed>>(*claimed)) co_return claimed;
     }
-    if (due->size() < limits::redis_claims_seen_max) break;
+    if (due->size() < limit) break;
+    seen = limit;
   }
   co_return StoreReply(std::optional<Claimed>());
 }
