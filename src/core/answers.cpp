@@ -2,6 +2,7 @@
 
 #include "core/policy.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace idem {
@@ -80,6 +81,12 @@ Answer replay_answer(Replay replay, const RecordId& id) {
   if (!replay.response.body_stored) return not_stored_answer(replay, id);
   Answer answer{replay.response.status, std::move(replay.response.headers),
                 std::move(replay.response.body)};
+  // A service that completed its own record (§17) stored only the fields that it named. Without
+  // this each replay would be dated by whoever writes it, and retries would not be alike.
+  const bool dated =
+      std::any_of(answer.headers.begin(), answer.headers.end(),
+                  [](const Field& field) { return equal_names(field.name, "Date"); });
+  if (!dated) answer.headers.push_back({"Date", imf_fixdate(replay.completed_at)});
   answer.headers.push_back({"Idempotent-Replayed", "true"});
   mark_outcome(answer, "stored", replay.expires_at);
   return answer;

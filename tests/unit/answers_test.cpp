@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
+#include <vector>
+
 namespace idem::test {
 namespace {
 
@@ -16,6 +20,25 @@ TEST(Answers, a_date_is_an_imf_fixdate) {
   EXPECT_EQ(date_of(951782399), "Mon, 28 Feb 2000 23:59:59 GMT");
   EXPECT_EQ(date_of(951782400), "Tue, 29 Feb 2000 00:00:00 GMT");
   EXPECT_EQ(date_of(253402300799, 999), "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+std::vector<std::string> dates_of(const Answer& answer) {
+  std::vector<std::string> dates;
+  for (const auto& field : answer.headers) {
+    if (field.name == "Date" || field.name == "date") dates.push_back(field.value);
+  }
+  return dates;
+}
+
+TEST(Answers, S17_what_was_stored_without_a_date_is_dated_alike_in_every_replay) {
+  Replay replay;
+  replay.response = {.status = 201, .headers = {{"Location", "/p/1"}}, .body = "paid"};
+  replay.completed_at = StoreTime(std::chrono::seconds(784111777));
+  const std::vector<std::string> dated{"Sun, 06 Nov 1994 08:49:37 GMT"};
+  EXPECT_EQ(dates_of(replay_answer(replay, {})), dated);
+  replay.response.headers.push_back({"date", "Thu, 01 Jan 1970 00:00:00 GMT"});
+  EXPECT_EQ(dates_of(replay_answer(replay, {})).front(), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(dates_of(replay_answer(replay, {})).size(), 1U);
 }
 
 }  // namespace
