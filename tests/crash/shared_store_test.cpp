@@ -166,7 +166,8 @@ TEST_F(Failover, T53_V19_sentinels_fail_over_under_load) {
   RedisServer replica = RedisServer::replica_of(master);
   const RedisSentinels sentinels(master);
   for (int tries = 0; tries < 1'500; ++tries) {
-    if (sentinels.knows_replica()) break;
+    const bool is_synced = replica.ask("info replication").find("status:up") != std::string::npos;
+    if (is_synced && sentinels.knows_replica()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   Gateway first(options(sentinels.url()));
