@@ -17,6 +17,7 @@ void canonical_json(std::string_view input);
 void body_form(std::string_view input);
 void stored_record(std::string_view input);
 void jwt(std::string_view input);
+void redis_reply(std::string_view input);
 void differential(std::string_view input);
 
 struct Target {
@@ -24,7 +25,7 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 10> targets{{
+inline constexpr std::array<Target, 11> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
@@ -34,6 +35,7 @@ inline constexpr std::array<Target, 10> targets{{
     {"body_form", body_form},
     {"stored_record", stored_record},
     {"jwt", jwt},
+    {"redis_reply", redis_reply},
     {"differential", differential},
 }};
 

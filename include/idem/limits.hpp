@@ -232,8 +232,8 @@ inline constexpr std::size_t redis_attempts_kept_max = 65'536;
 inline constexpr auto redis_check_interval = 5s;
 // How often one step is made anew because others wrote its record meanwhile.
 inline constexpr int redis_races_max = 64;
-// Pending requests that a claim looks at: at first, and at most, where others claim at the same time
-// or the sweeper is behind.
+// Pending requests that a claim looks at: at first, and at most, where others claim at the same
+// time or the sweeper is behind.
 inline constexpr std::size_t redis_claims_seen_min = 8;
 inline constexpr std::size_t redis_claims_seen_max = 32'768;
 // After how long a change of the identity counts as abandoned by the node that began it: longer

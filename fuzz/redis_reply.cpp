@@ -1,0 +1,99 @@
+// What a Redis may send, and what may lie there. A reply is taken whole or not at all, the same
+// however its bytes arrive; values of any bytes are read or refused, and what is read is written to
+// the same bytes.
+#include "fuzz/check.hpp"
+#include "fuzz/input.hpp"
+#include "fuzz/targets.hpp"
+#include "store/redis/identity.hpp"
+#include "store/redis/resp.hpp"
+#include "store/redis/rows.hpp"
+
+namespace idem::fuzz {
+namespace {
+
+using redis::Reply;
+
+/// The reply as the server would write it.
+void append(std::string& out, const Reply& reply) {
+  switch (reply.kind) {
+    case Reply::Kind::nil:
+      out += "$-1\r\n";
+      return;
+    case Reply::Kind::number:
+      out += ":" + std::to_string(reply.number) + "\r\n";
+      return;
+    case Reply::Kind::error:
+      out += "-" + reply.text + "\r\n";
+      return;
+    case Reply::Kind::text:
+      out += "$" + std::to_string(reply.text.size()) + "\r\n" + reply.text + "\r\n";
+      return;
+    case Reply::Kind::list:
+      out += "*" + std::to_string(reply.items.size()) + "\r\n";
+      for (const Reply& item : reply.items) append(out, item);
+  }
+}
+
+void check_replies(std::string_view input) {
+  const ExactBytes bytes(input);
+  std::string_view rest = bytes.view();
+  for (;;) {
+    const std::string_view before = rest;
+    const auto reply = redis::take_reply(rest);
+    if (!reply) {
+      check(!reply.error().empty() && rest.size() == before.size(), "a refusal takes nothing");
+      return;
+    }
+    if (!*reply) {
+      check(rest.size() == before.size(), "what is not all there is not taken");
+      return;
+    }
+    check(rest.size() < before.size() && before.ends_with(rest), "a reply is taken from the front");
+    const std::string_view taken = before.substr(0, before.size() - rest.size());
+    const ExactBytes cut(taken.substr(0, Pieces(taken).position(taken.size() - 1)));
+    std::string_view part = cut.view();
+    const auto early = redis::take_reply(part);
+    check(early && !*early, "a part of a reply is none yet");
+    std::string written;
+    append(written, **reply);
+    std::string_view again = written;
+    const auto same = redis::take_reply(again);
+    check(same && *same && again.empty(), "a reply can be written");
+    std::string twice;
+    append(twice, **same);
+    check(written == twice, "and is the same then");
+  }
+}
+
+void check_values(std::string_view input) {
+  const ExactBytes bytes(input);
+  const redis::Row row = redis::parse_row(RecordId{}, bytes.view());
+  if (row.record) {
+    std::string written;
+    redis::append_row(row.version, *row.record, row.mark, written);
+    const redis::Row again = redis::parse_row(RecordId{}, written);
+    check(again.record && again.mark == row.mark, "a record is read as it was written");
+  }
+  if (const auto answer = redis::parse_answer_value(bytes.view())) {
+    const auto again = redis::parse_answer_value(redis::to_answer_value(*answer));
+    check(again && *again == *answer, "an answer is read as it was written");
+  }
+  if (const auto line = redis::parse_evidence_value(bytes.view())) {
+    const auto again = redis::parse_evidence_value(redis::to_evidence_value(*line));
+    check(again && *again == *line, "a line of evidence is read as it was written");
+  }
+  if (const auto value = redis::parse_identity_value(bytes.view())) {
+    const auto again =
+        redis::parse_identity_value(redis::to_identity_value(value->version, value->identity));
+    check(again.has_value(), "an identity is read as it was written");
+  }
+}
+
+}  // namespace
+
+void redis_reply(std::string_view input) {
+  check_replies(input);
+  check_values(input);
+}
+
+}  // namespace idem::fuzz
