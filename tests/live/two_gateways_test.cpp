@@ -138,14 +138,14 @@ TEST_P(TwoGateways, V26_AnOperatorAtOneIsHeardAtTheOther) {
   };
   const Json page = get("/v1/keys?state=unknown");
   ASSERT_EQ(page["keys"].items.size(), 1U);
-  const Json shown = get("/v1/keys/" + page["keys"].items[0]["ref"].text);
+  const Json shown = get("/v1/keys/" + page["keys"].items[0]["ref"].string);
   const Request order{
       .method = "POST",
-      .target = "/v1/keys/" + page["keys"].items[0]["ref"].text + "/resolve",
+      .target = "/v1/keys/" + page["keys"].items[0]["ref"].string + "/resolve",
       .fields = {{"Host", second_->admin()}, {"Content-Type", "application/json"}},
       .body = fmt::format(R"({{"as":"completed","fence":{},"evidence":"seen","reason":"looked",)"
                           R"("response":{{"status":201,"headers":[],"body_b64":"aGVyZQ=="}}}})",
-                          shown["fence"].text)};
+                          shown["fence"].integer)};
   EXPECT_EQ(send_once(second_->admin(), order).status, 200);
   EXPECT_EQ(ask_first(charge("k")).body, "here");
 }
