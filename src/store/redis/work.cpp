@@ -47,7 +47,7 @@ const RecordId* owners_record(const StoreCall& call) {
 }
 
 template <class Expected>
-StoreResult to_result(Expected expected) {
+StoreResult to_result(Expected&& expected) {
   if (!expected) return std::unexpected(std::move(expected.error()));
   return StoreReply(std::move(*expected));
 }
