@@ -13,9 +13,10 @@
 #include <cstring>
 #include <filesystem>
 #include <latch>
+#include <vector>
 
-/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]`, the
-/// last one a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
+/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]
+/// [AT-ONCE...]`, the log a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
 /// completes it, then goes on with a new key.
 
 namespace {
@@ -110,7 +111,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", store.error());
     return 1;
   }
-  for (const std::size_t concurrency : {1, 16, 64, 256}) {
+  std::vector<std::size_t> at_once;
+  for (int i = 3; i < argc; ++i) at_once.push_back(std::strtoull(argv[i], nullptr, 10));
+  if (at_once.empty()) at_once = {1, 16, 64, 256};
+  for (const std::size_t concurrency : at_once) {
     const std::uint64_t count = concurrency == 1 ? pairs / 10 : pairs;
     Chains chains(**store, count, concurrency);
     const auto start = Clock::now();

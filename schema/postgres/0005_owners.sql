@@ -50,32 +50,43 @@ DECLARE
   at timestamptz := idem.now();
   finished integer[];
   until timestamptz[];
+  settled uuid[];
+  due_at timestamptz;
+  large bigint[];
+  larger integer;
   reply idem.owner_reply;
   row idem.numbered_reply;
 BEGIN
-  PERFORM idem.be_durable();
-  WITH asked AS MATERIALIZED (
-    SELECT a.* FROM unnest(verbs, ids, fences, tokens, heads, bodies, refs)
-      WITH ORDINALITY AS a(verb, id, fence, token, head, body, reference, number)
-      WHERE a.verb = 'complete'
-  ), held AS MATERIALIZED (
-    SELECT s.ctid AS place, a.number, a.head, a.body, a.reference, s.retention, s.tombstone
-      FROM asked a JOIN idem.slots s ON s.id = a.id
-      WHERE s.state = 'in_progress' AND s.token = a.token AND (a.fence = 0 OR s.fence = a.fence)
-      ORDER BY s.id FOR UPDATE OF s SKIP LOCKED
+  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  WITH held AS MATERIALIZED (
+    -- Nobody is waited for here, so the order in which rows are locked does not matter.
+    SELECT s.ctid AS place, a.number, a.head, a.body, a.reference,
+           coalesce(idem.is_small(a.head, a.body), false) AS is_small
+      FROM unnest(verbs, ids, fences, tokens, heads, bodies, refs)
+        WITH ORDINALITY AS a(verb, id, fence, token, head, body, reference, number)
+        JOIN idem.slots s ON s.id = a.id
+      WHERE a.verb = 'complete' AND s.state = 'in_progress' AND s.token = a.token AND (a.fence = 0 OR s.fence = a.fence)
+      FOR UPDATE OF s SKIP LOCKED
   ), settled AS (
     UPDATE idem.slots s SET
       state = 'completed', request = NULL, release_basis = NULL, last_error_code = '', reconcile_after = NULL,
       reconcile_attempts = 0, locked_until = idem.epoch(), changed_at = at, completed_at = at,
-      expires_at = at + idem.ms(h.retention), tombstone_until = at + idem.ms(h.retention) + idem.ms(h.tombstone),
-      response_status = idem.status_of(h.head), body_kept = idem.has_body(h.head), answer = nextval('idem.answer_numbers'),
+      expires_at = at + idem.ms(s.retention), tombstone_until = at + idem.ms(s.retention) + idem.ms(s.tombstone),
+      response_head = CASE WHEN h.is_small THEN h.head END, response_body = CASE WHEN h.is_small THEN h.body END,
+      answer = CASE WHEN NOT h.is_small THEN nextval('idem.answer_numbers') END,
+      response_status = idem.status_of(h.head), body_kept = idem.has_body(h.head),
       upstream_reference = CASE h.reference WHEN '' THEN s.upstream_reference ELSE h.reference END
     FROM held h WHERE s.ctid = h.place
-    RETURNING h.number, h.head, h.body, s.expires_at, s.answer
-  ), kept AS (
-    INSERT INTO idem.answers SELECT d.expires_at, d.answer, d.head, d.body FROM settled d
+    RETURNING h.number, s.id, s.expires_at, s.answer
   )
-  SELECT array_agg(d.number), array_agg(d.expires_at) INTO finished, until FROM settled d;
+  SELECT array_agg(d.number), array_agg(d.expires_at), array_agg(d.id), min(d.expires_at), array_agg(d.answer), count(d.answer)
+    INTO finished, until, settled, due_at, large, larger FROM settled d;
+  IF finished IS NOT NULL THEN INSERT INTO idem.expiry_looks VALUES (due_at, settled); END IF;
+  IF larger > 0 THEN
+    INSERT INTO idem.answers
+      SELECT d.expires_at, d.answer, heads[d.number], bodies[d.number]
+        FROM unnest(finished, until, large) d(number, expires_at, answer) WHERE d.answer IS NOT NULL;
+  END IF;
 
   row.usual := finished;
   row.until := until;
@@ -100,15 +111,21 @@ CREATE FUNCTION idem.reserve_many(
 ) RETURNS TABLE (usual uuid[], winners uuid[], fences bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET lock_timeout = '2s'
 AS $$
 DECLARE
   at timestamptz;
+  current bigint;
   made uuid[];
   theirs uuid[];
   granted bigint[];
+  due_at timestamptz;
 BEGIN
-  PERFORM idem.be_durable();
-  PERFORM idem.in_generation(asked_generation);
+  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM idem.see_what_is_committed(); END IF;
+  PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
+  SELECT i.generation INTO current FROM idem.identity i;
+  IF current IS DISTINCT FROM asked_generation THEN PERFORM idem.in_generation(asked_generation); END IF;
   at := idem.now();
   WITH inserted AS (
     INSERT INTO idem.slots
@@ -122,9 +139,11 @@ BEGIN
     -- An INSERT would wait for who holds what lies there already.
     WHERE NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = a.id) AND pg_try_advisory_xact_lock(idem.lock_of(a.id))
     ON CONFLICT DO NOTHING
-    RETURNING id, token, fence
+    RETURNING id, token, fence, locked_until
   )
-  SELECT array_agg(i.id), array_agg(i.token), array_agg(i.fence) INTO made, theirs, granted FROM inserted i;
+  SELECT array_agg(i.id), array_agg(i.token), array_agg(i.fence), min(i.locked_until)
+    INTO made, theirs, granted, due_at FROM inserted i;
+  IF made IS NOT NULL THEN INSERT INTO idem.lease_looks VALUES (due_at, made); END IF;
 
   usual := made;
   winners := theirs;
