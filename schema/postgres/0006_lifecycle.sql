@@ -17,21 +17,6 @@ CREATE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS
             FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part
 $$;
 
--- Takes away the looks at leases that are due by `at`, a few, and answers their records.
-CREATE FUNCTION idem.take_leases(at timestamptz) RETURNS uuid[] LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
-AS $$
-BEGIN
-  RETURN (
-    WITH due AS MATERIALIZED (
-      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 64
-        FOR UPDATE SKIP LOCKED
-    ), taken AS (
-      DELETE FROM idem.lease_looks l USING due d WHERE l.ctid = d.place RETURNING l.ids
-    )
-    SELECT array_agg(i.id) FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id));
-END $$;
-
 -- Ends up to `most` expired leases and pending requests past their expiry. What is due and held by somebody is
 -- looked at again a moment later.
 CREATE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
@@ -52,10 +37,16 @@ DECLARE
 BEGIN
   PERFORM idem.be_durable();
   WHILE ended < most AND clock_timestamp() < began + interval '250 ms' LOOP
-    asked := idem.take_leases(at);
+    WITH next AS MATERIALIZED (
+      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 64
+        FOR UPDATE SKIP LOCKED
+    ), taken AS (
+      DELETE FROM idem.lease_looks l USING next n WHERE l.ctid = n.place RETURNING l.ids
+    )
+    SELECT array_agg(DISTINCT i.id) INTO asked FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id);
     EXIT WHEN asked IS NULL;
     FOR before IN
-      SELECT t.* FROM (SELECT DISTINCT i.id FROM unnest(asked) i(id)) i JOIN idem.slots t ON t.id = i.id
+      SELECT t.* FROM unnest(asked) i(id) JOIN idem.slots t ON t.id = i.id
         WHERE t.state IN ('pending', 'in_progress')
     LOOP
       due := CASE before.state WHEN 'pending' THEN before.expires_at ELSE before.locked_until END;
@@ -105,6 +96,7 @@ DECLARE
   more uuid[];
   theirs timestamptz[];
   done integer := 0;
+  over uuid[] := '{}';
   began timestamptz := clock_timestamp();
 BEGIN
   PERFORM idem.be_durable();
@@ -120,8 +112,8 @@ BEGIN
 
     WITH due AS MATERIALIZED (
       SELECT t.id, t.ctid AS place, t.state FROM unnest(asked) i(id) JOIN idem.slots t ON t.id = i.id
-        WHERE t.state IN ('completed', 'failed_retryable') AND t.expires_at <= at
-           OR t.state = 'expired' AND t.tombstone_until <= at
+        WHERE (t.state IN ('completed', 'failed_retryable') AND t.expires_at <= at
+               OR t.state = 'expired' AND t.tombstone_until <= at) AND t.id <> ALL (over)
         LIMIT most - done FOR UPDATE OF t SKIP LOCKED
     ), gone AS (
       DELETE FROM idem.slots t USING due d WHERE t.ctid = d.place AND d.state <> 'completed'
@@ -137,6 +129,7 @@ BEGIN
       RETURN QUERY SELECT h.id, h.state, CASE h.state WHEN 'completed' THEN 'expired'::idem.state END
         FROM unnest(handled, states) h(id, state);
       done := done + cardinality(handled);
+      over := over || handled;           -- Of one that is in two looks, one step.
     END IF;
 
     -- What is left of them, and what has expired now: to be looked at again, but not in this call.

@@ -135,6 +135,7 @@ Task<void> Desk::park(Worker& worker) {
 
 Task<void> Desk::serve(Worker& worker) {
   for (;;) {
+    lanes_.settle(worker.lane);
     auto batch = lanes_.take(worker.lane, limits::store_statement_calls_max);
     const bool keeps_days =
         worker.lane == Lane::others && !closed_ && days_.is_due(MonotonicClock::now());
@@ -200,8 +201,8 @@ Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
     crash_point(CrashPoint::settle_before_commit);
     statement = ask_owners(owners);
   }
-  const Answer answer =
-      co_await worker.connection.ask(statement.sql, statement.params, limits::store_reply_max);
+  const Answer answer = co_await worker.connection.ask_often(statement.sql, statement.params,
+                                                             limits::store_reply_max);
   if (!answer) {
     on_failure(worker.connection, std::move(batch), answer.error());
     co_return;
