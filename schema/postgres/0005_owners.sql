@@ -39,11 +39,12 @@ CREATE TYPE idem.numbered_reply AS (
 -- Both functions below know their calls by number: to take apart a dozen arrays side by side costs more than to
 -- look an update's values up in them.
 
--- Up to 256 owners' verbs, each of another record. Completions of running attempts, which is nearly all there is,
+-- Up to 256 owners' verbs, each of another record; what only other verbs than complete mean may be empty where
+-- there are none. Completions of running attempts, which is nearly all there is,
 -- are one statement; rows that somebody holds are left alone.
 CREATE FUNCTION idem.owners_many(
   verbs text[], ids uuid[], fences bigint[], tokens uuid[], leases bigint[], recovery_points text[],
-  heads bytea[], bodies bytea[], refs text[], bases idem.release_basis[], error_codes text[],
+  heads bytea[], bodies bytea[], refs text[], bases text[], error_codes text[],
   retry_ins bigint[], reconcile_ins bigint[]
 ) RETURNS SETOF idem.numbered_reply LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
@@ -96,7 +97,7 @@ BEGIN
   FOR n IN 1..cardinality(ids) LOOP
     CONTINUE WHEN n = ANY (row.usual);
     reply := idem.owner_one(verbs[n], ids[n], fences[n], tokens[n], leases[n], recovery_points[n], heads[n],
-                            bodies[n], refs[n], bases[n], error_codes[n], retry_ins[n], reconcile_ins[n], false);
+                            bodies[n], refs[n], bases[n]::idem.release_basis, error_codes[n], retry_ins[n], reconcile_ins[n], false);
     RETURN NEXT ROW(NULL, NULL, n, reply IS NULL, reply.state, reply.verdict, reply.expires_at)::idem.numbered_reply;
   END LOOP;
 END $$;
@@ -123,21 +124,22 @@ BEGIN
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
   IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM idem.see_what_is_committed(); END IF;
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
-  SELECT i.generation INTO current FROM idem.identity i;
-  IF current IS DISTINCT FROM asked_generation THEN PERFORM idem.in_generation(asked_generation); END IF;
-  at := idem.now();
   -- An INSERT would wait for who holds what lies there already, or makes it. Who makes a record holds its lock
   -- until that is committed or given up. So with the lock, the next statement sees what there is, and nobody can
   -- come between: it meets no conflict.
-  SELECT array_agg(pg_try_advisory_xact_lock(idem.lock_of(ids[a.number]))), min(leases[a.number])
-    INTO locked, shortest FROM generate_series(1, different) a(number);
+  SELECT array_agg(pg_try_advisory_xact_lock(idem.lock_of(ids[a.number]))), min(leases[a.number]),
+         (SELECT i.generation FROM idem.identity i)
+    INTO locked, shortest, current FROM generate_series(1, different) a(number);
+  IF current IS DISTINCT FROM asked_generation THEN PERFORM idem.in_generation(asked_generation); END IF;
+  at := idem.now();
   WITH inserted AS (
     INSERT INTO idem.slots
       (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
        lease_policy, retention, tombstone, created_at, changed_at)
     SELECT ids[a.number], scopes[a.number], operations[a.number], asked_generation, substr(offered[a.number], 1, 36),
            'in_progress', nextval('idem.fences'), tokens[a.number], owners[a.number], at + idem.ms(leases[a.number]),
-           dispatches[a.number], policies[a.number]::idem.lease_policy, retentions[a.number], tombstones[a.number],
+           dispatches[a.number], CASE policies[a.number] WHEN 'unknown' THEN 'unknown' ELSE policies[a.number]::idem.lease_policy END,
+           retentions[a.number], tombstones[a.number],
            at, at
     FROM generate_series(1, different) a(number)
     WHERE locked[a.number] AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = ids[a.number])
@@ -161,7 +163,7 @@ BEGIN
     number := n;
     answered := idem.reserve_one(
       ROW(ids[n], scopes[n], operations[n], asked_generation, substr(offered[n], 1, 36), tokens[n], owners[n],
-          leases[n], policies[n], dispatches[n], retentions[n], tombstones[n])::idem.reservation,
+          leases[n], policies[n]::idem.lease_policy, dispatches[n], retentions[n], tombstones[n])::idem.reservation,
       idem.fingerprints(offered[n]), NULL, NULL, NULL, false);
     RETURN NEXT;
   END LOOP;

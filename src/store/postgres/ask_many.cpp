@@ -14,6 +14,10 @@ void add_array(Params& params, Type type, std::span<const Call* const> calls, Ap
   for (const Call* call : calls) append(*call);
 }
 
+bool is_completion(const StoreCall* call) noexcept {
+  return std::holds_alternative<Complete>(*call);
+}
+
 /// Where a numbered row belongs; none: nowhere.
 std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noexcept {
   if (number < 1 || static_cast<std::size_t>(number) > calls) return std::nullopt;
@@ -90,9 +94,7 @@ std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const
 
 Statement ask_owners(std::span<const StoreCall* const> calls) {
   Statement statement{
-      "SELECT * FROM idem.owners_many($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-      " $10::text[]::idem.release_basis[], $11, $12, $13)",
-      {}};
+      "SELECT * FROM idem.owners_many($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)", {}};
   std::vector<OwnerFields> fields;
   fields.reserve(calls.size());
   for (const StoreCall* call : calls) fields.push_back(owner_fields(*call));
@@ -101,8 +103,8 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
   const std::span<const OwnerFields* const> span(all);
 
   Params& to = statement.params;
-  const auto texts = [&](auto member) {
-    add_array(to, Type::text_array, span, [&](auto& one) { to.append_text(as_text(one.*member)); });
+  const auto texts = [&](auto of, auto member) {
+    add_array(to, Type::text_array, of, [&](auto& one) { to.append_text(as_text(one.*member)); });
   };
   const auto bytes = [&](auto member) {
     add_array(to, Type::bytea_array, span, [&](auto& one) {
@@ -110,27 +112,30 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
       value ? to.append_bytes(*value) : to.append_null();
     });
   };
-  const auto numbers = [&](auto member) {
-    add_array(to, Type::int8_array, span, [&](auto& one) {
+  const auto numbers = [&](auto of, auto member) {
+    add_array(to, Type::int8_array, of, [&](auto& one) {
       const auto& value = one.*member;
       value ? to.append_number(value->count()) : to.append_null();
     });
   };
-  texts(&OwnerFields::verb);
+  // What completions have no use for is left out where there is nothing else.
+  const std::span<const OwnerFields* const> others =
+      std::ranges::all_of(calls, is_completion) ? std::span<const OwnerFields* const>() : span;
+  texts(span, &OwnerFields::verb);
   add_array(to, Type::uuid_array, span, [&](auto& one) { to.append_uuid(one.id.bytes); });
   add_array(to, Type::int8_array, span,
             [&](auto& one) { to.append_number(static_cast<std::int64_t>(one.attempt.fence)); });
   add_array(to, Type::uuid_array, span,
             [&](auto& one) { to.append_uuid(one.attempt.token.bytes); });
-  numbers(&OwnerFields::lease);
-  texts(&OwnerFields::recovery_point);
+  numbers(others, &OwnerFields::lease);
+  texts(others, &OwnerFields::recovery_point);
   bytes(&OwnerFields::head);
   bytes(&OwnerFields::body);
-  texts(&OwnerFields::reference);
-  texts(&OwnerFields::basis);
-  texts(&OwnerFields::error_code);
-  numbers(&OwnerFields::retry_in);
-  numbers(&OwnerFields::reconcile_in);
+  texts(span, &OwnerFields::reference);
+  texts(others, &OwnerFields::basis);
+  texts(others, &OwnerFields::error_code);
+  numbers(others, &OwnerFields::retry_in);
+  numbers(others, &OwnerFields::reconcile_in);
   return statement;
 }
 
