@@ -32,8 +32,8 @@ void repeats_last(std::deque<Waiting>& calls) {
   calls = std::move(firsts);
 }
 
-/// Fewer are not divided: a commit of their own costs more than they lose.
-constexpr std::size_t crowd_min = 32;
+/// Fewer are not divided: a commit of its own costs a statement of 32 calls as much as it gains.
+constexpr std::size_t crowd_min = 96;
 
 }  // namespace
 
