@@ -48,7 +48,7 @@ CREATE TABLE idem.slots (
   completed_at timestamptz,
   expires_at timestamptz,
   tombstone_until timestamptz
-) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05);
+) WITH (fillfactor = 35, autovacuum_vacuum_scale_factor = 0.05);
 
 -- What sweeper and reaper have to look at, and when: one row for the records of a whole batch, committed with
 -- them. It decides nothing: who looks reads the record, and what was settled or renewed meanwhile is left alone.
