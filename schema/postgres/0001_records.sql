@@ -75,8 +75,9 @@ CREATE TABLE idem.standing (
 );
 CREATE INDEX standing_in_order ON idem.standing (state, moment, id);
 
--- Answers that are too large to lie in their record, by the day on which they expire: what is over goes away with its day's table, and nothing
--- has to be cleaned up row by row. A day without a table of its own goes into the last one.
+-- Answers that are too large to lie in their record, by the day on which they expire: what is over goes away with
+-- its day's table, and nothing has to be cleaned up row by row. A day without a table of its own goes into the last
+-- one.
 CREATE TABLE idem.answers (
   expires_at timestamptz NOT NULL,
   number bigint NOT NULL,

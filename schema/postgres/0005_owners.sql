@@ -48,7 +48,8 @@ CREATE FUNCTION idem.owners_many(
   retry_ins bigint[], reconcile_ins bigint[]
 ) RETURNS SETOF idem.numbered_reply LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
   at timestamptz := idem.now();
@@ -91,13 +92,15 @@ BEGIN
     RETURN;
   END IF;
   IF row.usual IS NOT NULL THEN
-    INSERT INTO idem.expiry_looks VALUES (due_at, (SELECT array_agg(ids[d.number]) FROM unnest(row.usual) d(number)));
+    INSERT INTO idem.expiry_looks
+      VALUES (due_at, (SELECT array_agg(ids[d.number]) FROM unnest(row.usual) d(number)));
   END IF;
 
   FOR n IN 1..cardinality(ids) LOOP
     CONTINUE WHEN n = ANY (row.usual);
     reply := idem.owner_one(verbs[n], ids[n], fences[n], tokens[n], leases[n], recovery_points[n], heads[n],
-                            bodies[n], refs[n], bases[n]::idem.release_basis, error_codes[n], retry_ins[n], reconcile_ins[n], false);
+                            bodies[n], refs[n], bases[n]::idem.release_basis, error_codes[n], retry_ins[n],
+                            reconcile_ins[n], false);
     RETURN NEXT ROW(NULL, NULL, n, reply IS NULL, reply.state, reply.verdict, reply.expires_at)::idem.numbered_reply;
   END LOOP;
 END $$;
@@ -110,7 +113,8 @@ CREATE FUNCTION idem.reserve_many(
   tombstones bigint[]
 ) RETURNS TABLE (granted bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
 SET lock_timeout = '2s'
 AS $$
 DECLARE
@@ -138,7 +142,8 @@ BEGIN
        lease_policy, retention, tombstone, created_at, changed_at)
     SELECT ids[a.number], scopes[a.number], operations[a.number], asked_generation, substr(offered[a.number], 1, 36),
            'in_progress', nextval('idem.fences'), tokens[a.number], owners[a.number], at + idem.ms(leases[a.number]),
-           dispatches[a.number], CASE policies[a.number] WHEN 'unknown' THEN 'unknown' ELSE policies[a.number]::idem.lease_policy END,
+           dispatches[a.number],
+           CASE policies[a.number] WHEN 'unknown' THEN 'unknown' ELSE policies[a.number]::idem.lease_policy END,
            retentions[a.number], tombstones[a.number],
            at, at
     FROM generate_series(1, different) a(number)

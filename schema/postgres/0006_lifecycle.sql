@@ -20,7 +20,8 @@ $$;
 -- Ends up to `most` expired leases and pending requests past their expiry. What is due and held by somebody is
 -- looked at again a moment later.
 CREATE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
   before idem.slots;
@@ -38,7 +39,7 @@ BEGIN
   PERFORM idem.be_durable();
   WHILE ended < most AND clock_timestamp() < began + interval '250 ms' LOOP
     WITH next AS MATERIALIZED (
-      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 64
+      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 256
         FOR UPDATE SKIP LOCKED
     ), taken AS (
       DELETE FROM idem.lease_looks l USING next n WHERE l.ctid = n.place RETURNING l.ids
@@ -83,7 +84,8 @@ END $$;
 -- Drops up to `most` answers, failed records and tombstones that are due; never what is in progress or
 -- unknown. A large answer's bytes go with the table of their day (idem.drop_old_days()).
 CREATE FUNCTION idem.reap(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$
 DECLARE
   at timestamptz := idem.now();

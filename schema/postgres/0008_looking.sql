@@ -54,7 +54,8 @@ $$;
 
 -- How many records lie in each state, as they lie. What only an event from outside ends is counted; of a large
 -- table the others are estimated: from a thousand of its pages, and those that run from the looks at leases.
-CREATE FUNCTION idem.census() RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
+CREATE FUNCTION idem.census()
+RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
 LANGUAGE plpgsql AS $$
 DECLARE
   pages bigint := pg_relation_size('idem.slots') / current_setting('block_size')::bigint;

@@ -22,8 +22,11 @@ bool is_of(const Failure& failure, std::initializer_list<std::string_view> class
 }
 
 /// Lost a race against another transaction, and was rolled back: worth another try.
-/// 23514: the table of an answer's day was made meanwhile.
-bool is_race(const Failure& failure) { return is_of(failure, {"40", "55P03", "23514", "IDM04"}); }
+/// 23514: the table of an answer's day was made meanwhile. 23505: a key was made by somebody who
+/// does not take its lock.
+bool is_race(const Failure& failure) {
+  return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
+}
 
 /// A server that does not write, or not now: the next one of the URI may be the right one.
 bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
