@@ -2,6 +2,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
 
 #include <fmt/core.h>
@@ -17,10 +18,11 @@
 #include <utility>
 #include <vector>
 
-/// The embedded store with more and more records: `scale_bench FOLDER RECORDS...` fills a store for
-/// each number, then measures them in turn, seven rounds, because no machine is quiet for long:
-/// ratios are to the first number, of one round, and their median is printed. The clock under the
-/// stores is moved, so that what is due a day later can be measured now.
+/// A store with more and more records: `scale_bench FOLDER|URL RECORDS...` fills an embedded store
+/// in FOLDER, or a shared one at the URL with RECORDS in it replaced, for each number, then
+/// measures them in turn, seven rounds, because no machine is quiet for long: ratios are to the
+/// first number, of one round, and their median is printed. The clock under the stores is moved, so
+/// that what is due a day later can be measured now.
 
 namespace {
 
@@ -32,6 +34,17 @@ constexpr std::size_t at_once = 64;
 const std::string answer_body(200, 'x');
 
 std::atomic<std::int64_t> moved_by{0};
+
+bool is_shared(const std::string& path) { return path.starts_with("postgres:"); }
+
+/// A shared store's clock is a function of its database.
+void move_clock_of(const std::string& url) {
+  const std::string command = fmt::format(
+      "psql -X -q '{}' -c \"CREATE OR REPLACE FUNCTION idem.now() RETURNS timestamptz LANGUAGE sql"
+      " VOLATILE RETURN date_trunc('milliseconds', clock_timestamp() + interval '{} ms')\"",
+      url, moved_by.load());
+  if (std::system(command.c_str()) != 0) std::exit(1);
+}
 
 HostClock moved_clock() {
   HostClock host = this_host();
@@ -68,16 +81,17 @@ Reserve reserve_of(std::uint64_t number, const Store& store) {
 
 /// Gives `step` the numbers from `first` on, `at_once` at a time; each says when it is done.
 using Step = std::function<void(std::uint64_t number, std::function<void()> done)>;
-double seconds_of(std::uint64_t first, std::uint64_t count, const Step& step) {
+double seconds_of(std::uint64_t first, std::uint64_t count, const Step& step,
+                  std::size_t chains_at_once = at_once) {
   std::atomic<std::uint64_t> next{first};
-  std::latch chains(at_once);
+  std::latch chains(static_cast<std::ptrdiff_t>(chains_at_once));
   std::function<void()> go_on = [&] {
     const std::uint64_t number = next.fetch_add(1);
     if (number >= first + count) return chains.count_down();
     step(number, go_on);
   };
   const auto start = Clock::now();
-  for (std::size_t i = 0; i < at_once; ++i) go_on();
+  for (std::size_t i = 0; i < chains_at_once; ++i) go_on();
   chains.wait();
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -102,7 +116,8 @@ class Scale {
  public:
   Scale(std::string path, std::uint64_t records) : path_(std::move(path)), scale_(records) {
     open();
-    fill_to(records);
+    fill_to(records, 4 * at_once);
+    fmt::print(stderr, "filled {}\n", path_);
   }
 
   void measure() {
@@ -119,13 +134,13 @@ class Scale {
         " open_seconds={:.2f} file_mib={}\n",
         scale_, median(rates_.pairs), median_ratio(rates_.pairs, first.pairs),
         median(rates_.replays), median_ratio(rates_.replays, first.replays), median(rates_.sweeps),
-        open_seconds, std::filesystem::file_size(path_) >> 20);
+        open_seconds, is_shared(path_) ? 0 : std::filesystem::file_size(path_) >> 20);
   }
 
   /// All of them expire; then so do their tombstones. Of each the first ones are timed.
   void measure_reap() {
     for (const char* what : {"answers", "tombstones"}) {
-      moved_by += std::chrono::duration_cast<Millis>(25h).count();
+      move(25h);
       const double rate = lifecycle<Reap>(100'000);
       fmt::print("reap of {} with records={}: per_second={:.0f}\n", what, scale_, rate);
     }
@@ -134,7 +149,21 @@ class Scale {
   const Rates& rates() const { return rates_; }
 
  private:
+  void move(Millis length) {
+    moved_by += length.count();
+    if (is_shared(path_)) move_clock_of(path_);
+  }
+
   void open() {
+    if (is_shared(path_)) {
+      auto shared = open_store(path_, {});
+      if (!shared) {
+        fmt::print(stderr, "{}\n", shared.error());
+        std::exit(1);
+      }
+      store_ = std::move(*shared);
+      return;
+    }
     auto store = open_sqlite(path_, {}, {.host = moved_clock()});
     if (!store) {
       fmt::print(stderr, "{}\n", store.error().detail);
@@ -151,11 +180,12 @@ class Scale {
   }
 
   /// Pairs a second.
-  double fill_to(std::uint64_t records) {
+  double fill_to(std::uint64_t records, std::size_t chains_at_once = at_once) {
     if (records <= records_) return 0;
     const std::uint64_t count = records - records_;
-    const double seconds =
-        seconds_of(records_, count, [this](std::uint64_t number, std::function<void()> done) {
+    const double seconds = seconds_of(
+        records_, count,
+        [this](std::uint64_t number, std::function<void()> done) {
           ask(*store_, reserve_of(number, *store_), [this, done = std::move(done)](auto outcome) {
             const auto& granted = std::get<Execute>(*outcome);
             Complete verb;
@@ -167,7 +197,8 @@ class Scale {
               done();
             });
           });
-        });
+        },
+        chains_at_once);
     records_ = records;
     return static_cast<double>(count) / seconds;
   }
@@ -192,7 +223,7 @@ class Scale {
       ask(*store_, reserve_of(number, *store_), [done = std::move(done)](auto) { done(); });
     });
     sweeps_from_ += count;
-    moved_by += std::chrono::duration_cast<Millis>(61s).count();
+    move(61s);
     return lifecycle<Sweep>(count);
   }
 
@@ -229,8 +260,12 @@ int main(int argc, char** argv) {
   }
   std::vector<std::unique_ptr<Scale>> scales;
   for (int i = 2; i < argc; ++i) {
-    scales.push_back(std::make_unique<Scale>(fmt::format("{}/{}.db", argv[1], argv[i]),
-                                             std::strtoull(argv[i], nullptr, 10)));
+    std::string path = fmt::format("{}/{}.db", argv[1], argv[i]);
+    if (is_shared(argv[1])) {
+      path = argv[1];
+      path.replace(path.find("RECORDS"), std::string_view("RECORDS").size(), argv[i]);
+    }
+    scales.push_back(std::make_unique<Scale>(path, std::strtoull(argv[i], nullptr, 10)));
   }
   for (int round = 0; round < 7; ++round) {
     for (const auto& scale : scales) scale->measure();

@@ -13,15 +13,41 @@
 #include <cstring>
 #include <filesystem>
 #include <latch>
+#include <vector>
 
-/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]`, the
-/// last one a prototype (log_tier.hpp). Each of N chains asks for a reserve, then
-/// completes it, then goes on with a new key.
+/// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]
+/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp). Each of N chains asks for a reserve,
+/// then completes it, then goes on with a new key.
 
 namespace {
 
 using namespace idem;
 using Clock = std::chrono::steady_clock;
+
+Reserve a_reserve(const Store& store, const RecordId& id) {
+  Reserve verb;
+  verb.id = id;
+  verb.scope = "tenant-17";
+  verb.operation = "POST /v1/payments";
+  verb.fingerprints.resize(1);
+  verb.token.bytes = id.bytes;
+  verb.owner = "node-1";
+  verb.lease = std::chrono::seconds(60);
+  verb.retention = std::chrono::hours(24);
+  verb.tombstone = std::chrono::hours(720);
+  verb.generation = store.identity().generation;
+  return verb;
+}
+
+Complete a_complete(const Execute& execute) {
+  Complete verb;
+  verb.id = execute.id;
+  verb.attempt = execute.attempt;
+  verb.response = {201,
+                   {{"Content-Type", "application/json"}, {"Location", "/v1/payments/pay_1"}},
+                   R"({"id":"pay_1","amount":1999,"currency":"EUR","status":"succeeded"})"};
+  return verb;
+}
 
 class Chains {
  public:
@@ -52,17 +78,7 @@ class Chains {
 
   void reserve() {
     if (left_.fetch_sub(1) <= 0) return running_.count_down();
-    Reserve verb;
-    verb.id = next_id();
-    verb.scope = "tenant-17";
-    verb.operation = "POST /v1/payments";
-    verb.fingerprints.resize(1);
-    verb.token.bytes = verb.id.bytes;
-    verb.owner = "node-1";
-    verb.lease = std::chrono::seconds(60);
-    verb.retention = std::chrono::hours(24);
-    verb.tombstone = std::chrono::hours(720);
-    verb.generation = store_.identity().generation;
+    Reserve verb = a_reserve(store_, next_id());
     ask(store_, std::move(verb), [this](std::expected<ReserveOutcome, StoreError> outcome) {
       if (!outcome) std::abort();
       complete(std::get<Execute>(*outcome));
@@ -70,12 +86,7 @@ class Chains {
   }
 
   void complete(const Execute& execute) {
-    Complete verb;
-    verb.id = execute.id;
-    verb.attempt = execute.attempt;
-    verb.response = {201,
-                     {{"Content-Type", "application/json"}, {"Location", "/v1/payments/pay_1"}},
-                     R"({"id":"pay_1","amount":1999,"currency":"EUR","status":"succeeded"})"};
+    Complete verb = a_complete(execute);
     ask(store_, std::move(verb), [this](std::expected<OwnerReply, StoreError> reply) {
       if (!reply || reply->verdict != Verdict::done) std::abort();
       reserve();
@@ -95,6 +106,25 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
+/// One caller, one key that was answered, `count` duplicates one after the other.
+int replays(Store& store, std::uint64_t count) {
+  RecordId id;
+  random_bytes(id.bytes);
+  Reserve verb = a_reserve(store, id);
+  const auto first = ask_and_wait(store, verb);
+  if (!first || !std::holds_alternative<Execute>(*first)) return 1;
+  if (!ask_and_wait(store, a_complete(std::get<Execute>(*first)))) return 1;
+  const auto start = Clock::now();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    random_bytes(verb.token.bytes);
+    const auto outcome = ask_and_wait(store, verb);
+    if (!outcome || !std::holds_alternative<Replay>(*outcome)) return 1;
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  fmt::print("replays={} replays_per_second={:.0f}\n", count, static_cast<double>(count) / seconds);
+  return 0;
+}
+
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
   if (!where.starts_with("log:")) return open_store(where, {});
   return bench::open_log_tier(where.substr(4));
@@ -110,7 +140,11 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", store.error());
     return 1;
   }
-  for (const std::size_t concurrency : {1, 16, 64, 256}) {
+  if (argc > 3 && std::string_view(argv[3]) == "replay") return replays(**store, pairs / 10);
+  std::vector<std::size_t> at_once;
+  for (int i = 3; i < argc; ++i) at_once.push_back(std::strtoull(argv[i], nullptr, 10));
+  if (at_once.empty()) at_once = {1, 16, 64, 256};
+  for (const std::size_t concurrency : at_once) {
     const std::uint64_t count = concurrency == 1 ? pairs / 10 : pairs;
     Chains chains(**store, count, concurrency);
     const auto start = Clock::now();

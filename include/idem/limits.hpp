@@ -220,6 +220,8 @@ inline constexpr std::size_t redis_line_max = 64UL * 1024;
 inline constexpr std::size_t redis_reply_depth_max = 8;
 inline constexpr std::size_t redis_reply_bytes_max = 256UL * 1024 * 1024;
 inline constexpr std::size_t redis_reply_items_max = 8UL * 1024 * 1024;
+// Connections to one Redis: it reads 16 KiB of each before it syncs its log and answers.
+inline constexpr unsigned redis_lanes = 8;
 // How far a step's idea of the server's clock may be off when the server makes it: the step is
 // asked anew otherwise. Far below any lease.
 inline constexpr auto redis_clock_slack = 1s;

@@ -13,8 +13,9 @@ CREATE TYPE idem.lease_policy AS ENUM ('unknown', 'resume', 'rerun');
 CREATE SEQUENCE idem.fences;
 CREATE SEQUENCE idem.answer_numbers CACHE 64;
 
--- fillfactor: a record is changed once, when it settles, and the new version shall find room beside
--- the old one.
+-- fillfactor: a record is changed once, when it settles, and the new version, with its answer, shall find room
+-- beside the old one. No index but the key's, and none may know what changes then: so no index is touched by it
+-- (HOT), and what the old version took is free again at the next look at its page.
 CREATE TABLE idem.slots (
   id uuid PRIMARY KEY,                   -- keyed digest of (scope, operation, key): the raw key is never stored
   scope text COLLATE "C" NOT NULL,
@@ -32,8 +33,10 @@ CREATE TABLE idem.slots (
   tombstone bigint NOT NULL,             -- ms after that
   recovery_point text NOT NULL DEFAULT '',
   request bytea,                         -- asynchronous: what the dispatcher will send
-  answer bigint,                         -- completed: its number in idem.answers
-  response_status smallint,              -- of that answer
+  response_head bytea,                   -- completed: a small answer's status and fields, framed (idem.headers())
+  response_body bytea,                   -- of the same, byte for byte
+  answer bigint,                         -- completed: the number of a larger one in idem.answers
+  response_status smallint,              -- of either
   body_kept boolean,                     -- false: its body was too large, and the record says only that it ran
   release_basis idem.release_basis,
   last_error_code text NOT NULL DEFAULT '',
@@ -44,25 +47,37 @@ CREATE TABLE idem.slots (
   changed_at timestamptz NOT NULL,       -- last change of state: the "since" of an unknown
   completed_at timestamptz,
   expires_at timestamptz,
-  tombstone_until timestamptz,
-  -- When sweeper or reaper must look; none: only an event from outside helps.
-  due_at timestamptz GENERATED ALWAYS AS (CASE state
-    WHEN 'pending' THEN expires_at
-    WHEN 'in_progress' THEN CASE WHEN NOT dispatched OR lease_policy = 'unknown' THEN locked_until END
-    WHEN 'completed' THEN expires_at
-    WHEN 'failed_retryable' THEN expires_at
-    WHEN 'expired' THEN tombstone_until
-  END) STORED
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
+  tombstone_until timestamptz
+) WITH (fillfactor = 35, autovacuum_vacuum_scale_factor = 0.05);
 
--- For sweeper and reaper. It grows at its ends only, because moments do.
-CREATE INDEX slots_by_due ON idem.slots (state, due_at) WHERE due_at IS NOT NULL;
--- Partial: they cost nothing to the rows that are in neither state.
-CREATE INDEX slots_claimable ON idem.slots (locked_until, id) WHERE state = 'pending';
-CREATE INDEX slots_unknown ON idem.slots (changed_at) WHERE state = 'unknown';
+-- What sweeper and reaper have to look at, and when: one row for the records of a whole batch, committed with
+-- them. It decides nothing: who looks reads the record, and what was settled or renewed meanwhile is left alone.
+-- Each change of state that time can end adds the records to one of the two; nothing takes them out but a look.
+CREATE TABLE idem.lease_looks (
+  due_at timestamptz NOT NULL,           -- when the first of them may be due; the others are put off again
+  ids uuid[] NOT NULL                    -- of records that ran or waited: at most 256
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX lease_looks_due ON idem.lease_looks (due_at);
+CREATE TABLE idem.expiry_looks (
+  due_at timestamptz NOT NULL,
+  ids uuid[] NOT NULL                    -- of records that were settled, or that expired
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX expiry_looks_due ON idem.expiry_looks (due_at);
+-- Digests are not to be compressed, and 256 of them fit into a page.
+ALTER TABLE idem.lease_looks ALTER COLUMN ids SET STORAGE PLAIN;
+ALTER TABLE idem.expiry_looks ALTER COLUMN ids SET STORAGE PLAIN;
 
--- Answers, by the day on which they expire: what is over goes away with its day's table, and nothing
--- has to be cleaned up row by row. A day without a table of its own goes into the last one.
+-- The few records that stay as they are until something happens; changed with their record, under its lock.
+CREATE TABLE idem.standing (
+  id uuid PRIMARY KEY,
+  state idem.state NOT NULL,             -- pending or unknown
+  moment timestamptz NOT NULL            -- pending: not to be claimed before; unknown: since
+);
+CREATE INDEX standing_in_order ON idem.standing (state, moment, id);
+
+-- Answers that are too large to lie in their record, by the day on which they expire: what is over goes away with
+-- its day's table, and nothing has to be cleaned up row by row. A day without a table of its own goes into the last
+-- one.
 CREATE TABLE idem.answers (
   expires_at timestamptz NOT NULL,
   number bigint NOT NULL,

@@ -1,6 +1,7 @@
 -- The state machine of protocol.md §3–§5, for one record at a time. `s` is the record, locked by who
--- calls; nothing here reads or writes a table but for idem.put() and the evidence log. The reference is
--- src/core/transitions*.cpp; tests/store_conformance compares the two verb by verb.
+-- calls; nothing here reads or writes a table but for idem.put(), what lies beside the record (looks, large
+-- answers) and the evidence log. The reference is src/core/transitions*.cpp; tests/store_conformance compares the
+-- two verb by verb.
 
 CREATE TYPE idem.verdict AS ENUM ('done', 'settled', 'stale');
 
@@ -35,6 +36,34 @@ CREATE TYPE idem.outcome AS (
 CREATE FUNCTION idem.epoch() RETURNS timestamptz LANGUAGE sql IMMUTABLE RETURN '1970-01-01 00:00:00+00'::timestamptz;
 CREATE FUNCTION idem.nobody() RETURNS uuid LANGUAGE sql IMMUTABLE RETURN '00000000-0000-0000-0000-000000000000'::uuid;
 
+-- ---- what lies beside a record ----
+
+CREATE FUNCTION idem.look_at_lease(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO idem.lease_looks VALUES (due_at, ARRAY[id]);
+END $$;
+
+CREATE FUNCTION idem.look_at_expiry(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO idem.expiry_looks VALUES (due_at, ARRAY[id]);
+END $$;
+
+-- With each change of a record and its making.
+CREATE FUNCTION idem.keep_standing(s idem.slots) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF s.state IN ('pending', 'unknown') THEN
+    INSERT INTO idem.standing AS t VALUES
+      (s.id, s.state, CASE s.state WHEN 'pending' THEN s.locked_until ELSE s.changed_at END)
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, moment = excluded.moment;
+  ELSE
+    DELETE FROM idem.standing t WHERE t.id = s.id;
+  END IF;
+END $$;
+
+-- Above that many bytes an answer lies apart: a record shall be small enough for several in a page.
+CREATE FUNCTION idem.is_small(head bytea, body bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN octet_length(head) + octet_length(body) <= 1000;
+
 -- ---- elementary changes ----
 
 CREATE FUNCTION idem.clear_outcome(INOUT s idem.slots) LANGUAGE plpgsql AS $$
@@ -57,6 +86,7 @@ BEGIN
   s.dispatched := begin_attempt.dispatched;
   s.changed_at := at;
   IF s.request IS NULL THEN s.expires_at := NULL; END IF;
+  PERFORM idem.look_at_lease(s.id, s.locked_until);
 END $$;
 
 CREATE FUNCTION idem.finish(INOUT s idem.slots, head bytea, body bytea, at timestamptz) LANGUAGE plpgsql AS $$
@@ -71,8 +101,14 @@ BEGIN
   s.tombstone_until := s.expires_at + idem.ms(s.tombstone);
   s.response_status := idem.status_of(head);
   s.body_kept := idem.has_body(head);
-  s.answer := nextval('idem.answer_numbers');
-  INSERT INTO idem.answers VALUES (s.expires_at, s.answer, head, body);
+  IF idem.is_small(head, body) THEN
+    s.response_head := head;
+    s.response_body := body;
+  ELSE
+    s.answer := nextval('idem.answer_numbers');
+    INSERT INTO idem.answers VALUES (s.expires_at, s.answer, head, body);
+  END IF;
+  PERFORM idem.look_at_expiry(s.id, s.expires_at);
 END $$;
 
 CREATE FUNCTION idem.time_out(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql AS $$
@@ -98,10 +134,12 @@ BEGIN
   IF s.request IS NOT NULL THEN
     s.state := 'pending';
     s.locked_until := at + idem.ms(retry_in);
+    PERFORM idem.look_at_lease(s.id, s.expires_at);
   ELSE
     s.state := 'failed_retryable';
     s.locked_until := idem.epoch();
     s.expires_at := at + idem.ms(s.retention);
+    PERFORM idem.look_at_expiry(s.id, s.expires_at);
   END IF;
 END $$;
 
@@ -136,8 +174,9 @@ BEGIN
     scope = s.scope, operation = s.operation, generation = s.generation, fingerprint = s.fingerprint,
     state = s.state, fence = s.fence, token = s.token, owner = s.owner, locked_until = s.locked_until,
     dispatched = s.dispatched, lease_policy = s.lease_policy, retention = s.retention, tombstone = s.tombstone,
-    recovery_point = s.recovery_point, request = s.request, answer = s.answer,
-    response_status = s.response_status, body_kept = s.body_kept, release_basis = s.release_basis, last_error_code = s.last_error_code,
+    recovery_point = s.recovery_point, request = s.request, response_head = s.response_head,
+    response_body = s.response_body, answer = s.answer, response_status = s.response_status,
+    body_kept = s.body_kept, release_basis = s.release_basis, last_error_code = s.last_error_code,
     reconcile_after = s.reconcile_after, reconcile_attempts = s.reconcile_attempts,
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
     completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until
@@ -145,12 +184,18 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
   END IF;
+  PERFORM idem.keep_standing(s);
 END $$;
 
--- Its answer is given up: what is stored beside the record goes with it.
-CREATE FUNCTION idem.drop_answer(s idem.slots) RETURNS void LANGUAGE plpgsql AS $$
+-- Its answer is given up, also where it lies beside the record.
+CREATE FUNCTION idem.drop_answer(INOUT s idem.slots) LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
+  s.response_head := NULL;
+  s.response_body := NULL;
+  s.answer := NULL;
+  s.response_status := NULL;
+  s.body_kept := NULL;
 END $$;
 
 -- ---- owners ----
@@ -265,10 +310,14 @@ BEGIN
       o.expires_at := s.expires_at;
       o.expires_in := idem.ms_until(s.expires_at, at);
       o.response_status := s.response_status;
-      SELECT a.head, a.body INTO o.response_head, o.response_body
-        FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
-      -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
-      IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
+      o.response_head := s.response_head;
+      o.response_body := s.response_body;
+      IF s.response_head IS NULL THEN
+        SELECT a.head, a.body INTO o.response_head, o.response_body
+          FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
+        -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
+        IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
+      END IF;
     WHEN 'expired' THEN
       o.outcome := 'expired';
       o.completed_at := coalesce(s.completed_at, s.changed_at);

@@ -118,7 +118,9 @@ BEGIN
      s.dispatched, s.lease_policy, s.retention, s.tombstone, s.recovery_point, s.request, s.created_at,
      s.changed_at, s.expires_at)
   ON CONFLICT DO NOTHING;
-  RETURN FOUND;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM idem.keep_standing(s);
+  RETURN true;
 END $$;
 
 -- True when the answer is in the record as it lies, and nothing has to be written for it.
@@ -197,6 +199,7 @@ BEGIN
   s.changed_at := at;
   s.locked_until := at;
   s.expires_at := at + idem.ms(s.retention);
+  PERFORM idem.look_at_lease(s.id, s.expires_at);
 END $$;
 
 -- Somebody's transaction holds the record, or makes it: as far as anybody can see, that is in progress.

@@ -3,50 +3,146 @@
 
 CREATE TYPE idem.lifecycle_step AS (operation uuid, before idem.state, after idem.state);
 
--- Ends up to `most` expired leases and pending requests past their expiry.
-CREATE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql AS $$
+-- Puts records off again, those that go together into one row. `moments`: when each may be due.
+CREATE FUNCTION idem.put_off_leases(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO idem.lease_looks
+    SELECT min(o.moment), array_agg(o.id)
+    FROM (SELECT r.id, r.moment, row_number() OVER (ORDER BY r.moment) / 256 AS part
+            FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part
+$$;
+CREATE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO idem.expiry_looks
+    SELECT min(o.moment), array_agg(o.id)
+    FROM (SELECT r.id, r.moment, row_number() OVER (ORDER BY r.moment) / 256 AS part
+            FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part
+$$;
+
+-- Ends up to `most` expired leases and pending requests past their expiry. What is due and held by somebody is
+-- looked at again a moment later.
+CREATE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
 DECLARE
   before idem.slots;
+  held idem.slots;
   s idem.slots;
   at timestamptz := idem.now();
+  asked uuid[];
+  due timestamptz;
+  later uuid[] := '{}';
+  moments timestamptz[] := '{}';
+  ended integer := 0;
   step idem.lifecycle_step;
+  began timestamptz := clock_timestamp();
 BEGIN
   PERFORM idem.be_durable();
-  FOR before IN
-    SELECT * FROM idem.slots t WHERE t.state IN ('pending', 'in_progress') AND t.due_at <= at
-      ORDER BY t.due_at LIMIT most FOR UPDATE SKIP LOCKED
-  LOOP
-    s := idem.swept(before, at);
-    CONTINUE WHEN s IS NOT DISTINCT FROM before;
-    PERFORM idem.note_ended_lease(before, s.state, 'sweeper', at);
-    PERFORM idem.put(s);
-    step := ROW(s.id, before.state, s.state);
-    RETURN NEXT step;
+  WHILE ended < most AND clock_timestamp() < began + interval '250 ms' LOOP
+    WITH next AS MATERIALIZED (
+      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 256
+        FOR UPDATE SKIP LOCKED
+    ), taken AS (
+      DELETE FROM idem.lease_looks l USING next n WHERE l.ctid = n.place RETURNING l.ids
+    )
+    SELECT array_agg(DISTINCT i.id) INTO asked FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id);
+    EXIT WHEN asked IS NULL;
+    FOR before IN
+      SELECT t.* FROM unnest(asked) i(id) JOIN idem.slots t ON t.id = i.id
+        WHERE t.state IN ('pending', 'in_progress')
+    LOOP
+      due := CASE before.state WHEN 'pending' THEN before.expires_at ELSE before.locked_until END;
+      IF due <= at THEN
+        -- Only a reserve takes up what may be resumed or run again.
+        CONTINUE WHEN before.state = 'in_progress' AND before.dispatched AND before.lease_policy <> 'unknown';
+        IF ended >= most THEN
+          later := later || before.id;
+          moments := moments || due;
+          CONTINUE;
+        END IF;
+        SELECT * INTO held FROM idem.slots t WHERE t.id = before.id FOR UPDATE SKIP LOCKED;
+        IF FOUND THEN
+          s := idem.swept(held, at);
+          IF s IS DISTINCT FROM held THEN
+            PERFORM idem.note_ended_lease(held, s.state, 'sweeper', at);
+            PERFORM idem.put(s);
+            step := ROW(s.id, held.state, s.state);
+            RETURN NEXT step;
+            ended := ended + 1;
+            CONTINUE;
+          END IF;
+          CONTINUE WHEN held.state NOT IN ('pending', 'in_progress');
+          due := CASE held.state WHEN 'pending' THEN held.expires_at ELSE held.locked_until END;
+        END IF;
+      END IF;
+      later := later || before.id;
+      moments := moments || due;
+    END LOOP;
   END LOOP;
+  IF cardinality(later) > 0 THEN PERFORM idem.put_off_leases(later, moments); END IF;
 END $$;
 
 -- Drops up to `most` answers, failed records and tombstones that are due; never what is in progress or
--- unknown. An answer's bytes go with the table of their day (idem.drop_old_days()).
-CREATE FUNCTION idem.reap(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql AS $$
+-- unknown. A large answer's bytes go with the table of their day (idem.drop_old_days()).
+CREATE FUNCTION idem.reap(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off
+AS $$
 DECLARE
   at timestamptz := idem.now();
+  asked uuid[];
+  handled uuid[];
+  states idem.state[];
+  ends timestamptz[];
+  later uuid[] := '{}';
+  moments timestamptz[] := '{}';
+  more uuid[];
+  theirs timestamptz[];
+  done integer := 0;
+  over uuid[] := '{}';
+  began timestamptz := clock_timestamp();
 BEGIN
   PERFORM idem.be_durable();
-  RETURN QUERY
-    WITH due AS MATERIALIZED (
-      SELECT t.id, t.state FROM idem.slots t
-        WHERE t.state IN ('completed', 'failed_retryable', 'expired') AND t.due_at <= at
-        ORDER BY t.due_at LIMIT most FOR UPDATE SKIP LOCKED
-    ), gone AS (
-      DELETE FROM idem.slots t USING due d WHERE t.id = d.id AND d.state <> 'completed'
-        RETURNING t.id, d.state
-    ), kept AS (
-      UPDATE idem.slots t SET state = 'expired', changed_at = t.expires_at, answer = NULL, response_status = NULL,
-                                body_kept = NULL
-        FROM due d WHERE t.id = d.id AND d.state = 'completed' RETURNING t.id
+  WHILE done < most AND clock_timestamp() < began + interval '250 ms' LOOP
+    WITH next AS MATERIALIZED (
+      SELECT l.ctid AS place FROM idem.expiry_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 8
+        FOR UPDATE SKIP LOCKED
+    ), taken AS (
+      DELETE FROM idem.expiry_looks l USING next n WHERE l.ctid = n.place RETURNING l.ids
     )
-    SELECT g.id, g.state, NULL::idem.state FROM gone g
-    UNION ALL SELECT k.id, 'completed', 'expired' FROM kept k;
+    SELECT array_agg(DISTINCT i.id) INTO asked FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id);
+    EXIT WHEN asked IS NULL;
+
+    WITH due AS MATERIALIZED (
+      SELECT t.id, t.ctid AS place, t.state FROM unnest(asked) i(id) JOIN idem.slots t ON t.id = i.id
+        WHERE (t.state IN ('completed', 'failed_retryable') AND t.expires_at <= at
+               OR t.state = 'expired' AND t.tombstone_until <= at) AND t.id <> ALL (over)
+        LIMIT most - done FOR UPDATE OF t SKIP LOCKED
+    ), gone AS (
+      DELETE FROM idem.slots t USING due d WHERE t.ctid = d.place AND d.state <> 'completed'
+        RETURNING t.id, d.state, NULL::timestamptz AS ends
+    ), kept AS (
+      UPDATE idem.slots t SET state = 'expired', changed_at = t.expires_at, response_head = NULL,
+             response_body = NULL, answer = NULL, response_status = NULL, body_kept = NULL
+        FROM due d WHERE t.ctid = d.place AND d.state = 'completed' RETURNING t.id, d.state, t.tombstone_until AS ends
+    )
+    SELECT array_agg(a.id), array_agg(a.state), array_agg(a.ends) INTO handled, states, ends
+      FROM (SELECT * FROM gone UNION ALL SELECT * FROM kept) a;
+    IF handled IS NOT NULL THEN
+      RETURN QUERY SELECT h.id, h.state, CASE h.state WHEN 'completed' THEN 'expired'::idem.state END
+        FROM unnest(handled, states) h(id, state);
+      done := done + cardinality(handled);
+      over := over || handled;           -- Of one that is in two looks, one step.
+    END IF;
+
+    -- What is left of them, and what has expired now: to be looked at again, but not in this call.
+    SELECT array_agg(t.id), array_agg(CASE t.state WHEN 'expired' THEN t.tombstone_until ELSE t.expires_at END)
+      INTO more, theirs
+      FROM unnest(asked) i(id) JOIN idem.slots t ON t.id = i.id
+      WHERE t.state IN ('completed', 'failed_retryable', 'expired');
+    later := later || more;
+    moments := moments || theirs;
+  END LOOP;
+  IF cardinality(later) > 0 THEN PERFORM idem.put_off_expiries(later, moments); END IF;
 END $$;
 
 -- Takes the pending request that has been due the longest under a new attempt; no row: none is due.
@@ -58,8 +154,9 @@ DECLARE
   at timestamptz := idem.now();
 BEGIN
   PERFORM idem.be_durable();
-  SELECT * INTO s FROM idem.slots t WHERE t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
-    ORDER BY t.locked_until, t.id LIMIT 1 FOR UPDATE SKIP LOCKED;
+  SELECT t.* INTO s FROM idem.standing w JOIN idem.slots t ON t.id = w.id
+    WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
+    ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
   s := idem.begin_attempt(s, token, owner, lease, dispatched, at);
   PERFORM idem.put(s);

@@ -77,11 +77,8 @@ BEGIN
       ELSE 'done'
     END;
     IF verdict = 'done' THEN
-      PERFORM idem.drop_answer(s);
+      s := idem.drop_answer(s);
       s := idem.release_attempt(s, 'declared', 'cache_bust', 0, at);
-      s.answer := NULL;
-      s.response_status := NULL;
-      s.body_kept := NULL;
       s.completed_at := NULL;
       s.tombstone_until := NULL;
       -- A repeat of its complete must not bring the answer back, so its token is forgotten; evidence may

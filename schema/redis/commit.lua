@@ -42,11 +42,13 @@ if slack and math.abs(now - tonumber(ARGV[1])) > slack then
 end
 
 local meta = bucket .. 'meta'
-if ARGV[3] ~= '' then
-  local generation = redis.call('HGET', meta, 'generation')
-  if generation ~= ARGV[3] then
-    return {'generation', now, generation}
-  end
+local is_attempt = string.sub(ops, 6, 6) == 'f'
+local generation, last_fence
+if is_attempt or ARGV[3] ~= '' then
+  generation, last_fence = unpack(redis.call('HMGET', meta, 'generation', 'last_fence'))
+end
+if ARGV[3] ~= '' and generation ~= ARGV[3] then
+  return {'generation', now, generation}
 end
 
 if version ~= ARGV[5] then
@@ -65,12 +67,9 @@ if version ~= ARGV[5] then
 end
 
 local fence = tonumber(ARGV[10])
-if string.sub(ops, 6, 6) == 'f' then
-  -- Fences come from the clock; should it have gone back, one that was granted is not granted again.
-  local last = redis.call('HGET', meta, 'last_fence')
-  if last and tonumber(last) >= fence then
-    return {'fence', now, last}
-  end
+-- Fences come from the clock; should it have gone back, one that was granted is not granted again.
+if is_attempt and last_fence and tonumber(last_fence) >= fence then
+  return {'fence', now, last_fence}
 end
 
 if op == 'w' then

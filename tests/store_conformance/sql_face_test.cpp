@@ -159,6 +159,9 @@ TEST_F(SqlFace, V05_the_primary_key_is_scope_operation_and_key_and_the_reserve_u
   EXPECT_EQ(session_->run("SELECT count(*) FROM pg_index WHERE indrelid = 'idem.slots'::regclass"
                           " AND indisprimary AND indisunique"),
             "1");
+  // And no other: what an ordinary call changes is in none.
+  EXPECT_EQ(session_->run("SELECT count(*) FROM pg_index WHERE indrelid = 'idem.slots'::regclass"),
+            "1");
   session_->run("SET enable_seqscan = off");
   session_->run("CREATE TEMP TABLE plan (line text)");
   session_->run(

@@ -131,6 +131,53 @@ TEST_P(StoreConformance, S15_sweep_and_reap_do_no_more_than_they_are_asked) {
   EXPECT_TRUE(reap(3).empty());
 }
 
+TEST_P(StoreConformance, S15_of_records_that_are_asked_for_together_each_is_due_at_its_own_time) {
+  constexpr int many = 40;
+  const auto together = [&](int first, int step, auto verb_of) {
+    std::vector<std::future<void>> replies;
+    for (int number = first; number <= many; number += step) {
+      auto done = std::make_shared<std::promise<void>>();
+      replies.push_back(done->get_future());
+      idem::ask(store(), verb_of(number), [done](const auto& reply) {
+        EXPECT_TRUE(reply.has_value());
+        done->set_value();
+      });
+    }
+    for (auto& reply : replies) reply.wait();
+  };
+  together(1, 1, [&](int number) {
+    Reserve verb = a_reserve(number);
+    verb.generation = store().identity().generation;
+    verb.lease = number % 4 == 0 ? lease : 2 * lease;
+    verb.retention = number % 2 == 0 ? 1h : 2h;
+    verb.tombstone = 1h;
+    return verb;
+  });
+  // Every second one is completed; of the others two renew, and the leases of the rest end.
+  together(1, 2, [](int number) { return Complete{key(number), {0, token(1)}, answer(), ""}; });
+  together(2, 2, [](int number) {
+    return Renew{key(number), {0, token(1)}, number > 36 ? 3 * lease : Millis(1)};
+  });
+  clock.advance(lease);
+  EXPECT_EQ(sweep().size(), 9u);
+  clock.advance(lease);
+  EXPECT_EQ(sweep().size(), 9u);
+  EXPECT_TRUE(sweep().empty());
+  clock.advance(lease);
+  EXPECT_EQ(sweep().size(), 2u);
+  EXPECT_EQ(ask(Count{}).by_state[static_cast<std::size_t>(State::unknown)], 20u);
+  for (int number = 2; number <= many; number += 4) {
+    ask(a_resolve(number, Resolve::As::completed, find(number)->attempt.fence, clock.now()));
+  }
+  clock.advance(1h);
+  EXPECT_EQ(reap().size(), 10u) << "those that were resolved, after an hour";
+  clock.advance(1h);
+  EXPECT_EQ(reap().size(), 30u) << "the others' answers, and the tombstones of those";
+  clock.advance(1h);
+  EXPECT_EQ(reap().size(), 20u);
+  EXPECT_TRUE(reap().empty());
+}
+
 TEST_P(StoreConformance, S15_records_outlive_a_restart) {
   const Execute first = run(1);
   ask(a_complete(first));

@@ -14,6 +14,10 @@ void add_array(Params& params, Type type, std::span<const Call* const> calls, Ap
   for (const Call* call : calls) append(*call);
 }
 
+bool is_completion(const StoreCall* call) noexcept {
+  return std::holds_alternative<Complete>(*call);
+}
+
 /// Where a numbered row belongs; none: nowhere.
 std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noexcept {
   if (number < 1 || static_cast<std::size_t>(number) > calls) return std::nullopt;
@@ -21,8 +25,9 @@ std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noex
 }
 
 const std::string find_sql = "SELECT " + std::string(record_columns) +
-                             ", response_head, response_body FROM (SELECT (f.record).*,"
-                             " f.response_head, f.response_body FROM idem.find_many($1) f) r";
+                             ", answer_head, answer_body FROM (SELECT (f.record).*,"
+                             " f.response_head AS answer_head, f.response_body AS answer_body"
+                             " FROM idem.find_many($1) f) r";
 
 Told to_found(Cells& cells) {
   auto record = to_record(cells);
@@ -40,13 +45,16 @@ Told to_found(Cells& cells) {
 
 Statement ask_reserves(std::span<const Reserve* const> calls) {
   Statement statement{
-      "SELECT r.usual, r.winners, r.fences, r.number, (r.answered).* FROM idem.reserve_many($1, "
-      "$2, $3, $4, "
-      "$5, $6, $7, $8,"
-      " $9::text[]::idem.lease_policy[], $10, $11, $12) r",
+      "SELECT r.granted, r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, $5, $6, "
+      "$7,"
+      " $8, $9, $10, $11, $12, $13) r",
       {}};
+  // Of each key the first call comes before all second ones.
+  const auto repeated = std::ranges::is_sorted_until(
+      calls, [](const Reserve* a, const Reserve* b) { return a->id <= b->id; });
   Params& to = statement.params;
-  to.number(static_cast<std::int64_t>(calls.front()->generation));
+  to.number(static_cast<std::int64_t>(calls.front()->generation))
+      .small(static_cast<std::int32_t>(repeated - calls.begin()));
   add_array(to, Type::uuid_array, calls, [&](auto& call) { to.append_uuid(call.id.bytes); });
   add_array(to, Type::text_array, calls, [&](auto& call) { to.append_text(as_text(call.scope)); });
   add_array(to, Type::text_array, calls,
@@ -71,20 +79,11 @@ std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const
   std::vector<std::optional<Told>> told(calls.size());
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
-    const auto made = to_elements(cells.bytes());
-    const auto winners = to_elements(cells.bytes());
-    const auto fences = to_elements(cells.bytes());
-    for (std::size_t i = 0; i < std::min({made.size(), winners.size(), fences.size()}); ++i) {
-      const RecordId id{to_uuid(made[i])};
-      const Attempt granted{static_cast<Fence>(to_number(fences[i])), {to_uuid(winners[i])}};
-      // Of several of one key only the one whose token lies in the record may run (§4).
-      const auto same =
-          std::ranges::equal_range(calls, id, {}, [](const Reserve* call) { return call->id; });
-      for (auto call = same.begin(); call != same.end(); ++call) {
-        if ((*call)->token != granted.token) continue;
-        told[static_cast<std::size_t>(call - calls.begin())] =
-            Told{ReserveOutcome(Execute{id, granted, {}, false})};
-      }
+    const auto granted = to_elements(cells.bytes());
+    for (std::size_t i = 0; i < std::min(granted.size(), calls.size()); ++i) {
+      const auto fence = static_cast<Fence>(to_number(granted[i]));
+      if (fence == 0) continue;
+      told[i] = Told{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
@@ -95,9 +94,7 @@ std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const
 
 Statement ask_owners(std::span<const StoreCall* const> calls) {
   Statement statement{
-      "SELECT * FROM idem.owners_many($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-      " $10::text[]::idem.release_basis[], $11, $12, $13)",
-      {}};
+      "SELECT * FROM idem.owners_many($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)", {}};
   std::vector<OwnerFields> fields;
   fields.reserve(calls.size());
   for (const StoreCall* call : calls) fields.push_back(owner_fields(*call));
@@ -106,8 +103,8 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
   const std::span<const OwnerFields* const> span(all);
 
   Params& to = statement.params;
-  const auto texts = [&](auto member) {
-    add_array(to, Type::text_array, span, [&](auto& one) { to.append_text(as_text(one.*member)); });
+  const auto texts = [&](auto of, auto member) {
+    add_array(to, Type::text_array, of, [&](auto& one) { to.append_text(as_text(one.*member)); });
   };
   const auto bytes = [&](auto member) {
     add_array(to, Type::bytea_array, span, [&](auto& one) {
@@ -115,27 +112,30 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
       value ? to.append_bytes(*value) : to.append_null();
     });
   };
-  const auto numbers = [&](auto member) {
-    add_array(to, Type::int8_array, span, [&](auto& one) {
+  const auto numbers = [&](auto of, auto member) {
+    add_array(to, Type::int8_array, of, [&](auto& one) {
       const auto& value = one.*member;
       value ? to.append_number(value->count()) : to.append_null();
     });
   };
-  texts(&OwnerFields::verb);
+  // What completions have no use for is left out where there is nothing else.
+  const std::span<const OwnerFields* const> others =
+      std::ranges::all_of(calls, is_completion) ? std::span<const OwnerFields* const>() : span;
+  texts(span, &OwnerFields::verb);
   add_array(to, Type::uuid_array, span, [&](auto& one) { to.append_uuid(one.id.bytes); });
   add_array(to, Type::int8_array, span,
             [&](auto& one) { to.append_number(static_cast<std::int64_t>(one.attempt.fence)); });
   add_array(to, Type::uuid_array, span,
             [&](auto& one) { to.append_uuid(one.attempt.token.bytes); });
-  numbers(&OwnerFields::lease);
-  texts(&OwnerFields::recovery_point);
+  numbers(others, &OwnerFields::lease);
+  texts(others, &OwnerFields::recovery_point);
   bytes(&OwnerFields::head);
   bytes(&OwnerFields::body);
-  texts(&OwnerFields::reference);
-  texts(&OwnerFields::basis);
-  texts(&OwnerFields::error_code);
-  numbers(&OwnerFields::retry_in);
-  numbers(&OwnerFields::reconcile_in);
+  texts(span, &OwnerFields::reference);
+  texts(others, &OwnerFields::basis);
+  texts(others, &OwnerFields::error_code);
+  numbers(others, &OwnerFields::retry_in);
+  numbers(others, &OwnerFields::reconcile_in);
   return statement;
 }
 

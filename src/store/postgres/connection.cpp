@@ -2,6 +2,7 @@
 
 #include <idem/assert.hpp>
 
+#include <fmt/format.h>
 #include <libpq-fe.h>
 
 #include <algorithm>
@@ -57,6 +58,7 @@ Connection::~Connection() { close(); }
 
 void Connection::close() noexcept {
   unwatch_socket();
+  known_.clear();
   PQfinish(std::exchange(connection_, nullptr));
 }
 
@@ -140,6 +142,60 @@ Task<Answer> Connection::ask(std::string_view sql, const Params& params, Millis 
   if (sent != 1) co_return std::unexpected(lost(false));
   Task<Answer> answering = answer();
   co_return co_await std::move(answering);
+}
+
+std::string Connection::name_for(std::string_view sql) {
+  // A pooler's sessions outlive this process: the text itself would be the safest name, and is cut
+  // to 63 bytes; so what is behind them goes in as a number.
+  std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : sql) digest = (digest ^ static_cast<std::uint8_t>(c)) * 0x100000001b3u;
+  const auto from = std::min(sql.find("idem."), sql.size());
+  return fmt::format("{:016x} {}", digest, sql.substr(from, sql.substr(from, 40).find('(')));
+}
+
+Task<bool> Connection::prepare(const std::string& name, std::string_view sql,
+                               const Params& params) {
+  const Params::Raw raw = params.raw();
+  const std::string statement(sql);
+  if (PQsendPrepare(connection_, name.c_str(), statement.c_str(), params.size(),
+                    raw.types.data()) != 1) {
+    lost(false);
+    co_return false;
+  }
+  Task<Answer> preparing = answer();
+  const Answer prepared = co_await std::move(preparing);
+  // 42P05: it is there already.
+  co_return prepared.has_value() || prepared.error().sqlstate == "42P05";
+}
+
+Task<Answer> Connection::ask_often(std::string_view sql, const Params& params, Millis patience) {
+  IDEM_ASSERT(is_open());
+  const auto [known, is_new] = known_.try_emplace(std::string(sql), Known::asked);
+  if (is_new || known->second == Known::not_to_be) {
+    co_return co_await ask(sql, params, patience);
+  }
+  deadline_ = MonotonicClock::now() + patience;
+  const std::string name = name_for(sql);
+  if (known->second == Known::asked) {
+    const bool is_there = co_await prepare(name, sql, params);
+    if (!is_open()) co_return std::unexpected(Failure{{}, "the connection was lost", false});
+    known->second = is_there ? Known::prepared : Known::not_to_be;
+    if (!is_there) co_return co_await ask(sql, params, patience);
+  }
+  const Params::Raw raw = params.raw();
+  const int sent = PQsendQueryPrepared(connection_, name.c_str(), params.size(), raw.values.data(),
+                                       raw.lengths.data(), raw.formats.data(), 1);
+  if (sent != 1) co_return std::unexpected(lost(false));
+  Task<Answer> answering = answer();
+  Answer answered = co_await std::move(answering);
+  // 26000: this server of a pooler's does not know it; 0A000: what it answers has another shape
+  // now. It was not executed, or undone.
+  if (!answered && is_open() &&
+      (answered.error().sqlstate == "26000" || answered.error().sqlstate == "0A000")) {
+    known->second = Known::not_to_be;
+    co_return co_await ask(sql, params, patience);
+  }
+  co_return answered;
 }
 
 Task<Answer> Connection::run(std::string_view script, Millis patience) {

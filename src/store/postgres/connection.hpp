@@ -6,6 +6,7 @@
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,11 @@ class Connection final : Timed {
   /// or the answer is not what the protocol allows, the connection is closed.
   Task<Answer> ask(std::string_view sql, const Params& params, Millis patience);
 
+  /// The same for a text that is asked again and again: from its second time on this connection it
+  /// is prepared. Not within a transaction that was begun: where a pooler's next server does not
+  /// know it, it is asked a second time.
+  Task<Answer> ask_often(std::string_view sql, const Params& params, Millis patience);
+
   /// Statements without parameters, one after the other, and what the last of them answers, in text
   /// form. They are one transaction unless they say otherwise.
   Task<Answer> run(std::string_view script, Millis patience);
@@ -77,11 +83,16 @@ class Connection final : Timed {
   void unwatch_socket() noexcept;
   /// Sends what was queued and reads until the server is ready again.
   Task<Answer> answer();
+  enum class Known : std::uint8_t { asked, prepared, not_to_be };
+  /// The statement's name on every server: the same for the same text only.
+  static std::string name_for(std::string_view sql);
+  Task<bool> prepare(const std::string& name, std::string_view sql, const Params& params);
   std::string why() const;
   /// Closes; for what was sent.
   Failure lost(bool was_sent);
 
   std::string uri_;
+  std::map<std::string, Known, std::less<>> known_;
   pg_conn* connection_ = nullptr;
   std::optional<Descriptor> descriptor_;
   MonotonicTime deadline_ = MonotonicTime::max();

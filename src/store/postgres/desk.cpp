@@ -22,8 +22,11 @@ bool is_of(const Failure& failure, std::initializer_list<std::string_view> class
 }
 
 /// Lost a race against another transaction, and was rolled back: worth another try.
-/// 23514: the table of an answer's day was made meanwhile.
-bool is_race(const Failure& failure) { return is_of(failure, {"40", "55P03", "23514", "IDM04"}); }
+/// 23514: the table of an answer's day was made meanwhile. 23505: a key was made by somebody who
+/// does not take its lock.
+bool is_race(const Failure& failure) {
+  return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
+}
 
 /// A server that does not write, or not now: the next one of the URI may be the right one.
 bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
@@ -135,6 +138,7 @@ Task<void> Desk::park(Worker& worker) {
 
 Task<void> Desk::serve(Worker& worker) {
   for (;;) {
+    lanes_.settle(worker.lane);
     auto batch = lanes_.take(worker.lane, limits::store_statement_calls_max);
     const bool keeps_days =
         worker.lane == Lane::others && !closed_ && days_.is_due(MonotonicClock::now());
@@ -200,8 +204,8 @@ Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
     crash_point(CrashPoint::settle_before_commit);
     statement = ask_owners(owners);
   }
-  const Answer answer =
-      co_await worker.connection.ask(statement.sql, statement.params, limits::store_reply_max);
+  const Answer answer = co_await worker.connection.ask_often(statement.sql, statement.params,
+                                                             limits::store_reply_max);
   if (!answer) {
     on_failure(worker.connection, std::move(batch), answer.error());
     co_return;

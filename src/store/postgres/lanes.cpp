@@ -16,6 +16,25 @@ std::size_t bytes_of_answer(const StoreCall& call) noexcept {
   return complete != nullptr ? complete->response.body.size() : 0;
 }
 
+/// Of each record the first one first, all in their order.
+void repeats_last(std::deque<Waiting>& calls) {
+  const RecordId* before = nullptr;
+  std::deque<Waiting> repeats;
+  std::deque<Waiting> firsts;
+  for (Waiting& one : calls) {
+    const bool is_repeat = before != nullptr && *record_of(one.call) == *before;
+    auto& to = is_repeat ? repeats : firsts;
+    to.push_back(std::move(one));
+    before = record_of(to.back().call);
+  }
+  firsts.insert(firsts.end(), std::make_move_iterator(repeats.begin()),
+                std::make_move_iterator(repeats.end()));
+  calls = std::move(firsts);
+}
+
+/// Fewer are not divided: a commit of its own costs a statement of 32 calls as much as it gains.
+constexpr std::size_t crowd_min = 96;
+
 }  // namespace
 
 Lane lane_of(const StoreCall& call) noexcept {
@@ -50,17 +69,30 @@ void Lanes::put_back(std::vector<Waiting> calls) {
   }
 }
 
+std::size_t Lanes::share_of(std::size_t waiting) const noexcept {
+  std::size_t all = 0;
+  for (const Lane lane : {Lane::reserves, Lane::owners}) {
+    all += of(lane).size() + under_way_[static_cast<std::size_t>(lane)];
+  }
+  // A little more than half is taken as it is, so that two groups stay two.
+  return waiting < crowd_min || waiting <= all / 2 + all / 8 ? waiting : (all + 1) / 2;
+}
+
 std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
   if (lane == Lane::finds) most = std::min(most, limits::store_statement_finds_max);
   auto& waiting = lanes_[static_cast<std::size_t>(lane)];
   std::vector<Waiting> batch;
   if (waiting.empty()) return batch;
+  if (lane == Lane::reserves || lane == Lane::owners)
+    most = std::min(most, share_of(waiting.size()));
+  auto& under_way = under_way_[static_cast<std::size_t>(lane)];
   const auto is_single = [](const Waiting& one) {
     return one.alone || record_of(one.call) == nullptr;
   };
   if (is_single(waiting.front())) {
     batch.push_back(std::move(waiting.front()));
     waiting.pop_front();
+    under_way = 1;
     return batch;
   }
   std::set<RecordId> records;
@@ -85,6 +117,8 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
                  std::make_move_iterator(rest.end()));
   // Locks are taken in one order by all, so that two batches never wait for each other in a ring.
   std::ranges::stable_sort(taken, {}, [](const Waiting& one) { return *record_of(one.call); });
+  if (lane == Lane::reserves) repeats_last(taken);
+  under_way = taken.size();
   batch.assign(std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
   return batch;
 }

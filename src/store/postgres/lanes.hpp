@@ -38,15 +38,22 @@ class Lanes {
   void put_back(std::vector<Waiting> calls);
   /// Up to `most` calls of `lane` for one statement, in the order of their records and, of one
   /// record, of their coming. Of owners' verbs each is of another record: a second one waits.
+  /// Of a crowd it takes half: while those are settled the others are reserved, and both lanes have
+  /// work at any time. All at once would go from lane to lane together.
   std::vector<Waiting> take(Lane lane, std::size_t most);
+  /// What was taken has been answered.
+  void settle(Lane lane) { under_way_[static_cast<std::size_t>(lane)] = 0; }
   bool has(Lane lane) const noexcept { return !of(lane).empty(); }
   std::size_t size() const noexcept;
 
  private:
+  /// How many of `waiting` go into one statement.
+  std::size_t share_of(std::size_t waiting) const noexcept;
   const std::deque<Waiting>& of(Lane lane) const noexcept {
     return lanes_[static_cast<std::size_t>(lane)];
   }
   std::array<std::deque<Waiting>, lane_count> lanes_;
+  std::array<std::size_t, lane_count> under_way_{};
 };
 
 }  // namespace idem::postgres

@@ -24,7 +24,8 @@ struct Told {
   bool ended_lease = false;  ///< A reserve that met an expired lease and ended it.
 };
 
-/// Reserves that know no other name, each of another record, in the order of their ids.
+/// Reserves that know no other name: of each record the first one in the order of their ids, then
+/// the others.
 Statement ask_reserves(std::span<const Reserve* const> calls);
 /// In the order of the calls; none where the answer lacks one.
 std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,

@@ -30,7 +30,7 @@ std::size_t Cache::Hash::operator()(const RecordId& id) const noexcept {
 Cache::Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
              std::function<void(const std::string&)> report)
     : loop_(loop),
-      servers_(loop, url, limits::cache_reply_max),
+      servers_(loop, url, limits::cache_reply_max, 1),
       codec_(store_secret),
       prefix_(url.prefix + ":cache:" + codec_.store_tag() + ":"),
       clock_(std::move(clock)),

@@ -55,23 +55,28 @@ unsigned slot_of(std::string_view tag) noexcept {
   return crc % cluster_slots;
 }
 
-Servers::Servers(Loop& loop, Url url, Millis patience)
-    : loop_(loop), url_(std::move(url)), patience_(patience) {
+Servers::Servers(Loop& loop, Url url, Millis patience, unsigned lanes)
+    : loop_(loop), url_(std::move(url)), patience_(patience), lanes_(lanes) {
   if (url_.layout == Layout::cluster) slots_.assign(cluster_slots, nullptr);
-  if (url_.layout == Layout::one) master_ = &server(url_.hosts.front());
+  if (url_.layout == Layout::one) set_master(url_.hosts.front());
 }
 
 Servers::~Servers() = default;
 
-Servers::Server& Servers::server(const Address& address) {
-  auto& found = servers_[address];
+Servers::Server& Servers::server(const Address& address, unsigned slot) {
+  auto& found = servers_[{address, slot % lanes_}];
   if (!found) found = std::make_unique<Server>(loop_, address, patience_);
   return *found;
 }
 
+void Servers::set_master(const Address& address) {
+  masters_.clear();
+  for (unsigned lane = 0; lane < lanes_; ++lane) masters_.push_back(&server(address, lane));
+}
+
 std::vector<Connection*> Servers::owners() const {
   std::set<Server*> found(slots_.begin(), slots_.end());
-  found.insert(master_);
+  found.insert(masters_.begin(), masters_.end());
   found.erase(nullptr);
   std::vector<Connection*> connections;
   for (Server* const one : found) connections.push_back(&one->connection);
@@ -80,7 +85,7 @@ std::vector<Connection*> Servers::owners() const {
 
 void Servers::close() {
   is_closed_ = true;
-  for (auto& [address, server] : servers_) server->connection.close("the store is closed");
+  for (auto& [key, server] : servers_) server->connection.close("the store is closed");
 }
 
 Task<std::expected<void, std::string>> Servers::open() {
@@ -94,7 +99,9 @@ Task<std::expected<void, std::string>> Servers::open() {
 }
 
 Connection* Servers::open_at(unsigned slot) const noexcept {
-  Server* const has = slots_.empty() ? master_ : slots_[slot];
+  Server* const has = !slots_.empty()     ? slots_[slot]
+                      : !masters_.empty() ? masters_[slot % lanes_]
+                                          : nullptr;
   const bool is_open = has != nullptr && has->connection.is_open() && !has->is_connecting;
   return is_open ? &has->connection : nullptr;
 }
@@ -124,12 +131,14 @@ Task<Connection*> Servers::of(unsigned slot) {
     const bool reached = co_await std::move(reaching);
     co_return reached ? &has->connection : nullptr;
   }
-  if (url_.layout == Layout::sentinel && (master_ == nullptr || !master_->connection.is_open())) {
+  const unsigned lane = slot % lanes_;
+  const bool is_known = !masters_.empty() && masters_[lane]->connection.is_open();
+  if (url_.layout == Layout::sentinel && !is_known) {
     Task<bool> finding = find_master();
     const bool is_found = co_await std::move(finding);
     if (!is_found) co_return nullptr;
   }
-  Server& master = *master_;
+  Server& master = *masters_[lane];
   Task<bool> reaching = reach(master);
   const bool reached = co_await std::move(reaching);
   co_return reached ? &master.connection : nullptr;
@@ -186,13 +195,13 @@ Task<bool> Servers::find_master() {
     auto waiting = suspend<bool>(start);
     co_return co_await waiting;
   }
-  if (MonotonicClock::now() < find_again_) co_return master_ != nullptr;
+  if (MonotonicClock::now() < find_again_) co_return !masters_.empty();
   is_finding_ = true;
   Task<std::optional<Address>> asking = ask_sentinels();
   const auto address = co_await std::move(asking);
   is_finding_ = false;
   find_again_ = MonotonicClock::now() + limits::store_reconnect_min;
-  if (address) master_ = &server(*address);
+  if (address) set_master(*address);
   // Not from within this step: it is the turn of the one that awaits it first.
   loop_.post([is_found = address.has_value(), woken = std::move(finding_)]() mutable {
     for (auto& one : woken) one(is_found);
@@ -234,12 +243,12 @@ Task<bool> Servers::learn_slots() {
   if (now < learn_again_) co_return true;  // It was asked a moment ago.
   learn_again_ = now + limits::store_reconnect_min;
   std::vector<Address> asked;
-  for (const auto& [address, server] : servers_) {
-    if (server->connection.is_open()) asked.push_back(address);
+  for (const auto& [key, server] : servers_) {
+    if (server->connection.is_open() && key.second == 0) asked.push_back(key.first);
   }
   std::ranges::copy(url_.hosts, std::back_inserter(asked));
   for (const Address& address : asked) {
-    Server& one = server(address);
+    Server& one = server(address, 0);
     Task<bool> reaching = reach(one);
     const bool reached = co_await std::move(reaching);
     if (!reached) continue;
@@ -271,7 +280,9 @@ Task<bool> Servers::learn_slots_from(Connection& connection) {
     const std::string& host = master.at(0).text;
     const Address address{host.empty() ? connection.address().host : host,
                           static_cast<std::uint16_t>(port)};
-    std::fill(slots.begin() + from, slots.begin() + to + 1, &server(address));
+    for (auto slot = static_cast<unsigned>(from); slot <= static_cast<unsigned>(to); ++slot) {
+      slots[slot] = &server(address, slot);
+    }
   }
   slots_ = std::move(slots);
   why_ = "nobody in the cluster has the slot of this record";
@@ -282,7 +293,7 @@ bool Servers::learn_moved(const Reply& error, unsigned slot, const Connection& b
   const auto space = error.text.rfind(' ');
   if (space == error.text.npos) return false;
   const auto to = address_of(std::string_view(error.text).substr(space + 1), by.address());
-  if (to) slots_[slot] = &server(*to);
+  if (to) slots_[slot] = &server(*to, slot);
   return to.has_value();
 }
 

@@ -24,7 +24,9 @@ class Servers {
   /// Asked of each connection before it is used: none, or why it must not be.
   using Check = std::function<Task<std::optional<std::string>>(Connection&)>;
 
-  Servers(Loop& loop, Url url, Millis patience);
+  /// `lanes`: connections to each server; slots are spread over them. A server takes as much of
+  /// each as it reads at once before it syncs its log, so several make larger groups.
+  Servers(Loop& loop, Url url, Millis patience, unsigned lanes);
   ~Servers();
 
   void set_check(Check check) { check_ = std::move(check); }
@@ -50,7 +52,8 @@ class Servers {
  private:
   struct Server;
 
-  Server& server(const Address& address);
+  Server& server(const Address& address, unsigned slot);
+  void set_master(const Address& address);
   Task<bool> reach(Server& server);
   Task<bool> connect(Server& server);
   Task<bool> find_master();
@@ -65,9 +68,10 @@ class Servers {
   Millis patience_;
   Check check_;
   TlsContext tls_;
-  std::map<Address, std::unique_ptr<Server>> servers_;
-  std::vector<Server*> slots_;  ///< Of a cluster; null: nobody is known to have it.
-  Server* master_ = nullptr;    ///< Otherwise.
+  unsigned lanes_;
+  std::map<std::pair<Address, unsigned>, std::unique_ptr<Server>> servers_;
+  std::vector<Server*> slots_;      ///< Of a cluster; null: nobody is known to have it.
+  std::vector<Server*> masters_{};  ///< Otherwise, by lane; none: unknown yet.
   std::string why_ = "nobody was asked yet";
   MonotonicTime learn_again_{};
   std::vector<Resumption<bool>> finding_;

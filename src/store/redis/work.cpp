@@ -60,7 +60,7 @@ Work::Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& chang
       options_(options),
       is_cluster_(url.layout == Layout::cluster),
       names_(url.prefix),
-      servers_(loop, std::move(url), limits::store_reply_max),
+      servers_(loop, std::move(url), limits::store_reply_max, limits::redis_lanes),
       asking_(loop, servers_),
       identity_(asking_, names_, versions_),
       steps_(asking_, names_, versions_, identity_, options.clock),
