@@ -62,7 +62,7 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_do
   for (;;) {
     Task<Answer> asking = servers_.ask(question.slot, question.command);
     Answer answer = co_await std::move(asking);
-    NoReply none{StoreError::Code::unavailable, {}};
+    NoReply none;
     bool is_soon_better = false;
     if (!answer) {
       in_doubt |= answer.error().in_doubt;
@@ -84,6 +84,7 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_do
       is_soon_better = true;
     } else {
       none.why = "the store answers: " + answer->text;
+      none.is_full = answer->is_error("OOM");
       is_soon_better = is_passing(*answer);
       // What else it says, comes from a script that may have done a part.
       if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::in_doubt;

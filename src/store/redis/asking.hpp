@@ -19,6 +19,7 @@ struct Question {
 struct NoReply {
   StoreError::Code code = StoreError::Code::unavailable;
   std::string why;
+  bool is_full = false;  ///< The server has no room for anything new.
 };
 using Told = std::expected<Reply, NoReply>;
 

@@ -218,6 +218,8 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
                                  : asking_.ask_once(std::move(question));
   const Told told = co_await std::move(asking);
   tried.is_in_doubt |= was_in_doubt;
+  // What is there already needs no room.
+  if (!told && told.error().is_full && !tried.is_read) co_return Next::look_again;
   if (!told) co_return std::unexpected(error_of(told.error()));
   heard(slot, *told);
   const std::string& what = told->at(0).text;
