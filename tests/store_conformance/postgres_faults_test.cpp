@@ -260,5 +260,94 @@ TEST_F(PostgresFaults, S02_what_answers_there_later_must_be_the_same_store) {
       << refused.error().detail;
 }
 
+TEST_F(PostgresFaults, V15_a_lock_that_is_not_to_be_had_is_told_and_nothing_was_done) {
+  const auto store = open(database_.uri());
+  const Execute attempt = run(*store, 1);
+  ASSERT_EQ(try_ask(*store, a_mark_unknown(attempt))->verdict, Verdict::done);
+  Psql application(database_.uri());
+  application.run("BEGIN");
+  application.run("SELECT id FROM idem.slots WHERE id = " + handle(attempt.id) +
+                  "::uuid FOR UPDATE");
+  Resolve verb = a_resolve(1, Resolve::As::completed, attempt.attempt.fence);
+  const auto refused = try_ask(*store, verb);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, StoreError::Code::unavailable) << refused.error().detail;
+  run(*store, 2);
+  application.run("ROLLBACK");
+  EXPECT_EQ(try_ask(*store, Find{key(1)}).value()->state, State::unknown);
+  EXPECT_EQ(try_ask(*store, verb)->verdict, Resolve::Verdict::done);
+}
+
+TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a_whole) {
+  const auto store = open(database_.uri());
+  const Execute attempts[] = {run(*store, 1), run(*store, 2)};
+  Psql(database_.uri()).run("CREATE TABLE payments (service int)");
+  std::latch both_hold(2);
+  std::string failures[2];
+  std::vector<std::thread> services;
+  for (std::size_t i = 0; i < 2; ++i) {
+    services.emplace_back([&, i] {
+      const auto complete = [&](const Execute& attempt) {
+        return "SELECT idem.complete(" + args(attempt) + ", 201, '[]', 'by a service')";
+      };
+      Psql session(database_.uri());
+      session.run("BEGIN");
+      session.run("INSERT INTO payments VALUES (" + std::to_string(i) + ")");
+      session.run(complete(attempts[i]));
+      both_hold.arrive_and_wait();
+      failures[i] = session.try_run(complete(attempts[1 - i]));
+      session.try_run("COMMIT");
+    });
+  }
+  for (auto& service : services) service.join();
+  // Each waits for a while only, so that both may give up; whoever does leaves nothing.
+  const bool has_one_won = failures[0].empty() || failures[1].empty();
+  EXPECT_FALSE(failures[0].empty() && failures[1].empty());
+  for (const std::string& failure : failures) {
+    EXPECT_TRUE(failure.empty() || failure == "IDM04" || failure == "40P01") << failure;
+  }
+  EXPECT_EQ(Psql(database_.uri()).run("SELECT count(*) FROM payments"), has_one_won ? "1" : "0");
+  for (const Execute& attempt : attempts) {
+    EXPECT_EQ(try_ask(*store, Find{attempt.id}).value()->state,
+              has_one_won ? State::completed : State::in_progress);
+  }
+}
+
+/// A pooler in either mode, and one that has too few connections for all that want one.
+class PostgresPooled : public testing::TestWithParam<std::pair<const char*, int>> {};
+
+TEST_P(PostgresPooled, V15_works_as_far_as_there_are_connections) {
+  PostgresServer server;
+  const auto [mode, connections] = GetParam();
+  auto store = open_postgres(server.pooled_uri(mode, connections), test_settings(), {});
+  ASSERT_TRUE(store.has_value()) << store.error().detail;
+  const bool is_enough = connections >= 10 || std::string(mode) == "transaction";
+  int done = 0;
+  for (int number = 1; number <= 20; ++number) {
+    Reserve verb = a_reserve(number);
+    verb.generation = (*store)->identity().generation;
+    const auto outcome = ask_and_wait(**store, verb);
+    if (!outcome) {
+      EXPECT_FALSE(is_enough) << outcome.error().detail;
+      EXPECT_NE(outcome.error().code, StoreError::Code::refused);
+      break;
+    }
+    const auto reply = ask_and_wait(**store, a_complete(std::get<Execute>(*outcome)));
+    EXPECT_TRUE(reply || !is_enough) << reply.error().detail;
+    if (!reply) break;
+    EXPECT_EQ(reply->verdict, Verdict::done);
+    ++done;
+  }
+  EXPECT_EQ(done == 20, is_enough) << done;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, PostgresPooled,
+                         testing::Values(std::pair("transaction", 10), std::pair("transaction", 1),
+                                         std::pair("session", 10), std::pair("session", 1)),
+                         [](const auto& named) {
+                           return std::string(named.param.first) + "_" +
+                                  std::to_string(named.param.second);
+                         });
+
 }  // namespace
 }  // namespace idem::test

@@ -39,6 +39,11 @@ std::string PostgresServer::uri(const std::string& database) const {
   return uri_of(folder_, database);
 }
 
+std::string PostgresServer::pooled_uri(const std::string& mode, int connections) {
+  output_of(script + " pool " + folder_ + " " + mode + " " + std::to_string(connections));
+  return uri_of(folder_ + "/pool", "postgres") + "&port=6432";
+}
+
 namespace {
 
 const std::string& shared_folder() {

@@ -20,6 +20,9 @@ class PostgresServer {
   const std::string& folder() const { return folder_; }
   std::string uri(const std::string& database = "postgres") const;
 
+  /// Through PgBouncer, which is started by that: once.
+  std::string pooled_uri(const std::string& mode, int connections);
+
   /// As a crash ends it: nothing is finished, nothing is said.
   void stop();
   void start();
