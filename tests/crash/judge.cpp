@@ -87,8 +87,13 @@ void Judge::judge_key(const std::string& key, const PerKey& entry, std::string_v
     verdict.replayed += same ? 1 : 0;
     return;
   }
+  // What was unknown when it was asked first may have been settled by its owner since (§3).
+  const bool is_settled_late =
+      last.status == 201 && last.get("Idempotent-Replayed") == "true" && effects == 1;
   if (is_problem(last, 409, "outcome_unknown")) {
     ++verdict.unknown;
+  } else if (is_settled_late) {
+    ++verdict.replayed;
   } else {
     violation(fmt::format("neither a success nor unknown: {} {}", last.status, last.body));
   }

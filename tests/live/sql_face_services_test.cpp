@@ -163,8 +163,8 @@ TEST_P(SqlFaceServices, S17_a_retry_hears_what_the_service_stored_with_its_row) 
   EXPECT_TRUE(is_problem(send_once(gateway_->address(), payment("k", R"({"amount":5})")), 422,
                          "key_reused"));
   EXPECT_EQ(payments(), "1");
-  EXPECT_EQ(session_->run("SELECT convert_from(response_body, 'UTF8')"
-                          " FROM idem.slots s, idem.find(s.id)"),
+  EXPECT_EQ(session_->run("SELECT convert_from(f.response_body, 'UTF8')"
+                          " FROM idem.slots s, idem.find(s.id) f"),
             first.body);
 }
 

@@ -124,6 +124,11 @@ void Cache::heard_of_store(StoreTime now) {
   store_clock_.heard(now, store_heard_);
 }
 
+void Cache::note_doubt(const RecordId& id) {
+  if (doubted_.size() >= limits::redis_attempts_kept_max) doubted_.erase(doubted_.begin());
+  doubted_.insert(id);
+}
+
 void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
                          std::optional<StoreTime> asked) {
   if (const auto* running = std::get_if<InProgress>(&outcome)) {
@@ -146,9 +151,13 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
   if (execute == nullptr || execute->id != verb.id) return;
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
   const Fingerprint& stored = verb.fingerprints.front();
+  const auto before = running_.find(verb.id);
+  const bool is_told_again =
+      doubted_.erase(verb.id) > 0 ||
+      (before != running_.end() && before->second.fence == execute->attempt.fence);
   running_[verb.id] = {execute->attempt.fence, stored, verb.generation, verb.retention};
   // Of one that is run once more the store may keep an older fingerprint.
-  if (!asked || execute->again) return;
+  if (!asked || execute->again || is_told_again) return;
   const Millis believed =
       std::min<Millis>(limits::cache_in_flight_max, verb.lease - verb.lease / 4);
   const CacheEntry entry{.kind = CacheEntry::Kind::in_flight,

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 /// A cache in Redis of what another store decided (protocol.md §20). The invariants, each with a
 /// test:
@@ -38,6 +39,9 @@ class Cache {
   /// What may be answered without asking the store.
   Task<std::optional<ReserveOutcome>> look(const Reserve& verb);
 
+  /// A reserve may have been done without anybody hearing of it: its lease, should it be told
+  /// again, began at nobody knows when.
+  void note_doubt(const RecordId& id);
   /// The store has answered so. `asked`: its time when it was asked, or before that.
   void note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
                     std::optional<StoreTime> asked);
@@ -82,6 +86,7 @@ class Cache {
   ServerClock store_clock_;
   MonotonicTime store_heard_{};
   std::unordered_map<RecordId, Kept, Hash> running_;
+  std::unordered_set<RecordId, Hash> doubted_;
   bool is_connecting_ = false;
   bool is_out_ = false;
   bool is_closed_ = false;

@@ -121,6 +121,9 @@ class HybridStore final : public Store {
           cache_.note_reserve(verb, outcome, at);
         });
       }
+      if (!result && result.error().code == StoreError::Code::in_doubt) {
+        loop_.post([this, id = verb.id] { cache_.note_doubt(id); });
+      }
       done(std::move(result));
     });
   }
