@@ -254,6 +254,7 @@ inline constexpr auto cache_clock_age_max = 10min;
 inline constexpr std::size_t cache_body_max = 256UL * 1024;
 // Entries on their way; above it they are not written.
 inline constexpr std::size_t cache_puts_max = 4'096;
+inline constexpr std::size_t cache_unsent_max = 16UL * 1024 * 1024;
 // How often a store that closes looks whether its cache is done.
 inline constexpr auto cache_close_interval = 1ms;
 // How often the tables of days are made and dropped: they are made two days ahead.

@@ -201,7 +201,8 @@ END $$;
 -- ---- owners ----
 
 CREATE FUNCTION idem.is_same_attempt(s idem.slots, fence bigint, token uuid) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN s.fence <> 0 AND (fence = 0 OR fence = s.fence) AND token = s.token;
+RETURN s.fence <> 0 AND (fence = 0 OR fence = s.fence) AND token = s.token
+  AND token <> '00000000-0000-0000-0000-000000000000';  -- Nobody's: it was forgotten on purpose.
 
 CREATE FUNCTION idem.reply(verdict idem.verdict, s idem.slots, at timestamptz) RETURNS idem.owner_reply
 LANGUAGE sql IMMUTABLE

@@ -235,10 +235,12 @@ DECLARE
   under uuid;
   at timestamptz;
   is_mine boolean;
+  has_locked boolean := coalesce(cardinality(also), 0) = 0;
+  name uuid;
   o idem.outcome;
 BEGIN
   -- A row that vanishes between two looks is met again, a few times (§5).
-  FOR round IN 1..5 LOOP
+  FOR round IN 1..6 LOOP
     at := idem.now();
     under := r.id;
     SELECT * INTO s FROM idem.slots t WHERE t.id = r.id;
@@ -272,6 +274,23 @@ BEGIN
       o := idem.read_answer(s, r, compared, request IS NOT NULL, at);
       CONTINUE WHEN o.outcome = 'damaged' AND round < 3;
       RETURN o;
+    END IF;
+
+    -- What lies under one name may be taken up, or end, while another one is looked at; and one that is only
+    -- being made is not to be seen. So whoever asks for a record of several names has all of them for itself, and
+    -- looks again.
+    IF NOT has_locked THEN
+      FOR name IN SELECT n FROM unnest(also || r.id) n ORDER BY n LOOP
+        CONTINUE WHEN pg_try_advisory_xact_lock(idem.lock_of(name));
+        IF NOT patient THEN RETURN idem.is_held(s, r, at); END IF;
+        BEGIN
+          PERFORM pg_advisory_xact_lock(idem.lock_of(name));
+        EXCEPTION WHEN lock_not_available THEN
+          RETURN idem.is_held(s, r, idem.now());
+        END;
+      END LOOP;
+      has_locked := true;
+      CONTINUE;
     END IF;
 
     IF s.id IS NULL THEN

@@ -39,7 +39,7 @@ BEGIN
   PERFORM idem.be_durable();
   WHILE ended < most AND clock_timestamp() < began + interval '250 ms' LOOP
     WITH next AS MATERIALIZED (
-      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 256
+      SELECT l.ctid AS place FROM idem.lease_looks l WHERE l.due_at <= at ORDER BY l.due_at LIMIT 32
         FOR UPDATE SKIP LOCKED
     ), taken AS (
       DELETE FROM idem.lease_looks l USING next n WHERE l.ctid = n.place RETURNING l.ids
@@ -205,8 +205,13 @@ BEGIN
     SELECT i.inhrelid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
       WHERE i.inhparent = 'idem.answers'::regclass AND c.relname ~ '^answers_[0-9]{8}$' AND c.relname < today
   LOOP
+    -- Each in a block of its own: what could not be dropped stays empty.
     BEGIN
       EXECUTE format('TRUNCATE %s', child);
+    EXCEPTION WHEN lock_not_available THEN
+      CONTINUE;
+    END;
+    BEGIN
       EXECUTE format('DROP TABLE %s', child);
       dropped := dropped + 1;
     EXCEPTION WHEN lock_not_available THEN

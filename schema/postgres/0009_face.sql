@@ -86,6 +86,12 @@ BEGIN
   before := idem.wait_a_while();
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
   SELECT i.generation INTO STRICT r.generation FROM idem.identity i;
+  -- A key may lie under each of the names, and only a gateway knows all that it would have been stored with.
+  IF EXISTS (SELECT FROM idem.route_names n CROSS JOIN idem.identity i WHERE i.key_scope = 'operation'
+               AND ((n.name = operation AND n.formerly <> '') OR operation = ANY (string_to_array(n.formerly, E'\n')))) THEN
+    RAISE EXCEPTION 'the operation % has, or is, a former name: reserve its keys through a gateway until that is over',
+      operation USING ERRCODE = 'IDM05';
+  END IF;
   r.id := idem.record_id(scope, operation, key);
   r.scope := scope;
   r.operation := operation;

@@ -104,7 +104,9 @@ void turn_unknown(Record& record, std::string error_code, StoreTime now) {
 
 bool is_same_attempt(const Record& record, const Attempt& asked) noexcept {
   const Attempt& held = record.attempt;
-  return held.fence != 0 && (asked.fence == 0 || asked.fence == held.fence) &&
+  // A token of zeros is nobody's: it was forgotten on purpose.
+  return held.fence != 0 && held.token != Token{} &&
+         (asked.fence == 0 || asked.fence == held.fence) &&
          CRYPTO_memcmp(held.token.bytes.data(), asked.token.bytes.data(),
                        held.token.bytes.size()) == 0;
 }

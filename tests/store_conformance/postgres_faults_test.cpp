@@ -313,6 +313,56 @@ TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a
   }
 }
 
+// A reviewer's: one reserve took up the record under its former name, another one, for which that
+// was over by then, made it anew.
+TEST_F(PostgresFaults, S02_S05_a_record_of_two_names_is_one_though_its_time_ends_meanwhile) {
+  const auto store = open(database_.uri());
+  Reserve old = a_reserve(1);
+  old.retention = 1500ms;
+  old.tombstone = Millis(0);
+  old.generation = store->identity().generation;
+  const auto first = std::get<Execute>(*ask_and_wait(*store, old));
+  ASSERT_EQ(try_ask(*store, a_release(first))->verdict, Verdict::done);
+  Reserve renamed = a_reserve(2);
+  renamed.also = {{key(1)}};
+  const std::string fingerprint =
+      "'\\x00000001" + to_hex(renamed.fingerprints.front().digest) + "'::bytea";
+  const auto by_hand = [&](const std::string& attempt) {
+    return fmt::format(
+        "SELECT (idem.reserve_alone({}, {}::uuid, 'tenant-1', 'pay', {}, '{}'::uuid, 'n', 60000, "
+        "'unknown', true,"
+        " 86400000, 0, ARRAY[{}::uuid], ARRAY[''::bytea], NULL)).outcome",
+        old.generation, handle(key(2)), fingerprint, attempt, handle(key(1)));
+  };
+  Psql slow(database_.uri());
+  slow.run("BEGIN");
+  ASSERT_EQ(slow.run(by_hand(to_hex(token(7).bytes))), "execute");
+  // Until the failed record's time is over for who looks at what is committed.
+  Psql clock(database_.uri());
+  while (clock.run("SELECT idem.now() < expires_at FROM idem.slots WHERE id = " + handle(key(1))) ==
+         "t") {
+  }
+  Psql quick(database_.uri());
+  EXPECT_EQ(quick.run(by_hand(to_hex(token(8).bytes))), "in_progress");
+  slow.run("COMMIT");
+  EXPECT_EQ(quick.run(by_hand(to_hex(token(8).bytes))), "in_progress");
+}
+
+TEST_F(PostgresFaults, S15_a_day_that_is_over_is_emptied_though_its_table_cannot_be_dropped) {
+  const auto store = open(database_.uri());
+  Psql session(database_.uri());
+  session.run("SELECT idem.make_day(DATE '2020-01-01')");
+  session.run("INSERT INTO idem.answers VALUES ('2020-01-01 12:00Z', 1, 'head', 'body')");
+  Psql reader(database_.uri());
+  reader.run("BEGIN");
+  reader.run("SELECT count(*) FROM idem.answers WHERE expires_at > '2021-01-01'");
+  session.run("SELECT idem.drop_old_days()");
+  reader.run("COMMIT");
+  EXPECT_EQ(session.run("SELECT count(*) FROM idem.answers WHERE number = 1"), "0");
+  session.run("SELECT idem.drop_old_days()");
+  EXPECT_EQ(session.run("SELECT to_regclass('idem.answers_20200101') IS NULL"), "t");
+}
+
 /// A pooler in either mode, and one that has too few connections for all that want one.
 class PostgresPooled : public testing::TestWithParam<std::pair<const char*, int>> {};
 

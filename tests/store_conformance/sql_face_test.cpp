@@ -128,6 +128,18 @@ TEST_F(SqlFace, S02_the_handle_is_the_gateways) {
   }
 }
 
+TEST_F(SqlFace, S02_an_operation_that_has_or_is_a_former_name_is_the_gateways_to_reserve) {
+  ASSERT_TRUE(
+      ask_and_wait(*store_, AdoptRoutes{{{{"POST"}, "/v1/charges", "charges", {"payments"}}}}));
+  Psql session(database_.uri());
+  for (const char* const operation : {"charges", "payments"}) {
+    EXPECT_EQ(
+        session.try_run(fmt::format("SELECT idem.reserve('t', '{}', 'k', 'body')", operation)),
+        "IDM05");
+  }
+  EXPECT_EQ(session.try_run("SELECT idem.reserve('t', 'refunds', 'k', 'body')"), "");
+}
+
 TEST_F(SqlFace, S02_another_operation_under_one_key_is_misuse_where_the_scope_has_one_key) {
   const TestDatabase database;
   IdentitySettings tenant = test_settings();

@@ -243,7 +243,9 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   auto problem = co_await check_server(connection);
   if (problem) co_return std::unexpected(std::move(*problem));
   const Answer begun = co_await connection.run(
-      "BEGIN; SET LOCAL lock_timeout = '30s'; SELECT pg_advisory_xact_lock(1229210957, 3)",
+      "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = "
+      "'10s';"
+      " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
   if (!begun) co_return std::unexpected(told(begun.error()));
   auto unfit = co_await migrate(connection, options);
@@ -269,7 +271,9 @@ Task<std::expected<void, std::string>> check_again(Connection& connection, const
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
                                                               AdoptRoutes& verb,
                                                               const IdentitySettings& settings) {
-  const Answer begun = co_await connection.run("BEGIN", limits::store_reply_max);
+  // A node that vanishes here would keep every reserve of every node waiting.
+  const Answer begun = co_await connection.run(
+      "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'", limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
   // Alone: no reserve of the generation before can commit from here on.
   const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,

@@ -90,7 +90,8 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_do
       if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::in_doubt;
     }
     if (in_doubt) none.code = StoreError::Code::in_doubt;
-    if (!is_soon_better || MonotonicClock::now() >= until) co_return std::unexpected(none);
+    const bool is_over = servers_.is_closed() || MonotonicClock::now() >= until;
+    if (!is_soon_better || is_over) co_return std::unexpected(none);
     Task<void> pausing = pause();
     co_await std::move(pausing);
   }

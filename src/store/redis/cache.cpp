@@ -19,6 +19,15 @@ bool may_be_kept(const StoredResponse& response) {
          response.body.size() <= limits::cache_body_max;
 }
 
+/// Any policy will do, but a replica takes nothing.
+Task<std::optional<std::string>> check(Connection& connection) {
+  Task<Answer> asking = connection.ask(command({"ROLE"}));
+  const Answer role = co_await std::move(asking);
+  if (role && role->at(0).text == "slave") co_return "it is a replica";
+  auto loading = load_scripts(connection);
+  co_return co_await std::move(loading);
+}
+
 }  // namespace
 
 std::size_t Cache::Hash::operator()(const RecordId& id) const noexcept {
@@ -35,7 +44,7 @@ Cache::Cache(Loop& loop, Url url, const Secret& store_secret, std::function<Stor
       prefix_(url.prefix + ":cache:" + codec_.store_tag() + ":"),
       clock_(std::move(clock)),
       report_(std::move(report)) {
-  servers_.set_check([](Connection& connection) { return load_scripts(connection); });
+  servers_.set_check([](Connection& connection) { return check(connection); });
 }
 
 void Cache::close() {
@@ -54,7 +63,6 @@ bool Cache::is_reached(unsigned slot) {
   if (servers_.open_at(slot) != nullptr) return true;
   if (!is_connecting_ && !is_closed_) {
     is_connecting_ = true;
-    ++busy_;
     loop_.spawn(connect(slot));
   }
   return false;
@@ -67,7 +75,6 @@ Task<void> Cache::connect(unsigned slot) {
   if (connection != nullptr && is_out_) say("the cache can be used again");
   is_out_ = connection == nullptr;
   is_connecting_ = false;
-  --busy_;
 }
 
 std::optional<StoreTime> Cache::store_now() const {
@@ -87,7 +94,7 @@ Task<std::optional<ReserveOutcome>> Cache::look(const Reserve& verb) {
   const std::string key = key_of(verb.id);
   const unsigned slot = slot_of(key);
   if (!is_reached(slot)) co_return std::nullopt;
-  Task<Answer> asking = servers_.ask(slot, command({"GET", key}));
+  Task<Answer> asking = servers_.ask_open(slot, command({"GET", key}));
   const Answer answer = co_await std::move(asking);
   if (!answer || answer->kind != Reply::Kind::text) co_return std::nullopt;
   auto entry = codec_.decode(verb.id, answer->text);
@@ -112,16 +119,19 @@ std::optional<ReserveOutcome> Cache::believed(const Reserve& verb, CacheEntry en
       return InProgress{entry.until - *now, verb.id, entry.fence, entry.until};
     case CacheEntry::Kind::completed:
       return Replay{std::move(*entry.response), entry.completed_at, entry.until, verb.id,
-                    entry.until - *now};
+                    entry.until - latest};
   }
   return std::nullopt;
 }
 
 // ---- writing ----
 
-void Cache::heard_of_store(StoreTime now) {
-  store_heard_ = MonotonicClock::now();
-  store_clock_.heard(now, store_heard_);
+bool Cache::heard_of_store(StoreTime now, MonotonicTime asked) {
+  const MonotonicTime at = MonotonicClock::now();
+  if (at - asked > limits::cache_clock_margin) return false;
+  store_heard_ = at;
+  store_clock_.heard(now, at);
+  return true;
 }
 
 void Cache::note_doubt(const RecordId& id) {
@@ -129,14 +139,17 @@ void Cache::note_doubt(const RecordId& id) {
   doubted_.insert(id);
 }
 
-void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
-                         std::optional<StoreTime> asked) {
+void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, const Asked& asked) {
   if (const auto* running = std::get_if<InProgress>(&outcome)) {
-    heard_of_store(running->locked_until - running->lease_remaining);
+    heard_of_store(running->locked_until - running->lease_remaining, asked.at);
   }
   if (const auto* replay = std::get_if<Replay>(&outcome)) {
-    heard_of_store(replay->expires_at - replay->expires_in);
-    if (replay->fence == 0 || replay->id != verb.id || !may_be_kept(replay->response)) return;
+    const bool is_timely =
+        heard_of_store(replay->expires_at - replay->expires_in, asked.at) || clock_;
+    if (!is_timely || replay->fence == 0 || replay->id != verb.id) return;
+    // Of several the store has matched one that is not told; an entry under another would stand for
+    // requests that it knows to be different.
+    if (verb.fingerprints.size() != 1 || !may_be_kept(replay->response)) return;
     return put(verb.id,
                {.kind = CacheEntry::Kind::completed,
                 .fence = replay->fence,
@@ -150,28 +163,29 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
   const auto* execute = std::get_if<Execute>(&outcome);
   if (execute == nullptr || execute->id != verb.id) return;
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
+  // Of one that is run once more the store may keep an older fingerprint.
+  if (execute->again && verb.fingerprints.size() != 1) return void(running_.erase(verb.id));
   const Fingerprint& stored = verb.fingerprints.front();
   const auto before = running_.find(verb.id);
   const bool is_told_again =
       doubted_.erase(verb.id) > 0 ||
       (before != running_.end() && before->second.fence == execute->attempt.fence);
   running_[verb.id] = {execute->attempt.fence, stored, verb.generation, verb.retention};
-  // Of one that is run once more the store may keep an older fingerprint.
-  if (!asked || execute->again || is_told_again) return;
+  if (!asked.store || execute->again || is_told_again) return;
   const Millis believed =
       std::min<Millis>(limits::cache_in_flight_max, verb.lease - verb.lease / 4);
   const CacheEntry entry{.kind = CacheEntry::Kind::in_flight,
                          .fence = execute->attempt.fence,
                          .generation = verb.generation,
                          .fingerprint = stored,
-                         .until = *asked + verb.lease,
-                         .believed_until = *asked + believed,
+                         .until = *asked.store + verb.lease,
+                         .believed_until = *asked.store + believed,
                          .token = codec_.token_digest(verb.token)};
   put(verb.id, entry, believed);
 }
 
 void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
-                       std::optional<StoredResponse> response) {
+                       std::optional<StoredResponse> response, MonotonicTime asked) {
   const auto found = running_.find(id);
   if (reply.verdict != Verdict::done || attempt.fence == 0) return;
   CacheEntry entry{.kind = CacheEntry::Kind::ask, .fence = attempt.fence};
@@ -181,8 +195,8 @@ void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerRe
   if (is_known && is_completed) {
     const Kept& kept = found->second;
     const StoreTime completed_at = *reply.expires_at - kept.retention;
-    heard_of_store(completed_at);
-    if (may_be_kept(*response)) {
+    const bool is_timely = heard_of_store(completed_at, asked) || clock_;
+    if (is_timely && may_be_kept(*response)) {
       entry = {.kind = CacheEntry::Kind::completed,
                .fence = attempt.fence,
                .generation = kept.generation,
@@ -200,7 +214,10 @@ void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerRe
 void Cache::put(const RecordId& id, const CacheEntry& entry, Millis length) {
   const std::string key = key_of(id);
   const unsigned slot = slot_of(key);
-  if (!is_reached(slot) || length <= Millis::zero() || busy_ > limits::cache_puts_max) return;
+  if (!is_reached(slot) || length <= Millis::zero() || busy_ > limits::cache_puts_max ||
+      servers_.open_at(slot)->unsent_bytes() > limits::cache_unsent_max) {
+    return;
+  }
   std::string command;
   scripts()
       .cache_put.call(command, key, 2)
@@ -211,14 +228,14 @@ void Cache::put(const RecordId& id, const CacheEntry& entry, Millis length) {
 }
 
 Task<void> Cache::put_there(unsigned slot, std::string command) {
-  Task<Answer> asking = servers_.ask(slot, command);
+  Task<Answer> asking = servers_.ask_open(slot, command);
   const Answer answer = co_await std::move(asking);
   Connection* const connection = servers_.open_at(slot);
   if (answer && answer->is_error("NOSCRIPT") && connection != nullptr) {
     auto loading = load_scripts(*connection);
     const auto failed = co_await std::move(loading);
     if (!failed) {
-      Task<Answer> again = servers_.ask(slot, std::move(command));
+      Task<Answer> again = servers_.ask_open(slot, std::move(command));
       (void)co_await std::move(again);
     }
   }

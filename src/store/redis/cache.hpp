@@ -42,12 +42,17 @@ class Cache {
   /// A reserve may have been done without anybody hearing of it: its lease, should it be told
   /// again, began at nobody knows when.
   void note_doubt(const RecordId& id);
-  /// The store has answered so. `asked`: its time when it was asked, or before that.
-  void note_reserve(const Reserve& verb, const ReserveOutcome& outcome,
-                    std::optional<StoreTime> asked);
+  /// When the store was asked, by its clock, or before that, and by ours.
+  struct Asked {
+    std::optional<StoreTime> store;
+    MonotonicTime at{};
+  };
+  Asked asked_now() const { return {store_now(), MonotonicClock::now()}; }
+  /// The store has answered so.
+  void note_reserve(const Reserve& verb, const ReserveOutcome& outcome, const Asked& asked);
   /// `response`: what it completed with; none: it ended, or went on, in another way.
   void note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
-                  std::optional<StoredResponse> response);
+                  std::optional<StoredResponse> response, MonotonicTime asked);
 
   /// None: the store's clock is not known well enough.
   std::optional<StoreTime> store_now() const;
@@ -73,7 +78,8 @@ class Cache {
   std::optional<ReserveOutcome> believed(const Reserve& verb, CacheEntry entry);
   void put(const RecordId& id, const CacheEntry& entry, Millis length);
   Task<void> put_there(unsigned slot, std::string command);
-  void heard_of_store(StoreTime now);
+  /// False: the reply took so long that it tells nothing of now.
+  bool heard_of_store(StoreTime now, MonotonicTime asked);
   std::string key_of(const RecordId& id) const;
   void say(const std::string& what);
 

@@ -114,6 +114,10 @@ void Connection::send(std::string_view commands, std::size_t count, Resumption<A
   flush();
 }
 
+std::size_t Connection::unsent_bytes() const noexcept {
+  return session_ ? session_->to_send.size() : 0;
+}
+
 void Connection::flush() {
   if (session_->is_sending || session_->is_flush_due) return;
   session_->is_flush_due = true;

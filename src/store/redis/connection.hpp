@@ -36,6 +36,8 @@ class Connection final : Timed {
   Task<Answer> ask_last(std::string commands, std::size_t count);
 
   void close(const std::string& why);
+  /// What waits to be sent.
+  std::size_t unsent_bytes() const noexcept;
 
   ServerClock clock;
 

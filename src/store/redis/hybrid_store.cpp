@@ -4,7 +4,6 @@
 
 #include <idem/limits.hpp>
 
-#include <atomic>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -42,7 +41,10 @@ class HybridStore final : public Store {
         thread_([this] { loop_.run("idem-cache"); }) {}
 
   ~HybridStore() override {
-    closing_.store(true);
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
     // What is being looked up is handed on, and what was handed on is answered: then nothing asks
     // the cache any more.
     wait_until([this] { return looking_ == 0; });
@@ -56,14 +58,12 @@ class HybridStore final : public Store {
   }
 
   void call(StoreCall what, StoreCompletion done) override {
-    if (auto* verb = std::get_if<Reserve>(&what); verb != nullptr && !closing_.load()) {
-      return enqueue(std::move(*verb), std::move(done));
-    }
+    if (auto* verb = std::get_if<Reserve>(&what); verb != nullptr && enqueue(*verb, done)) return;
     auto ending = ending_of(what);
     if (!ending) return truth_.call(std::move(what), std::move(done));
-    truth_.call(std::move(what), [this, ending = std::move(*ending),
+    truth_.call(std::move(what), [this, ending = std::move(*ending), asked = MonotonicClock::now(),
                                   done = std::move(done)](StoreResult result) mutable {
-      if (result) note(std::move(ending), std::get<OwnerReply>(*result));
+      if (result) note(std::move(ending), std::get<OwnerReply>(*result), asked);
       done(std::move(result));
     });
   }
@@ -78,14 +78,17 @@ class HybridStore final : public Store {
     StoreCompletion done;
   };
 
-  void enqueue(Reserve verb, StoreCompletion done) {
+  /// False: the store closes, or the cache has more to do than it can; neither was moved from.
+  bool enqueue(Reserve& verb, StoreCompletion& done) {
     bool wake = false;
     {
       const std::lock_guard lock(mutex_);
+      if (closing_ || incoming_.size() >= limits::cache_puts_max) return false;
       wake = incoming_.empty();
       incoming_.push_back({std::move(verb), std::move(done)});
     }
     if (wake) loop_.post([this] { take(); });
+    return true;
   }
 
   void take() {
@@ -113,7 +116,7 @@ class HybridStore final : public Store {
 
   void ask_truth(Reserve verb, StoreCompletion done) {
     StoreCall asked(verb);
-    truth_.call(std::move(asked), [this, at = cache_.store_now(), verb = std::move(verb),
+    truth_.call(std::move(asked), [this, at = cache_.asked_now(), verb = std::move(verb),
                                    done = std::move(done)](StoreResult result) mutable {
       // After its commit, and before whoever asked can go on: what it settles is noted behind it.
       if (result) {
@@ -128,9 +131,9 @@ class HybridStore final : public Store {
     });
   }
 
-  void note(Ending ending, const OwnerReply& reply) {
-    loop_.post([this, ending = std::move(ending), reply]() mutable {
-      cache_.note_owner(ending.id, ending.attempt, reply, std::move(ending.response));
+  void note(Ending ending, const OwnerReply& reply, MonotonicTime asked) {
+    loop_.post([this, ending = std::move(ending), reply, asked]() mutable {
+      cache_.note_owner(ending.id, ending.attempt, reply, std::move(ending.response), asked);
     });
   }
 
@@ -138,19 +141,21 @@ class HybridStore final : public Store {
   template <class Condition>
   void wait_until(Condition condition) {
     for (bool holds = false; !holds;) {
-      std::promise<bool> told;
-      loop_.post([&] {
+      // Shared, because its waiter may leave while this is still telling it.
+      auto told = std::make_shared<std::promise<bool>>();
+      auto answer = told->get_future();
+      loop_.post([this, told, condition] {
         take();
-        told.set_value(condition());
+        told->set_value(condition());
       });
-      holds = told.get_future().get();
+      holds = answer.get();
       if (!holds) std::this_thread::sleep_for(limits::cache_close_interval);
     }
   }
 
   std::mutex mutex_;
   std::vector<Waiting> incoming_;
-  std::atomic<bool> closing_{false};
+  bool closing_ = false;
 
   // The loop's own.
   std::vector<Waiting> taken_;
@@ -170,6 +175,9 @@ std::expected<std::unique_ptr<Store>, StoreError> open_hybrid(std::unique_ptr<St
                                                               const HybridOptions& options) {
   auto url = redis::parse_url(fast_url);
   if (!url) return std::unexpected(StoreError{StoreError::Code::refused, std::move(url.error())});
+  if (auto tls = redis::make_tls_context(url->tls); !tls) {
+    return std::unexpected(StoreError{StoreError::Code::refused, std::move(tls.error())});
+  }
   return std::make_unique<HybridStore>(std::move(truth), std::move(*url), options);
 }
 

@@ -107,9 +107,15 @@ class RedisStore final : public Store {
   }
 
   // What the store does of its own accord ends by itself once there is no connection to be had.
-  void stop_when_quiet() {
-    if (loop_.running() == 0) return loop_.stop();
-    loop_.post([this] { stop_when_quiet(); });
+  void stop_when_quiet() { loop_.spawn(stop_quietly()); }
+
+  Task<void> stop_quietly() {
+    // This one runs, too.
+    while (loop_.running() > 1) {
+      Task<void> sleeping = loop_.sleep(limits::cache_close_interval);
+      co_await std::move(sleeping);
+    }
+    loop_.stop();
   }
 
   Identity identity_;

@@ -89,9 +89,6 @@ void Servers::close() {
 }
 
 Task<std::expected<void, std::string>> Servers::open() {
-  auto tls = make_tls_context(url_.tls);
-  if (!tls) co_return std::unexpected(std::move(tls.error()));
-  tls_ = std::move(*tls);
   Task<Connection*> reaching = of(0);
   Connection* const first = co_await std::move(reaching);
   if (first == nullptr) co_return std::unexpected(why_);
@@ -136,7 +133,8 @@ Task<Connection*> Servers::of(unsigned slot) {
   if (url_.layout == Layout::sentinel && !is_known) {
     Task<bool> finding = find_master();
     const bool is_found = co_await std::move(finding);
-    if (!is_found) co_return nullptr;
+    // Whether the one that was known last still is the master, it says itself.
+    if (!is_found && masters_.empty()) co_return nullptr;
   }
   Server& master = *masters_[lane];
   Task<bool> reaching = reach(master);
@@ -172,6 +170,15 @@ Task<bool> Servers::reach(Server& server) {
 
 Task<bool> Servers::connect(Server& server) {
   Connection& connection = server.connection;
+  // Never without it where it is asked for.
+  if (url_.tls.on && !tls_) {
+    auto tls = make_tls_context(url_.tls);
+    if (!tls) {
+      server.why = std::move(tls.error());
+      co_return false;
+    }
+    tls_ = std::move(*tls);
+  }
   const Millis patience = std::min<Millis>(patience_, limits::store_connect_max);
   auto opening = connection.open(tls_, url_.login, url_.database, patience);
   const auto opened = co_await std::move(opening);
@@ -295,6 +302,18 @@ bool Servers::learn_moved(const Reply& error, unsigned slot, const Connection& b
   const auto to = address_of(std::string_view(error.text).substr(space + 1), by.address());
   if (to) slots_[slot] = &server(*to, slot);
   return to.has_value();
+}
+
+Task<Answer> Servers::ask_open(unsigned slot, std::string command) {
+  Connection* const connection = open_at(slot);
+  if (connection == nullptr) co_return std::unexpected(Lost{"there is no connection", false});
+  Task<Answer> asking = connection->ask(std::move(command));
+  Answer answer = co_await std::move(asking);
+  if (answer && answer->is_error("READONLY")) connection->close(answer->text);
+  if (answer && answer->is_error("MOVED") && !slots_.empty()) {
+    (void)learn_moved(*answer, slot, *connection);
+  }
+  co_return answer;
 }
 
 Task<Answer> Servers::ask(unsigned slot, std::string command) {

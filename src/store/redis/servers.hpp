@@ -38,6 +38,10 @@ class Servers {
   /// asked: not in doubt.
   Task<Answer> ask(unsigned slot, std::string command);
 
+  /// The same without waiting for anything but the reply: where there is no connection, and where
+  /// a redirection would have to be followed, it says so.
+  Task<Answer> ask_open(unsigned slot, std::string command);
+
   /// The connection that has `slot`, made if need be. None: out of reach, see why().
   Task<Connection*> of(unsigned slot);
   /// The same where it is connected already; else none.
@@ -48,6 +52,7 @@ class Servers {
   std::vector<Connection*> owners() const;
 
   void close();
+  bool is_closed() const noexcept { return is_closed_; }
 
  private:
   struct Server;

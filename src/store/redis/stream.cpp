@@ -74,6 +74,20 @@ class Deadline final : Timed {
   bool over_ = false;
 };
 
+using Resolved = std::pair<error_code, Resolver::results_type>;
+
+struct Lookup {
+  explicit Lookup(asio::io_context& context) : resolver(context) {}
+  void end(const error_code& error, Resolver::results_type found) {
+    if (!waiting) return;
+    Resumption<Resolved> done = std::move(*waiting);
+    waiting.reset();
+    done(error, std::move(found));
+  }
+  Resolver resolver;
+  std::optional<Resumption<Resolved>> waiting{};
+};
+
 std::string no_connection(const Address& to, const std::string& why) {
   return fmt::format("{}:{}: {}", to.host, to.port, why);
 }
@@ -111,27 +125,28 @@ std::expected<TlsContext, std::string> make_tls_context(const Tls& tls) {
 Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Address to,
                                                                   TlsContext context,
                                                                   Millis patience) {
-  Resolver resolver(loop.context());
+  // A look-up that hangs cannot be taken back: at the deadline it is left to itself.
+  auto lookup = std::make_shared<Lookup>(loop.context());
   auto socket = std::make_unique<Socket>(loop.context());
   Socket* lowest = socket.get();
-  Deadline deadline(loop, MonotonicClock::now() + patience, [&] {
-    resolver.cancel();
+  Deadline deadline(loop, MonotonicClock::now() + patience, [&, lookup] {
     error_code ignored;
     lowest->close(ignored);
+    // Not from within a tick.
+    loop.post([lookup] { lookup->end(asio::error::timed_out, {}); });
   });
   const auto failed = [&](const error_code& error) {
     return std::unexpected(
         no_connection(to, deadline.is_over() ? "no answer in time" : error.message()));
   };
 
-  using Resolved = std::pair<error_code, Resolver::results_type>;
   const std::string port = std::to_string(to.port);
   const auto look_up = [&](Resumption<Resolved> done) {
-    resolver.async_resolve(
-        to.host, port,
-        [done = std::move(done)](const error_code& error, Resolver::results_type found) mutable {
-          done(error, std::move(found));
-        });
+    lookup->waiting.emplace(std::move(done));
+    lookup->resolver.async_resolve(to.host, port,
+                                   [lookup](const error_code& error, Resolver::results_type found) {
+                                     lookup->end(error, std::move(found));
+                                   });
   };
   auto looking_up = suspend<Resolved>(look_up);
   const Resolved resolved = co_await looking_up;
