@@ -1,7 +1,5 @@
-#include "store/redis/redis_store.hpp"
-#include "store_conformance/harness.hpp"
+#include "store_conformance/redis_asking.hpp"
 #include "support/cutting_proxy.hpp"
-#include "support/redis.hpp"
 
 #include <fmt/format.h>
 
@@ -10,28 +8,6 @@
 /// The store in Redis when its server or the way there fails, or is not what it should be.
 namespace idem::test {
 namespace {
-
-using Opened = std::expected<std::unique_ptr<Store>, StoreError>;
-
-std::unique_ptr<Store> open_at(const std::string& url) {
-  auto store = open_redis(url, test_settings(), {});
-  if (store) return std::move(*store);
-  ADD_FAILURE() << store.error().detail;
-  std::abort();
-}
-
-template <class Verb>
-std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb) {
-  if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store.identity().generation;
-  return ask_and_wait(store, std::move(verb));
-}
-
-Execute run(Store& store, int key_number, int token_number = 1) {
-  const auto outcome = try_ask(store, a_reserve(key_number, token_number));
-  if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
-  ADD_FAILURE() << (outcome ? describe(*outcome) : outcome.error().detail);
-  return {};
-}
 
 /// Asks until the store can be reached again.
 template <class Verb>
@@ -48,133 +24,6 @@ typename Verb::Reply ask_until_answered(Store& store, Verb verb) {
 
 std::string through(const CuttingProxy& proxy) {
   return fmt::format("redis://127.0.0.1:{}", proxy.port());
-}
-
-int calls_of(const RedisServer& server, const std::string& command) {
-  const std::string stats = server.ask("info commandstats");
-  const auto at = stats.find("cmdstat_" + command + ":calls=");
-  if (at == stats.npos) return 0;
-  return std::atoi(stats.c_str() + stats.find('=', at) + 1);
-}
-
-// ---- what a server must be ----
-
-TEST(RedisOpen, T53_a_policy_that_evicts_is_refused_by_name) {
-  for (const char* const policy : {"allkeys-lru", "volatile-ttl", "allkeys-random"}) {
-    const RedisServer server(fmt::format("maxmemory-policy={}", policy));
-    const Opened store = open_redis(server.url(), test_settings(), {});
-    ASSERT_FALSE(store.has_value());
-    EXPECT_NE(store.error().detail.find(fmt::format("maxmemory-policy is {}", policy)),
-              std::string::npos)
-        << store.error().detail;
-    EXPECT_EQ(server.ask("dbsize"), "0") << "nothing was written";
-  }
-}
-
-TEST(RedisOpen, T53_a_policy_that_is_changed_under_way_lets_nothing_new_begin) {
-  const RedisServer server;
-  const auto store = open_at(server.url());
-  const Execute before = run(*store, 1);
-  server.ask("config set maxmemory-policy allkeys-lru");
-  // It is looked at every so often.
-  bool is_refused = false;
-  for (int number = 2; number < 200 && !is_refused; ++number) {
-    const auto outcome = try_ask(*store, a_reserve(number));
-    is_refused = !outcome;
-    if (is_refused) {
-      EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
-      EXPECT_NE(outcome.error().detail.find("allkeys-lru"), std::string::npos);
-    } else {
-      std::this_thread::sleep_for(100ms);
-    }
-  }
-  EXPECT_TRUE(is_refused);
-  const auto settled = try_ask(*store, a_complete(before));
-  ASSERT_TRUE(settled.has_value());
-  EXPECT_EQ(settled->verdict, Verdict::done) << "what runs is settled";
-}
-
-TEST(RedisOpen, S02_what_the_settings_would_forget_is_told) {
-  const RedisServer server("appendonly=no");
-  const RedisServer lax("appendfsync=everysec");
-  const RedisServer strict;
-  const auto warnings_of = [](const RedisServer& one) {
-    std::vector<std::string> told;
-    const auto store =
-        open_redis(one.url(), test_settings(),
-                   {.warn = [&](const std::string& warning) { told.push_back(warning); }});
-    EXPECT_TRUE(store.has_value());
-    return told;
-  };
-  ASSERT_EQ(warnings_of(server).size(), 1U);
-  EXPECT_NE(warnings_of(server).front().find("appendonly is off"), std::string::npos);
-  ASSERT_EQ(warnings_of(lax).size(), 1U);
-  EXPECT_NE(warnings_of(lax).front().find("appendfsync is everysec"), std::string::npos);
-  EXPECT_TRUE(warnings_of(strict).empty());
-}
-
-TEST(RedisOpen, S02_a_replica_and_a_wrong_layout_are_refused) {
-  RedisServer master;
-  const RedisServer replica = RedisServer::replica_of(master);
-  const Opened on_replica = open_redis(replica.url(), test_settings(), {});
-  ASSERT_FALSE(on_replica.has_value());
-  EXPECT_NE(on_replica.error().detail.find("replica"), std::string::npos);
-  const Opened as_cluster =
-      open_redis("redis+cluster://" + master.address() + "/", test_settings(), {});
-  ASSERT_FALSE(as_cluster.has_value());
-  const std::string one_of_three =
-      shared_redis_cluster_addresses().substr(0, shared_redis_cluster_addresses().find(','));
-  const Opened as_one = open_redis("redis://" + one_of_three, test_settings(), {});
-  ASSERT_FALSE(as_one.has_value());
-  EXPECT_NE(as_one.error().detail.find("redis+cluster://"), std::string::npos);
-}
-
-TEST(RedisOpen, S02_nodes_that_start_at_one_time_agree) {
-  const RedisServer server;
-  constexpr int nodes = 6;
-  std::vector<std::unique_ptr<Store>> stores(nodes);
-  std::vector<std::thread> starts;
-  for (int i = 0; i < nodes; ++i) {
-    starts.emplace_back([&, i] { stores[static_cast<std::size_t>(i)] = open_at(server.url()); });
-  }
-  for (auto& start : starts) start.join();
-  for (const auto& store : stores) {
-    EXPECT_EQ(store->identity().secret, stores.front()->identity().secret);
-    EXPECT_EQ(store->identity().generation, stores.front()->identity().generation);
-  }
-  run(*stores.front(), 1);
-  EXPECT_TRUE(is<InProgress>(*try_ask(*stores.back(), a_reserve(1, 2))));
-}
-
-TEST(RedisOpen, S15_moments_are_the_servers_own) {
-  const RedisServer server;
-  const auto store = open_at(server.url());
-  const auto seconds = [&] { return std::atoll(server.ask("time").c_str()); };
-  const auto before = seconds();
-  run(*store, 1);
-  const auto after = seconds();
-  const auto record = try_ask(*store, Find{key(1)});
-  ASSERT_TRUE(record && *record);
-  const auto created = (*record)->created_at.time_since_epoch().count();
-  EXPECT_GE(created, before * 1000 - 50);
-  EXPECT_LE(created, (after + 1) * 1000);
-  EXPECT_EQ((*record)->locked_until - (*record)->created_at, lease);
-}
-
-TEST(RedisOpen, S03_round_trips_are_one_for_each_step) {
-  const RedisServer server;
-  const auto store = open_at(server.url());
-  run(*store, 100);  // What a first call brings with it.
-  const auto count = [&](auto step) {
-    const int before = calls_of(server, "evalsha");
-    step();
-    return calls_of(server, "evalsha") - before;
-  };
-  Execute first;
-  EXPECT_EQ(count([&] { first = run(*store, 1); }), 1);
-  EXPECT_EQ(count([&] { try_ask(*store, Dispatched{first.id, first.attempt}); }), 1);
-  EXPECT_EQ(count([&] { try_ask(*store, a_complete(first)); }), 1);
-  EXPECT_EQ(count([&] { EXPECT_TRUE(is<Replay>(*try_ask(*store, a_reserve(1, 2)))); }), 1);
 }
 
 // ---- the way there ----
@@ -400,13 +249,6 @@ TEST(RedisFaults, S12_a_completed_record_without_its_answer_is_told_as_damaged) 
   EXPECT_FALSE(try_ask(*store, Find{verb.id}).has_value());
 }
 
-TEST(RedisOpen, S02_a_database_that_is_not_there_is_refused) {
-  const RedisServer server;
-  const Opened store = open_redis(server.url() + "/99", test_settings(), {});
-  ASSERT_FALSE(store.has_value());
-  EXPECT_NE(store.error().detail.find("DB index"), std::string::npos) << store.error().detail;
-}
-
 // A reviewer's: a key ran twice while its slot moved, half of its keys here, half of them there.
 TEST(RedisFaults, S05_a_slot_that_is_moving_lets_nothing_run_and_loses_nothing) {
   RedisCluster cluster;
@@ -447,6 +289,32 @@ TEST(RedisFaults, S05_a_slot_that_is_moving_lets_nothing_run_and_loses_nothing) 
     return verb;
   }());
   EXPECT_TRUE(is<Replay>(replayed)) << describe(replayed);
+}
+
+// Else another asker, for whom its time is not over yet, could take it up meanwhile.
+TEST(RedisFaults, S02_S05_what_is_over_under_a_former_name_is_gone_before_there_is_a_new_one) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  Reserve old = a_reserve(1);
+  old.retention = Millis(50);
+  old.tombstone = Millis(50);
+  const auto first = try_ask(*store, old);
+  ASSERT_TRUE(first && is<Execute>(*first));
+  ASSERT_EQ(try_ask(*store, a_complete(std::get<Execute>(*first)))->verdict, Verdict::done);
+  Reserve renamed = a_reserve(2, 2);
+  renamed.also = {{key(1)}};
+  const auto outcome = [&] {
+    for (int tries = 0;; ++tries) {
+      auto said = try_ask(*store, renamed);
+      const bool is_over = said && is<Execute>(*said);
+      if (is_over || tries == 400) return said;
+      std::this_thread::sleep_for(5ms);
+    }
+  }();
+  ASSERT_TRUE(outcome && is<Execute>(*outcome));
+  EXPECT_EQ(std::get<Execute>(*outcome).id, key(2));
+  EXPECT_EQ(server.ask("zcard {idem:01}due:reap"), "0");
+  EXPECT_EQ(server.ask("hget {idem:01}meta in:3"), "");
 }
 
 TEST(RedisFaults, S02_fences_grow_also_where_the_servers_clock_has_gone_back) {

@@ -24,6 +24,8 @@ bool is_settling(const StoreCall& call) {
          std::holds_alternative<MarkUnknown>(call);
 }
 
+const StoreCall reap_one{Reap{1}};
+
 std::string parts_of(const Subject& subject) {
   std::string parts;
   if (subject.needs_answer) parts += 'a';
@@ -251,6 +253,15 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
   co_return Next::make_again;
 }
 
+std::optional<RecordId> Steps::found_under_other_name(const Try& tried, const Subject& subject,
+                                                      const RecordWrite& write) {
+  if (write.change.write != Write::insert) return std::nullopt;
+  for (const Seen& seen : tried.seen) {
+    if (seen.id != subject.id && !seen.version.empty()) return seen.id;
+  }
+  return std::nullopt;
+}
+
 Task<std::expected<std::optional<Record>, StoreError>> Steps::look_at(RecordId id) {
   Try tried;
   const Subject subject{.id = id, .needs_answer = true, .needs_request = true};
@@ -311,6 +322,15 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     if (const unsigned its = names_.of(written.id).slot; its != slot) {
       slot = its;  // It lies under another name, and so perhaps by another server's clock.
       next = Next::make_again;
+      continue;
+    }
+    // Another asker, by whose clock it is not over yet, might take one up that lies under another
+    // name: so that is gone before there is a new one, and whoever looked at it looks again.
+    if (const auto over = found_under_other_name(tried, subject, written)) {
+      Task<StoreResult> reaping = make(reap_one, {.id = *over});
+      const StoreResult reaped = co_await std::move(reaping);
+      if (!reaped) co_return failed(reaped.error());
+      next = Next::look_again;
       continue;
     }
     const bool is_new = begins_attempt(written) || written.change.write == Write::insert;

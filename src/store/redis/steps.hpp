@@ -72,6 +72,9 @@ class Steps {
   Task<Outcome> on_other_generation(const RecordId& id, const Reply& has);
   Task<void> repair(std::size_t bucket);
   void keep(const RecordWrite& write, const Version& version);
+  /// Of a reserve that makes a record anew, one that lies under another of its names: over.
+  static std::optional<RecordId> found_under_other_name(const Try& tried, const Subject& subject,
+                                                        const RecordWrite& write);
   Connection* connection_of(unsigned slot);
   void heard(unsigned slot, const Reply& reply);
   Fence last_fence_before(const Try& tried, StoreTime now) const;
