@@ -1,6 +1,7 @@
 #include "library/hybrid_url.hpp"
 
-#include <charconv>
+#include "core/percent.hpp"
+
 #include <optional>
 
 namespace idem {
@@ -10,23 +11,9 @@ constexpr std::string_view scheme = "hybrid:";
 constexpr std::string_view truth_mark = "truth=";
 constexpr std::string_view fast_mark = "fast=";
 
+/// One that is written plainly may have percent signs of its own.
 std::optional<std::string> decoded(std::string_view text) {
-  if (text.find("://") != text.npos) return std::string(text);
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned value = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const char* const from = text.data() + i + 1;
-    const auto [end, error] = std::from_chars(from, from + 2, value, 16);
-    if (error != std::errc() || end != from + 2) return std::nullopt;
-    out += static_cast<char>(value);
-    i += 2;
-  }
-  return out;
+  return text.find("://") != text.npos ? std::optional(std::string(text)) : percent_decoded(text);
 }
 
 }  // namespace

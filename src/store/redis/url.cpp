@@ -1,5 +1,7 @@
 #include "store/redis/url.hpp"
 
+#include "core/percent.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -36,25 +38,6 @@ std::optional<T> number(std::string_view digits) {
   return is_whole && !digits.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// None: a percent sign without two hexadecimal digits behind it.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned value = 0;
-    const char* const from = text.data() + i + 1;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto [end, error] = std::from_chars(from, from + 2, value, 16);
-    if (error != std::errc() || end != from + 2) return std::nullopt;
-    out += static_cast<char>(value);
-    i += 2;
-  }
-  return out;
-}
-
 /// What stands before `mark`, which is cut off with it; all, where there is none.
 std::string_view take_until(std::string_view& text, char mark) {
   const auto at = text.find(mark);
@@ -74,8 +57,9 @@ std::expected<std::string, std::string> first_line_of(const std::string& path) {
 
 Problem read_login(std::string_view text, Login& login) {
   const auto colon = text.find(':');
-  const auto user = decoded(text.substr(0, colon));
-  const auto password = colon == text.npos ? std::string() : decoded(text.substr(colon + 1));
+  const auto user = percent_decoded(text.substr(0, colon));
+  const auto password =
+      colon == text.npos ? std::string() : percent_decoded(text.substr(colon + 1));
   if (!user || !password) return "the user or the password is not percent-encoded as it should be";
   if (colon == text.npos) return "a user without a password; write USER:PASSWORD@";
   login = {*user, *password};
@@ -108,7 +92,7 @@ Problem read_database(std::string_view text, Url& url) {
 
 Problem read_path(std::string_view text, Url& url) {
   if (url.layout == Layout::sentinel) {
-    const auto master = decoded(take_until(text, '/'));
+    const auto master = percent_decoded(take_until(text, '/'));
     if (!master || master->empty()) return "no name of a master; write redis+sentinel://HOST/NAME";
     url.master = *master;
   }
@@ -157,8 +141,8 @@ Problem read_option(const std::string& name, std::string value, Url& url) {
 Problem read_options(std::string_view text, Url& url) {
   while (!text.empty()) {
     std::string_view option = take_until(text, '&');
-    const auto name = decoded(take_until(option, '='));
-    const auto value = decoded(option);
+    const auto name = percent_decoded(take_until(option, '='));
+    const auto value = percent_decoded(option);
     if (!name || !value) return "an option is not percent-encoded as it should be";
     if (auto problem = read_option(*name, *value, url)) return problem;
   }
@@ -189,7 +173,7 @@ std::expected<Address, std::string> parse_address(std::string_view text, std::ui
     if (!given || *given == 0) return std::unexpected("a port is no number from 1 to 65535");
     address.port = *given;
   }
-  const auto name = decoded(host);
+  const auto name = percent_decoded(host);
   if (!name || name->empty()) return std::unexpected("an empty or badly encoded host");
   address.host = *name;
   return address;
