@@ -8,6 +8,7 @@ namespace idem {
 struct ClockShift {
   Millis wall{};
   Millis uptime{};
+  bool by_test = false;  ///< There is such a file, whatever it says.
 };
 
 /// Nothing in a shipped binary, which links src/faults/none. In a test binary (src/faults/armed) it

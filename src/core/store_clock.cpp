@@ -29,6 +29,14 @@ StoreTime wall_time() noexcept {
   return now + clock_shift().wall;
 }
 
+std::function<StoreTime()> moved_server_clock() {
+  if (!clock_shift().by_test) return {};
+  return [] {
+    const ClockShift shift = clock_shift();
+    return wall_time() - shift.wall + shift.uptime;
+  };
+}
+
 Millis uptime() noexcept { return MonotonicClock::now().time_since_epoch() + clock_shift().uptime; }
 
 HostClock this_host() {

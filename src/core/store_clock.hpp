@@ -22,6 +22,9 @@ HostClock this_host();
 /// The clocks of this_host(), read.
 StoreTime wall_time() noexcept;
 Millis uptime() noexcept;
+/// For a store whose clock is a server's: what that would show, where a test moves the clocks;
+/// empty where none does, that is in every shipped binary.
+std::function<StoreTime()> moved_server_clock();
 
 /// A reading to be kept with the records.
 struct ClockMark {

@@ -1,5 +1,6 @@
 #include <idem/open_store.hpp>
 
+#include "core/store_clock.hpp"
 #include "library/hybrid_url.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/hybrid_store.hpp"
@@ -60,12 +61,14 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
                                                              const OpenOptions& options) {
   if (url == "memory:") return open_memory(identity);
   if (is_postgres(url)) return open_postgres(url, identity, {.migrate = options.migrate});
-  if (is_redis_url(url)) return open_redis(url, identity, {.warn = options.warn});
+  if (is_redis_url(url))
+    return open_redis(url, identity, {.clock = moved_server_clock(), .warn = options.warn});
   if (is_hybrid_url(url)) {
     const HybridUrl parts = parse_hybrid_url(url).value();
     auto truth = open_known(parts.truth, identity, options);
     if (!truth) return truth;
-    return open_hybrid(std::move(*truth), parts.fast, {.warn = options.warn});
+    return open_hybrid(std::move(*truth), parts.fast,
+                       {.clock = moved_server_clock(), .warn = options.warn});
   }
   SqliteOptions how;
   how.migrate = options.migrate;

@@ -294,6 +294,7 @@ class TimedOrders : public AdminOrders {
     options.environment = {clock_.environment()};
     gateway_ = std::make_unique<Gateway>(std::move(options));
     ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+    clock_.move_also_under(dir_.path() / "idem.db");
   }
   Response nothing_there(const Json& record, std::string_view observed_at) {
     const auto when = fmt::format(R"(,"observed_at":"{}")", observed_at);

@@ -130,6 +130,9 @@ TEST_F(Keys, V33_AreNeitherInTheLogNorInTheStore) {
   for (const auto& file : std::filesystem::directory_iterator(dir_.path())) {
     EXPECT_EQ(read_file(file.path()).find(canary), std::string::npos) << file.path();
   }
+  const std::string stored = store_content(dir_.path() / "idem.db");
+  EXPECT_EQ(stored.find(canary), std::string::npos);
+  EXPECT_NE(stored.find("application/json"), std::string::npos) << "the answer lies there";
 }
 
 }  // namespace

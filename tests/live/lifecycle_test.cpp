@@ -43,6 +43,7 @@ TEST_F(Lifecycle, APortInUseIsRefused) {
 }
 
 TEST_F(Lifecycle, AStoreInUseIsRefused) {
+  if (live_store_kind() != "sqlite") GTEST_SKIP() << "a server is for several gateways";
   Gateway second(options(provider_->address()));
   EXPECT_FALSE(second.running());
   EXPECT_EQ(second.process().exit_code(), 1);
@@ -89,6 +90,7 @@ TEST_F(Lifecycle, MistakesOnTheCommandLineAreUsageErrors) {
 }
 
 TEST_F(Lifecycle, AStoreThatCannotBeOpenedIsRefused) {
+  if (live_store_kind() != "sqlite") GTEST_SKIP() << "it is a file that cannot be opened";
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "no" / "such" / "folder" / "idem.db";
   Gateway second(options);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <fstream>
 #include <map>
@@ -107,6 +106,7 @@ TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
   short_lived.environment = {clock.environment()};
   gateway_ = std::make_unique<Gateway>(short_lived);
   ASSERT_TRUE(gateway_->running());
+  clock.move_also_under(short_lived.store);
   EXPECT_EQ(ask(charge("k")).status, 201);
   clock.pass(3601);
   EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired"));
@@ -121,11 +121,7 @@ TEST_F(Metrics, V31_CallsThatTheStoreDoesNotAnswerAreCounted) {
   ask(charge("k"));
   EXPECT_EQ(metric("idem_store_errors_total"), 0);
   EXPECT_EQ(gateway_->terminate(), 0);
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open((dir_.path() / "idem.db").c_str(), &db), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(db, "UPDATE slots SET record = x'00'", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-  sqlite3_close(db);
+  spoil_records(dir_.path() / "idem.db");
   gateway_->restart();
   ASSERT_TRUE(gateway_->running());
   EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));

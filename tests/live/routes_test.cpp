@@ -40,12 +40,8 @@ routes:
     request.target = path;
     return request;
   }
-  /// In the store's files as they lie on the disk.
   bool is_stored(std::string_view text) const {
-    for (const auto* name : {"idem.db", "idem.db-wal"}) {
-      if (read_file(dir_.path() / name).find(text) != std::string::npos) return true;
-    }
-    return false;
+    return store_content(dir_.path() / "idem.db").find(text) != std::string::npos;
   }
 };
 

@@ -16,7 +16,8 @@ class Waiting : public Live {
  protected:
   std::vector<std::string> flags() const override {
     // Longer than any test has patience: who is not woken fails.
-    return {"--mode", "wait", "--wait-max", "5m", "--threads", "1"};
+    return {"--mode",    "wait", "--wait-max",  "5m",
+            "--threads", "1",    "--spill-dir", dir_.path().string()};
   }
 
   /// Sends the first request of a key and comes back once the provider holds it.

@@ -1,8 +1,13 @@
 #include "support/gateway_fixture.hpp"
 
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
 #include <cstdlib>
 
+#include "support/external_data.hpp"
 #include "support/json.hpp"
+#include "support/shared_store.hpp"
 
 namespace idem::test {
 namespace {
@@ -32,6 +37,11 @@ KeyCounts counts_of(const Json& entry) {
   return counts;
 }
 
+std::string store_url_of(const std::filesystem::path& file) {
+  const auto* shared = shared_store_of(file);
+  return shared == nullptr ? "sqlite:" + file.string() : shared->url();
+}
+
 std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
   std::vector<std::string> words{
       "gateway",
@@ -43,7 +53,7 @@ std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
       options.upstream.find("://") == std::string::npos ? "http://" + options.upstream
                                                         : options.upstream,
       "--store",
-      options.store_url.empty() ? "sqlite:" + options.store.string() : options.store_url};
+      options.store_url.empty() ? store_url_of(options.store) : options.store_url};
   words.insert(words.end(), options.scope.begin(), options.scope.end());
   words.insert(words.end(), options.flags.begin(), options.flags.end());
   return words;
@@ -54,6 +64,33 @@ std::vector<std::string> gateway_arguments(const GatewayOptions& options) {
 std::filesystem::path built_program(std::string_view name) {
   const char* folder = std::getenv("IDEM_BIN_DIR");
   return std::filesystem::path(folder != nullptr ? folder : IDEM_BIN_DIR) / name;
+}
+
+std::string live_store_kind() {
+  const char* kind = std::getenv("IDEM_LIVE_STORE");
+  return kind == nullptr ? "sqlite" : kind;
+}
+
+const SharedStoreUrl* shared_store_of(const std::filesystem::path& file) {
+  const std::string kind = live_store_kind();
+  if (kind == "sqlite") return nullptr;
+  static const SharedStoreUrl outlives(kind);  // So that the servers do, when `stores` goes.
+  static std::map<std::filesystem::path, SharedStoreUrl> stores;
+  return &stores.try_emplace(file, kind).first->second;
+}
+
+std::string store_content(const std::filesystem::path& file) {
+  if (const auto* shared = shared_store_of(file)) return shared->content();
+  return read_file(file) + read_file(file.string() + "-wal");
+}
+
+void spoil_records(const std::filesystem::path& file) {
+  if (const auto* shared = shared_store_of(file)) return shared->spoil_records();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE slots SET record = x'00'", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(db);
 }
 
 Gateway::Gateway(GatewayOptions options) : options_(std::move(options)) { start(); }

@@ -1,5 +1,8 @@
 #include "support/moved_clock.hpp"
 
+#include "support/gateway_fixture.hpp"
+#include "support/shared_store.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +31,22 @@ MovedClock::MovedClock() : file_(dir_.path() / "clock") {
 
 MovedClock::~MovedClock() { ::munmap(numbers_, bytes); }
 
+void MovedClock::move_also_under(const std::filesystem::path& store) {
+  const auto* shared = shared_store_of(store);
+  if (shared == nullptr || shared->database().empty() || server_) return;
+  server_ = std::make_unique<Psql>(shared->database());
+  server_->run(
+      "CREATE TABLE moved_clock AS SELECT interval '0' AS shift;"
+      "CREATE OR REPLACE FUNCTION idem.now() RETURNS timestamptz LANGUAGE sql VOLATILE"
+      " RETURN (SELECT date_trunc('milliseconds', clock_timestamp() + shift) FROM "
+      "public.moved_clock)");
+}
+
 void MovedClock::pass(std::int64_t seconds) {
+  if (server_) {
+    server_->run("UPDATE moved_clock SET shift = shift + interval '1 second' * " +
+                 std::to_string(seconds));
+  }
   add(numbers_[0], seconds);
   add(numbers_[1], seconds);
 }

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "support/postgres.hpp"
 #include "support/temp_dir.hpp"
 
 namespace idem::test {
@@ -18,6 +20,9 @@ class MovedClock {
   MovedClock& operator=(const MovedClock&) = delete;
 
   std::string environment() const { return "IDEM_CLOCK_FILE=" + file_.string(); }
+  /// To be called once a gateway has that store open: where it lies in a PostgreSQL, the clock is
+  /// the server's, and is moved there.
+  void move_also_under(const std::filesystem::path& store);
 
   /// Time passes: both clocks go on by so much.
   void pass(std::int64_t seconds);
@@ -28,6 +33,7 @@ class MovedClock {
   TempDir dir_;
   std::filesystem::path file_;
   std::int64_t* numbers_ = nullptr;
+  std::unique_ptr<Psql> server_;
 };
 
 }  // namespace idem::test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/postgres.hpp"
+#include "support/redis.hpp"
 
 /// A store of a test's own, on the servers that the run shares, for several gateways at once.
 namespace idem::test {
@@ -15,8 +16,21 @@ class SharedStoreUrl {
   explicit SharedStoreUrl(const std::string& kind);
   const std::string& url() const { return url_; }
 
+  /// Of its PostgreSQL; empty where it has none.
+  std::string database() const { return database_ ? database_->uri() : std::string{}; }
+
+  /// All that lies there, for a test to search in: what is not printable is a dot.
+  std::string content() const;
+  /// Makes every record unreadable, behind the store's back.
+  void spoil_records() const;
+
  private:
+  /// What a script answers at each Redis there is, given the prefix.
+  std::string at_each_redis(const std::string& script) const;
+
   std::unique_ptr<TestDatabase> database_;
+  std::vector<std::string> redis_;
+  std::string prefix_ = new_redis_prefix();
   std::string url_;
 };
 
