@@ -6,6 +6,10 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <barrier>
+#include <thread>
+
 /// What a service calls in its own transaction (protocol.md §17).
 namespace idem::test {
 namespace {
@@ -101,6 +105,82 @@ TEST_F(SqlFace, S17_a_handler_that_touches_only_the_database_needs_one_transacti
   EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay), "paid");
   EXPECT_EQ(reserve("outcome", "'tenant-1', 'pay', 'k', 'amount=6'"), "key_misuse");
   EXPECT_EQ(reserve("outcome", "'tenant-2', 'pay', 'k', 'amount=5'"), "execute");
+}
+
+TEST_F(SqlFace, V02_another_request_under_the_key_is_misuse_and_the_record_stays_as_it_was) {
+  const auto is_misuse = [this] {
+    const std::string before = session_->run("SELECT s::text FROM idem.slots s");
+    EXPECT_EQ(reserve("outcome", "'tenant-1', 'pay', 'k', 'amount=6'"), "key_misuse");
+    EXPECT_EQ(session_->run("SELECT s::text FROM idem.slots s"), before);
+  };
+  const auto end = [this](const std::string& verb, const std::string& more) {
+    session_->run("SELECT idem." + verb + "(id, fence, token" + more + ") FROM idem.slots");
+  };
+  EXPECT_EQ(reserve("outcome", pay), "execute");
+  is_misuse();
+  end("release", "");
+  is_misuse();
+  EXPECT_EQ(reserve("outcome", pay), "execute");
+  end("complete", ", 201, '[]', 'paid'");
+  is_misuse();
+  EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", pay), "paid");
+}
+
+TEST_F(SqlFace, V03_two_tenants_with_one_key_are_independent) {
+  const auto of = [](const std::string& tenant) { return "'" + tenant + "', 'pay', 'k', 'x'"; };
+  const auto complete = [this](const std::string& tenant) {
+    session_->run(
+        fmt::format("SELECT idem.complete(id, fence, token, 201, "
+                    "'[]', '{0} paid')"
+                    " FROM idem.slots WHERE scope = '{0}'",
+                    tenant));
+  };
+  EXPECT_EQ(reserve("outcome", of("one")), "execute");
+  complete("one");
+  EXPECT_EQ(reserve("outcome", of("two")), "execute");
+  EXPECT_EQ(reserve("outcome", of("two")), "in_progress");
+  complete("two");
+  for (const std::string tenant : {"one", "two"}) {
+    EXPECT_EQ(reserve("convert_from(response_body, 'UTF8')", of(tenant)), tenant + " paid");
+  }
+}
+
+/// Services with connections of their own retry the same payments, each at the same instant.
+TEST_F(SqlFace, V09_of_many_at_once_one_pays) {
+  constexpr int services = 8;
+  constexpr int keys = 20;
+  std::atomic<int> paid = 0;
+  std::atomic<int> replayed = 0;
+  std::barrier together(services);
+  std::vector<std::thread> threads;
+  for (int service = 0; service < services; ++service) {
+    threads.emplace_back([&, service] {
+      Psql session(database_.uri());
+      session.run("SET lock_timeout = '10s'");
+      for (int i = 0; i < keys; ++i) {
+        together.arrive_and_wait();
+        session.run("BEGIN");
+        const auto said = session.run(
+            fmt::format("SELECT outcome || format(' %L, %s, %L', operation, fence, attempt)"
+                        " FROM idem.reserve('t', 'pay', 'k{}', 'x')",
+                        i));
+        if (said.starts_with("execute ")) {
+          session.run(fmt::format("INSERT INTO payments VALUES ('{} by {}', {})", i, service, i));
+          session.run("SELECT idem.complete(" + said.substr(8) + ", 201)");
+          ++paid;
+        } else {
+          EXPECT_TRUE(said.starts_with("replay ")) << said;
+          ++replayed;
+        }
+        session.run("COMMIT");
+      }
+    });
+  }
+  for (auto& one : threads) one.join();
+  EXPECT_EQ(paid, keys);
+  EXPECT_EQ(replayed, keys * (services - 1));
+  EXPECT_EQ(session_->run("SELECT count(DISTINCT amount) FROM payments"), std::to_string(keys));
+  EXPECT_EQ(payments(), std::to_string(keys));
 }
 
 TEST_F(SqlFace, V13_T56_who_waits_in_vain_keeps_its_transaction) {
