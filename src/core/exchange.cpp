@@ -52,6 +52,8 @@ std::string_view describe(UpstreamLost::How how) {
   return "upstream_lost";
 }
 
+bool tells_a_replay(const Field& field) { return equal_names(field.name, "Idempotent-Replayed"); }
+
 bool has_field(const Answer& answer, std::string_view name) {
   return std::any_of(answer.headers.begin(), answer.headers.end(),
                      [&](const Field& field) { return equal_names(field.name, name); });
@@ -364,8 +366,11 @@ ExchangeAction Exchange::answer_from(const Record& record) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});
       }
       const auto expires = record.expires_at.value_or(StoreTime{});
-      return finish(replay_answer(
-          {*record.response, record.completed_at.value_or(expires), expires}, reserve_.id));
+      Answer answer = replay_answer(
+          {*record.response, record.completed_at.value_or(expires), expires}, reserve_.id);
+      // The service completed this very attempt itself (§17): nothing is repeated here.
+      if (record.attempt == attempt_) std::erase_if(answer.headers, tells_a_replay);
+      return finish(std::move(answer));
     }
     case State::in_progress:
       return finish(in_progress_answer({Millis{1000}}, reserve_.id));

@@ -156,6 +156,7 @@ TEST_P(SqlFaceServices, S17_a_retry_hears_what_the_service_stored_with_its_row) 
   const auto first = send_once(gateway_->address(), payment("k"));
   EXPECT_EQ(first.status, 201);
   EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
+  EXPECT_FALSE(first.get("Idempotent-Replayed")) << "this is the request that was run";
   EXPECT_EQ(first.get("Content-Type"), "application/json");
   EXPECT_EQ(first.get("Location"), "/payments/" + id_of_the_payment());
   EXPECT_TRUE(tells_the_payment(first.body)) << first.body;
@@ -189,7 +190,7 @@ TEST_P(SqlFaceServices, S17_T57_the_other_gateway_knows_what_the_dead_service_di
   const auto retry = send_once(other->address(), payment("k"));
   EXPECT_EQ(retry.status, 201);
   EXPECT_EQ(retry.get("Location"), "/payments/" + id_of_the_payment());
-  EXPECT_TRUE(replays(retry, client.read_response()));
+  EXPECT_TRUE(replays(client.read_response(), retry));
   EXPECT_EQ(payments(), "1");
 }
 

@@ -193,6 +193,8 @@ TEST(ExchangeDoubt, S17_a_record_that_the_service_completed_itself_is_what_is_an
       std::optional(completed_record(script.attempt(), {200, {}, "by the service", true})));
   EXPECT_EQ(script.status(), 200);
   EXPECT_TRUE(script.body_has("by the service"));
+  EXPECT_EQ(script.header("Idempotency-Outcome"), "stored");
+  EXPECT_EQ(script.header("Idempotent-Replayed"), "") << "it is this request that ran";
 }
 
 TEST(ExchangeDoubt, T08_a_stale_owner_answers_from_the_record_of_the_successor) {
@@ -204,6 +206,7 @@ TEST(ExchangeDoubt, T08_a_stale_owner_answers_from_the_record_of_the_successor) 
   script.store_says(std::optional(completed_record(successor, {200, {}, "successor", true})));
   EXPECT_EQ(script.status(), 200);
   EXPECT_TRUE(script.body_has("successor"));
+  EXPECT_EQ(script.header("Idempotent-Replayed"), "true");
 }
 
 TEST(ExchangeDoubt, T03_a_stale_owner_whose_record_is_gone_claims_nothing) {
