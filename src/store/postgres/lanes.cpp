@@ -32,8 +32,8 @@ void repeats_last(std::deque<Waiting>& calls) {
   calls = std::move(firsts);
 }
 
-/// Fewer are not divided: a commit of its own costs a statement of 32 calls as much as it gains.
-constexpr std::size_t crowd_min = 96;
+/// Fewer are not divided: a commit of its own costs a statement of 24 calls as much as it gains.
+constexpr std::size_t divided_min = 48;
 
 }  // namespace
 
@@ -69,13 +69,15 @@ void Lanes::put_back(std::vector<Waiting> calls) {
   }
 }
 
-std::size_t Lanes::share_of(std::size_t waiting) const noexcept {
+std::size_t Lanes::share_of(std::size_t waiting) noexcept {
   std::size_t all = 0;
   for (const Lane lane : {Lane::reserves, Lane::owners}) {
     all += of(lane).size() + under_way_[static_cast<std::size_t>(lane)];
   }
-  // A little more than half is taken as it is, so that two groups stay two.
-  return waiting < crowd_min || waiting <= all / 2 + all / 8 ? waiting : (all + 1) / 2;
+  // Who was just answered and asks on has not come back yet, and is of the crowd all the same.
+  crowd_ = std::max(all, crowd_ - crowd_ / 16);
+  // Somewhat more than half is taken as it is, so that two groups stay two.
+  return waiting < divided_min || waiting * 4 < crowd_ * 3 ? waiting : (crowd_ + 1) / 2;
 }
 
 std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {

@@ -48,12 +48,14 @@ class Lanes {
 
  private:
   /// How many of `waiting` go into one statement.
-  std::size_t share_of(std::size_t waiting) const noexcept;
+  std::size_t share_of(std::size_t waiting) noexcept;
   const std::deque<Waiting>& of(Lane lane) const noexcept {
     return lanes_[static_cast<std::size_t>(lane)];
   }
   std::array<std::deque<Waiting>, lane_count> lanes_;
   std::array<std::size_t, lane_count> under_way_{};
+  /// Reserves and owners' verbs at once, of late.
+  std::size_t crowd_ = 0;
 };
 
 }  // namespace idem::postgres
