@@ -223,11 +223,27 @@ TEST_F(RowSecurityOwner, who_would_go_around_the_wall_is_not_restricted) {
   EXPECT_EQ(Psql(member.uri()).try_run("DELETE FROM idem.slots"), "42501");
 }
 
+TEST_F(RowSecurityOwner, functions_with_the_owners_rights_are_for_restricted_roles_only) {
+  const TestRole plain(database_.uri());
+  owner_.run("GRANT USAGE ON SCHEMA idem TO " + plain.name());
+  EXPECT_EQ(owner_.run("SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc"
+                       " WHERE pronamespace = 'idem'::regnamespace AND prosecdef"),
+            "find_in_scope,record_id_in_scope,reserve_in_scope,try_owner_in_scope");
+  EXPECT_EQ(owner_.run("SELECT count(*) FROM pg_proc WHERE prosecdef AND pronamespace ="
+                       " 'idem'::regnamespace AND (has_function_privilege('" +
+                       plain.name() +
+                       "', oid, 'EXECUTE') OR proconfig IS DISTINCT FROM"
+                       " ARRAY['search_path=pg_catalog, pg_temp'])"),
+            "0");
+  EXPECT_EQ(Psql(plain.uri()).try_run(hers), "42501");
+}
+
 TEST_F(RowSecurityOwner, an_open_transaction_delays_a_restriction_for_a_moment_and_no_gateway) {
   const TestRole service(database_.uri());
   Psql application(database_.uri());
   application.run("BEGIN");
   EXPECT_EQ(application.run(hers), "execute");
+  owner_.run("SET statement_timeout = '3s'");
   EXPECT_EQ(owner_.try_run(restricting(service, "shop")), "55P03");
   EXPECT_EQ(with_row_security(), "0");
   EXPECT_TRUE(is<Execute>(reserve(*store_, a_reserve(1)).value()));

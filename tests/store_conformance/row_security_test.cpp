@@ -134,7 +134,7 @@ TEST_P(RowSecurityWithin, V03_another_scopes_record_is_answered_as_none) {
   // Held by somebody, as a record that is not there cannot be: nobody is waited for all the same.
   Psql holder(database_.uri());
   holder.run("BEGIN; SELECT id FROM idem.slots FOR UPDATE");
-  service.run("SET lock_timeout = '60s'");
+  service.run("SET lock_timeout = '20ms'");  // A call that waited would say IDM04.
   for (const Named& attempt : {theirs, done, nobodys}) {
     for (const std::string& verb : owners_verbs) {
       EXPECT_EQ(service.try_run("SELECT " + call(verb, attempt)), "IDM01") << verb;
