@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 /// Roles that may work in one scope only (schema/postgres/0011_row_security.sql).
 namespace idem::test {
 namespace {
