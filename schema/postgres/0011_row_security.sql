@@ -9,6 +9,8 @@
 --
 -- For anybody else nothing is hidden: each table has a policy that lets everybody see all, and a restriction takes
 -- away from one role. What is hidden from a gateway would run once more, so nothing may ever be by default.
+--
+--   IDM06  the scope is closed to this role, or its session named none
 
 CREATE TABLE idem.restricted_roles (
   role regrole PRIMARY KEY,
