@@ -105,4 +105,19 @@ TestDatabase::~TestDatabase() {
   Psql(shared_postgres_uri("postgres")).run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
 }
 
+TestRole::TestRole(std::string database, const std::string& attributes)
+    : database_(std::move(database)) {
+  static std::atomic<int> made{0};
+  name_ = "service" + std::to_string(::getpid()) + "_" + std::to_string(++made);
+  Psql(database_).run("CREATE ROLE " + name_ + " LOGIN " + attributes);
+}
+
+TestRole::~TestRole() { Psql(database_).run("DROP OWNED BY " + name_ + "; DROP ROLE " + name_); }
+
+std::string TestRole::uri() const {
+  const std::string superuser = "user=postgres";
+  std::string uri = database_;
+  return uri.replace(uri.find(superuser), superuser.size(), "user=" + name_);
+}
+
 }  // namespace idem::test

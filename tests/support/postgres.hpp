@@ -67,4 +67,22 @@ class TestDatabase {
   std::string name_;
 };
 
+/// A role that may log in, made for one test and dropped with all that it owns in the database.
+class TestRole {
+ public:
+  /// `database`: its URI, as the superuser that made it. `attributes` of CREATE ROLE.
+  explicit TestRole(std::string database, const std::string& attributes = {});
+  ~TestRole();
+  TestRole(const TestRole&) = delete;
+  TestRole& operator=(const TestRole&) = delete;
+
+  const std::string& name() const { return name_; }
+  /// The database's, as this role.
+  std::string uri() const;
+
+ private:
+  std::string database_;
+  std::string name_;
+};
+
 }  // namespace idem::test

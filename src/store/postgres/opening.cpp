@@ -44,10 +44,21 @@ constexpr Unsafe unsafe[] = {
 };
 constexpr int version_min = 140'000;
 
+/// The role of this connection and the tables' owner, where policies decide what this role sees;
+/// otherwise two nulls. Whether they happen to let it see everything is not asked: a store that
+/// may be kept from a record takes it for one that is not there. The catalogue has no secrets, so
+/// this can be read by a role that has no right in the schema.
+constexpr const char* who_is_kept_from_rows =
+    ", kept.role, kept.owner FROM (VALUES (1)) one LEFT JOIN"
+    " (SELECT current_user::text AS role, pg_get_userbyid(c.relowner)::text AS owner"
+    " FROM pg_class c WHERE c.relnamespace = to_regnamespace('idem') AND c.relkind IN ('r', 'p')"
+    " AND row_security_active(c.oid) ORDER BY c.oid LIMIT 1) kept ON true";
+
 Task<Problem> check_server(Connection& connection) {
   std::string sql =
       "SELECT current_setting('server_version_num')::int4, current_setting('server_encoding')";
   for (const Unsafe& one : unsafe) sql += fmt::format(", current_setting('{}')", one.setting);
+  sql += who_is_kept_from_rows;
   const Answer answer = co_await connection.ask(sql, no_params, limits::store_reply_max);
   if (!answer) co_return told(answer.error());
   Cells cells(*answer, 0);
@@ -62,7 +73,12 @@ Task<Problem> check_server(Connection& connection) {
     if (value != one.value) continue;
     co_return fmt::format("{} is {}: {}", one.setting, value, one.why);
   }
-  co_return std::nullopt;
+  if (cells.is_null()) co_return std::nullopt;
+  const std::string role(cells.bytes());
+  co_return fmt::format(
+      "row-level security applies to the role '{}': a record that is hidden from the gateway would"
+      " be run again; connect as '{}', who owns the tables, or give the role BYPASSRLS",
+      role, cells.bytes());
 }
 
 /// 0: there is no schema yet.

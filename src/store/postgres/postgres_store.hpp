@@ -15,7 +15,8 @@ struct PostgresOptions {
 
 /// The shared store: several gateways, one truth, in the schema `idem` of a PostgreSQL database
 /// (13 or later). `uri` is libpq's, with several hosts if there are; what does not take writes is
-/// passed over. Refused by name: settings of the server that forget what was committed.
+/// passed over. Refused by name: settings of the server that forget what was committed, and a role
+/// from which row-level security might hide a record, which would then run again.
 ///
 /// Calls are asked together, one statement for all that wait; completions come on the store's
 /// thread. While the database is out of reach calls are answered `unavailable` at once; one whose
