@@ -369,6 +369,8 @@ class Watcher {
   virtual std::vector<RecordId> awaited() = 0;
 };
 
+class Transactions;
+
 class Store {
  public:
   virtual ~Store() = default;  ///< Finishes what was asked, completing it, then closes.
@@ -382,6 +384,10 @@ class Store {
   virtual void watch(std::shared_ptr<Watcher> watcher) = 0;
 
   virtual const Identity& identity() const noexcept = 0;
+
+  /// Transactions of the database that the records lie in (<idem/transaction.hpp>); null where
+  /// there is none that could hold business rows. The store's own: it lives as long.
+  virtual Transactions* transactions() noexcept { return nullptr; }
 };
 
 /// Typed form of Store::call: `done` takes `std::expected<Verb::Reply, StoreError>`.

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <idem/store.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+/// Business rows, and what an owner does to its record, in one commit (protocol.md §16, §17).
+namespace idem {
+
+/// Bytes, where a database tells them from text.
+struct SqlBytes {
+  std::string bytes;
+  bool operator==(const SqlBytes&) const = default;
+};
+/// What goes into a statement or comes out of it; NULL first. What a database has besides (numeric,
+/// dates, booleans of PostgreSQL) comes out as text.
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SqlBytes>;
+using SqlRow = std::vector<SqlValue>;
+using SqlRows = std::vector<SqlRow>;
+
+/// An open transaction of the database that the records lie in. Valid within the work that was
+/// given it, on the thread that runs it.
+///
+/// It sticks to its first failure: a statement that fails dooms it, those after it are not run and
+/// answer no rows, and it is rolled back whatever the work returns. So a handler need not look
+/// after each statement; it may, with failed().
+class Transaction {
+ public:
+  virtual ~Transaction() = default;
+
+  /// Runs one statement, in which `$1`, `$2`... stand for `values`. The rows that it answers.
+  virtual SqlRows run(std::string_view sql, std::span<const SqlValue> values) = 0;
+  SqlRows run(std::string_view sql, std::initializer_list<SqlValue> values = {}) {
+    return run(sql, std::span(values.begin(), values.size()));
+  }
+
+  /// Dooms it: nothing of it is committed. The first reason stays.
+  virtual void fail(std::string why) = 0;
+  /// Why it will be rolled back, as the database said it; empty: nothing failed so far.
+  virtual const std::string& failure() const noexcept = 0;
+  bool failed() const noexcept { return !failure().empty(); }
+
+  /// The connection below, for a library that wants its own type: <idem/sqlite.hpp>,
+  /// <idem/postgres.hpp>. It is in a transaction, which must be neither ended nor nested.
+  virtual void* native() noexcept = 0;
+};
+
+/// Work that is committed together with what an owner does to its record, or not at all.
+struct InTransaction {
+  /// Asked first, in the same transaction: the work runs only where this is answered with Execute.
+  /// None: under `attempt`, which was granted before.
+  std::optional<Reserve> reserve{};
+  RecordId id{};
+  Attempt attempt{};
+  /// Does its rows, then says what is to become of the record: a Complete or an Advance of its own
+  /// attempt. None: everything is rolled back. It may throw: rolled back, too. It must not ask the
+  /// store for anything, nor wait for anybody outside.
+  std::move_only_function<std::optional<StoreCall>(Transaction&, const RecordId&, const Attempt&)>
+      work;
+};
+
+/// How such a transaction ended.
+struct TransactionEnd {
+  enum class How : std::uint8_t {
+    committed,    ///< Durable: rows, and `reply` to what was done to the record.
+    rolled_back,  ///< Nothing of it is there: the work wanted it so, or failed (`why`).
+    superseded,   ///< Nothing of it is there: the attempt is not the current one, or has ended.
+    not_run,      ///< The reserve was answered otherwise (`reserved`); the work did not run.
+    in_doubt,     ///< The connection was lost at the commit. Ask the store about the record: who is
+                  ///< answered `settled` knows that it was done.
+    unavailable,  ///< Nothing is there, as the database could not be reached (`why`).
+  };
+  How how = How::unavailable;
+  std::optional<ReserveOutcome> reserved{};
+  OwnerReply reply{};
+  std::string why{};
+};
+
+/// What a store whose records lie in an SQL database offers besides (Store::transactions()).
+class Transactions {
+ public:
+  virtual ~Transactions() = default;
+
+  /// Runs it and blocks until it has ended. Safe from any thread but one that is in such work.
+  /// SQLite: the work runs on the store's thread, between the steps of a batch, and is committed
+  /// with it; all other calls wait for it. PostgreSQL: on the caller's thread, on one of the
+  /// store's connections for this, which it waits for.
+  ///
+  /// What the work threw comes out of here once everything was rolled back.
+  virtual TransactionEnd run(InTransaction what) = 0;
+
+  /// One statement in a transaction of its own, for schemas and look-ups. The error is the
+  /// database's.
+  virtual std::expected<SqlRows, std::string> run(std::string_view sql,
+                                                  std::span<const SqlValue> values) = 0;
+  std::expected<SqlRows, std::string> run(std::string_view sql,
+                                          std::initializer_list<SqlValue> values = {}) {
+    return run(sql, std::span(values.begin(), values.size()));
+  }
+};
+
+}  // namespace idem
