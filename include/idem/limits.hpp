@@ -155,6 +155,8 @@ inline constexpr std::size_t waiters_connections_divisor = 2;
 inline constexpr std::size_t wakes_per_turn = 64;
 
 inline constexpr auto lease_default = 60s;
+// protocol.md §15: how long a handler in a library may have its lease renewed.
+inline constexpr auto run_default = 10min;
 // What the lease must exceed the dispatch timeout by: covers the settling write and clock grain.
 inline constexpr auto lease_margin = 5s;
 inline constexpr auto retention_default = 24h;
@@ -195,6 +197,9 @@ inline constexpr auto store_reply_max = 10s;
 inline constexpr auto store_connect_max = 5s;
 // Setting up a schema, or looking at every record before names change.
 inline constexpr auto store_migration_max = 10min;
+// Statements of a service that the embedded store keeps prepared: more than a handful of handlers
+// have, and a bound for who writes values into their text.
+inline constexpr std::size_t service_statements_max = 128;
 // Calls of one statement. Larger ones add latency and hardly any throughput.
 inline constexpr std::size_t store_statement_calls_max = 256;
 // How long a call is asked again whose answer was lost, or whose record another transaction holds,

@@ -71,6 +71,18 @@ std::string imf_fixdate(StoreTime time) {
   return text;
 }
 
+StoredResponse stored_head(const Answer& answer, bool body_is_stored,
+                           std::span<const std::string> replay_fields) {
+  StoredResponse stored;
+  stored.status = answer.status;
+  stored.body_stored = body_is_stored;
+  stored.headers.reserve(answer.headers.size());
+  for (const auto& field : answer.headers) {
+    if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
+  }
+  return stored;
+}
+
 void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at) {
   expose_our_fields(answer.headers);
   answer.headers.push_back({"Idempotency-Outcome", std::string(outcome)});

@@ -29,6 +29,10 @@ Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone = fa
 /// 503: nothing was dispatched.
 Answer store_unavailable_answer(Millis retry_after);
 
+/// What of an answer is stored (§14): all but its body.
+StoredResponse stored_head(const Answer& answer, bool body_is_stored,
+                           std::span<const std::string> replay_fields = {});
+
 /// Adds the outcome fields to the upstream's own answer, and lists ours for browsers where the
 /// upstream's answer has Access-Control-Expose-Headers.
 void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at);

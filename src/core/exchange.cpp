@@ -23,19 +23,6 @@ Answer unreachable_answer(std::string detail, const RecordId& id, Millis retry_a
                     .retry_after = retry_after});
 }
 
-/// All but the body.
-StoredResponse to_store(const Answer& answer, bool with_body,
-                        std::span<const std::string> replay_fields) {
-  StoredResponse stored;
-  stored.status = answer.status;
-  stored.body_stored = with_body;
-  stored.headers.reserve(answer.headers.size());
-  for (const auto& field : answer.headers) {
-    if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
-  }
-  return stored;
-}
-
 std::string_view describe(UpstreamLost::How how) {
   switch (how) {
     case UpstreamLost::How::timeout:
@@ -92,6 +79,8 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](UpstreamAnswered& answered) { return on_answered(std::move(answered)); },
           [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
           [&](UpstreamLost& lost) { return on_lost(lost); },
+          [&](WorkCommitted& committed) { return on_committed(std::move(committed)); },
+          [&](WorkUnknown& unknown) { return on_unknown(std::move(unknown)); },
           [&](ClientDeadline&) { return on_deadline(); },
           [&](Woken& woken) { return on_woken(woken, now); },
           [&](WaitOver&) { return still_running(now); },
@@ -241,7 +230,7 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
     case Disposition::store: {
       outcome_ = "stored";
       StoredResponse stored =
-          to_store(answer, !stream_ && settings_.store_body, settings_.replay_fields);
+          stored_head(answer, !stream_ && settings_.store_body, settings_.replay_fields);
       return settle(Complete{reserve_.id, attempt_, std::move(stored), std::move(event.reference)},
                     std::move(answer));
     }
@@ -269,6 +258,22 @@ ExchangeAction Exchange::on_lost(const UpstreamLost& event) {
       timeout ? 504 : 502, timeout ? "The upstream received the request and did not answer in time."
                                    : "The upstream received the request and its answer was lost.");
   return settle(MarkUnknown{reserve_.id, attempt_, std::move(code), {}, {}}, std::move(answer));
+}
+
+ExchangeAction Exchange::on_committed(WorkCommitted event) {
+  IDEM_ASSERT(phase_ == Phase::sending && event.reply.verdict == Verdict::done);
+  outcome_ = "stored";
+  answer_ = std::move(event.answer);
+  return settled_answer(event.reply);
+}
+
+ExchangeAction Exchange::on_unknown(WorkUnknown event) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  Answer answer = outcome_unknown(502, "The work may have been done; nobody knows yet.");
+  return settle(
+      MarkUnknown{
+          reserve_.id, attempt_, std::move(event.error_code), {}, std::move(event.reference)},
+      std::move(answer));
 }
 
 Answer Exchange::outcome_unknown(int status, std::string detail) const {

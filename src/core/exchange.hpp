@@ -65,6 +65,16 @@ struct UpstreamLost {
   How how = How::closed;
   std::optional<int> status;  ///< Of a head that was seen before the body was cut.
 };
+/// The work committed its own completion, together with its rows (§17): nothing is left to settle.
+struct WorkCommitted {
+  Answer answer;
+  OwnerReply reply;
+};
+/// The work cannot tell whether it was done.
+struct WorkUnknown {
+  std::string error_code;
+  std::string reference;
+};
 /// The client will not be kept waiting any longer; the attempt must still be settled.
 struct ClientDeadline {};
 
@@ -76,9 +86,9 @@ struct Woken {
 /// After WaitFor: the time is over, or nobody can be kept waiting now.
 struct WaitOver {};
 
-using ExchangeEvent =
-    std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached, UpstreamAnswered,
-                 UpstreamOversize, UpstreamLost, ClientDeadline, Woken, WaitOver>;
+using ExchangeEvent = std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached,
+                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, WorkCommitted,
+                                   WorkUnknown, ClientDeadline, Woken, WaitOver>;
 
 // ---- what the driver shall do ----
 
@@ -129,6 +139,9 @@ class Exchange {
   std::optional<Renew> heartbeat(MonotonicTime now);
   void renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at);
 
+  /// Until when nobody else may execute; meaningful while the attempt runs.
+  MonotonicTime lease_end() const noexcept { return lease_end_; }
+
   /// True after an AnswerClient that left an attempt unsettled (§4).
   bool owes_settlement() const noexcept { return phase_ == Phase::owing; }
   const RecordId& id() const noexcept { return reserve_.id; }
@@ -164,6 +177,8 @@ class Exchange {
   ExchangeAction on_oversize(UpstreamOversize event);
   ExchangeAction conclude(UpstreamAnswered event);
   ExchangeAction on_lost(const UpstreamLost& event);
+  ExchangeAction on_committed(WorkCommitted event);
+  ExchangeAction on_unknown(WorkUnknown event);
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);
   StoreCall settlement() const;

@@ -41,9 +41,20 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
     if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
       turned_away_.push_back(std::move(done));
     } else {
-      incoming_.push_back({std::move(call), std::move(done)});
+      incoming_.push_back({std::move(call), std::move(done), nullptr});
       ++waiting_;
     }
+    wake = std::exchange(asleep_, false);
+  }
+  if (wake) wake_.notify_one();
+}
+
+void CallQueue::push(Errand& errand, StoreCompletion done) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    incoming_.push_back({Find{}, std::move(done), &errand});
+    ++waiting_;
     wake = std::exchange(asleep_, false);
   }
   if (wake) wake_.notify_one();

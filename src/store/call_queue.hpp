@@ -10,9 +10,17 @@
 
 namespace idem {
 
+/// Something else that a store's thread does in its turn, besides calls. Whoever asked for it waits
+/// for it, and so keeps it alive.
+class Errand {
+ public:
+  virtual ~Errand() = default;
+};
+
 struct QueuedCall {
   StoreCall call;
   StoreCompletion done;
+  Errand* errand = nullptr;  ///< Instead of `call`; `done` says then that it was committed.
 };
 
 /// What waits in front of a store's thread: many threads ask, one takes. While that one is busy
@@ -28,6 +36,8 @@ class CallQueue {
   /// New work above limits::store_queue_max is turned away; the owners' verbs never are, because
   /// each belongs to an attempt that was let in before.
   void push(StoreCall call, StoreCompletion done);
+  /// Never turned away: its caller is a thread that can do nothing else meanwhile.
+  void push(Errand& errand, StoreCompletion done);
 
   /// Waits until there is something, unless `wait` is false. Calls come in the order of push().
   Batch take(bool wait);

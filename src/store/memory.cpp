@@ -167,7 +167,7 @@ class MemoryStore final : public Store {
     for (;;) {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
-      for (auto& [call, done] : batch.calls) {
+      for (auto& [call, done, errand] : batch.calls) {
         auto result = do_step(call, {table_, fences_, tally_, clock_(), naming_});
         changes_.tell(call, result);
         done(std::move(result));

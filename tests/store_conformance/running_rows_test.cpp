@@ -82,7 +82,9 @@ class RunningRows : public testing::Test {
     reopen();
     return value;
   }
-  std::int64_t rows_in(const std::string& table) { return number("SELECT count(*) FROM " + table); }
+  std::int64_t rows_in(const std::string& table) {
+    return number("SELECT count(*) FROM idem_" + table);
+  }
 
   /// Not once, and not after a start either.
   void expect_refused(int key_number) {
@@ -226,14 +228,14 @@ TEST_F(RunningRows, T01_a_request_survives_its_claims) {
   Accept accept = an_accept(1, request);
   accept.as.generation = 1;
   ASSERT_TRUE(is<Pending>(ask(accept)));
-  const std::int64_t slot = number("SELECT slot FROM requests");
+  const std::int64_t slot = number("SELECT slot FROM idem_requests");
   for (int round = 0; round < 3; ++round) {
     pass(50);
     clock.advance(5s);
     const auto claimed = ask(Claim{token(50 + round), "dispatcher", lease, true});
     ASSERT_TRUE(claimed);
     EXPECT_EQ(claimed->request, request);
-    EXPECT_EQ(number("SELECT slot FROM running"), slot) << "its number is its own for life";
+    EXPECT_EQ(number("SELECT slot FROM idem_running"), slot) << "its number is its own for life";
     EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 3))));
     EXPECT_EQ(ask(Find{key(1)})->stored_request, request);
     const Execute attempt{claimed->id, claimed->attempt, {}};
@@ -266,7 +268,7 @@ TEST_F(RunningRows, T01_a_number_is_not_given_again_while_its_record_runs) {
 
 TEST_F(RunningRows, S02_cells_are_used_again) {
   pass(100);
-  const std::string high = "SELECT coalesce(max(cell), 0) FROM running";
+  const std::string high = "SELECT coalesce(max(cell), 0) FROM idem_running";
   for (int number = 1; number <= 3; ++number) run(a_reserve(number));
   EXPECT_EQ(number(high), 3);
   const auto claimed = Execute{key(2), {0, token(1)}, {}};
@@ -303,7 +305,7 @@ TEST_F(RunningRows, T52_the_lease_of_a_row_found_after_a_start_is_swept) {
 
 TEST_F(RunningRows, T30_a_running_row_that_cannot_be_read_is_not_run_again) {
   run(a_reserve(1));
-  sql("UPDATE running SET record = substr(record, 1, 60)");
+  sql("UPDATE idem_running SET record = substr(record, 1, 60)");
   expect_refused(1);
   run(a_reserve(2));
   EXPECT_EQ(ask(List{}).size(), 1u);
@@ -311,17 +313,18 @@ TEST_F(RunningRows, T30_a_running_row_that_cannot_be_read_is_not_run_again) {
 
 TEST_F(RunningRows, T30_a_settled_record_among_those_that_run_is_refused) {
   ask(a_complete(run(a_reserve(1))));
-  sql("INSERT INTO running SELECT 9, id, slot, record FROM slots; DELETE FROM slots");
+  sql("INSERT INTO idem_running SELECT 9, id, slot, record FROM idem_slots; DELETE FROM "
+      "idem_slots");
   expect_refused(1);
 }
 
 TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobodys_way) {
   run(a_reserve(1));
-  sql("UPDATE running SET cell = 9223372036854775807");
+  sql("UPDATE idem_running SET cell = 9223372036854775807");
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
-  sql("UPDATE running SET cell = -7");
+  sql("UPDATE idem_running SET cell = -7");
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
-  sql("UPDATE running SET cell = 1000000000000");
+  sql("UPDATE idem_running SET cell = 1000000000000");
   pass(100);
   EXPECT_EQ(ask(a_complete({key(1), {0, token(1)}, {}})).verdict, Verdict::done);
   EXPECT_EQ(rows_in("running"), 0);
@@ -330,7 +333,7 @@ TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobod
 TEST_F(RunningRows, T30_an_id_found_as_running_and_as_settled_is_refused_for_good) {
   ask(a_complete(run(a_reserve(1))));
   run(a_reserve(2));
-  sql("INSERT INTO running SELECT 9, s.id, 0, r.record FROM slots s, running r");
+  sql("INSERT INTO idem_running SELECT 9, s.id, 0, r.record FROM idem_slots s, idem_running r");
   expect_refused(1);
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2)))) << "swept meanwhile, like any other";
 }
@@ -342,7 +345,8 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
     ASSERT_TRUE(is<Pending>(ask(accept)));
   }
   run(a_reserve(3));
-  sql("INSERT INTO running SELECT 9, s.id, 0, r.record FROM slots s, running r WHERE s.slot = 1");
+  sql("INSERT INTO idem_running SELECT 9, s.id, 0, r.record FROM idem_slots s, idem_running r "
+      "WHERE s.slot = 1");
   const Claim claim{token(50), "dispatcher", lease, true};
   EXPECT_FALSE(ask_and_wait(store(), claim)) << "the first is refused";
   const auto second = ask_and_wait(store(), claim);
@@ -356,7 +360,7 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
 
 TEST_F(RunningRows, T30_an_id_found_twice_among_those_that_run_is_refused) {
   run(a_reserve(1));
-  sql("INSERT INTO running SELECT 2, id, slot, record FROM running");
+  sql("INSERT INTO idem_running SELECT 2, id, slot, record FROM idem_running");
   expect_refused(1);
 }
 
@@ -367,7 +371,7 @@ TEST_F(RunningRows, T30_a_number_that_two_records_have_is_refused_to_both) {
     ASSERT_TRUE(is<Pending>(ask(accept)));
     ASSERT_TRUE(ask(Claim{token(50), "dispatcher", lease, true}));
   }
-  sql("UPDATE running SET slot = 1");
+  sql("UPDATE idem_running SET slot = 1");
   expect_refused(1);
   expect_refused(2);
 }
@@ -375,7 +379,7 @@ TEST_F(RunningRows, T30_a_number_that_two_records_have_is_refused_to_both) {
 TEST_F(RunningRows, T30_a_number_that_is_a_settled_records_is_refused) {
   ask(a_complete(run(a_reserve(1))));
   run(a_reserve(2));
-  sql("UPDATE running SET slot = 1");
+  sql("UPDATE idem_running SET slot = 1");
   expect_refused(2);
   EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
 }

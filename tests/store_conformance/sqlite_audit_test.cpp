@@ -39,7 +39,7 @@ class SqliteAudit : public testing::Test {
     std::vector<std::string> found;
     open_raw();
     sqlite3_exec(
-        db_, "SELECT reason FROM evidence ORDER BY line",
+        db_, "SELECT reason FROM idem_evidence ORDER BY line",
         [](void* to, int, char** values, char**) {
           static_cast<std::vector<std::string>*>(to)->emplace_back(values[0]);
           return 0;
@@ -56,17 +56,19 @@ class SqliteAudit : public testing::Test {
 TEST_F(SqliteAudit, V36_NoStatementChangesDropsOrReplacesALine) {
   const std::vector<std::string> both{"reason 0", "reason 1"};
   ASSERT_EQ(reasons(), both);
-  const std::string values = "id, 1, 'me', '', 'nothing happened', 1, 1, 1, 1, 1 FROM evidence";
+  const std::string values =
+      "id, 1, 'me', '', 'nothing happened', 1, 1, 1, 1, 1 FROM idem_evidence";
   const std::string columns =
-      " INTO evidence (line, id, fence, source, evidence, reason, before_state, after_state,"
+      " INTO idem_evidence (line, id, fence, source, evidence, reason, before_state, after_state,"
       " applied, observed_at, recorded_at) SELECT line, " +
       values;
   for (const std::string& statement :
-       {std::string("UPDATE evidence SET reason = 'nothing happened'"),
-        std::string("UPDATE evidence SET line = line + 10"),
-        std::string("UPDATE OR REPLACE evidence SET line = 2 WHERE line = 1"),
-        std::string("DELETE FROM evidence"), std::string("DELETE FROM evidence WHERE line = 1"),
-        "INSERT OR REPLACE" + columns, "REPLACE" + columns + " WHERE line = 2"}) {
+       {std::string("UPDATE idem_evidence SET reason = 'nothing happened'"),
+        std::string("UPDATE idem_evidence SET line = line + 10"),
+        std::string("UPDATE OR REPLACE idem_evidence SET line = 2 WHERE line = 1"),
+        std::string("DELETE FROM idem_evidence"),
+        std::string("DELETE FROM idem_evidence WHERE line = 1"), "INSERT OR REPLACE" + columns,
+        "REPLACE" + columns + " WHERE line = 2"}) {
     EXPECT_EQ(run(statement), "evidence is append-only") << statement;
     EXPECT_EQ(reasons(), both) << statement;
   }

@@ -147,14 +147,14 @@ TEST_F(SqliteIdentity, T47_a_running_record_keeps_its_secret_needed) {
 
 TEST_F(SqliteIdentity, T47_what_cannot_be_read_may_be_of_any_secret) {
   complete(**open({secret(1)}), "a");
-  sql("UPDATE slots SET record = x'00'");
+  sql("UPDATE idem_slots SET record = x'00'");
   EXPECT_FALSE(open({secret(2)}));
   EXPECT_TRUE(open({secret(2), secret(1)}));
 }
 
 TEST_F(SqliteIdentity, S02_secrets_are_known_in_the_file_by_their_ids_alone) {
   complete(**open({secret(1)}), "a");
-  EXPECT_EQ(sql("SELECT id FROM digest_secrets"), secret_id(secret(1)) + ";");
+  EXPECT_EQ(sql("SELECT id FROM idem_digest_secrets"), secret_id(secret(1)) + ";");
 }
 
 TEST_F(SqliteIdentity, S02_an_empty_store_takes_any_settings) {
@@ -188,13 +188,16 @@ TEST_F(SqliteIdentity, S02_a_file_of_schema_version_1_is_migrated_and_its_record
     const auto running = ask_and_wait(**store, reserve(**store, "runs"));
     ASSERT_TRUE(running && is<Execute>(*running));
   }
+  sql("DROP TABLE idem_route_names; DROP TABLE idem_digest_secrets");
+  for (const std::string table : {"slots", "running", "requests", "evidence", "meta"}) {
+    sql("ALTER TABLE idem_" + table + " RENAME TO " + table);
+  }
   for (const std::string table : {"slots", "running"}) {
     sql("UPDATE " + table +
         " SET record = CAST(x'01' || substr(record, 2, 108) || substr(record, 118) AS BLOB)");
   }
   sql("DROP INDEX slots_by_due; CREATE INDEX slots_by_due ON slots (state, due_at);"
-      "CREATE UNIQUE INDEX slots_by_id ON slots (id);"
-      "DROP TABLE route_names; DROP TABLE digest_secrets; PRAGMA user_version = 1");
+      "CREATE UNIQUE INDEX slots_by_id ON slots (id); PRAGMA user_version = 1");
   expect_has(refusal(open()), "--migrate");
   {
     const auto store = open({secret(1)}, "operation", true);

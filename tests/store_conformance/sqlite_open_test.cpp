@@ -132,19 +132,19 @@ TEST_F(SqliteOpen, T30_a_corrupt_file_is_refused) {
 
 TEST_F(SqliteOpen, T30_a_store_without_its_tables_is_refused) {
   make_store();
-  sql("DROP TABLE running");
+  sql("DROP TABLE idem_running");
   expect_says(refusal(), "tables are missing");
 }
 
 TEST_F(SqliteOpen, T30_a_running_record_without_its_id_closes_the_store) {
   make_store();
-  sql("INSERT INTO running VALUES (1, x'00', 0, x'00')");
+  sql("INSERT INTO idem_running VALUES (1, x'00', 0, x'00')");
   expect_says(refusal(), "a running record has lost its id");
 }
 
 TEST_F(SqliteOpen, T30_a_store_without_its_secret_is_refused) {
   make_store();
-  sql("DELETE FROM meta WHERE name = 'secret'");
+  sql("DELETE FROM idem_meta WHERE name = 'secret'");
   expect_says(refusal(), "identity is damaged");
 }
 
@@ -255,41 +255,42 @@ class SqliteCorruptRow : public SqliteOpen {
 };
 
 TEST_F(SqliteCorruptRow, T30_a_state_that_is_none_of_ours) {
-  expect_only_this_call_is_refused("UPDATE slots SET state = 99");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET state = 99");
 }
 TEST_F(SqliteCorruptRow, T30_a_state_that_is_not_the_records) {
-  expect_only_this_call_is_refused("UPDATE slots SET state = 4");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET state = 4");
 }
 TEST_F(SqliteCorruptRow, T30_a_running_state_among_those_that_do_not_run) {
-  expect_only_this_call_is_refused("UPDATE slots SET state = 2, record = " + with_byte(1, 2));
+  expect_only_this_call_is_refused("UPDATE idem_slots SET state = 2, record = " + with_byte(1, 2));
 }
 TEST_F(SqliteCorruptRow, T30_a_record_that_is_cut_short) {
-  expect_only_this_call_is_refused("UPDATE slots SET record = substr(record, 1, 50)");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET record = substr(record, 1, 50)");
 }
 TEST_F(SqliteCorruptRow, T30_a_record_with_more_behind_it) {
-  expect_only_this_call_is_refused("UPDATE slots SET record = CAST(record || x'00' AS BLOB)");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET record = CAST(record || x'00' AS BLOB)");
 }
 TEST_F(SqliteCorruptRow, T30_a_record_without_bytes) {
-  expect_only_this_call_is_refused("UPDATE slots SET record = x''");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET record = x''");
 }
 TEST_F(SqliteCorruptRow, T30_a_completed_record_without_its_moments) {
-  expect_only_this_call_is_refused("UPDATE slots SET record = " + with_byte(4, 1));
+  expect_only_this_call_is_refused("UPDATE idem_slots SET record = " + with_byte(4, 1));
 }
 TEST_F(SqliteCorruptRow, T30_fields_that_cannot_be_decoded) {
-  expect_only_this_call_is_refused("UPDATE slots SET answer = x'01c9000109000000ff'");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET answer = x'01c9000109000000ff'");
 }
 TEST_F(SqliteCorruptRow, T30_an_answer_of_a_later_schema) {
-  expect_only_this_call_is_refused("UPDATE slots SET answer = x'02c90001'");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET answer = x'02c90001'");
 }
 TEST_F(SqliteCorruptRow, T30_a_status_that_is_none) {
-  expect_only_this_call_is_refused("UPDATE slots SET answer = x'01f9ff01'");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET answer = x'01f9ff01'");
 }
 TEST_F(SqliteCorruptRow, T30_an_answer_that_is_missing) {
-  expect_only_this_call_is_refused("UPDATE slots SET answer = NULL");
+  expect_only_this_call_is_refused("UPDATE idem_slots SET answer = NULL");
 }
 
 TEST_F(SqliteCorruptRow, T30_an_id_found_twice_among_the_settled_is_refused) {
-  sql("INSERT INTO slots SELECT 9, id, state, due_at, claim_at, record, answer, body FROM slots"
+  sql("INSERT INTO idem_slots SELECT 9, id, state, due_at, claim_at, record, answer, body FROM "
+      "idem_slots"
       " WHERE slot = 2");
   const auto store = open();
   ASSERT_TRUE(store) << store.error().detail;
@@ -341,14 +342,14 @@ TEST_F(SqliteCorruptRow, T30_an_id_that_rotted_in_its_row_is_not_run_again) {
 }
 
 TEST_F(SqliteCorruptRow, T30_a_settled_record_that_lost_its_id_refuses_the_start) {
-  sql("UPDATE slots SET id = x'01' WHERE slot = 2");
+  sql("UPDATE idem_slots SET id = x'01' WHERE slot = 2");
   const auto store = open();
   ASSERT_FALSE(store);
   expect_says(store.error().detail, "lost its id");
 }
 
 TEST_F(SqliteCorruptRow, T30_it_stands_in_nobodys_way) {
-  sql("UPDATE slots SET record = " + with_byte(2, 9) + " WHERE slot = 2");
+  sql("UPDATE idem_slots SET record = " + with_byte(2, 9) + " WHERE slot = 2");
   clock.advance(retention);
   const auto store = open();
   ASSERT_TRUE(store);
@@ -370,8 +371,9 @@ TEST_F(SqliteCorruptRow, T30_a_pending_request_that_is_missing_does_not_stop_the
       ASSERT_TRUE(ask_and_wait(**store, verb));
     }
   }
-  sql(fmt::format("DELETE FROM requests WHERE slot = (SELECT slot FROM slots WHERE id = x'{}')",
-                  to_hex(key(11).bytes)));
+  sql(fmt::format(
+      "DELETE FROM idem_requests WHERE slot = (SELECT slot FROM idem_slots WHERE id = x'{}')",
+      to_hex(key(11).bytes)));
   const auto store = open();
   ASSERT_TRUE(store);
   const Claim claim{token(50), "dispatcher", lease, true};

@@ -88,7 +88,7 @@ void spoil_records(const std::filesystem::path& file) {
   if (const auto* shared = shared_store_of(file)) return shared->spoil_records();
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(db, "UPDATE slots SET record = x'00'", nullptr, nullptr, nullptr),
+  EXPECT_EQ(sqlite3_exec(db, "UPDATE idem_slots SET record = x'00'", nullptr, nullptr, nullptr),
             SQLITE_OK);
   sqlite3_close(db);
 }

@@ -3,13 +3,13 @@
 namespace idem::sqlite {
 
 EvidenceLog::EvidenceLog(sqlite3* db)
-    : append_(
-          db,
-          "INSERT INTO evidence (id, fence, source, evidence, reason, before_state, after_state,"
-          " applied, observed_at, recorded_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"),
+    : append_(db,
+              "INSERT INTO idem_evidence (id, fence, source, evidence, reason, before_state, "
+              "after_state,"
+              " applied, observed_at, recorded_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"),
       read_(db,
             "SELECT fence, source, evidence, reason, before_state, after_state, applied,"
-            " observed_at, recorded_at FROM evidence WHERE id = ?1 ORDER BY line") {}
+            " observed_at, recorded_at FROM idem_evidence WHERE id = ?1 ORDER BY line") {}
 
 void EvidenceLog::append(const RecordId& id, const EvidenceEntry& entry) {
   append_.bind_bytes(1, id.bytes);

@@ -42,7 +42,7 @@ std::expected<std::optional<RecordedIdentity>, std::string> read(sqlite3* db, Me
   recorded.generation = static_cast<std::uint64_t>(*generation);
   recorded.key_scope = std::move(*key_scope);
   recorded.scope_source = std::move(*scope_source);
-  Statement rows(db, "SELECT generation, id FROM digest_secrets ORDER BY generation");
+  Statement rows(db, "SELECT generation, id FROM idem_digest_secrets ORDER BY generation");
   while (rows.step()) {
     recorded.epochs.push_back(
         {static_cast<std::uint64_t>(rows.integer(0)), std::string(rows.bytes(1))});
@@ -55,8 +55,8 @@ void write(sqlite3* db, Meta& meta, const RecordedIdentity& recorded) {
   meta.put_integer("generation", static_cast<std::int64_t>(recorded.generation));
   meta.put_text("key_scope", recorded.key_scope);
   meta.put_text("scope_source", recorded.scope_source);
-  Statement(db, "DELETE FROM digest_secrets").run();
-  Statement insert(db, "INSERT INTO digest_secrets VALUES (?1, ?2)");
+  Statement(db, "DELETE FROM idem_digest_secrets").run();
+  Statement insert(db, "INSERT INTO idem_digest_secrets VALUES (?1, ?2)");
   for (const SecretEpoch& epoch : recorded.epochs) {
     insert.bind(1, static_cast<std::int64_t>(epoch.from));
     insert.bind_text(2, epoch.id);

@@ -2,8 +2,9 @@
 
 namespace idem::sqlite {
 Meta::Meta(sqlite3* db)
-    : get_(db, "SELECT value FROM meta WHERE name = ?1"),
-      put_(db, "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2") {}
+    : get_(db, "SELECT value FROM idem_meta WHERE name = ?1"),
+      put_(db,
+           "INSERT INTO idem_meta VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2") {}
 
 std::optional<std::string> Meta::text(std::string_view name) {
   get_.bind_text(1, name);

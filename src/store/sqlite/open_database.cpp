@@ -120,7 +120,8 @@ Opening<void> Opener::configure() {
   return run(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
                   "PRAGMA cache_size=-{}; PRAGMA temp_store=MEMORY;"
-                  "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
+                  "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
+                  "PRAGMA foreign_keys=ON",
                   limits::sqlite_cache_bytes / 1024));
 }
 
@@ -155,14 +156,15 @@ Opening<void> Opener::migrate() {
   if (!done) return done;
   const auto tables = ask_number(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
-      " ('running', 'slots', 'requests', 'evidence', 'meta', 'route_names', 'digest_secrets')"
+      " ('idem_running', 'idem_slots', 'idem_requests', 'idem_evidence', 'idem_meta',"
+      " 'idem_route_names', 'idem_digest_secrets')"
       " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
   if (*tables != 8)
     return refused(
         fmt::format("{}: tables are missing: it is damaged, or of a version before 0.1.0", path_));
   // Whose key it stands in the way of cannot be told, so no key would be safe to run.
-  const auto nameless = ask_number("SELECT count(*) FROM running WHERE length(id) <> 16");
+  const auto nameless = ask_number("SELECT count(*) FROM idem_running WHERE length(id) <> 16");
   if (!nameless) return std::unexpected(nameless.error());
   if (*nameless != 0) {
     return refused(fmt::format("{}: is corrupt: a running record has lost its id", path_));
@@ -254,12 +256,12 @@ std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
     return true;
   };
   const bool is_whole =
-      read("SELECT slot, id FROM slots NOT INDEXED",
+      read("SELECT slot, id FROM idem_slots NOT INDEXED",
            [&](std::int64_t slot, const RecordId& id) {
              of_rows.add(slot, id);
              entries.push_back({IdIndex::head_of(id), slot});
            }) &&
-      read("SELECT slot, id FROM slots INDEXED BY slots_by_due",
+      read("SELECT slot, id FROM idem_slots INDEXED BY slots_by_due",
            [&](std::int64_t slot, const RecordId& id) { of_index.add(slot, id); });
   if (!is_whole) return std::unexpected("a settled record has lost its id");
   if (of_rows != of_index) return std::unexpected("a settled record has two ids");

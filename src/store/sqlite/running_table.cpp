@@ -7,10 +7,10 @@
 namespace idem::sqlite {
 
 RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>& see)
-    : insert_(db, "INSERT INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
-      overwrite_(db, "REPLACE INTO running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
-      erase_(db, "DELETE FROM running WHERE cell = ?1") {
-  Statement rows(db, "SELECT cell, id, slot, record FROM running ORDER BY cell");
+    : insert_(db, "INSERT INTO idem_running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
+      overwrite_(db, "REPLACE INTO idem_running (cell, id, slot, record) VALUES (?1, ?2, ?3, ?4)"),
+      erase_(db, "DELETE FROM idem_running WHERE cell = ?1") {
+  Statement rows(db, "SELECT cell, id, slot, record FROM idem_running ORDER BY cell");
   while (rows.step()) {
     const std::int64_t cell = rows.integer(0);
     see({cell, rows.bytes(1), rows.integer(2), rows.bytes(3)});

@@ -41,8 +41,8 @@ class Slots final : public SlotTable {
  public:
   Slots(sqlite3* db, IdIndex index) : db_(db), index_(std::move(index)), evidence_(db) {
     Statement last(db,
-                   "SELECT max((SELECT coalesce(max(slot), 0) FROM slots WHERE slot < ?1),"
-                   " (SELECT coalesce(max(slot), 0) FROM running WHERE slot < ?1))");
+                   "SELECT max((SELECT coalesce(max(slot), 0) FROM idem_slots WHERE slot < ?1),"
+                   " (SELECT coalesce(max(slot), 0) FROM idem_running WHERE slot < ?1))");
     last.bind(1, limits::row_numbers_end);
     const RowsEnd end(last);
     if (last.step()) last_place_ = last.integer(0);
@@ -334,37 +334,40 @@ class Slots final : public SlotTable {
   }
 
   sqlite3* db_;
-  Statement find_{db_, "SELECT id, state, record FROM slots WHERE slot = ?1"};
-  Statement find_whole_{db_, "SELECT id, state, record, answer, body FROM slots WHERE slot = ?1"};
-  Statement place_{db_, "SELECT slot FROM slots WHERE slot = ?1"};
-  Statement insert_{db_,
-                    "INSERT INTO slots (slot, state, due_at, claim_at, record, answer, body, id)"
-                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"};
+  Statement find_{db_, "SELECT id, state, record FROM idem_slots WHERE slot = ?1"};
+  Statement find_whole_{db_,
+                        "SELECT id, state, record, answer, body FROM idem_slots WHERE slot = ?1"};
+  Statement place_{db_, "SELECT slot FROM idem_slots WHERE slot = ?1"};
+  Statement insert_{
+      db_,
+      "INSERT INTO idem_slots (slot, state, due_at, claim_at, record, answer, body, id)"
+      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"};
   Statement update_{db_,
-                    "UPDATE slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5"
+                    "UPDATE idem_slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5"
                     " WHERE slot = ?1"};
-  Statement update_whole_{db_,
-                          "UPDATE slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5,"
-                          " answer = ?6, body = ?7 WHERE slot = ?1"};
-  Statement drop_slot_{db_, "DELETE FROM slots WHERE slot = ?1"};
-  Statement request_{db_, "SELECT request FROM requests WHERE slot = ?1"};
-  Statement put_request_{db_, "INSERT OR REPLACE INTO requests VALUES (?1, ?2)"};
-  Statement drop_request_{db_, "DELETE FROM requests WHERE slot = ?1"};
-  Statement due_{db_,
-                 "SELECT id FROM slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+  Statement update_whole_{
+      db_,
+      "UPDATE idem_slots SET state = ?2, due_at = ?3, claim_at = ?4, record = ?5,"
+      " answer = ?6, body = ?7 WHERE slot = ?1"};
+  Statement drop_slot_{db_, "DELETE FROM idem_slots WHERE slot = ?1"};
+  Statement request_{db_, "SELECT request FROM idem_requests WHERE slot = ?1"};
+  Statement put_request_{db_, "INSERT OR REPLACE INTO idem_requests VALUES (?1, ?2)"};
+  Statement drop_request_{db_, "DELETE FROM idem_requests WHERE slot = ?1"};
+  Statement due_{
+      db_, "SELECT id FROM idem_slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
   // due_at of a pending record is its expiry.
   Statement claimable_{db_,
-                       "SELECT id FROM slots WHERE state = 1 AND claim_at <= ?1"
+                       "SELECT id FROM idem_slots WHERE state = 1 AND claim_at <= ?1"
                        " AND due_at > ?1 ORDER BY claim_at, id LIMIT 1"};
-  Statement hide_from_lifecycle_{db_, "UPDATE slots SET due_at = NULL WHERE slot = ?1"};
-  Statement hide_from_claims_{db_, "UPDATE slots SET claim_at = ?2 WHERE slot = ?1"};
-  Statement list_{db_, "SELECT id, state, record, answer FROM slots WHERE slot = ?1"};
+  Statement hide_from_lifecycle_{db_, "UPDATE idem_slots SET due_at = NULL WHERE slot = ?1"};
+  Statement hide_from_claims_{db_, "UPDATE idem_slots SET claim_at = ?2 WHERE slot = ?1"};
+  Statement list_{db_, "SELECT id, state, record, answer FROM idem_slots WHERE slot = ?1"};
   Statement list_unknown_{db_,
-                          "SELECT id, state, record, answer FROM slots"
+                          "SELECT id, state, record, answer FROM idem_slots"
                           " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
   // Once at a start, over an index: a third of a second for a million records on a busy machine.
-  Statement states_{db_, "SELECT state, count(*) FROM slots GROUP BY state"};
-  Statement unknowns_{db_, "SELECT id, record FROM slots WHERE state = 5"};
+  Statement states_{db_, "SELECT state, count(*) FROM idem_slots GROUP BY state"};
+  Statement unknowns_{db_, "SELECT id, record FROM idem_slots WHERE state = 5"};
   IdIndex index_;
   std::vector<std::int64_t> places_;  ///< Of places_of().
   std::int64_t last_place_ = 0;

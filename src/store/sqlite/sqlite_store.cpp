@@ -7,6 +7,7 @@
 #include "store/sqlite/open_database.hpp"
 #include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
+#include "store/sqlite/transaction.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -14,6 +15,7 @@
 #include <pthread.h>
 
 #include <deque>
+#include <future>
 #include <thread>
 
 namespace idem {
@@ -74,6 +76,15 @@ class Ledger {
     checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   }
 
+  /// Within begin() and commit().
+  void run(Errand& errand) {
+    if (auto* statement = dynamic_cast<sqlite::StatementErrand*>(&errand)) {
+      return statement->run(service_sql_);
+    }
+    const auto one = [this](StoreCall& call) { return step(call); };
+    dynamic_cast<sqlite::TransactionErrand&>(errand).run(service_sql_, one);
+  }
+
   std::optional<RecordId> list_slice(const List& verb, std::vector<Record>& found) {
     return table_->list(verb, clock_.now(), limits::list_slice_rows, found);
   }
@@ -102,6 +113,7 @@ class Ledger {
   sqlite::Connection connection_;
   Naming naming_;
   StoreClock clock_;
+  sqlite::ServiceSql service_sql_{db()};
   sqlite::Meta meta_{db()};
   std::unique_ptr<RecordTable> table_;
   RecordTally tally_{*table_};
@@ -122,7 +134,10 @@ struct Batch {
 
 Batch kind_of(std::span<const QueuedCall> calls) {
   Batch batch;
-  for (const auto& [call, done] : calls) {
+  for (const auto& [call, done, errand] : calls) {
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionErrand*>(errand);
+    batch.settles |= transaction != nullptr;
+    batch.reserves |= transaction != nullptr && transaction->reserves();
     batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
     batch.settles |= std::holds_alternative<Complete>(call) ||
                      std::holds_alternative<Release>(call) ||
@@ -131,11 +146,11 @@ Batch kind_of(std::span<const QueuedCall> calls) {
   return batch;
 }
 
-class SqliteStore final : public Store {
+class SqliteStore final : public Store, private Transactions {
  public:
   explicit SqliteStore(sqlite::OpenedDatabase opened)
       : identity_(opened.identity), ledger_(std::make_unique<Ledger>(std::move(opened))) {
-    thread_ = std::jthread([this] { run(); });
+    thread_ = std::jthread([this] { serve(); });
   }
 
   ~SqliteStore() override {
@@ -151,6 +166,25 @@ class SqliteStore final : public Store {
 
   const Identity& identity() const noexcept override { return identity_; }
 
+  Transactions* transactions() noexcept override { return this; }
+
+  TransactionEnd run(InTransaction what) override {
+    sqlite::TransactionErrand errand(std::move(what));
+    if (!wait_for(errand)) {
+      return {.how = TransactionEnd::How::unavailable,
+              .why = "asked from within a transaction of the store"};
+    }
+    if (errand.thrown) std::rethrow_exception(errand.thrown);
+    return std::move(errand.end);
+  }
+
+  std::expected<SqlRows, std::string> run(std::string_view sql,
+                                          std::span<const SqlValue> values) override {
+    sqlite::StatementErrand errand(sql, values);
+    if (!wait_for(errand)) return std::unexpected("asked from within a transaction of the store");
+    return std::move(errand.result);
+  }
+
  private:
   /// A listing may have to look at the whole table: it goes on in slices between the batches.
   struct Listing {
@@ -159,7 +193,17 @@ class SqliteStore final : public Store {
     std::vector<Record> found;
   };
 
-  void run() {
+  /// False: it would wait for itself.
+  bool wait_for(Errand& errand) {
+    if (std::this_thread::get_id() == thread_.get_id()) return false;
+    const auto committed = std::make_shared<std::promise<void>>();
+    auto waiting = committed->get_future();
+    queue_.push(errand, [committed](const StoreResult&) { committed->set_value(); });
+    waiting.wait();
+    return true;
+  }
+
+  void serve() {
     ::pthread_setname_np(::pthread_self(), "idem-store");
     for (;;) {
       auto batch = queue_.take(listings_.empty());
@@ -177,7 +221,10 @@ class SqliteStore final : public Store {
     results_.clear();
     ledger_->begin();
     for (auto& queued : calls) {
-      if (auto* list = std::get_if<List>(&queued.call)) {
+      if (queued.errand != nullptr) {
+        ledger_->run(*queued.errand);
+        results_.emplace_back();
+      } else if (auto* list = std::get_if<List>(&queued.call)) {
         listings_.push_back({std::move(*list), std::move(queued.done), {}});
         queued.done = nullptr;
         results_.emplace_back();
@@ -192,11 +239,19 @@ class SqliteStore final : public Store {
     if (kind.settles) crash_point(CrashPoint::settle_after_commit);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (!calls[i].done) continue;
-      changes_.tell(calls[i].call, results_[i]);
+      tell(calls[i], results_[i]);
       done_with(calls[i].done, std::move(results_[i]));
     }
     // After the answers: nobody waits for it but those who come next.
     ledger_->checkpoint_if_due();
+  }
+
+  void tell(const QueuedCall& queued, const StoreResult& result) const noexcept {
+    if (queued.errand == nullptr) return changes_.tell(queued.call, result);
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionErrand*>(queued.errand);
+    if (transaction != nullptr && transaction->told) {
+      changes_.tell(transaction->told->first, transaction->told->second);
+    }
   }
 
   void go_on_listing() {

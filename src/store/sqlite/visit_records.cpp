@@ -5,7 +5,7 @@
 namespace idem::sqlite {
 
 void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see) {
-  Statement rows(db, "SELECT record FROM running UNION ALL SELECT record FROM slots");
+  Statement rows(db, "SELECT record FROM idem_running UNION ALL SELECT record FROM idem_slots");
   while (rows.step()) {
     const auto record = decode_record(rows.bytes(0));
     if (see(record ? &*record : nullptr)) continue;

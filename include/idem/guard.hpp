@@ -1,0 +1,156 @@
+#pragma once
+
+#include <idem/fingerprint.hpp>
+#include <idem/key.hpp>
+#include <idem/limits.hpp>
+#include <idem/log.hpp>
+#include <idem/transaction.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// Exactly one effect for a request that is retried, in the service itself: reserve, execute,
+/// settle, replay, with the machine that the gateway has (protocol.md §2–§6, §12, §15–§17).
+namespace idem {
+
+/// What was asked, as the service's HTTP server received it.
+struct Request {
+  std::string method = "POST";
+  std::string target = "/";  ///< Path and query, raw.
+  std::vector<Field> headers{};
+  std::string body{};
+  /// Who asks, as the service has established it: a tenant, an account. Never a client's bare word.
+  /// Empty: refused with 401, because nobody's keys are to be found by somebody else.
+  std::string scope{};
+};
+
+/// What is answered; framing, `Date` and the like are the HTTP server's.
+struct Response {
+  int status = 200;
+  std::vector<Field> headers{};
+  std::string body{};
+};
+
+// ---- how a handler says that its work ended ----
+
+/// Proven: nothing of it is there, so a retry runs it again. `answer` is for this caller alone.
+struct NotExecuted {
+  Response answer{};
+};
+/// It may have been done. The record stays `unknown` until evidence settles it; no retry runs it.
+struct OutcomeUnknown {
+  std::string error_code = "unknown";  ///< Kept in the record, for people.
+  std::string reference{};             ///< What the provider calls it, where that is known.
+};
+/// Rows and answer are durable: what Execution::commit() answers.
+struct Committed {
+  Response answer{};
+  OwnerReply reply{};
+};
+/// A bare Response is stored and replayed, whatever its status.
+using Outcome = std::variant<Response, NotExecuted, OutcomeUnknown, Committed>;
+
+/// Does its rows and says how it ended: a Response commits rows and answer together; any other
+/// outcome, an exception or a failed statement rolls the rows back.
+using TransactionWork = std::function<Outcome(Transaction&)>;
+
+/// The right to execute that a handler was given. Lives as long as the handler runs, on its thread.
+class Execution {
+ public:
+  virtual ~Execution() = default;
+
+  virtual const RecordId& id() const noexcept = 0;
+  virtual const Attempt& attempt() const noexcept = 0;
+  /// What of the lease is left by this machine's monotonic clock; ask before anything that cannot
+  /// be taken back. 0: somebody else may execute.
+  virtual Millis lease_left() const = 0;
+
+  /// The golden path: `work`'s rows and the completion of the record in one commit. The handler
+  /// returns what this returns, and nothing that was committed is ever done again. A statement that
+  /// fails, or an attempt that is stale by now, leaves nothing behind. What the work throws comes
+  /// out of here, rolled back.
+  virtual Outcome commit(const TransactionWork& work) = 0;
+};
+
+/// Runs at most once per attempt. An exception that leaves it means `unknown`: nobody knows how far
+/// it came. One that leaves `commit` alone means that its rows are not there; catch it, and answer
+/// NotExecuted, where nothing else was done.
+using Handler = std::function<Outcome(const Request&, Execution&)>;
+
+struct EngineOptions {
+  /// Who has a lease, for people that read records: host and process.
+  std::string owner{};
+  LogSink log{};
+};
+
+/// What the guards of a process share: the store, the renewal of leases, those who wait, the
+/// settling that is still owed, sweeper and reaper.
+class Engine {
+ public:
+  explicit Engine(std::unique_ptr<Store> store, EngineOptions options = {});
+  /// Blocks until no guard serves any more and what is owed to the store was settled or could not
+  /// be reached (§4: that much is then left to the sweeper).
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  Store& store() noexcept;
+  /// Of the store; null: it has none (<idem/transaction.hpp>).
+  Transactions* transactions() noexcept;
+
+  struct Parts;
+  Parts& parts() noexcept { return *parts_; }
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+/// How one operation is guarded. Checked when the guard is made.
+struct GuardOptions {
+  /// The operation's name, a part of each record's name: keep it for as long as there are records.
+  /// Empty: method and path.
+  std::string operation{};
+  std::vector<std::string> key_fields{"Idempotency-Key"};
+  KeyOptions key{};
+  FingerprintRule fingerprint{};
+  Millis lease = limits::lease_default;
+  /// A handler that runs for longer has its lease renewed no more, and is then as good as dead.
+  Millis run_max = limits::run_default;
+  /// What becomes of an execution whose process died. `rerun` is right for handlers that do nothing
+  /// but commit(), once: what did not commit is not there.
+  LeasePolicy after_crash = LeasePolicy::unknown;
+  Millis retention = limits::retention_default;
+  Millis tombstone = limits::tombstone_default;
+  /// How long a duplicate of a running request is kept waiting for its answer; 0: 409 at once.
+  Millis wait{};
+  std::size_t response_body_bytes_max = limits::response_body_bytes_default;
+};
+
+/// Serves one operation. Safe from any thread, and blocks the one that calls: for servers with a
+/// thread per request.
+class Guard {
+ public:
+  /// Aborts on options that no request could be served under (a lease of nothing, no key field).
+  Guard(Engine& engine, GuardOptions options);
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  /// What the client is to hear: the handler's answer, a replay, or a problem of ours (§13). Never
+  /// something final that is not durable.
+  Response serve(const Request& request, const Handler& handler);
+
+  /// For a handler that touches nothing but the database: reserve, rows and completion are one
+  /// commit. Where the work fails or throws nothing is there, the caller hears 500, and a retry
+  /// runs it again. Needs a store with transactions(); aborts without.
+  Response serve_in_transaction(const Request& request, const TransactionWork& work);
+
+ private:
+  class Rules;
+  std::unique_ptr<const Rules> rules_;
+};
+
+}  // namespace idem

@@ -1,0 +1,281 @@
+#include "library/engine.hpp"
+
+#include "workers/reaper.hpp"
+#include "workers/sweeper.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+namespace idem::library {
+namespace {
+
+/// How soon a due renewal is noticed; a lease is long against it.
+constexpr Millis beat_interval{50};
+
+}  // namespace
+
+ExchangeAction Serving::start() {
+  const std::lock_guard lock(mutex_);
+  return exchange_.start(MonotonicClock::now());
+}
+
+ExchangeAction Serving::on(ExchangeEvent event) {
+  const std::lock_guard lock(mutex_);
+  return exchange_.on(std::move(event), MonotonicClock::now());
+}
+
+void Serving::tell(ExchangeEvent event) {
+  // Under the lock: who hears it may be gone before it could be notified after that.
+  const std::lock_guard lock(mutex_);
+  told_.push_back(std::move(event));
+  wake_.notify_all();
+}
+
+std::optional<ExchangeEvent> Serving::hear(MonotonicTime until) {
+  std::unique_lock lock(mutex_);
+  const auto is_told = [this] { return !told_.empty(); };
+  if (until == MonotonicTime::max()) {
+    wake_.wait(lock, is_told);
+  } else {
+    const auto left = std::max(until - MonotonicClock::now(), Millis{0});
+    if (!wake_.wait_for(lock, left, is_told)) return std::nullopt;
+  }
+  ExchangeEvent event = std::move(told_.front());
+  told_.pop_front();
+  return event;
+}
+
+void Serving::sleep(Millis length) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, length, [] { return false; });
+}
+
+std::optional<Renew> Serving::heartbeat(MonotonicTime now) {
+  const std::lock_guard lock(mutex_);
+  return exchange_.heartbeat(now);
+}
+
+void Serving::renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at) {
+  const std::lock_guard lock(mutex_);
+  exchange_.renewed(result, asked_at);
+}
+
+Millis Serving::lease_left() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(exchange_.lease_end() - MonotonicClock::now(), Millis{0});
+}
+
+bool Serving::owes_settlement() const {
+  const std::lock_guard lock(mutex_);
+  return exchange_.owes_settlement();
+}
+
+// ---- those who wait ----
+
+void Awaited::add(const RecordId& id, const std::shared_ptr<Serving>& serving) {
+  {
+    const std::lock_guard lock(mutex_);
+    who_[id].push_back(serving);
+  }
+  read(id);  // Registered first, then read: nothing in between is missed.
+}
+
+void Awaited::remove(const RecordId& id, const Serving& serving) {
+  const std::lock_guard lock(mutex_);
+  const auto group = who_.find(id);
+  if (group == who_.end()) return;
+  std::erase_if(group->second, [&](const auto& one) { return one.get() == &serving; });
+  if (group->second.empty()) who_.erase(group);
+}
+
+void Awaited::changed(const RecordId& id) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!who_.contains(id)) return;
+  }
+  read(id);
+}
+
+std::vector<RecordId> Awaited::awaited() {
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordId> ids;
+  for (const auto& [id, group] : who_) ids.push_back(id);
+  return ids;
+}
+
+void Awaited::read(const RecordId& id) {
+  ask(store_, Find{id}, [self = shared_from_this(), id](auto result) {
+    Woken woken;
+    if (!result) {
+      woken.record = std::unexpected(std::move(result.error()));
+    } else if (*result) {
+      woken.record = std::make_shared<const Record>(std::move(**result));
+    }
+    std::vector<std::shared_ptr<Serving>> group;
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (const auto found = self->who_.find(id); found != self->who_.end()) group = found->second;
+    }
+    for (const auto& one : group) one->tell(woken);
+  });
+}
+
+// ---- the serving thread's part ----
+
+namespace {
+
+ExchangeAction ask_store(Engine::Parts& parts, const std::shared_ptr<Serving>& serving,
+                         const StoreCall& call) {
+  parts.store->call(
+      call, [serving](StoreResult result) { serving->tell(StoreAnswered{std::move(result)}); });
+  auto event = serving->hear();
+  // A read for who waited may still come when nobody waits any more.
+  while (!std::holds_alternative<StoreAnswered>(*event)) event = serving->hear();
+  return serving->on(std::move(*event));
+}
+
+ExchangeAction wait_for(Engine::Parts& parts, const std::shared_ptr<Serving>& serving,
+                        const WaitFor& wait) {
+  parts.awaited->add(wait.id, serving);
+  ExchangeAction action = wait;
+  while (std::holds_alternative<WaitFor>(action)) {
+    auto event = serving->hear(wait.until);
+    action = serving->on(event ? std::move(*event) : ExchangeEvent(WaitOver{}));
+  }
+  parts.awaited->remove(wait.id, *serving);
+  return action;
+}
+
+}  // namespace
+
+std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
+                                        const std::shared_ptr<Serving>& serving,
+                                        const ExchangeAction& action,
+                                        MonotonicTime& waiting_since) {
+  if (const auto* asked = std::get_if<Ask>(&action)) {
+    return ask_store(parts, serving, asked->call);
+  }
+  if (const auto* later = std::get_if<AskLater>(&action)) {
+    const MonotonicTime now = MonotonicClock::now();
+    if (waiting_since == MonotonicTime{}) waiting_since = now;
+    if (now + later->delay > waiting_since + limits::settle_wait_max) {
+      return serving->on(ClientDeadline{});
+    }
+    serving->sleep(later->delay);
+    return serving->on(RetryDue{});
+  }
+  if (std::holds_alternative<Connect>(action)) return serving->on(UpstreamReady{});
+  if (const auto* wait = std::get_if<WaitFor>(&action)) return wait_for(parts, serving, *wait);
+  return std::nullopt;
+}
+
+}  // namespace idem::library
+
+namespace idem {
+
+using library::Serving;
+
+Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
+    : options(std::move(given)),
+      store(std::move(opened)),
+      awaited(std::make_shared<library::Awaited>(*store)) {
+  if (!options.log) options.log = [](LogLevel, std::string_view, auto) {};
+  store->watch(awaited);
+  workers_ = std::make_unique<workers::Runner>(
+      std::vector<workers::RunOnce>{
+          [this] { return workers::sweep_once(*store, options.log, shard_); },
+          [this] { return workers::reap_once(*store, options.log, shard_); }},
+      limits::sweep_interval);
+  heart_ = std::thread([this] { beat(); });
+  settler_ = std::thread([this] { settle_owed(); });
+}
+
+Engine::Parts::~Parts() {
+  workers_->stop();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  settler_.join();
+  heart_.join();
+  store.reset();
+}
+
+void Engine::Parts::settle_later(std::shared_ptr<Serving> serving) {
+  owed_count.fetch_add(1);
+  {
+    const std::lock_guard lock(mutex_);
+    owed_.push_back(std::move(serving));
+  }
+  wake_.notify_all();
+}
+
+bool Engine::Parts::pause(std::unique_lock<std::mutex>& lock, Millis length) {
+  return !wake_.wait_for(lock, length, [this] { return ending_; });
+}
+
+// One after the other: the store is away, and the first that it answers tells that it is back.
+void Engine::Parts::settle_owed() {
+  ::pthread_setname_np(::pthread_self(), "idem-settler");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return ending_ || !owed_.empty(); });
+    if (owed_.empty()) return;
+    const auto serving = std::move(owed_.front());
+    owed_.pop_front();
+    lock.unlock();
+    bool away = false;
+    ExchangeAction action = serving->on(RetryDue{});
+    while (const auto* asked = std::get_if<Ask>(&action)) {
+      action = library::ask_store(*this, serving, asked->call);
+    }
+    const auto* later = std::get_if<AskLater>(&action);
+    const Millis delay = later != nullptr ? later->delay : Millis{};
+    lock.lock();
+    if (later != nullptr) {
+      away = true;
+      owed_.push_back(serving);
+    } else {
+      owed_count.fetch_sub(1);
+    }
+    if (away && !pause(lock, delay)) return;
+  }
+}
+
+void Engine::Parts::beat() {
+  ::pthread_setname_np(::pthread_self(), "idem-heart");
+  std::unique_lock lock(mutex_);
+  while (pause(lock, library::beat_interval)) {
+    const MonotonicTime now = MonotonicClock::now();
+    for (const auto& [unused, beat] : beats_) {
+      if (now >= beat.until) continue;
+      const auto due = beat.serving->heartbeat(now);
+      if (!due) continue;
+      ask(*store, *due,
+          [serving = beat.serving, now](const auto& result) { serving->renewed(result, now); });
+    }
+  }
+}
+
+Engine::Parts::Renewed::Renewed(Parts& parts, std::shared_ptr<Serving> serving, Millis run_max)
+    : parts_(parts), serving_(serving.get()) {
+  const std::lock_guard lock(parts_.mutex_);
+  parts_.beats_[serving_] = {std::move(serving), MonotonicClock::now() + run_max};
+}
+
+Engine::Parts::Renewed::~Renewed() {
+  const std::lock_guard lock(parts_.mutex_);
+  parts_.beats_.erase(serving_);
+}
+
+Engine::Engine(std::unique_ptr<Store> store, EngineOptions options)
+    : parts_(std::make_unique<Parts>(std::move(store), std::move(options))) {}
+
+Engine::~Engine() = default;
+
+Store& Engine::store() noexcept { return *parts_->store; }
+Transactions* Engine::transactions() noexcept { return parts_->store->transactions(); }
+
+}  // namespace idem

@@ -1,0 +1,125 @@
+#pragma once
+
+#include "core/exchange.hpp"
+#include "metrics/shard.hpp"
+#include "workers/runner.hpp"
+
+#include <idem/guard.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace idem::library {
+
+/// One request that a guard serves: its machine, and what came for it from other threads. The
+/// serving thread drives it; heartbeats and wake-ups come beside that.
+class Serving {
+ public:
+  Serving(const ExchangeSettings& settings, Reserve reserve)
+      : exchange_(settings, std::move(reserve)) {}
+
+  ExchangeAction start();
+  ExchangeAction on(ExchangeEvent event);
+
+  /// From any thread.
+  void tell(ExchangeEvent event);
+  /// The next of what was told; none when it did not come before `until`.
+  std::optional<ExchangeEvent> hear(MonotonicTime until = MonotonicTime::max());
+
+  void sleep(Millis length);
+
+  std::optional<Renew> heartbeat(MonotonicTime now);
+  void renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at);
+  Millis lease_left() const;
+  bool owes_settlement() const;
+  const RecordId& id() const noexcept { return exchange_.id(); }  ///< Never changes.
+
+ private:
+  mutable std::mutex mutex_;
+  Exchange exchange_;
+  std::condition_variable wake_;
+  std::deque<ExchangeEvent> told_;
+};
+
+/// Those who wait for records: told of a change by the store, it reads the record once for all who
+/// wait for it then. Owned by a shared_ptr.
+class Awaited final : public Watcher, public std::enable_shared_from_this<Awaited> {
+ public:
+  explicit Awaited(Store& store) : store_(store) {}
+
+  /// From now on `serving` is told Woken; the record is read for it once at least.
+  void add(const RecordId& id, const std::shared_ptr<Serving>& serving);
+  void remove(const RecordId& id, const Serving& serving);
+
+  void changed(const RecordId& id) noexcept override;
+  std::vector<RecordId> awaited() override;
+
+ private:
+  void read(const RecordId& id);
+
+  Store& store_;
+  std::mutex mutex_;
+  std::map<RecordId, std::vector<std::shared_ptr<Serving>>> who_;
+};
+
+/// Carries out one action that asks the store, waits, or sleeps; what is left is an answer, or the
+/// handler's turn.
+std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
+                                        const std::shared_ptr<Serving>& serving,
+                                        const ExchangeAction& action, MonotonicTime& waiting_since);
+
+}  // namespace idem::library
+
+namespace idem {
+
+struct Engine::Parts {
+  Parts(std::unique_ptr<Store> store, EngineOptions options);
+  ~Parts();
+
+  /// §4: goes on with what an answered request still owes, on a thread of the engine's.
+  void settle_later(std::shared_ptr<library::Serving> serving);
+  bool is_overloaded() const { return owed_count.load() >= limits::unsettled_attempts_max; }
+
+  EngineOptions options;
+  std::unique_ptr<Store> store;
+  std::shared_ptr<library::Awaited> awaited;
+
+  /// Whose lease is renewed, and until when.
+  class Renewed {
+   public:
+    Renewed(Parts& parts, std::shared_ptr<library::Serving> serving, Millis run_max);
+    ~Renewed();
+    Renewed(const Renewed&) = delete;
+    Renewed& operator=(const Renewed&) = delete;
+
+   private:
+    Parts& parts_;
+    const library::Serving* serving_;
+  };
+
+ private:
+  struct Beat {
+    std::shared_ptr<library::Serving> serving;
+    MonotonicTime until;
+  };
+  void beat();
+  void settle_owed();
+  /// Waits for a little time, or until it is time to end: then false.
+  bool pause(std::unique_lock<std::mutex>& lock, Millis length);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ending_ = false;
+  std::map<const library::Serving*, Beat> beats_;
+  std::deque<std::shared_ptr<library::Serving>> owed_;
+  std::atomic<std::size_t> owed_count{0};
+  metrics::Shard shard_;
+  std::unique_ptr<workers::Runner> workers_;
+  std::thread heart_;
+  std::thread settler_;
+};
+
+}  // namespace idem

@@ -1,0 +1,324 @@
+#include "core/answers.hpp"
+#include "core/preferences.hpp"
+#include "library/engine.hpp"
+
+#include <idem/assert.hpp>
+
+#include <algorithm>
+
+namespace idem {
+namespace {
+
+using library::Serving;
+using How = TransactionEnd::How;
+
+Response to_response(Answer answer) {
+  return {answer.status, std::move(answer.headers),
+          answer.shared_body ? *answer.shared_body : std::move(answer.body)};
+}
+
+Answer to_answer(Response response) {
+  return {response.status, std::move(response.headers), std::move(response.body), nullptr};
+}
+
+Response problem(const Problem& what) { return to_response(idem::to_answer(what)); }
+
+/// Says nothing of what went wrong: that is for the log.
+Response work_failed(const RecordId& id) {
+  return problem({.code = ProblemCode::attempt_released,
+                  .detail = "The work failed, and nothing of it is there. Ask again with this key.",
+                  .status = 500,
+                  .operation = id,
+                  .state = State::failed_retryable});
+}
+
+bool is_one_of(std::string_view name, std::span<const std::string> names) {
+  return std::ranges::any_of(names, [&](const auto& one) { return equal_names(one, name); });
+}
+
+RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
+  std::vector<std::string_view> chosen;
+  FingerprintParts parts{.method = request.method,
+                         .target = request.target,
+                         .content_type = {},
+                         .chosen_headers = {},
+                         .body = request.body,
+                         .rule = &rule};
+  for (const Field& field : request.headers) {
+    if (equal_names(field.name, "Content-Type")) parts.content_type = field.value;
+    if (is_one_of(field.name, rule.headers)) chosen.insert(chosen.end(), {field.name, field.value});
+  }
+  parts.chosen_headers = chosen;
+  return RequestDigest(parts);
+}
+
+}  // namespace
+
+class Guard::Rules {
+ public:
+  Rules(Engine::Parts& parts, GuardOptions options) : parts_(parts), options_(std::move(options)) {
+    IDEM_ASSERT(options_.lease > Millis{0} && options_.run_max > Millis{0});
+    IDEM_ASSERT(options_.retention > Millis{0} && !options_.key_fields.empty());
+    IDEM_ASSERT(check_rule(options_.fingerprint).has_value());
+  }
+
+  Response serve(const Request& request, const Handler& handler) const;
+  Response serve_in_transaction(const Request& request, const TransactionWork& work) const;
+
+ private:
+  class Run;
+
+  /// Or what the client hears instead: nothing was asked of the store.
+  std::expected<Reserve, Response> reserve_of(const Request& request) const;
+  std::shared_ptr<Serving> make_serving(const Request& request, Reserve reserve) const;
+
+  /// Carries actions out until there is an answer; `turn` is the handler's.
+  Response drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
+                 const std::function<Outcome(const Send&)>& turn) const;
+
+  /// A transaction of such work, which keeps what it said in `said`.
+  InTransaction transaction_of(const TransactionWork& work, Outcome& said) const;
+  /// What became of the work, once its transaction has ended so.
+  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id) const;
+  ExchangeEvent event_of(Outcome outcome) const;
+
+  Engine::Parts& parts_;
+  GuardOptions options_;
+};
+
+class Guard::Rules::Run final : public Execution {
+ public:
+  Run(const Rules& rules, const Serving& serving, const Send& send)
+      : rules_(rules), serving_(serving), id_(send.id), attempt_(send.attempt) {}
+
+  const RecordId& id() const noexcept override { return id_; }
+  const Attempt& attempt() const noexcept override { return attempt_; }
+  Millis lease_left() const override { return serving_.lease_left(); }
+
+  Outcome commit(const TransactionWork& work) override {
+    auto* const transactions = rules_.parts_.store->transactions();
+    IDEM_ASSERT(transactions != nullptr);
+    Outcome said;
+    InTransaction what = rules_.transaction_of(work, said);
+    what.id = id_;
+    what.attempt = attempt_;
+    const TransactionEnd end = transactions->run(std::move(what));
+    return rules_.outcome_of(end, std::move(said), id_);
+  }
+
+ private:
+  const Rules& rules_;
+  const Serving& serving_;
+  RecordId id_;
+  Attempt attempt_;
+};
+
+// The order of protocol.md §6: scope, key syntax, fingerprint, reserve.
+std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request) const {
+  if (request.scope.empty()) {
+    return std::unexpected(problem(
+        {.code = ProblemCode::scope_missing, .detail = "Who asks is not known to this service."}));
+  }
+  std::vector<std::string_view> lines;
+  for (const Field& field : request.headers) {
+    if (is_one_of(field.name, options_.key_fields)) lines.push_back(field.value);
+  }
+  const auto key = parse_key(lines, options_.key);
+  if (!key) {
+    const bool is_missing = key.error().code == KeyError::Code::missing;
+    return std::unexpected(
+        problem({.code = is_missing ? ProblemCode::key_missing : ProblemCode::key_invalid,
+                 .detail = key.error().detail}));
+  }
+  if (parts_.is_overloaded()) {
+    return std::unexpected(to_response(store_unavailable_answer(Millis{1000})));
+  }
+  const Identity& identity = parts_.store->identity();
+  const auto path = std::string_view(request.target).substr(0, request.target.find('?'));
+  const RequestDigest digest = digest_of(request, options_.fingerprint);
+  Reserve reserve;
+  reserve.scope = request.scope;
+  reserve.operation =
+      options_.operation.empty() ? request.method + " " + std::string(path) : options_.operation;
+  reserve.id = record_id(identity.secret, reserve.scope, reserve.operation, *key);
+  reserve.fingerprints = digest.under(identity.secret);
+  for (const Secret& older : identity.older) {
+    reserve.also.push_back(
+        {record_id(older, reserve.scope, reserve.operation, *key), digest.under(older)});
+  }
+  reserve.token = random_token();
+  reserve.owner = parts_.options.owner;
+  reserve.lease = options_.lease;
+  reserve.lease_policy = options_.after_crash;
+  reserve.retention = options_.retention;
+  reserve.tombstone = options_.tombstone;
+  reserve.generation = identity.generation;
+  return reserve;
+}
+
+std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Reserve reserve) const {
+  PreferredWait preferred;
+  for (const Field& field : request.headers) {
+    if (equal_names(field.name, "Prefer")) preferred.read(field.value);
+  }
+  const WaitRule wait = wait_rule(options_.wait, options_.wait, preferred.value());
+  // A handler is not sent anywhere: its steps look at the lease one by one.
+  const ExchangeSettings settings{.dispatch_timeout = Millis{0},
+                                  .renew_interval = options_.lease / 3,
+                                  .wait = wait.time,
+                                  .wait_applied = wait.applied};
+  return std::make_shared<Serving>(settings, std::move(reserve));
+}
+
+Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
+                             const std::function<Outcome(const Send&)>& turn) const {
+  const Engine::Parts::Renewed renewed(parts_, serving, options_.run_max);
+  MonotonicTime waiting_since{};
+  std::string large_body;
+  for (;;) {
+    if (const auto* send = std::get_if<Send>(&action)) {
+      Outcome outcome = OutcomeUnknown{"handler_threw"};
+      try {
+        outcome = turn(*send);
+      } catch (...) {
+        parts_.options.log(LogLevel::error, "handler_threw",
+                           {{"operation_ref", to_hex(send->id.bytes)}});
+      }
+      waiting_since = MonotonicTime{};
+      // Too large to be stored: settled without its body first, then given to this caller.
+      auto event = event_of(std::move(outcome));
+      if (auto* oversize = std::get_if<UpstreamOversize>(&event)) {
+        large_body = std::move(oversize->head.answer.body);
+      }
+      action = serving->on(std::move(event));
+      continue;
+    }
+    if (auto* stream = std::get_if<StreamThrough>(&action)) {
+      stream->head.body = std::move(large_body);
+      return to_response(std::move(stream->head));
+    }
+    if (auto* answer = std::get_if<AnswerClient>(&action)) {
+      if (serving->owes_settlement()) parts_.settle_later(serving);
+      return to_response(std::move(answer->answer));
+    }
+    auto next = library::carry_out(parts_, serving, action, waiting_since);
+    IDEM_ASSERT(next.has_value());
+    action = std::move(*next);
+  }
+}
+
+ExchangeEvent Guard::Rules::event_of(Outcome outcome) const {
+  if (auto* committed = std::get_if<Committed>(&outcome)) {
+    return WorkCommitted{to_answer(std::move(committed->answer)), committed->reply};
+  }
+  if (auto* unknown = std::get_if<OutcomeUnknown>(&outcome)) {
+    return WorkUnknown{std::move(unknown->error_code), std::move(unknown->reference)};
+  }
+  UpstreamAnswered answered{};
+  if (auto* not_executed = std::get_if<NotExecuted>(&outcome)) {
+    answered.answer = to_answer(std::move(not_executed->answer));
+    answered.says = UpstreamSays::not_executed;
+    return answered;
+  }
+  answered.answer = to_answer(std::get<Response>(std::move(outcome)));
+  answered.says = UpstreamSays::store;
+  if (answered.answer.body.size() <= options_.response_body_bytes_max) return answered;
+  return UpstreamOversize{std::move(answered)};
+}
+
+InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome& said) const {
+  InTransaction what;
+  what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
+                                   const Attempt& attempt) -> std::optional<StoreCall> {
+    said = work(transaction);
+    const auto* const response = std::get_if<Response>(&said);
+    if (response == nullptr) return std::nullopt;
+    const bool keeps_body = response->body.size() <= options_.response_body_bytes_max;
+    Complete complete{id,
+                      attempt,
+                      stored_head(to_answer({response->status, response->headers, {}}), keeps_body),
+                      {}};
+    if (keeps_body) complete.response.body = response->body;
+    return complete;
+  };
+  return what;
+}
+
+Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said,
+                                 const RecordId& id) const {
+  if (end.how == How::committed) return Committed{std::get<Response>(std::move(said)), end.reply};
+  if (end.how != How::superseded && !end.why.empty()) {
+    parts_.options.log(LogLevel::warning, "transaction_failed",
+                       {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
+  }
+  // Nothing is there, or it cannot be told: the release that follows is refused by the store where
+  // it was committed after all, and then its answer is found.
+  const bool says_how = end.how == How::rolled_back && !std::holds_alternative<Response>(said);
+  if (says_how) return said;
+  return NotExecuted{work_failed(id)};
+}
+
+Response Guard::Rules::serve(const Request& request, const Handler& handler) const {
+  auto reserve = reserve_of(request);
+  if (!reserve) return std::move(reserve.error());
+  const auto serving = make_serving(request, std::move(*reserve));
+  return drive(serving, serving->start(), [&](const Send& send) {
+    Run run(*this, *serving, send);
+    return handler(request, run);
+  });
+}
+
+Response Guard::Rules::serve_in_transaction(const Request& request,
+                                            const TransactionWork& work) const {
+  auto* const transactions = parts_.store->transactions();
+  IDEM_ASSERT(transactions != nullptr);
+  auto reserve = reserve_of(request);
+  if (!reserve) return std::move(reserve.error());
+  Outcome said;
+  InTransaction what = transaction_of(work, said);
+  what.reserve = *reserve;
+  const RecordId id = reserve->id;
+  TransactionEnd end{};
+  try {
+    end = transactions->run(std::move(what));
+  } catch (...) {
+    end = {.how = How::rolled_back, .why = "the work threw"};
+    said = Response{};
+  }
+  if (end.how == How::unavailable) {
+    parts_.options.log(LogLevel::error, "store_error", {{"why", end.why}});
+    return to_response(store_unavailable_answer(Millis{1000}));
+  }
+  if (end.how == How::committed || end.how == How::rolled_back) {
+    const bool is_stored = end.how == How::committed;
+    Outcome outcome = outcome_of(end, std::move(said), id);
+    Answer answer = to_answer(work_failed(id));
+    if (auto* told = std::get_if<Committed>(&outcome)) answer = to_answer(std::move(told->answer));
+    if (auto* told = std::get_if<NotExecuted>(&outcome))
+      answer = to_answer(std::move(told->answer));
+    mark_outcome(answer, is_stored ? "stored" : "released",
+                 is_stored ? end.reply.expires_at : std::nullopt);
+    return to_response(std::move(answer));
+  }
+  // Answered by the record that is there; or in doubt, and then the same token finds out.
+  const auto serving = make_serving(request, std::move(*reserve));
+  ExchangeAction action = serving->start();
+  if (end.how == How::not_run) action = serving->on(StoreAnswered{StoreReply(*end.reserved)});
+  return drive(serving, std::move(action),
+               [&](const Send& send) { return NotExecuted{work_failed(send.id)}; });
+}
+
+Guard::Guard(Engine& engine, GuardOptions options)
+    : rules_(std::make_unique<Rules>(engine.parts(), std::move(options))) {}
+
+Guard::~Guard() = default;
+
+Response Guard::serve(const Request& request, const Handler& handler) {
+  return rules_->serve(request, handler);
+}
+
+Response Guard::serve_in_transaction(const Request& request, const TransactionWork& work) {
+  return rules_->serve_in_transaction(request, work);
+}
+
+}  // namespace idem

@@ -1,0 +1,147 @@
+#include "store/sqlite/service_sql.hpp"
+
+#include "store/sqlite/connection.hpp"
+
+#include <idem/limits.hpp>
+
+#include <cstdlib>
+#include <optional>
+
+namespace idem::sqlite {
+namespace {
+
+bool is_ours(const char* name) {
+  return name != nullptr && std::string_view(name).starts_with("idem_");
+}
+
+/// What a service's statements may not do: end or divide the batch's transaction, change how the
+/// connection is set up, touch the records. Asked by SQLite when it prepares a statement
+/// (sqlite3_set_authorizer).
+int authorize(void* works, int action, const char* first, const char* second, const char*,
+              const char*) {
+  if (!*static_cast<const bool*>(works)) return SQLITE_OK;
+  switch (action) {
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+      return SQLITE_DENY;
+    case SQLITE_PRAGMA:
+      return SQLITE_DENY;
+    case SQLITE_CREATE_TABLE:
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+    case SQLITE_DROP_TABLE:
+      return is_ours(first) ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_ALTER_TABLE:
+    case SQLITE_CREATE_INDEX:
+    case SQLITE_DROP_INDEX:
+    case SQLITE_CREATE_TRIGGER:
+    case SQLITE_DROP_TRIGGER:
+      return is_ours(second) ? SQLITE_DENY : SQLITE_OK;
+    default:
+      return SQLITE_OK;
+  }
+}
+
+struct Bind {
+  sqlite3_stmt* statement;
+  int at;
+
+  int operator()(std::monostate) const { return sqlite3_bind_null(statement, at); }
+  int operator()(std::int64_t value) const { return sqlite3_bind_int64(statement, at, value); }
+  int operator()(double value) const { return sqlite3_bind_double(statement, at, value); }
+  int operator()(const std::string& value) const {
+    return sqlite3_bind_text64(statement, at, value.data(), value.size(), SQLITE_STATIC,
+                               SQLITE_UTF8);
+  }
+  int operator()(const SqlBytes& value) const {
+    return sqlite3_bind_blob64(statement, at, value.bytes.data(), value.bytes.size(),
+                               SQLITE_STATIC);
+  }
+};
+
+SqlValue value_of(sqlite3_stmt* statement, int at) {
+  const auto text = [&](const void* begin) {
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, at));
+    return begin == nullptr ? std::string() : std::string(static_cast<const char*>(begin), size);
+  };
+  switch (sqlite3_column_type(statement, at)) {
+    case SQLITE_INTEGER:
+      return std::int64_t{sqlite3_column_int64(statement, at)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, at);
+    case SQLITE_TEXT:
+      return text(sqlite3_column_text(statement, at));
+    case SQLITE_BLOB:
+      return SqlBytes{text(sqlite3_column_blob(statement, at))};
+    default:
+      return std::monostate{};
+  }
+}
+
+/// `$1`, `$2`... are names to SQLite: each stands for the value of its number, wherever it occurs.
+std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValue> values) {
+  for (int at = 1; at <= sqlite3_bind_parameter_count(statement); ++at) {
+    const char* const name = sqlite3_bind_parameter_name(statement, at);
+    const int number = name == nullptr || *name != '$' ? 0 : std::atoi(name + 1);
+    if (number < 1 || static_cast<std::size_t>(number) > values.size()) {
+      return std::string("no value for the parameter ") + (name == nullptr ? "?" : name);
+    }
+    const auto& value = values[static_cast<std::size_t>(number) - 1];
+    if (std::visit(Bind{statement, at}, value) != SQLITE_OK) return "a value is too large";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ServiceSql::ServiceSql(sqlite3* db) : db_(db) { sqlite3_set_authorizer(db_, authorize, &works_); }
+
+ServiceSql::~ServiceSql() { sqlite3_set_authorizer(db_, nullptr, nullptr); }
+
+void ServiceSql::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
+  sqlite3_finalize(statement);
+}
+
+std::expected<sqlite3_stmt*, std::string> ServiceSql::prepared(std::string_view sql) {
+  const auto known = statements_.find(std::string(sql));
+  if (known != statements_.end()) return known->second.get();
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  if (sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                         &raw, &rest) != SQLITE_OK) {
+    return std::unexpected(sqlite3_errmsg(db_));
+  }
+  OwnStatement statement(raw);
+  if (!statement) return std::unexpected("there is no statement");
+  const std::string_view more(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
+  if (more.find_first_not_of(" \t\r\n;") != more.npos) {
+    return std::unexpected("more than one statement");
+  }
+  if (statements_.size() >= limits::service_statements_max) statements_.clear();
+  return statements_.emplace(sql, std::move(statement)).first->second.get();
+}
+
+std::expected<SqlRows, std::string> ServiceSql::ask(std::string_view sql,
+                                                    std::span<const SqlValue> values) {
+  const auto statement = prepared(sql);
+  if (!statement) return std::unexpected(statement.error());
+  if (auto why = bind(*statement, values)) return std::unexpected(std::move(*why));
+  SqlRows rows;
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(*statement)) == SQLITE_ROW) {
+    SqlRow& row = rows.emplace_back();
+    for (int at = 0; at < sqlite3_column_count(*statement); ++at) {
+      row.push_back(value_of(*statement, at));
+    }
+  }
+  std::string why = code == SQLITE_DONE ? std::string() : sqlite3_errmsg(db_);
+  sqlite3_reset(*statement);
+  sqlite3_clear_bindings(*statement);  // They lie in the caller's memory.
+  if (code == SQLITE_DONE) return rows;
+  return std::unexpected(std::move(why));
+}
+
+}  // namespace idem::sqlite

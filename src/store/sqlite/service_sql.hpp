@@ -1,0 +1,47 @@
+#pragma once
+
+#include <idem/transaction.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace idem::sqlite {
+
+/// A service's own statements on the store's connection. While works() they may not end or divide
+/// the transaction, change how the connection is set up, or write to the store's tables, whose
+/// names begin with "idem_". One per connection, on its thread; before it is closed.
+class ServiceSql {
+ public:
+  explicit ServiceSql(sqlite3* db);
+  ~ServiceSql();
+  ServiceSql(const ServiceSql&) = delete;
+  ServiceSql& operator=(const ServiceSql&) = delete;
+
+  sqlite3* db() const noexcept { return db_; }
+
+  /// The service's turn begins, or ends: outside of it every statement is the store's.
+  void works(bool now) noexcept { works_ = now; }
+
+  /// One statement, in which `$1`, `$2`... stand for `values`; kept for the next time. The error is
+  /// SQLite's.
+  std::expected<SqlRows, std::string> ask(std::string_view sql, std::span<const SqlValue> values);
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept;
+  };
+  using OwnStatement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+  std::expected<sqlite3_stmt*, std::string> prepared(std::string_view sql);
+
+  sqlite3* db_;
+  bool works_ = false;
+  std::unordered_map<std::string, OwnStatement> statements_;
+};
+
+}  // namespace idem::sqlite

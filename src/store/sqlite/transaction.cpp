@@ -1,0 +1,159 @@
+#include "store/sqlite/transaction.hpp"
+
+#include "store/sqlite/connection.hpp"
+
+#include <idem/assert.hpp>
+
+namespace idem::sqlite {
+namespace {
+
+/// A failure of the medium rolls the whole batch back, and with it what others were promised.
+void expect_transaction(sqlite3* db) {
+  if (sqlite3_get_autocommit(db) != 0) fail_closed(db, "a transaction's work");
+}
+
+void execute(sqlite3* db, const char* sql) {
+  if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail_closed(db, sql);
+}
+
+class SqliteTransaction final : public Transaction {
+ public:
+  explicit SqliteTransaction(ServiceSql& sql) : sql_(sql) {}
+
+  SqlRows run(std::string_view sql, std::span<const SqlValue> values) override {
+    if (failed()) return {};
+    auto rows = sql_.ask(sql, values);
+    if (rows) return std::move(*rows);
+    fail(std::move(rows.error()));
+    return {};
+  }
+  void fail(std::string why) override {
+    if (failure_.empty()) failure_ = why.empty() ? "failed" : std::move(why);
+  }
+  const std::string& failure() const noexcept override { return failure_; }
+  void* native() noexcept override { return sql_.db(); }
+
+ private:
+  ServiceSql& sql_;
+  std::string failure_;
+};
+
+constexpr const char* begin_work = "SAVEPOINT idem_work";
+constexpr const char* undo_work = "ROLLBACK TO idem_work; RELEASE idem_work";
+constexpr const char* keep_work = "RELEASE idem_work";
+
+/// Foreign keys that are checked at the commit would fail everybody's.
+bool has_broken_references(sqlite3* db) {
+  int broken = 0;
+  int unused = 0;
+  sqlite3_db_status(db, SQLITE_DBSTATUS_DEFERRED_FKS, &broken, &unused, 0);
+  return broken != 0;
+}
+
+}  // namespace
+
+void TransactionErrand::run(ServiceSql& sql, const Step& step) {
+  if (what_.reserve) {
+    StoreCall reserve = *what_.reserve;
+    auto result = step(reserve);
+    if (!result) {
+      end = {.how = TransactionEnd::How::unavailable, .why = std::move(result.error().detail)};
+      return;
+    }
+    end.reserved = std::get<ReserveOutcome>(std::move(*result));
+    const auto* execute = std::get_if<Execute>(&*end.reserved);
+    if (execute == nullptr) {
+      end.how = TransactionEnd::How::not_run;
+      return;
+    }
+    granted = true;
+    what_.id = execute->id;
+    what_.attempt = execute->attempt;
+  } else if (!find_attempt(step)) {
+    end.how = TransactionEnd::How::superseded;
+    return;
+  }
+  work(sql, step);
+}
+
+// Looked at first, so that a stale owner's work is not even run; and one that has completed its
+// record does not do its rows a second time.
+bool TransactionErrand::find_attempt(const Step& step) {
+  StoreCall find = Find{what_.id};
+  const auto found = step(find);
+  if (!found) {
+    end.why = found.error().detail;
+    return false;
+  }
+  const auto& record = std::get<std::optional<Record>>(*found);
+  if (!record) return false;
+  end.reply = {Verdict::stale, record->state, record->expires_at};
+  if (record->attempt != what_.attempt) return false;
+  end.reply.verdict = Verdict::settled;
+  return record->state != State::completed && record->state != State::expired;
+}
+
+void TransactionErrand::work(ServiceSql& sql, const Step& step) {
+  sqlite3* const db = sql.db();
+  execute(db, begin_work);
+  SqliteTransaction transaction(sql);
+  std::optional<StoreCall> then;
+  try {
+    sql.works(true);
+    then = what_.work(transaction, what_.id, what_.attempt);
+  } catch (...) {
+    thrown = std::current_exception();
+    transaction.fail("the work threw");
+  }
+  sql.works(false);
+  expect_transaction(db);
+  if (!transaction.failed() && then && has_broken_references(db)) {
+    transaction.fail("FOREIGN KEY constraint failed");
+  }
+  if (!then || transaction.failed()) {
+    execute(db, undo_work);
+    return give_back(step, transaction.failure());
+  }
+  IDEM_ASSERT(std::holds_alternative<Complete>(*then) || std::holds_alternative<Advance>(*then));
+  auto result = step(*then);
+  const auto* reply = result ? &std::get<OwnerReply>(*result) : nullptr;
+  if (reply == nullptr || reply->verdict != Verdict::done) {
+    // The step changed nothing, so nothing but the rows is undone.
+    execute(db, undo_work);
+    end.how = TransactionEnd::How::superseded;
+    if (reply != nullptr) end.reply = *reply;
+    if (reply == nullptr) end.why = result.error().detail;
+    return;
+  }
+  execute(db, keep_work);
+  end.how = TransactionEnd::How::committed;
+  end.reply = *reply;
+  told.emplace(std::move(*then), std::move(result));
+}
+
+// A reserve of this very transaction cannot be undone, as others of the batch may have met it; that
+// it was not executed is proven.
+void TransactionErrand::give_back(const Step& step, std::string why) {
+  end.how = TransactionEnd::How::rolled_back;
+  end.why = std::move(why);
+  if (!granted) return;
+  StoreCall release =
+      Release{what_.id, what_.attempt, ReleaseBasis::proven, "rolled_back", Millis{}};
+  auto result = step(release);
+  told.emplace(std::move(release), std::move(result));
+}
+
+void StatementErrand::run(ServiceSql& sql) {
+  sqlite3* const db = sql.db();
+  execute(db, begin_work);
+  sql.works(true);
+  result = sql.ask(sql_, values_);
+  sql.works(false);
+  expect_transaction(db);
+  if (result && has_broken_references(db)) {
+    result = std::unexpected("FOREIGN KEY constraint failed");
+  }
+  execute(db, result ? keep_work : undo_work);
+}
+
+}  // namespace idem::sqlite

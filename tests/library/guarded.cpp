@@ -1,0 +1,88 @@
+#include "library/guarded.hpp"
+
+namespace idem::test {
+
+Request payment(std::string_view key, int amount) {
+  return {.method = "POST",
+          .target = "/payments",
+          .headers = {{"Content-Type", "application/json"}, {"Idempotency-Key", std::string(key)}},
+          .body = fmt::format(R"({{"amount":{}}})", amount),
+          .scope = "acme"};
+}
+
+std::optional<std::string> field_of(const Response& answer, std::string_view name) {
+  for (const Field& field : answer.headers) {
+    if (field.name == name) return field.value;
+  }
+  return std::nullopt;
+}
+
+std::string code_of(const Response& answer) {
+  const auto json = parse_json(answer.body);
+  return json ? (*json)["code"].string : std::string{};
+}
+
+testing::AssertionResult replays(const Response& first, const Response& again) {
+  if (again.status == first.status && again.body == first.body &&
+      field_of(again, "Location") == field_of(first, "Location") &&
+      field_of(again, "Idempotent-Replayed") == "true") {
+    return testing::AssertionSuccess();
+  }
+  return testing::AssertionFailure() << first.status << " " << first.body << "\n"
+                                     << again.status << " " << again.body;
+}
+
+Guarded::Guarded() {
+  if (GetParam() == "sqlite") {
+    url_ = "sqlite:" + (dir_.path() / "service.db").string();
+  } else {
+    shared_ = std::make_unique<SharedStoreUrl>(GetParam());
+    url_ = shared_->url();
+  }
+  engine_ = std::make_unique<Engine>(open());
+  const auto made = engine_->transactions()->run(
+      "CREATE TABLE payments (id TEXT PRIMARY KEY, amount INTEGER NOT NULL CHECK (amount > 0))");
+  EXPECT_TRUE(made) << made.error();
+  guard_ = std::make_unique<Guard>(*engine_, GuardOptions{.operation = "create-payment"});
+}
+
+std::unique_ptr<Store> Guarded::open() {
+  auto store = open_store(url_, {});
+  if (!store) {
+    ADD_FAILURE() << store.error();
+    std::abort();
+  }
+  return std::move(*store);
+}
+
+Response Guarded::serve(const Request& request, const TransactionWork& work) {
+  return guard_->serve(request, [&](const Request&, Execution& run) { return run.commit(work); });
+}
+
+std::int64_t Guarded::payments() {
+  const auto rows = engine_->transactions()->run("SELECT count(*) FROM payments");
+  if (!rows) {
+    ADD_FAILURE() << rows.error();
+    return -1;
+  }
+  return std::get<std::int64_t>(rows->at(0).at(0));
+}
+
+TransactionWork Guarded::paying(int amount, int status) {
+  return [=](Transaction& tx) -> Outcome {
+    const std::string id = "pay_" + to_hex(random_token().bytes);
+    tx.run("INSERT INTO payments (id, amount) VALUES ($1, $2)", {id, std::int64_t{amount}});
+    return Response{status, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}"};
+  };
+}
+
+Record Guarded::record_of(const RecordId& id) {
+  const auto found = ask_and_wait(engine_->store(), Find{id});
+  if (!found || !*found) {
+    ADD_FAILURE() << "no record";
+    return {};
+  }
+  return **found;
+}
+
+}  // namespace idem::test

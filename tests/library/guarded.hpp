@@ -1,0 +1,46 @@
+#pragma once
+
+#include <idem/guard.hpp>
+#include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <latch>
+#include <thread>
+
+#include "support/json.hpp"
+#include "support/shared_store.hpp"
+#include "support/temp_dir.hpp"
+
+/// A service in this process: a table of payments, and a guard in front of what pays.
+namespace idem::test {
+
+Request payment(std::string_view key, int amount = 5);
+std::optional<std::string> field_of(const Response& answer, std::string_view name);
+std::string code_of(const Response& answer);
+/// `first` once more: status, body and stored fields.
+testing::AssertionResult replays(const Response& first, const Response& again);
+
+/// Of "sqlite" and "postgres", whose transactions hold business rows.
+class Guarded : public testing::TestWithParam<std::string> {
+ protected:
+  Guarded();
+
+  std::unique_ptr<Store> open();
+  Response serve(const Request& request, const TransactionWork& work);
+  std::int64_t payments();
+  /// One row, then this answer.
+  static TransactionWork paying(int amount = 5, int status = 201);
+  Record record_of(const RecordId& id);
+
+  TempDir dir_;
+  std::unique_ptr<SharedStoreUrl> shared_;
+  std::string url_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Guard> guard_;
+};
+
+}  // namespace idem::test
