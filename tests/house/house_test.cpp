@@ -119,6 +119,14 @@ std::size_t columns(const std::string& line) {
   }));
 }
 
+TEST(House, the_readme_shows_the_smallest_program_as_it_is) {
+  const std::string page = read_file(root / "README.md");
+  const std::string code = read_file(root / "examples/embed/main.cpp");
+  ASSERT_FALSE(code.empty());
+  EXPECT_NE(page.find("```cpp\n" + code + "```"), page.npos);
+  EXPECT_LE(std::ranges::count(code, '\n'), 60);
+}
+
 TEST(House, files_stay_readable) {
   std::size_t seen = 0;
   for (const auto* folder : {"src", "include", "tests", "examples", "bench", "fuzz"}) {

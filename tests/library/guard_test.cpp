@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 INSTANTIATE_TEST_SUITE_P(Stores, Guarded, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Guarded, S17_V22_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
+TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
   const auto first = serve(payment("k"), paying());
   EXPECT_EQ(first.status, 201) << first.body;
   EXPECT_EQ(field_of(first, "Idempotency-Outcome"), "stored");
@@ -70,7 +70,7 @@ TEST_P(Guarded, V16_what_failed_in_its_transaction_is_rolled_back_and_the_retry_
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Guarded, V21_a_definite_failure_is_an_answer_like_any_other) {
+TEST_P(Guarded, S12_a_definite_failure_is_an_answer_like_any_other) {
   const auto declined =
       serve(payment("k"), [](Transaction&) -> Outcome { return Response{402, {}, "declined"}; });
   EXPECT_EQ(declined.status, 402);

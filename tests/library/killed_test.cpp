@@ -45,7 +45,7 @@ using Killed = Guarded;
 INSTANTIATE_TEST_SUITE_P(Stores, Killed, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Killed, V14_V19_rows_are_there_if_and_only_if_the_answer_is) {
+TEST_P(Killed, V19_S17_rows_are_there_if_and_only_if_the_answer_is) {
   const int rounds = setting("IDEM_CRASH_RUNS").empty() ? 5 : std::stoi(setting("IDEM_CRASH_RUNS"));
   int had_paid = 0;
   int killed = 0;

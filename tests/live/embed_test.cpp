@@ -74,7 +74,7 @@ TEST_P(Embed, S17_a_retry_hears_the_same_payment_also_after_a_crash) {
   EXPECT_EQ(retry.get("Idempotent-Replayed"), "true");
 }
 
-TEST_P(Embed, V14_V19_killed_under_load_it_pays_each_key_once) {
+TEST_P(Embed, V19_S17_killed_under_load_it_pays_each_key_once) {
   constexpr int keys_each = 200;
   constexpr int clients = 4;
   constexpr int kills = 5;
