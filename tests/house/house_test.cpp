@@ -48,8 +48,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/store/sqlite", {"idem/", "core/", "store/", "sqlite3.h", "fmt/"}},
     {"src/store/postgres",
      {"idem/", "core/", "loop/", "store/", "libpq-fe.h", "boost/asio/posix/", "fmt/"}},
-    {"src/store/redis",
-     {"idem/", "core/", "loop/", "store/", "boost/asio", "openssl/", "fmt/"}},
+    {"src/store/redis", {"idem/", "core/", "loop/", "store/", "boost/asio", "openssl/", "fmt/"}},
     {"src/loop", {"idem/", "loop/", "boost/"}},
     {"src/http", {"idem/", "core/", "loop/", "http/", "boost/", "fmt/"}},
     {"src/http/tls", {"idem/", "http/tls/", "openssl/"}},
@@ -81,7 +80,7 @@ bool is_standard(const std::string& name) {
   static const std::set<std::string> system{
       "sys/socket.h",  "sys/uio.h",      "sys/file.h",    "sys/stat.h", "sys/mman.h",
       "sys/statvfs.h", "sys/resource.h", "netinet/tcp.h", "unistd.h",   "time.h",
-      "fcntl.h",       "pthread.h",      "malloc.h",      "netdb.h"};
+      "fcntl.h",       "poll.h",         "pthread.h",     "malloc.h",   "netdb.h"};
   return system.contains(name) || name.find_first_of("/.") == std::string::npos;
 }
 
