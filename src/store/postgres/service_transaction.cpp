@@ -17,7 +17,7 @@ using How = TransactionEnd::How;
 /// What a handler before set in this session is not this one's; behind a pooler, anybody's. The
 /// record's lock outlives a vanished caller for transaction_idle_max, no longer.
 const std::string begin_sql = fmt::format(
-    "RESET ALL; RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    "RESET ALL; RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED;"
     " SET LOCAL lock_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",
     Millis(limits::transaction_lock_max).count(), Millis(limits::transaction_idle_max).count());
 
@@ -37,7 +37,8 @@ std::string with_number(std::string_view reserve_sql) {
 
 std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns() - 1); }
 
-NotAdmitted not_admitted(const Failure& failure) {
+NotAdmitted not_admitted(Session& session, const Failure& failure) {
+  if (is_other_server(failure)) session.close();
   NotAdmitted none{ended(How::unavailable, told(failure))};
   // Of a session that was lost nothing is there, as nobody committed it; another one may do.
   none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
@@ -50,7 +51,7 @@ std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTr
       .number(static_cast<std::int64_t>(what.attempt.fence))
       .uuid(what.attempt.token.bytes);
   const Answer answer = session.ask(check_sql, params, limits::store_reply_max);
-  if (!answer) return std::unexpected(not_admitted(answer.error()));
+  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
   const auto superseded = [&](OwnerReply reply) {
     NotAdmitted none{ended(How::superseded, "the attempt is not the current one, or has ended")};
     none.end.reply = reply;
@@ -74,7 +75,7 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
   const Statement statement = ask_one(call);
   const Answer answer =
       session.ask(with_number(statement.sql), statement.params, limits::store_reply_max);
-  if (!answer) return std::unexpected(not_admitted(answer.error()));
+  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
   Told told = told_of_one(call, *answer);
   if (!told.result) {
     return std::unexpected(NotAdmitted{ended(How::unavailable, told.result.error().detail)});
@@ -136,7 +137,7 @@ void PgTransaction::fail(std::string why) {
 
 std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what) {
   const Answer begun = session.run(begin_sql, limits::store_reply_max);
-  auto admitted = !begun         ? std::unexpected(not_admitted(begun.error()))
+  auto admitted = !begun         ? std::unexpected(not_admitted(session, begun.error()))
                   : what.reserve ? admit_reserve(session, *what.reserve)
                                  : admit_attempt(session, what);
   if (!admitted) roll_back(session);
@@ -152,6 +153,7 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
                   statement.params, limits::store_reply_max);
   if (!answer) {
     const Failure& failure = answer.error();
+    if (is_other_server(failure)) session.close();
     const bool is_passing =
         failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
     return std::unexpected(ended(is_passing ? How::unavailable : How::rolled_back, told(failure)));
@@ -177,7 +179,7 @@ TransactionEnd commit(Session& session) {
   return ended(How::committed, {});
 }
 
-void roll_back(Session& session) noexcept {
+void roll_back(Session& session) {
   if (!session.is_open() || session.is_idle()) return;
   const Answer rolled = session.run("ROLLBACK", limits::store_reply_max);
   if (!rolled || !session.is_idle()) session.close();

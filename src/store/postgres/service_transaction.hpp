@@ -71,7 +71,7 @@ TransactionEnd commit(Session& session);
 
 /// After this nothing of the open transaction is there: the server rolls back what is not
 /// committed also where it cannot be told to.
-void roll_back(Session& session) noexcept;
+void roll_back(Session& session);
 
 /// Whether it is certain that the transaction of this number left nothing.
 bool left_nothing(Session& session, const std::string& number);

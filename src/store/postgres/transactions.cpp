@@ -27,12 +27,12 @@ bool is_own_step(const StoreCall& call, const Admission& admission) {
 /// After the work: rolls back. `why` it must be so.
 TransactionEnd undo(Session& session, const PgTransaction& transaction, const Admission& admission,
                     How how, std::string why) {
-  // Only who had the connection itself can have committed.
+  // Only who had the connection itself can have ended the transaction.
   const bool is_over = session.is_idle();
   roll_back(session);
-  if (transaction.was_lent() &&
-      (is_over || (session.is_open() && !left_nothing(session, admission.number)))) {
-    return give_up(session, admission);
+  if (transaction.was_lent()) {
+    if (!session.is_open()) return ended(How::in_doubt, std::move(why));
+    if (is_over || !left_nothing(session, admission.number)) return give_up(session, admission);
   }
   return ended(how, std::move(why));
 }
