@@ -150,11 +150,11 @@ Answer Session::answer() {
   return std::move(*rows);
 }
 
-bool Session::is_still_there() noexcept {
-  if (!is_open()) return false;
+bool Session::is_still_there() const noexcept {
+  if (!is_idle()) return false;
+  // Whatever there is to read, nobody asked for it: an end, or the reason of one before it.
   pollfd looked{PQsocket(connection_), POLLIN, 0};
-  if (::poll(&looked, 1, 0) == 0) return true;
-  return PQconsumeInput(connection_) == 1 && PQstatus(connection_) == CONNECTION_OK && is_idle();
+  return ::poll(&looked, 1, 0) == 0;
 }
 
 bool Session::is_idle() const noexcept {

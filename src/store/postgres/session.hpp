@@ -26,9 +26,9 @@ class Session {
   /// As Connection::run().
   Answer run(std::string_view script, Millis patience);
 
-  /// A session that waits for its next use is told nothing; so it looks whether the server said
-  /// goodbye. Asks nothing: what was lost on the way shows only when it is used.
-  bool is_still_there() noexcept;
+  /// Whether one that waited for its next use has heard nothing meanwhile, such as a goodbye. Asks
+  /// nothing: what broke without a word shows only when it is used.
+  bool is_still_there() const noexcept;
 
   bool is_open() const noexcept { return connection_ != nullptr; }
   bool is_idle() const noexcept;

@@ -14,7 +14,7 @@ namespace idem::postgres {
 namespace {
 
 // pg_type.dat
-enum Oid_ : std::uint32_t {
+enum TypeNumber : std::uint32_t {
   bytea_type = 17,
   int8_type = 20,
   int2_type = 21,
