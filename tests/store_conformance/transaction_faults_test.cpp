@@ -261,7 +261,7 @@ TEST_F(TransactionFaults, S17_a_library_may_use_the_connection_within_the_transa
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_F(TransactionFaults, S17_V22_what_fails_at_the_commit_was_rolled_back) {
+TEST_F(TransactionFaults, S17_what_fails_at_the_commit_was_rolled_back) {
   const auto store = open_with_payments(database_.uri());
   ASSERT_TRUE(store->transactions()->run(
       "CREATE TABLE items (payment TEXT REFERENCES payments DEFERRABLE INITIALLY DEFERRED)"));

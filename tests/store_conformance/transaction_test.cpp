@@ -212,7 +212,7 @@ TEST_P(InTransactions, S17_T57_an_attempt_completes_once_and_its_rows_are_there_
   EXPECT_EQ(std::get<Replay>(asked_again(1)).response.body, "first");
 }
 
-TEST_P(InTransactions, S16_V18_a_phase_commits_its_rows_with_its_recovery_point) {
+TEST_P(InTransactions, S16_a_phase_commits_its_rows_with_its_recovery_point) {
   Reserve verb = a_reserve(1);
   verb.lease_policy = LeasePolicy::resume;
   const Execute attempt = run(verb);

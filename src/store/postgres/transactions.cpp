@@ -90,6 +90,7 @@ TransactionEnd perform(Session& session, InTransaction& what, const Admission& a
 }  // namespace
 
 TransactionEnd PgTransactions::run(InTransaction what) {
+  IDEM_ASSERT(what.work != nullptr);
   if (what.reserve) {
     if (auto bad = what_is_wrong(StoreCall(*what.reserve))) {
       return ended(How::unavailable, std::move(*bad));
