@@ -200,6 +200,21 @@ inline constexpr auto store_migration_max = 10min;
 // Statements of a service that the embedded store keeps prepared: more than a handful of handlers
 // have, and a bound for who writes values into their text.
 inline constexpr std::size_t service_statements_max = 128;
+// Connections to a PostgreSQL on which services run their transactions, beside the store's own
+// five: more than its usual number of cores, and few enough for some ten nodes within its 100
+// connections.
+inline constexpr std::size_t transaction_connections_max = 16;
+// How long a caller waits for one of them.
+inline constexpr auto transaction_wait_max = 5s;
+// How long such a transaction waits for a lock, its record's or one of a business row.
+inline constexpr auto transaction_lock_max = 2s;
+// How long its work may take between two statements, before the server ends it: meanwhile the
+// record is locked, and a foreign call has no place there. Less than a lease.
+inline constexpr auto transaction_idle_max = 30s;
+// One statement of its work; the same.
+inline constexpr auto transaction_statement_max = 60s;
+// Parameters of one statement: what the protocol can count (PostgreSQL, "Message Formats", Bind).
+inline constexpr std::size_t statement_params_max = 65'535;
 // Calls of one statement. Larger ones add latency and hardly any throughput.
 inline constexpr std::size_t store_statement_calls_max = 256;
 // How long a call is asked again whose answer was lost, or whose record another transaction holds,

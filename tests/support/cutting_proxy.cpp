@@ -67,10 +67,15 @@ void CuttingProxy::lose_answer_to(std::string part) {
   part_ = std::move(part);
 }
 
-bool CuttingProxy::is_marked(std::string_view bytes) {
+void CuttingProxy::lose_message(std::string part) {
   const std::lock_guard lock(mutex_);
-  if (part_.empty() || bytes.find(part_) == bytes.npos) return false;
-  part_.clear();
+  lost_part_ = std::move(part);
+}
+
+bool CuttingProxy::is_marked(std::string& part, std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  if (part.empty() || bytes.find(part) == bytes.npos) return false;
+  part.clear();
   return true;
 }
 
@@ -94,7 +99,11 @@ void CuttingProxy::carry(int client) {
       const auto got = ::read(client, buffer.data(), buffer.size());
       if (got <= 0) break;
       const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-      marked |= is_marked(bytes);
+      marked |= is_marked(part_, bytes);
+      if (is_marked(lost_part_, bytes)) {
+        ++lost_;
+        break;
+      }
       if (!send_all(server, bytes)) break;
     }
     if (both[1].revents != 0) {

@@ -25,13 +25,15 @@ class CuttingProxy {
   /// The next bytes that the server sends on a connection whose client has sent a message with
   /// `part` in it are lost, and that connection is cut, both ways.
   void lose_answer_to(std::string part);
-  /// How many answers were lost so far.
+  /// The next message with `part` in it does not arrive; its connection is cut, both ways.
+  void lose_message(std::string part);
+  /// How many answers and messages were lost so far.
   int lost() const { return lost_.load(); }
 
  private:
   void accept_all();
   void carry(int client);
-  bool is_marked(std::string_view bytes);
+  bool is_marked(std::string& part, std::string_view bytes);
 
   std::string target_;
   int listener_ = -1;
@@ -40,6 +42,7 @@ class CuttingProxy {
   std::atomic<int> lost_{0};
   std::mutex mutex_;
   std::string part_;
+  std::string lost_part_;
   std::vector<std::thread> carriers_;
   std::thread acceptor_;
 };

@@ -1,5 +1,7 @@
 #include "store/postgres/connection.hpp"
 
+#include "store/postgres/libpq.hpp"
+
 #include <idem/assert.hpp>
 
 #include <fmt/format.h>
@@ -11,37 +13,15 @@ namespace idem::postgres {
 
 using boost::system::error_code;
 
-namespace {
-
-void say_nothing(void*, const PGresult*) {}
-
-bool was_answered(const PGresult* result) noexcept {
-  const auto status = PQresultStatus(result);
-  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
-}
-
-/// On one line.
-std::string trimmed(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  while (text.ends_with(' ')) text.pop_back();
-  return text;
-}
-
-/// Why libpq cannot read a URI; none: it can. What it quotes of it may be a password.
-std::optional<std::string> why_unreadable(const std::string& uri) {
-  char* message = nullptr;
-  PQconninfoOption* const options = PQconninfoParse(uri.c_str(), &message);
-  if (options != nullptr) return PQconninfoFree(options), std::nullopt;
-  const std::string said = message != nullptr ? message : "out of memory";
-  PQfreemem(message);
-  return trimmed(said.substr(0, said.find(':')));
-}
-
-}  // namespace
-
 void Rows::Free::operator()(pg_result* result) const noexcept { PQclear(result); }
 
 int Rows::size() const noexcept { return PQntuples(result_.get()); }
+
+int Rows::columns() const noexcept { return PQnfields(result_.get()); }
+
+std::uint32_t Rows::type(int column) const noexcept { return PQftype(result_.get(), column); }
+
+std::string_view Rows::command() const noexcept { return PQcmdStatus(result_.get()); }
 
 bool Rows::is_null(int row, int column) const noexcept {
   return PQgetisnull(result_.get(), row, column) == 1;
@@ -90,15 +70,13 @@ Task<bool> Connection::ready(Until what) {
   co_return !error;
 }
 
-std::string Connection::why() const {
-  std::string message = trimmed(PQerrorMessage(connection_));
-  // Of a URI with a slip in it this quotes what may be the password.
-  if (message.starts_with("invalid ")) message.resize(std::min(message.find('"'), message.size()));
-  return message.empty() ? "the connection was lost" : message;
+std::string told(const Failure& failure) {
+  return failure.sqlstate.empty() ? failure.message
+                                  : fmt::format("{} ({})", failure.message, failure.sqlstate);
 }
 
 Failure Connection::lost(bool was_sent) {
-  Failure failure{{}, why(), was_sent};
+  Failure failure{{}, trouble_of(connection_), was_sent};
   if (MonotonicClock::now() >= deadline_) failure.message = "no answer in time";
   close();
   return failure;
@@ -108,13 +86,7 @@ Task<std::expected<void, std::string>> Connection::open(Millis patience) {
   close();
   if (auto unreadable = why_unreadable(uri_)) co_return std::unexpected(std::move(*unreadable));
   deadline_ = MonotonicClock::now() + patience;
-  // What the URI says itself, stands; a store that must not forget has to be written to.
-  const char* const names[] = {"target_session_attrs", "client_encoding", "application_name",
-                               "dbname", nullptr};
-  const char* const values[] = {"read-write", "UTF8", "idem", uri_.c_str(), nullptr};
-  connection_ = PQconnectStartParams(names, values, 1);
-  IDEM_ASSERT(connection_ != nullptr);
-  PQsetNoticeReceiver(connection_, say_nothing, nullptr);
+  connection_ = begin_connecting(uri_);
   auto step =
       PQstatus(connection_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
@@ -229,10 +201,8 @@ Task<Answer> Connection::answer() {
       rows = std::move(held);
       continue;
     }
-    const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char* const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    if (state == nullptr) co_return std::unexpected(lost(true));
-    failure = Failure{state, message != nullptr ? message : "", false};
+    failure = failure_of(result);
+    if (!failure) co_return std::unexpected(lost(true));
   }
   // An error that ends the session may come behind a commit, whoever sent it: a server that is told
   // to stop, or a pooler. A repeat costs less than a guess.

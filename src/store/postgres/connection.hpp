@@ -24,6 +24,12 @@ class Rows {
   explicit Rows(pg_result* result) : result_(result) {}
 
   int size() const noexcept;
+  int columns() const noexcept;
+  /// A column's type, by its number in pg_type.
+  std::uint32_t type(int column) const noexcept;
+  /// What was done, as the server calls it: COMMIT, INSERT 0 1.
+  std::string_view command() const noexcept;
+  const pg_result* result() const noexcept { return result_.get(); }
   bool is_null(int row, int column) const noexcept;
   /// Empty where it is null. Valid as long as this lives.
   std::string_view cell(int row, int column) const noexcept;
@@ -44,6 +50,9 @@ struct Failure {
   bool in_doubt = false;
 };
 using Answer = std::expected<Rows, Failure>;
+
+/// For people, on one line.
+std::string told(const Failure& failure);
 
 class Connection final : Timed {
  public:
@@ -87,7 +96,6 @@ class Connection final : Timed {
   /// The statement's name on every server: the same for the same text only.
   static std::string name_for(std::string_view sql);
   Task<bool> prepare(const std::string& name, std::string_view sql, const Params& params);
-  std::string why() const;
   /// Closes; for what was sent.
   Failure lost(bool was_sent);
 

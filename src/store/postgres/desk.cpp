@@ -1,10 +1,11 @@
 #include "store/postgres/desk.hpp"
 
+#include "store/postgres/backoff.hpp"
+
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
-#include <random>
 
 namespace idem::postgres {
 namespace {
@@ -13,30 +14,6 @@ StoreError error(StoreError::Code code, std::string_view why) { return {code, st
 
 bool is_within(const Waiting& waiting, Millis length) {
   return MonotonicClock::now() - waiting.since < length;
-}
-
-/// By the first letters of SQLSTATE (PostgreSQL documentation, appendix A).
-bool is_of(const Failure& failure, std::initializer_list<std::string_view> classes) {
-  return std::ranges::any_of(
-      classes, [&](std::string_view one) { return failure.sqlstate.starts_with(one); });
-}
-
-/// Lost a race against another transaction, and was rolled back: worth another try.
-/// 23514: the table of an answer's day was made meanwhile. 23505: a key was made by somebody who
-/// does not take its lock.
-bool is_race(const Failure& failure) {
-  return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
-}
-
-/// A server that does not write, or not now: the next one of the URI may be the right one.
-bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
-
-/// As asked, it will never do.
-bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
-
-Millis with_jitter(Millis length) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
 }
 
 }  // namespace
@@ -78,6 +55,12 @@ void Desk::add(Waiting waiting) {
   if (const auto* reserve = std::get_if<Reserve>(&waiting.call)) days_.expect(reserve->retention);
   if (const auto* accept = std::get_if<Accept>(&waiting.call)) days_.expect(accept->as.retention);
   lanes_.add(std::move(waiting));
+}
+
+void Desk::hear(const StoreCall& call, Told told) {
+  if (const auto* reserve = std::get_if<Reserve>(&call)) days_.expect(reserve->retention);
+  if (told.ended_lease) ++leases_ended_;
+  changes_.tell(call, told.result);
 }
 
 void Desk::wake(Worker& worker) {
@@ -170,8 +153,7 @@ Task<bool> Desk::reach(Connection& connection) {
     co_return true;
   }
   connection.close();
-  backoff_ = out_of_reach_ ? std::min<Millis>(backoff_ * 2, limits::store_reconnect_max)
-                           : Millis(limits::store_reconnect_min);
+  backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));
   out_of_reach_ = true;
   why_out_of_reach_ = "the store cannot be reached: " + connected.error();
   retry_at_ = MonotonicClock::now() + with_jitter(backoff_);

@@ -28,6 +28,10 @@ class Desk final : Timed {
   void add(Waiting waiting);
   std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }
   void wake_all();
+  /// Of a call that was made in a transaction of a caller's, which is committed.
+  void hear(const StoreCall& call, Told told);
+  /// Once it is open.
+  const Uuid& store_id() const noexcept { return store_id_; }
 
   /// Finishes what waits, then calls `done`.
   void close(std::function<void()> done);

@@ -5,6 +5,7 @@
 #include "store/postgres/cells.hpp"
 #include "store/postgres/migrations.hpp"
 #include "store/postgres/naming_rows.hpp"
+#include "store/postgres/server_check.hpp"
 
 #include <idem/limits.hpp>
 
@@ -19,66 +20,11 @@ using Problem = std::optional<std::string>;
 
 const Params no_params;
 
-std::string told(const Failure& failure) {
-  return failure.sqlstate.empty() ? failure.message
-                                  : fmt::format("{} ({})", failure.message, failure.sqlstate);
-}
-
-/// A setting with which this store would forget, or misread.
-struct Unsafe {
-  const char* setting;
-  const char* value;
-  const char* why;
-};
-constexpr Unsafe unsafe[] = {
-    {"fsync", "off",
-     "a crash of the machine would forget reservations, and their work would run again"},
-    {"full_page_writes", "off", "a crash of the machine can leave half a page, and records in it"},
-    {"synchronous_commit", "off", "a crash of the server would forget what was committed"},
-    {"default_transaction_isolation", "repeatable read",
-     "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
-    {"default_transaction_isolation", "serializable",
-     "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
-    {"default_transaction_read_only", "on", "nothing could be reserved"},
-    {"transaction_read_only", "on", "it is a standby: nothing could be reserved"},
-};
-constexpr int version_min = 140'000;
-
-/// The role of this connection and the tables' owner, where policies decide what this role sees;
-/// otherwise two nulls. Whether they happen to let it see everything is not asked: a store that
-/// may be kept from a record takes it for one that is not there. The catalogue has no secrets, so
-/// this can be read by a role that has no right in the schema.
-constexpr const char* who_is_kept_from_rows =
-    ", kept.role, kept.owner FROM (VALUES (1)) one LEFT JOIN"
-    " (SELECT current_user::text AS role, pg_get_userbyid(c.relowner)::text AS owner"
-    " FROM pg_class c WHERE c.relnamespace = to_regnamespace('idem') AND c.relkind IN ('r', 'p')"
-    " AND row_security_active(c.oid) ORDER BY c.oid LIMIT 1) kept ON true";
-
 Task<Problem> check_server(Connection& connection) {
-  std::string sql =
-      "SELECT current_setting('server_version_num')::int4, current_setting('server_encoding')";
-  for (const Unsafe& one : unsafe) sql += fmt::format(", current_setting('{}')", one.setting);
-  sql += who_is_kept_from_rows;
-  const Answer answer = co_await connection.ask(sql, no_params, limits::store_reply_max);
+  const Answer answer =
+      co_await connection.ask(server_check_sql, no_params, limits::store_reply_max);
   if (!answer) co_return told(answer.error());
-  Cells cells(*answer, 0);
-  if (const auto version = cells.number(); version < version_min) {
-    co_return fmt::format("the server is of version {}; 14 or later is needed", version / 10'000);
-  }
-  if (const auto encoding = cells.bytes(); encoding != "UTF8") {
-    co_return fmt::format("the database's encoding is {}; it must be UTF8", encoding);
-  }
-  for (const Unsafe& one : unsafe) {
-    const auto value = cells.bytes();
-    if (value != one.value) continue;
-    co_return fmt::format("{} is {}: {}", one.setting, value, one.why);
-  }
-  if (cells.is_null()) co_return std::nullopt;
-  const std::string role(cells.bytes());
-  co_return fmt::format(
-      "row-level security applies to the role '{}': a record that is hidden from the gateway would"
-      " be run again; connect as '{}', who owns the tables, or give the role BYPASSRLS",
-      role, cells.bytes());
+  co_return why_unsafe(*answer);
 }
 
 /// 0: there is no schema yet.
@@ -189,11 +135,9 @@ Task<Problem> write_identity(Connection& connection, const RecordedIdentity& rec
 }
 
 Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
-  const Answer answer = co_await connection.ask("SELECT store_id FROM idem.identity", no_params,
-                                                limits::store_reply_max);
+  const Answer answer = co_await connection.ask(store_id_sql, no_params, limits::store_reply_max);
   if (!answer) co_return std::unexpected(told(answer.error()));
-  if (answer->size() != 1) co_return std::unexpected(std::string("it has no identity"));
-  co_return to_uuid(answer->cell(0, 0));
+  co_return store_id_in(*answer);
 }
 
 /// An identity, and what has to be recorded for it.
@@ -278,9 +222,7 @@ Task<std::expected<void, std::string>> check_again(Connection& connection, const
   if (problem) co_return std::unexpected(std::move(*problem));
   const auto found = co_await read_store_id(connection);
   if (!found) co_return std::unexpected(found.error());
-  if (*found != store_id) {
-    co_return std::unexpected(std::string("what answers there now is another store"));
-  }
+  if (*found != store_id) co_return std::unexpected(std::string(another_store));
   co_return std::expected<void, std::string>();
 }
 

@@ -4,6 +4,7 @@
 #include "store/call_queue.hpp"
 #include "store/change_teller.hpp"
 #include "store/postgres/desk.hpp"
+#include "store/postgres/transactions.hpp"
 
 #include <idem/limits.hpp>
 
@@ -20,7 +21,7 @@ using postgres::Waiting;
 
 class PostgresStore final : public Store {
  public:
-  explicit PostgresStore(std::string uri) : desk_(loop_, std::move(uri), changes_) {}
+  explicit PostgresStore(std::string uri) : uri_(std::move(uri)), desk_(loop_, uri_, changes_) {}
 
   ~PostgresStore() override {
     if (!thread_.joinable()) return;
@@ -41,6 +42,12 @@ class PostgresStore final : public Store {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
     }
     identity_ = std::move(*identity);
+    // Waiters are told on the store's thread, as of what it did itself.
+    const auto committed = [this](const StoreCall& call, postgres::Told told) {
+      loop_.post(
+          [this, call, told = std::move(told)]() mutable { desk_.hear(call, std::move(told)); });
+    };
+    transactions_.emplace(uri_, desk_.store_id(), committed);
     return {};
   }
 
@@ -61,6 +68,8 @@ class PostgresStore final : public Store {
 
   const Identity& identity() const noexcept override { return identity_; }
 
+  Transactions* transactions() noexcept override { return &*transactions_; }
+
  private:
   void take() {
     {
@@ -80,6 +89,7 @@ class PostgresStore final : public Store {
     desk_.wake_all();
   }
 
+  const std::string uri_;
   Identity identity_;
   ChangeTeller changes_;
   std::mutex mutex_;
@@ -87,6 +97,7 @@ class PostgresStore final : public Store {
   std::vector<Waiting> taken_;  ///< The loop's own.
   Loop loop_;
   Desk desk_;
+  std::optional<postgres::PgTransactions> transactions_;
   std::jthread thread_;
 };
 

@@ -1,0 +1,40 @@
+#include "store/postgres/backoff.hpp"
+
+#include "store/postgres/connection.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace idem::postgres {
+namespace {
+
+/// By the first letters of SQLSTATE (PostgreSQL documentation, appendix A).
+bool is_of(const Failure& failure, std::initializer_list<std::string_view> classes) {
+  return std::ranges::any_of(
+      classes, [&](std::string_view one) { return failure.sqlstate.starts_with(one); });
+}
+
+}  // namespace
+
+Millis with_jitter(Millis length) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return length / 2 + Millis(random() % static_cast<unsigned>(length.count() / 2 + 1));
+}
+
+Millis next_backoff(Millis before) {
+  return std::clamp<Millis>(before * 2, limits::store_reconnect_min, limits::store_reconnect_max);
+}
+
+// 23514: the table of an answer's day was made meanwhile. 23505: a key was made by somebody who
+// does not take its lock.
+bool is_race(const Failure& failure) {
+  return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
+}
+
+bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
+
+bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
+
+}  // namespace idem::postgres

@@ -1,0 +1,62 @@
+#include "store/postgres/libpq.hpp"
+
+#include <idem/assert.hpp>
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+
+namespace idem::postgres {
+namespace {
+
+void say_nothing(void*, const PGresult*) {}
+
+/// On one line.
+std::string trimmed(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> why_unreadable(const std::string& uri) {
+  char* message = nullptr;
+  PQconninfoOption* const options = PQconninfoParse(uri.c_str(), &message);
+  if (options != nullptr) return PQconninfoFree(options), std::nullopt;
+  const std::string said = message != nullptr ? message : "out of memory";
+  PQfreemem(message);
+  return trimmed(said.substr(0, said.find(':')));
+}
+
+pg_conn* begin_connecting(const std::string& uri) {
+  // What the URI says itself, stands; a store that must not forget has to be written to.
+  const char* const names[] = {"target_session_attrs", "client_encoding", "application_name",
+                               "dbname", nullptr};
+  const char* const values[] = {"read-write", "UTF8", "idem", uri.c_str(), nullptr};
+  pg_conn* const connection = PQconnectStartParams(names, values, 1);
+  IDEM_ASSERT(connection != nullptr);
+  PQsetNoticeReceiver(connection, say_nothing, nullptr);
+  return connection;
+}
+
+std::string trouble_of(const pg_conn* connection) {
+  std::string message = trimmed(PQerrorMessage(connection));
+  // Of a URI with a slip in it this quotes what may be the password.
+  if (message.starts_with("invalid ")) message.resize(std::min(message.find('"'), message.size()));
+  return message.empty() ? "the connection was lost" : message;
+}
+
+bool was_answered(const pg_result* result) noexcept {
+  const auto status = PQresultStatus(result);
+  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+std::optional<Failure> failure_of(const pg_result* result) {
+  const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (state == nullptr) return std::nullopt;
+  return Failure{state, message != nullptr ? message : "", false};
+}
+
+}  // namespace idem::postgres

@@ -1,0 +1,231 @@
+#include "store/postgres/service_transaction.hpp"
+
+#include "store/postgres/backoff.hpp"
+#include "store/postgres/cells.hpp"
+#include "store/postgres/sql_values.hpp"
+
+#include <idem/limits.hpp>
+#include <idem/postgres.hpp>
+
+#include <fmt/format.h>
+
+namespace idem::postgres {
+namespace {
+
+using How = TransactionEnd::How;
+
+/// What a handler before set in this session is not this one's; behind a pooler, anybody's. The
+/// record's lock outlives a vanished caller for transaction_idle_max, no longer.
+const std::string begin_sql = fmt::format(
+    "RESET ALL; RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED;"
+    " SET LOCAL lock_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",
+    Millis(limits::transaction_lock_max).count(), Millis(limits::transaction_idle_max).count());
+
+// First the lock, then all that is read of the record.
+constexpr std::string_view check_sql =
+    "WITH held AS MATERIALIZED (SELECT s AS slot FROM idem.slots s WHERE s.id = $1 FOR UPDATE)"
+    " SELECT pg_current_xact_id()::text,"
+    " idem.is_live(h.slot, idem.now()) AND idem.is_same_attempt(h.slot, $2, $3),"
+    " idem.state_at(h.slot, idem.now()) FROM held h";
+
+// The number only where there is one anyway: a duplicate's answer shall not use one up.
+std::string with_number(std::string_view reserve_sql) {
+  return fmt::format(
+      "SELECT o.*, CASE o.outcome WHEN 'execute' THEN pg_current_xact_id()::text END FROM ({}) o",
+      reserve_sql);
+}
+
+std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns() - 1); }
+
+NotAdmitted not_admitted(Session& session, const Failure& failure) {
+  if (is_other_server(failure)) session.close();
+  NotAdmitted none{ended(How::unavailable, told(failure))};
+  // Of a session that was lost nothing is there, as nobody committed it; another one may do.
+  none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
+  return none;
+}
+
+std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTransaction& what) {
+  Params params;
+  params.uuid(what.id.bytes)
+      .number(static_cast<std::int64_t>(what.attempt.fence))
+      .uuid(what.attempt.token.bytes);
+  const Answer answer = session.ask(check_sql, params, limits::store_reply_max);
+  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  const auto superseded = [&](OwnerReply reply) {
+    NotAdmitted none{ended(How::superseded, "the attempt is not the current one, or has ended")};
+    none.end.reply = reply;
+    return std::unexpected(std::move(none));
+  };
+  if (answer->size() == 0) return superseded({});
+  Cells cells(*answer, 0);
+  const std::string number(cells.bytes());
+  const bool is_own = cells.boolean();
+  const State state = cells.state();
+  if (!is_own) return superseded({Verdict::stale, state, {}});
+  // In the other states the record came from this attempt, whose late answer is welcome (§3).
+  if (state == State::completed || state == State::expired) {
+    return superseded({Verdict::settled, state, {}});
+  }
+  return Admission{what.id, what.attempt, number};
+}
+
+std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
+  const StoreCall call(reserve);
+  const Statement statement = ask_one(call);
+  const Answer answer =
+      session.ask(with_number(statement.sql), statement.params, limits::store_reply_max);
+  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  Told told = told_of_one(call, *answer);
+  if (!told.result) {
+    return std::unexpected(NotAdmitted{ended(How::unavailable, told.result.error().detail)});
+  }
+  const auto& outcome = std::get<ReserveOutcome>(*told.result);
+  if (const auto* execute = std::get_if<Execute>(&outcome)) {
+    const RecordId id = execute->id;
+    const Attempt attempt = execute->attempt;
+    return Admission{id, attempt, std::string(last_cell(*answer)), std::move(told)};
+  }
+  NotAdmitted none{ended(How::not_run, {})};
+  none.end.reserved = outcome;
+  none.is_held = told.held;
+  if (told.held) return std::unexpected(std::move(none));
+  // It may have ended a lease on its way, which counts once it is committed (§5).
+  if (TransactionEnd end = commit(session); end.how != How::committed) {
+    return std::unexpected(NotAdmitted{ended(How::unavailable, std::move(end.why))});
+  }
+  none.reserved = std::move(told);
+  return std::unexpected(std::move(none));
+}
+
+}  // namespace
+
+TransactionEnd ended(How how, std::string why) {
+  TransactionEnd end;
+  end.how = how;
+  end.why = std::move(why);
+  return end;
+}
+
+SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> values) {
+  if (failed()) return {};
+  if (const auto command = transaction_command(sql); !command.empty()) {
+    fail(fmt::format("{} is not the work's to say: it is in a transaction of its store", command));
+    return {};
+  }
+  if (!session_.is_in_transaction()) {
+    fail("the transaction is over, or a statement of it failed");
+    return {};
+  }
+  const auto params = SqlParams::of(values);
+  if (!params) return fail(params.error()), SqlRows();
+  const Answer answer =
+      session_.ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
+  if (answer) return to_sql_rows(*answer);
+  // 23505 and the like are said of business rows here, and would be said again.
+  const auto& state = answer.error().sqlstate;
+  is_worth_another_try_ = state.empty() || state.starts_with("40") || state == "55P03" ||
+                          is_other_server(answer.error());
+  fail(told(answer.error()));
+  return {};
+}
+
+void PgTransaction::fail(std::string why) {
+  if (failed()) return;
+  failure_ = why.empty() ? "the work did not say why" : std::move(why);
+}
+
+std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what) {
+  const Answer begun = session.run(begin_sql, limits::store_reply_max);
+  auto admitted = !begun         ? std::unexpected(not_admitted(session, begun.error()))
+                  : what.reserve ? admit_reserve(session, *what.reserve)
+                                 : admit_attempt(session, what);
+  if (!admitted) roll_back(session);
+  return admitted;
+}
+
+std::expected<Step, TransactionEnd> take_step(Session& session, const Admission& admission,
+                                              const StoreCall& call) {
+  const StoreCall* const calls[] = {&call};
+  const Statement statement = ask_owners(calls);
+  const Answer answer =
+      session.ask(fmt::format("SELECT o.*, pg_current_xact_id()::text FROM ({}) o", statement.sql),
+                  statement.params, limits::store_reply_max);
+  if (!answer) {
+    const Failure& failure = answer.error();
+    if (is_other_server(failure)) session.close();
+    const bool is_passing =
+        failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
+    return std::unexpected(ended(is_passing ? How::unavailable : How::rolled_back, told(failure)));
+  }
+  auto told = std::move(told_of_owners(1, *answer).front());
+  if (!told) return std::unexpected(ended(How::unavailable, "the answer was not whole"));
+  if (!told->result) {
+    return std::unexpected(ended(How::unavailable, std::move(told->result.error().detail)));
+  }
+  return Step{std::get<OwnerReply>(*told->result), last_cell(*answer) != admission.number};
+}
+
+TransactionEnd commit(Session& session) {
+  const Answer committed = session.run("COMMIT", limits::store_reply_max);
+  if (!committed) {
+    // With an error that leaves the session in order the server says that it rolled back.
+    const bool is_lost = committed.error().sqlstate.empty();
+    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()));
+  }
+  if (committed->command() != "COMMIT") {
+    return ended(How::rolled_back, "a statement of the work had failed");
+  }
+  return ended(How::committed, {});
+}
+
+void roll_back(Session& session) {
+  if (!session.is_open() || session.is_idle()) return;
+  const Answer rolled = session.run("ROLLBACK", limits::store_reply_max);
+  if (!rolled || !session.is_idle()) session.close();
+}
+
+bool left_nothing(Session& session, const std::string& number) {
+  if (!session.is_open()) return false;
+  Params params;
+  params.text(number);
+  const Answer answer =
+      session.ask("SELECT pg_xact_status($1::xid8) = 'aborted'", params, limits::store_reply_max);
+  return answer && answer->size() == 1 && to_boolean(answer->cell(0, 0));
+}
+
+TransactionEnd give_up(Session& session, const Admission& admission) {
+  roll_back(session);
+  auto end = ended(How::in_doubt,
+                   "the work ended its transaction by itself: its rows may be there, and its"
+                   " record says unknown");
+  if (!session.is_open() || !session.run(begin_sql, limits::store_reply_max)) return end;
+  const StoreCall call(
+      MarkUnknown{admission.id, admission.attempt, "work_ended_transaction", {}, {}});
+  const StoreCall* const calls[] = {&call};
+  const Statement marking = ask_owners(calls);
+  Params params;
+  params.uuid(admission.id.bytes).uuid(admission.attempt.token.bytes);
+  const bool is_marked =
+      session.ask(marking.sql, marking.params, limits::store_reply_max).has_value() &&
+      session
+          .ask(
+              "UPDATE idem.slots SET token = idem.nobody()"
+              " WHERE id = $1 AND token = $2 AND state = 'unknown'",
+              params, limits::store_reply_max)
+          .has_value();
+  if (is_marked) (void)commit(session);
+  roll_back(session);
+  return end;
+}
+
+}  // namespace idem::postgres
+
+namespace idem {
+
+pg_conn* postgres_connection(Transaction& transaction) noexcept {
+  auto* const ours = dynamic_cast<postgres::PgTransaction*>(&transaction);
+  return ours != nullptr ? ours->connection() : nullptr;
+}
+
+}  // namespace idem

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "store/postgres/session.hpp"
+#include "store/postgres/statements.hpp"
+
+#include <idem/transaction.hpp>
+
+#include <expected>
+
+/// One transaction of a service, step by step: begin and be admitted, the work's statements, the
+/// owner's verb, the end.
+namespace idem::postgres {
+
+/// What the work is given.
+class PgTransaction final : public Transaction {
+ public:
+  explicit PgTransaction(Session& session) : session_(session) {}
+
+  using Transaction::run;
+  SqlRows run(std::string_view sql, std::span<const SqlValue> values) override;
+  void fail(std::string why) override;
+  const std::string& failure() const noexcept override { return failure_; }
+  void* native() noexcept override { return connection(); }
+
+  /// From here on the work may have done anything with it.
+  pg_conn* connection() noexcept {
+    was_lent_ = true;
+    return session_.native();
+  }
+  bool was_lent() const noexcept { return was_lent_; }
+  /// The failure is none of the work's: the same may go well another time.
+  bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
+
+ private:
+  Session& session_;
+  std::string failure_;
+  bool was_lent_ = false;
+  bool is_worth_another_try_ = false;
+};
+
+/// The right to run the work, in a transaction that is open.
+struct Admission {
+  RecordId id;
+  Attempt attempt;
+  /// The transaction's number, by which the server can be asked what became of it.
+  std::string number;
+  std::optional<Told> reserved{};
+};
+/// Why the work does not run. The transaction is over, or its session is closed.
+struct NotAdmitted {
+  TransactionEnd end;
+  bool is_held = false;  ///< Another transaction has the record: worth another try, for a moment.
+  bool is_race = false;  ///< Worth another try.
+  std::optional<Told> reserved{};  ///< Committed, though it grants nothing.
+};
+std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what);
+
+/// What the owner's verb came to.
+struct Step {
+  OwnerReply reply;
+  /// The transaction is not the one that was admitted.
+  bool is_another_transaction = false;
+};
+/// The transaction stays open, whatever the answer.
+std::expected<Step, TransactionEnd> take_step(Session& session, const Admission& admission,
+                                              const StoreCall& call);
+
+/// How the COMMIT of a transaction of which no statement failed went: committed, rolled_back or
+/// in_doubt.
+TransactionEnd commit(Session& session);
+
+/// After this nothing of the open transaction is there: the server rolls back what is not
+/// committed also where it cannot be told to.
+void roll_back(Session& session);
+
+/// Whether it is certain that the transaction of this number left nothing.
+bool left_nothing(Session& session, const std::string& number);
+
+/// The work ended its transaction by itself, so that its rows may be there without its record.
+/// Nobody knows, then: the record becomes unknown and forgets its attempt, which can release it no
+/// more. What cannot be done now, the end of the lease does.
+TransactionEnd give_up(Session& session, const Admission& admission);
+
+TransactionEnd ended(TransactionEnd::How how, std::string why);
+
+}  // namespace idem::postgres

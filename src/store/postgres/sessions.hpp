@@ -1,0 +1,58 @@
+#pragma once
+
+#include "store/postgres/session.hpp"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace idem::postgres {
+
+/// The sessions on which callers run their transactions: made when they are needed, kept, and
+/// thrown away where anything is odd about them. Safe from any thread.
+class Sessions {
+ public:
+  Sessions(std::string uri, const Uuid& store_id) : uri_(std::move(uri)), store_id_(store_id) {}
+
+  /// One of them, the taker's alone until this goes.
+  class Taken {
+   public:
+    Taken(Sessions& from, std::unique_ptr<Session> session)
+        : from_(&from), session_(std::move(session)) {}
+    Taken(Taken&&) = default;
+    Taken& operator=(Taken&&) = delete;
+    ~Taken() {
+      if (session_) from_->give_back(std::move(session_));
+    }
+    Session& operator*() const noexcept { return *session_; }
+    Session* operator->() const noexcept { return session_.get(); }
+
+   private:
+    Sessions* from_;
+    std::unique_ptr<Session> session_;
+  };
+
+  /// Blocks while all are taken, transaction_wait_max at most, and while a new one connects. While
+  /// the server is out of reach the error comes at once; it is for people.
+  std::expected<Taken, std::string> take();
+
+ private:
+  void give_back(std::unique_ptr<Session> session);
+  /// Counted already; uncounted where it fails.
+  std::expected<Taken, std::string> make();
+
+  const std::string uri_;
+  const Uuid store_id_;
+
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<Session>> idle_;
+  std::size_t made_ = 0;
+  bool out_of_reach_ = false;
+  std::string why_out_of_reach_;
+  MonotonicTime retry_at_{};
+  Millis backoff_{};
+};
+
+}  // namespace idem::postgres

@@ -1,0 +1,146 @@
+#include "store/postgres/transactions.hpp"
+
+#include "core/verb_check.hpp"
+#include "store/postgres/service_transaction.hpp"
+#include "store/postgres/sql_values.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+#include <thread>
+
+namespace idem::postgres {
+namespace {
+
+using How = TransactionEnd::How;
+
+bool is_own_step(const StoreCall& call, const Admission& admission) {
+  const auto is_own = [&](const auto* verb) {
+    return verb != nullptr && verb->id == admission.id && verb->attempt == admission.attempt;
+  };
+  return is_own(std::get_if<Complete>(&call)) || is_own(std::get_if<Advance>(&call));
+}
+
+/// After the work: rolls back. `why` it must be so.
+TransactionEnd undo(Session& session, const PgTransaction& transaction, const Admission& admission,
+                    How how, std::string why) {
+  // Only who had the connection itself can have ended the transaction.
+  const bool is_over = session.is_idle();
+  roll_back(session);
+  if (transaction.was_lent()) {
+    if (!session.is_open()) return ended(How::in_doubt, std::move(why));
+    if (is_over || !left_nothing(session, admission.number)) return give_up(session, admission);
+  }
+  return ended(how, std::move(why));
+}
+
+/// After the work, which wants `step`.
+TransactionEnd conclude(Session& session, const PgTransaction& transaction,
+                        const Admission& admission, const std::optional<StoreCall>& step) {
+  const auto undone = [&](How how, std::string why) {
+    return undo(session, transaction, admission, how, std::move(why));
+  };
+  if (transaction.failed()) {
+    return undone(transaction.is_worth_another_try() ? How::unavailable : How::rolled_back,
+                  transaction.failure());
+  }
+  if (!step) return undone(How::rolled_back, "the work wanted it so");
+  IDEM_ASSERT(is_own_step(*step, admission));
+  if (auto bad = what_is_wrong(*step)) return undone(How::rolled_back, std::move(*bad));
+  if (!session.is_in_transaction()) {
+    return undone(How::rolled_back, session.is_in_failed_transaction()
+                                        ? "a statement of the work failed"
+                                        : "the work left its connection in disorder");
+  }
+  auto taken = take_step(session, admission, *step);
+  if (!taken) return undone(taken.error().how, std::move(taken.error().why));
+  if (taken->is_another_transaction) return give_up(session, admission);
+  if (taken->reply.verdict != Verdict::done) {
+    auto end = undone(How::superseded, "the attempt is not the current one, or has ended");
+    end.reply = taken->reply;
+    return end;
+  }
+  if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
+  crash_point(CrashPoint::settle_before_commit);
+  auto end = commit(session);
+  if (end.how == How::committed) {
+    if (admission.reserved) crash_point(CrashPoint::reserve_after_commit);
+    crash_point(CrashPoint::settle_after_commit);
+  }
+  end.reply = taken->reply;
+  return end;
+}
+
+/// The work and what follows. What the work throws comes out once everything is rolled back.
+TransactionEnd perform(Session& session, InTransaction& what, const Admission& admission,
+                       std::optional<StoreCall>& step) {
+  PgTransaction transaction(session);
+  try {
+    step = what.work(transaction, admission.id, admission.attempt);
+  } catch (...) {
+    (void)undo(session, transaction, admission, How::rolled_back, {});
+    throw;
+  }
+  return conclude(session, transaction, admission, step);
+}
+
+}  // namespace
+
+TransactionEnd PgTransactions::run(InTransaction what) {
+  IDEM_ASSERT(what.work != nullptr);
+  if (what.reserve) {
+    if (auto bad = what_is_wrong(StoreCall(*what.reserve))) {
+      return ended(How::unavailable, std::move(*bad));
+    }
+  }
+  const auto since = MonotonicClock::now();
+  for (;;) {
+    std::optional<NotAdmitted> none;
+    {
+      auto session = sessions_.take();
+      if (!session) return ended(How::unavailable, std::move(session.error()));
+      auto admitted = admit(**session, what);
+      if (admitted) {
+        std::optional<StoreCall> step;
+        auto end = perform(**session, what, *admitted, step);
+        auto& reserved = admitted->reserved;
+        if (reserved) end.reserved = std::get<ReserveOutcome>(*reserved->result);
+        if (end.how == How::committed) {
+          if (reserved) committed_(StoreCall(*what.reserve), std::move(*reserved));
+          committed_(*step, {end.reply});
+        }
+        return end;
+      }
+      none = std::move(admitted.error());
+    }
+    // Nothing ran yet, and nothing is there.
+    const Millis patience = none->is_held   ? Millis(limits::store_held_max)
+                            : none->is_race ? Millis(limits::store_repeat_max)
+                                            : Millis(0);
+    if (MonotonicClock::now() - since >= patience) {
+      if (none->reserved) committed_(StoreCall(*what.reserve), std::move(*none->reserved));
+      return std::move(none->end);
+    }
+    std::this_thread::sleep_for(limits::store_repeat_interval);
+  }
+}
+
+std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
+                                                        std::span<const SqlValue> values) {
+  if (const auto command = transaction_command(sql); !command.empty()) {
+    return std::unexpected(fmt::format("{}: it is a transaction of its own", command));
+  }
+  const auto params = SqlParams::of(values);
+  if (!params) return std::unexpected(params.error());
+  auto session = sessions_.take();
+  if (!session) return std::unexpected(std::move(session.error()));
+  const Answer answer =
+      (*session)->ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
+  if (!answer) return std::unexpected(told(answer.error()));
+  return to_sql_rows(*answer);
+}
+
+}  // namespace idem::postgres
