@@ -394,7 +394,7 @@ TEST_P(InTransactions, S17_values_come_back_as_they_went) {
 }
 
 TEST_P(InTransactions, S17_a_statement_alone_tells_what_is_wrong_with_it) {
-  const auto wrong = transactions().run("SELECT nothing FROM nowhere");
+  const auto wrong = transactions().run("SELECT missing FROM nowhere");
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(wrong.error().find("nowhere"), std::string::npos) << wrong.error();
   EXPECT_EQ(payments(), 0);
