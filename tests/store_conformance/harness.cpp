@@ -85,8 +85,9 @@ std::unique_ptr<Store> StorePlace::open_postgres_named(const std::string& name,
 std::unique_ptr<Store> StorePlace::open_hybrid_named(const std::string& name,
                                                      const IdentitySettings& settings) {
   const std::string fast = "redis://" + shared_redis_address() + "/?prefix=" + new_redis_prefix();
-  auto store = open_hybrid(open_postgres_named(name, settings), fast,
-                           {.clock = clock_.host().wall, .warn = {}});
+  auto store =
+      open_hybrid(open_postgres_named(name, settings), fast,
+                  {.clock = clock_.host().wall, .reply_max = std::chrono::seconds(10), .warn = {}});
   return std::move(*store);
 }
 

@@ -49,7 +49,8 @@ class Hybrid : public testing::Test {
   std::unique_ptr<Store> open_again(std::function<StoreTime()> clock) {
     auto counted = std::make_unique<Counted>(truth_, asked_);
     const std::string fast = server_.url() + "/?prefix=" + prefix_;
-    auto store = open_hybrid(std::move(counted), fast, {.clock = std::move(clock), .warn = {}});
+    auto store = open_hybrid(std::move(counted), fast,
+                             {.clock = std::move(clock), .reply_max = reply_max_, .warn = {}});
     return std::move(*store);
   }
 
@@ -120,6 +121,7 @@ class Hybrid : public testing::Test {
   std::string prefix_ = new_redis_prefix();
   TestClock clock_;
   std::atomic<int> asked_{0};
+  Millis reply_max_ = 10s;
   std::shared_ptr<Store> truth_;
   std::unique_ptr<Store> store_;
 };
@@ -348,7 +350,11 @@ TEST_F(Hybrid, S20_T54_a_cache_that_is_gone_forgets_no_key) {
 }
 
 TEST_F(Hybrid, S20_T54_a_cache_that_is_slow_holds_nobody_up_for_long) {
+  reply_max_ = limits::cache_reply_max;
+  store_ = open(clock_.host().wall);
+  ask_cache_once();
   ask(a_complete(run(1)));
+  for (int tries = 0; tries < 400 && hear(1).second; ++tries) std::this_thread::sleep_for(10ms);
   EXPECT_FALSE(hear(1).second);
   server_.pause();
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(is<Replay>(hear(1).first));

@@ -37,9 +37,9 @@ std::size_t Cache::Hash::operator()(const RecordId& id) const noexcept {
 }
 
 Cache::Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
-             std::function<void(const std::string&)> report)
+             Millis reply_max, std::function<void(const std::string&)> report)
     : loop_(loop),
-      servers_(loop, url, limits::cache_reply_max, 1),
+      servers_(loop, url, reply_max, 1),
       codec_(store_secret),
       prefix_(url.prefix + ":cache:" + codec_.store_tag() + ":"),
       clock_(std::move(clock)),

@@ -25,7 +25,7 @@
 ///     not come back once it has ended.
 ///  7. An entry of another store, another record or another generation is none, and so is one that
 ///     anybody changed.
-///  8. Whatever the cache does not do in limits::cache_reply_max, it has not done.
+///  8. Whatever the cache does not do in `reply_max`, it has not done.
 /// Loop's thread only.
 namespace idem::redis {
 
@@ -34,7 +34,7 @@ class Cache {
   /// `clock`: a test's, in place of the estimate; or empty. `report`: told when the cache cannot be
   /// used any more, and when it can again.
   Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
-        std::function<void(const std::string&)> report);
+        Millis reply_max, std::function<void(const std::string&)> report);
 
   /// What may be answered without asking the store.
   Task<std::optional<ReserveOutcome>> look(const Reserve& verb);

@@ -35,7 +35,8 @@ std::optional<Ending> ending_of(const StoreCall& call) {
 class HybridStore final : public Store {
  public:
   HybridStore(std::unique_ptr<Store> truth, Url url, const HybridOptions& options)
-      : cache_(loop_, std::move(url), truth->identity().scope_secret, options.clock, options.warn),
+      : cache_(loop_, std::move(url), truth->identity().scope_secret, options.clock,
+               options.reply_max, options.warn),
         owned_truth_(std::move(truth)),
         truth_(*owned_truth_),
         thread_([this] { loop_.run("idem-cache"); }) {}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/limits.hpp>
 #include <idem/store.hpp>
 
 #include <expected>
@@ -12,6 +13,9 @@ namespace idem {
 struct HybridOptions {
   /// For tests: the deciding store's clock, in place of an estimate of it.
   std::function<StoreTime()> clock{};
+  /// For tests that must not depend on how busy the machine is: what the cache may take for an
+  /// answer.
+  Millis reply_max = limits::cache_reply_max;
   /// Told when the cache cannot be used any more, and when it can again: sentences. On a thread of
   /// the store's.
   std::function<void(const std::string&)> warn{};
