@@ -192,6 +192,10 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
 }
 
 Engine::Parts::~Parts() {
+  {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return busy_ == 0; });
+  }
   workers_->stop();
   {
     const std::lock_guard lock(mutex_);
@@ -257,6 +261,17 @@ void Engine::Parts::beat() {
           [serving = beat.serving, now](const auto& result) { serving->renewed(result, now); });
     }
   }
+}
+
+Engine::Parts::Busy::Busy(Parts& parts) : parts_(parts) {
+  const std::lock_guard lock(parts_.mutex_);
+  ++parts_.busy_;
+}
+
+// Told under the lock: who waits for it takes all of this away.
+Engine::Parts::Busy::~Busy() {
+  const std::lock_guard lock(parts_.mutex_);
+  if (--parts_.busy_ == 0) parts_.idle_.notify_all();
 }
 
 Engine::Parts::Renewed::Renewed(Parts& parts, std::shared_ptr<Serving> serving, Millis run_max)

@@ -87,6 +87,18 @@ struct Engine::Parts {
   std::unique_ptr<Store> store;
   std::shared_ptr<library::Awaited> awaited;
 
+  /// Keeps the engine from ending while a guard serves.
+  class Busy {
+   public:
+    explicit Busy(Parts& parts);
+    ~Busy();
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    Parts& parts_;
+  };
+
   /// Whose lease is renewed, and until when.
   class Renewed {
    public:
@@ -113,6 +125,8 @@ struct Engine::Parts {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ending_ = false;
+  std::size_t busy_ = 0;  ///< Guards' requests under way.
+  std::condition_variable idle_;
   std::map<const library::Serving*, Beat> beats_;
   std::deque<std::shared_ptr<library::Serving>> owed_;
   std::atomic<std::size_t> owed_count{0};

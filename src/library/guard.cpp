@@ -259,6 +259,7 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said,
 }
 
 Response Guard::Rules::serve(const Request& request, const Handler& handler) const {
+  const Engine::Parts::Busy busy(parts_);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
   const auto serving = make_serving(request, std::move(*reserve));
@@ -270,6 +271,7 @@ Response Guard::Rules::serve(const Request& request, const Handler& handler) con
 
 Response Guard::Rules::serve_in_transaction(const Request& request,
                                             const TransactionWork& work) const {
+  const Engine::Parts::Busy busy(parts_);
   auto* const transactions = parts_.store->transactions();
   IDEM_ASSERT(transactions != nullptr);
   auto reserve = reserve_of(request);

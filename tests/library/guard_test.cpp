@@ -234,6 +234,27 @@ TEST_P(Guarded, S12_an_answer_too_large_to_keep_is_given_once) {
   }
 }
 
+TEST_P(Guarded, P22_an_engine_ends_once_nothing_is_served_any_more) {
+  std::latch serving(1);
+  std::latch ending(1);
+  auto answer = std::async(std::launch::async, [&] {
+    return guard_->serve(payment("k"), [&](const Request&, Execution& run) {
+      serving.count_down();
+      ending.wait();
+      return run.commit(paying());
+    });
+  });
+  serving.wait();
+  std::thread end([&] {
+    ending.count_down();
+    engine_.reset();
+  });
+  EXPECT_EQ(answer.get().status, 201);
+  end.join();
+  engine_ = std::make_unique<Engine>(open());
+  EXPECT_EQ(payments(), 1);
+}
+
 // ---- reserve, rows and answer in one commit ----
 
 TEST_P(Guarded, S17_a_handler_that_touches_only_the_database_needs_one_commit) {

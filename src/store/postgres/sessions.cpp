@@ -23,6 +23,7 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
     --made_;
   }
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) {
+    freed_.notify_one();  // The place is free for who waits behind this one.
     return std::unexpected(why_out_of_reach_);
   }
   ++made_;

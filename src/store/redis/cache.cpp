@@ -161,7 +161,10 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
                replay->expires_in);
   }
   const auto* execute = std::get_if<Execute>(&outcome);
-  if (execute == nullptr || execute->id != verb.id) return;
+  if (execute == nullptr) return;
+  // Under another name; asked again under its own, it is answered with the same attempt, whose
+  // lease did not begin then.
+  if (execute->id != verb.id) return note_doubt(execute->id);
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
   // Of one that is run once more the store may keep an older fingerprint.
   if (execute->again && verb.fingerprints.size() != 1) return void(running_.erase(verb.id));
