@@ -8,7 +8,10 @@
 // crash, is one payment. Usage: embed [STORE-URL] [PORT]
 
 idem::Request to_idem(const httplib::Request& http) {
-  idem::Request request{http.method, http.target, {}, http.body,
+  idem::Request request{http.method,
+                        http.target,
+                        {},
+                        http.body,
                         http.get_header_value("X-Tenant-Id")};  // Who stands in front checked it.
   for (const auto& [name, value] : http.headers) request.headers.push_back({name, value});
   return request;
@@ -34,12 +37,18 @@ int main(int argc, char** argv) {
 
   httplib::Server server;
   server.Post("/payments", [&](const httplib::Request& http, httplib::Response& out) {
+    if (http.is_multipart_form_data()) return void(out.status = 415);  // Its bytes are gone by now.
     const idem::Request request = to_idem(http);
-    to_http(payments.serve_in_transaction(request, [&](idem::Transaction& tx) -> idem::Outcome {
-      const std::string id = "pay_" + idem::to_hex(idem::random_token().bytes);
-      tx.run("INSERT INTO payments VALUES ($1, $2, $3)", {id, request.scope, request.body});
-      return idem::Response{201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}"};
-    }), out);
+    to_http(payments.serve_in_transaction(
+                request,
+                [&](idem::Transaction& tx) -> idem::Outcome {
+                  const std::string id = "pay_" + idem::to_hex(idem::random_token().bytes);
+                  tx.run("INSERT INTO payments VALUES ($1, $2, $3)",
+                         {id, request.scope, request.body});
+                  return idem::Response{
+                      201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}"};
+                }),
+            out);
   });
   const int wanted = argc > 2 ? std::atoi(argv[2]) : 9000;
   const bool bound = wanted > 0 && server.bind_to_port("127.0.0.1", wanted);

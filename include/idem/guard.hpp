@@ -21,7 +21,7 @@ struct Request {
   std::string method = "POST";
   std::string target = "/";  ///< Path and query, raw.
   std::vector<Field> headers{};
-  std::string body{};
+  std::string body{};  ///< As it came, byte for byte: it tells one request from another.
   /// Who asks, as the service has established it: a tenant, an account. Never a client's bare word.
   /// Empty: refused with 401, because nobody's keys are to be found by somebody else.
   std::string scope{};
@@ -45,16 +45,26 @@ struct OutcomeUnknown {
   std::string error_code = "unknown";  ///< Kept in the record, for people.
   std::string reference{};             ///< What the provider calls it, where that is known.
 };
-/// Rows and answer are durable: what Execution::commit() answers.
+/// Rows and answer are durable. Only Execution::commit() says so; from anywhere else it counts as
+/// unknown.
 struct Committed {
   Response answer{};
   OwnerReply reply{};
+  Attempt attempt{};
+};
+/// What commit() says besides: its rows are not there, or were lost to sight with the connection.
+/// A handler that has done nothing else may turn it into NotExecuted. As it is it counts as that
+/// under GuardOptions::after_crash `rerun`, which declares the same, and as unknown otherwise: a
+/// charge may lie before it.
+struct NotCommitted {
+  Response answer{};
 };
 /// A bare Response is stored and replayed, whatever its status.
-using Outcome = std::variant<Response, NotExecuted, OutcomeUnknown, Committed>;
+using Outcome = std::variant<Response, NotExecuted, OutcomeUnknown, Committed, NotCommitted>;
 
 /// Does its rows and says how it ended: a Response commits rows and answer together; any other
-/// outcome, an exception or a failed statement rolls the rows back.
+/// outcome, an exception or a failed statement rolls the rows back. It must ask neither guards nor
+/// the store for anything (a guard answers 503), nor wait for anybody outside.
 using TransactionWork = std::function<Outcome(Transaction&)>;
 
 /// The right to execute that a handler was given. Lives as long as the handler runs, on its thread.
@@ -70,8 +80,8 @@ class Execution {
 
   /// The golden path: `work`'s rows and the completion of the record in one commit. The handler
   /// returns what this returns, and nothing that was committed is ever done again. A statement that
-  /// fails, or an attempt that is stale by now, leaves nothing behind. What the work throws comes
-  /// out of here, rolled back.
+  /// fails, or an attempt that is stale by now, leaves nothing behind: NotCommitted. What the work
+  /// throws comes out of here, rolled back.
   virtual Outcome commit(const TransactionWork& work) = 0;
 };
 
@@ -119,8 +129,8 @@ struct GuardOptions {
   Millis lease = limits::lease_default;
   /// A handler that runs for longer has its lease renewed no more, and is then as good as dead.
   Millis run_max = limits::run_default;
-  /// What becomes of an execution whose process died. `rerun` is right for handlers that do nothing
-  /// but commit(), once: what did not commit is not there.
+  /// What becomes of an execution whose process died. `rerun` declares that the handler does
+  /// nothing but commit(), once: what did not commit is not there.
   LeasePolicy after_crash = LeasePolicy::unknown;
   Millis retention = limits::retention_default;
   Millis tombstone = limits::tombstone_default;

@@ -82,6 +82,9 @@ struct TransactionEnd {
   std::optional<ReserveOutcome> reserved{};
   OwnerReply reply{};
   std::string why{};
+  /// In doubt in a way that the record does not know: the work had the connection itself, and may
+  /// have committed rows alone. Nobody may run it again.
+  bool may_stand_alone = false;
 };
 
 /// What a store whose records lie in an SQL database offers besides (Store::transactions()).
@@ -94,7 +97,8 @@ class Transactions {
   /// with it; all other calls wait for it. PostgreSQL: on the caller's thread, on one of the
   /// store's connections for this, which it waits for.
   ///
-  /// What the work threw comes out of here once everything was rolled back.
+  /// What the work threw comes out of here once everything was rolled back; where it may not have
+  /// been (`may_stand_alone`), that is told instead.
   virtual TransactionEnd run(InTransaction what) = 0;
 
   /// One statement in a transaction of its own, for schemas and look-ups. The error is the

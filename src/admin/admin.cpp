@@ -9,7 +9,6 @@
 namespace idem::admin {
 namespace {
 
-
 Answer text_answer(std::string_view media_type, std::string body) {
   Answer answer{200, {}, std::move(body)};
   answer.headers.push_back({"Content-Type", std::string(media_type)});

@@ -79,6 +79,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](UpstreamAnswered& answered) { return on_answered(std::move(answered)); },
           [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
           [&](UpstreamLost& lost) { return on_lost(lost); },
+          [&](WorkAnswered& answered) { return on_work_answered(std::move(answered)); },
           [&](WorkCommitted& committed) { return on_committed(std::move(committed)); },
           [&](WorkUnknown& unknown) { return on_unknown(std::move(unknown)); },
           [&](ClientDeadline&) { return on_deadline(); },
@@ -258,6 +259,15 @@ ExchangeAction Exchange::on_lost(const UpstreamLost& event) {
       timeout ? 504 : 502, timeout ? "The upstream received the request and did not answer in time."
                                    : "The upstream received the request and its answer was lost.");
   return settle(MarkUnknown{reserve_.id, attempt_, std::move(code), {}, {}}, std::move(answer));
+}
+
+// The handler says how it ended, so nothing is read out of the status (§11, §12).
+ExchangeAction Exchange::on_work_answered(WorkAnswered event) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  outcome_ = "stored";
+  stream_ = !event.keeps_body;
+  StoredResponse stored = stored_head(event.answer, event.keeps_body);
+  return settle(Complete{reserve_.id, attempt_, std::move(stored), {}}, std::move(event.answer));
 }
 
 ExchangeAction Exchange::on_committed(WorkCommitted event) {

@@ -70,6 +70,12 @@ struct WorkCommitted {
   Answer answer;
   OwnerReply reply;
 };
+/// The work ended with this answer, whatever its status; without `keeps_body` the record says only
+/// that it ran, and the body goes to this caller alone.
+struct WorkAnswered {
+  Answer answer;
+  bool keeps_body = true;
+};
 /// The work cannot tell whether it was done.
 struct WorkUnknown {
   std::string error_code;
@@ -87,8 +93,8 @@ struct Woken {
 struct WaitOver {};
 
 using ExchangeEvent = std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached,
-                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, WorkCommitted,
-                                   WorkUnknown, ClientDeadline, Woken, WaitOver>;
+                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, WorkAnswered,
+                                   WorkCommitted, WorkUnknown, ClientDeadline, Woken, WaitOver>;
 
 // ---- what the driver shall do ----
 
@@ -177,6 +183,7 @@ class Exchange {
   ExchangeAction on_oversize(UpstreamOversize event);
   ExchangeAction conclude(UpstreamAnswered event);
   ExchangeAction on_lost(const UpstreamLost& event);
+  ExchangeAction on_work_answered(WorkAnswered event);
   ExchangeAction on_committed(WorkCommitted event);
   ExchangeAction on_unknown(WorkUnknown event);
   ExchangeAction on_deadline();

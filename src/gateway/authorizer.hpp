@@ -22,7 +22,7 @@ class Authorizer {
   /// Nothing: 2xx, go on. Otherwise what the client hears: the authoriser's own 401 or 403, or 503
   /// when it said anything else or could not be asked.
   Task<std::optional<Answer>> ask(const http::RequestHead& head, const ScopeSource& source,
-                                        const std::string& scope);
+                                  const std::string& scope);
 
  private:
   struct Said {
@@ -31,7 +31,7 @@ class Authorizer {
   };
   Task<std::optional<Answer>> over_network(const std::string& request);
   Task<Said> over(std::unique_ptr<http::Wire>& wire, const std::string& request,
-                        MonotonicTime deadline);
+                  MonotonicTime deadline);
 
   const AuthorizeSettings settings_;
   const std::string via_name_;

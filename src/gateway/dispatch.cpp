@@ -22,8 +22,8 @@ Task<ExchangeEvent> Dispatch::connect() {
 }
 
 Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
-                                         std::string_view body, MonotonicTime not_after,
-                                         const UpstreamCall::InterimSink& on_interim) {
+                                   std::string_view body, MonotonicTime not_after,
+                                   const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
   call_.emplace(std::move(wire_));
   const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;

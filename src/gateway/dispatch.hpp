@@ -21,9 +21,9 @@ class Dispatch {
 
   /// Sends `head` and `body` once. A pooled connection on which the kernel accepted zero bytes is
   /// replaced by a fresh one and reported as UpstreamReady: ask the exchange again before sending.
-  Task<ExchangeEvent> send(std::string_view method, std::string_view head,
-                                 std::string_view body, MonotonicTime not_after,
-                                 const http::UpstreamCall::InterimSink& on_interim);
+  Task<ExchangeEvent> send(std::string_view method, std::string_view head, std::string_view body,
+                           MonotonicTime not_after,
+                           const http::UpstreamCall::InterimSink& on_interim);
 
   /// After UpstreamOversize: the part of the body that was read already, and the call to read on
   /// from.

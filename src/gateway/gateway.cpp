@@ -19,7 +19,6 @@
 namespace idem::gateway {
 namespace {
 
-
 /// What §8 says about a method.
 enum class KeyRule : std::uint8_t { ignored, honoured, required };
 
@@ -294,8 +293,7 @@ class GatewayService final : public Gateway {
 
 }  // namespace
 
-std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared,
-                                      SharedSettings settings) {
+std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared, SharedSettings settings) {
   return std::make_unique<GatewayService>(loop, shared, std::move(settings));
 }
 

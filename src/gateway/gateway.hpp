@@ -32,7 +32,6 @@ class Gateway : public http::Service {
 /// The proxy on one loop: keyed requests by the exchange, all others passed through. `shared` must
 /// outlive it. Requests are served on that loop's thread. Upstream, its times and its TLS are taken
 /// from the first settings and stay.
-std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared,
-                                      SharedSettings settings);
+std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared, SharedSettings settings);
 
 }  // namespace idem::gateway

@@ -14,7 +14,6 @@
 namespace idem::gateway {
 namespace {
 
-
 /// Renews the lease of a running exchange, from the loop's tick, for as long as it lives.
 class Heartbeat final : Timed {
  public:

@@ -24,8 +24,7 @@ struct KeyedRequest {
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly
 /// once. What is still owed to the store then goes on as a task of the loop.
 /// Must outlive the task: `settings`, `route` and `request`, whose parts are moved from.
-Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool,
-                             GatewayShared& shared, const GatewaySettings& settings,
-                             const Route& route, KeyedRequest& request);
+Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
+                       const GatewaySettings& settings, const Route& route, KeyedRequest& request);
 
 }  // namespace idem::gateway

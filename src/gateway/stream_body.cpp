@@ -2,7 +2,6 @@
 
 namespace idem::gateway {
 
-
 bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noexcept {
   if (body.finished()) return false;
   for (const auto& field : head.fields) {

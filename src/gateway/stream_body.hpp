@@ -13,6 +13,6 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 /// piece, each of which may take the upstream's timeout. Where it breaks off, the client's
 /// connection is aborted, so that nobody takes the cut for the end. A stream is cut at drain.
 Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                             Millis upstream_timeout);
+                       Millis upstream_timeout);
 
 }  // namespace idem::gateway

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "loop/latch.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
+#include "loop/latch.hpp"
 
 #include <idem/assert.hpp>
 

@@ -29,8 +29,7 @@ std::vector<RecordId> Waiters::awaited() {
   return ids;
 }
 
-std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter,
-                                              Loop& loop) {
+std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter, Loop& loop) {
   std::shared_ptr<Seat> seat;
   bool due = false;
   {

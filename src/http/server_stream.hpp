@@ -2,9 +2,9 @@
 
 #include "core/problem.hpp"
 #include "http/body.hpp"
-#include "loop/latch.hpp"
 #include "http/network.hpp"
 #include "http/received_body.hpp"
+#include "loop/latch.hpp"
 
 #include <idem/limits.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "loop/loop.hpp"
 #include "http/tls/tls.hpp"
+#include "loop/loop.hpp"
 
 #include <cstddef>
 #include <memory>

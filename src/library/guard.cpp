@@ -17,9 +17,29 @@ Response to_response(Answer answer) {
           answer.shared_body ? *answer.shared_body : std::move(answer.body)};
 }
 
+/// What must not come from a handler: our own fields, and what would break the framing of others.
+bool is_unfit(const Field& field) {
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 127; };
+  return is_reserved_field(field.name) || field.name.empty() ||
+         std::ranges::any_of(field.name, is_control) ||
+         std::ranges::any_of(field.value, is_control);
+}
+
 Answer to_answer(Response response) {
+  std::erase_if(response.headers, is_unfit);
   return {response.status, std::move(response.headers), std::move(response.body), nullptr};
 }
+
+/// True while this thread is in work that a transaction holds.
+thread_local bool in_work = false;
+
+class InWork {
+ public:
+  InWork() { in_work = true; }
+  ~InWork() { in_work = false; }
+  InWork(const InWork&) = delete;
+  InWork& operator=(const InWork&) = delete;
+};
 
 Response problem(const Problem& what) { return to_response(idem::to_answer(what)); }
 
@@ -76,11 +96,14 @@ class Guard::Rules {
   Response drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
                  const std::function<Outcome(const Send&)>& turn) const;
 
+  Response called_from_work() const;
+
   /// A transaction of such work, which keeps what it said in `said`.
   InTransaction transaction_of(const TransactionWork& work, Outcome& said) const;
   /// What became of the work, once its transaction has ended so.
-  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id) const;
-  ExchangeEvent event_of(Outcome outcome) const;
+  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
+                     const Attempt& attempt) const;
+  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
 
   Engine::Parts& parts_;
   GuardOptions options_;
@@ -103,7 +126,7 @@ class Guard::Rules::Run final : public Execution {
     what.id = id_;
     what.attempt = attempt_;
     const TransactionEnd end = transactions->run(std::move(what));
-    return rules_.outcome_of(end, std::move(said), id_);
+    return rules_.outcome_of(end, std::move(said), id_, attempt_);
   }
 
  private:
@@ -186,10 +209,10 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
       }
       waiting_since = MonotonicTime{};
       // Too large to be stored: settled without its body first, then given to this caller.
-      auto event = event_of(std::move(outcome));
-      if (auto* oversize = std::get_if<UpstreamOversize>(&event)) {
-        large_body = std::move(oversize->head.answer.body);
-      }
+      auto event = event_of(std::move(outcome), send->attempt);
+      auto* const answered = std::get_if<WorkAnswered>(&event);
+      if (answered != nullptr && !answered->keeps_body)
+        large_body = std::move(answered->answer.body);
       action = serving->on(std::move(event));
       continue;
     }
@@ -207,58 +230,68 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
   }
 }
 
-ExchangeEvent Guard::Rules::event_of(Outcome outcome) const {
+ExchangeEvent Guard::Rules::event_of(Outcome outcome, const Attempt& attempt) const {
   if (auto* committed = std::get_if<Committed>(&outcome)) {
+    const bool is_its_own =
+        committed->reply.verdict == Verdict::done && committed->attempt == attempt;
+    if (!is_its_own) return WorkUnknown{"handler_said_committed", {}};
     return WorkCommitted{to_answer(std::move(committed->answer)), committed->reply};
   }
   if (auto* unknown = std::get_if<OutcomeUnknown>(&outcome)) {
     return WorkUnknown{std::move(unknown->error_code), std::move(unknown->reference)};
   }
-  UpstreamAnswered answered{};
+  if (auto* not_committed = std::get_if<NotCommitted>(&outcome)) {
+    if (options_.after_crash != LeasePolicy::rerun) return WorkUnknown{"not_committed", {}};
+    outcome = NotExecuted{std::move(not_committed->answer)};
+  }
   if (auto* not_executed = std::get_if<NotExecuted>(&outcome)) {
+    UpstreamAnswered answered{};
     answered.answer = to_answer(std::move(not_executed->answer));
     answered.says = UpstreamSays::not_executed;
     return answered;
   }
-  answered.answer = to_answer(std::get<Response>(std::move(outcome)));
-  answered.says = UpstreamSays::store;
-  if (answered.answer.body.size() <= options_.response_body_bytes_max) return answered;
-  return UpstreamOversize{std::move(answered)};
+  Answer answer = to_answer(std::get<Response>(std::move(outcome)));
+  const bool keeps_body = answer.body.size() <= options_.response_body_bytes_max;
+  return WorkAnswered{std::move(answer), keeps_body};
 }
 
 InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome& said) const {
   InTransaction what;
   what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
                                    const Attempt& attempt) -> std::optional<StoreCall> {
-    said = work(transaction);
+    {
+      const InWork now;
+      said = work(transaction);
+    }
     const auto* const response = std::get_if<Response>(&said);
     if (response == nullptr) return std::nullopt;
     const bool keeps_body = response->body.size() <= options_.response_body_bytes_max;
-    Complete complete{id,
-                      attempt,
-                      stored_head(to_answer({response->status, response->headers, {}}), keeps_body),
-                      {}};
+    Answer head = to_answer(Response{response->status, response->headers, {}});
+    Complete complete{id, attempt, stored_head(head, keeps_body), {}};
     if (keeps_body) complete.response.body = response->body;
     return complete;
   };
   return what;
 }
 
-Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said,
-                                 const RecordId& id) const {
-  if (end.how == How::committed) return Committed{std::get<Response>(std::move(said)), end.reply};
-  if (end.how != How::superseded && !end.why.empty()) {
+Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
+                                 const Attempt& attempt) const {
+  if (end.how == How::committed) {
+    return Committed{std::get<Response>(std::move(said)), end.reply, attempt};
+  }
+  if (!end.why.empty()) {
     parts_.options.log(LogLevel::warning, "transaction_failed",
                        {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
   }
-  // Nothing is there, or it cannot be told: the release that follows is refused by the store where
-  // it was committed after all, and then its answer is found.
-  const bool says_how = end.how == How::rolled_back && !std::holds_alternative<Response>(said);
-  if (says_how) return said;
-  return NotExecuted{work_failed(id)};
+  if (end.may_stand_alone) return OutcomeUnknown{"work_ended_transaction", {}};
+  const bool says_how =
+      std::holds_alternative<NotExecuted>(said) || std::holds_alternative<OutcomeUnknown>(said);
+  if (end.how == How::rolled_back && says_how) return said;
+  return NotCommitted{work_failed(id)};
 }
 
 Response Guard::Rules::serve(const Request& request, const Handler& handler) const {
+  if (in_work) return called_from_work();
   const Engine::Parts::Busy busy(parts_);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
@@ -269,45 +302,67 @@ Response Guard::Rules::serve(const Request& request, const Handler& handler) con
   });
 }
 
+/// It would wait for the thread, or the connection, that it holds.
+Response Guard::Rules::called_from_work() const {
+  parts_.options.log(LogLevel::error, "guard_called_from_work", {});
+  return to_response(store_unavailable_answer(Millis{1000}));
+}
+
 Response Guard::Rules::serve_in_transaction(const Request& request,
                                             const TransactionWork& work) const {
+  if (in_work) return called_from_work();
   const Engine::Parts::Busy busy(parts_);
   auto* const transactions = parts_.store->transactions();
   IDEM_ASSERT(transactions != nullptr);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
-  Outcome said;
-  InTransaction what = transaction_of(work, said);
-  what.reserve = *reserve;
   const RecordId id = reserve->id;
-  TransactionEnd end{};
+  Outcome said;
+  bool threw = false;
+  const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
+    try {
+      return work(transaction);
+    } catch (...) {
+      threw = true;
+      throw;
+    }
+  };
+  InTransaction what = transaction_of(watched, said);
+  what.reserve = *reserve;
+  TransactionEnd end{.how = How::in_doubt};
   try {
     end = transactions->run(std::move(what));
   } catch (...) {
-    end = {.how = How::rolled_back, .why = "the work threw"};
-    said = Response{};
+    // Anything but the work's own may have come after the commit.
+    if (threw) end = {.how = How::rolled_back, .why = "the work threw"};
+    said = NotCommitted{};
   }
   if (end.how == How::unavailable) {
     parts_.options.log(LogLevel::error, "store_error", {{"why", end.why}});
     return to_response(store_unavailable_answer(Millis{1000}));
   }
-  if (end.how == How::committed || end.how == How::rolled_back) {
-    const bool is_stored = end.how == How::committed;
-    Outcome outcome = outcome_of(end, std::move(said), id);
-    Answer answer = to_answer(work_failed(id));
-    if (auto* told = std::get_if<Committed>(&outcome)) answer = to_answer(std::move(told->answer));
-    if (auto* told = std::get_if<NotExecuted>(&outcome))
-      answer = to_answer(std::move(told->answer));
-    mark_outcome(answer, is_stored ? "stored" : "released",
-                 is_stored ? end.reply.expires_at : std::nullopt);
+  if (end.how == How::committed) {
+    Answer answer = to_answer(std::get<Response>(std::move(said)));
+    mark_outcome(answer, "stored", end.reply.expires_at);
     return to_response(std::move(answer));
   }
-  // Answered by the record that is there; or in doubt, and then the same token finds out.
+  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
+  if (end.how == How::rolled_back && !is_unknown) {
+    const Outcome outcome = outcome_of(end, std::move(said), id, {});
+    const auto* const told = std::get_if<NotExecuted>(&outcome);
+    Answer answer = to_answer(told != nullptr ? told->answer : work_failed(id));
+    mark_outcome(answer, "released", std::nullopt);
+    return to_response(std::move(answer));
+  }
+  // Answered by the record that is there; or in doubt, and then the same token finds out: it is
+  // granted the attempt only where nothing was committed.
   const auto serving = make_serving(request, std::move(*reserve));
   ExchangeAction action = serving->start();
   if (end.how == How::not_run) action = serving->on(StoreAnswered{StoreReply(*end.reserved)});
-  return drive(serving, std::move(action),
-               [&](const Send& send) { return NotExecuted{work_failed(send.id)}; });
+  return drive(serving, std::move(action), [&](const Send& send) -> Outcome {
+    if (is_unknown) return OutcomeUnknown{"work_said_unknown", {}};
+    return NotExecuted{work_failed(send.id)};
+  });
 }
 
 Guard::Guard(Engine& engine, GuardOptions options)

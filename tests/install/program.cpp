@@ -21,12 +21,11 @@ idem::Reserve reserve_for(const idem::Store& store) {
   reserve.scope = "acme";
   reserve.operation = "create-payment";
   reserve.id = idem::record_id(identity.secret, reserve.scope, reserve.operation, "k1");
-  reserve.fingerprints = {idem::fingerprint(
-      identity.secret, {.method = "POST",
-                        .target = "/v1/payments",
-                        .content_type = "application/json",
-                        .chosen_headers = {},
-                        .body = R"({"amount":1250})"})};
+  reserve.fingerprints = {idem::fingerprint(identity.secret, {.method = "POST",
+                                                              .target = "/v1/payments",
+                                                              .content_type = "application/json",
+                                                              .chosen_headers = {},
+                                                              .body = R"({"amount":1250})"})};
   reserve.token = idem::random_token();
   reserve.lease = idem::Millis(60'000);
   reserve.retention = idem::Millis(3'600'000);

@@ -19,7 +19,7 @@ TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
   guard_.reset();
   engine_.reset();
   engine_ = std::make_unique<Engine>(open());
-  guard_ = std::make_unique<Guard>(*engine_, GuardOptions{.operation = "create-payment"});
+  guard_ = std::make_unique<Guard>(*engine_, commits_only());
   EXPECT_TRUE(replays(first, serve(payment("k"), paying())));
   EXPECT_EQ(payments(), 1);
 }
@@ -70,6 +70,78 @@ TEST_P(Guarded, V16_what_failed_in_its_transaction_is_rolled_back_and_the_retry_
   EXPECT_EQ(payments(), 1);
 }
 
+// A charge may lie before the rows that failed.
+TEST_P(Guarded, T57_rows_that_failed_prove_nothing_about_what_came_before_them) {
+  Guard charging(*engine_, {.operation = "create-payment"});
+  int charges = 0;
+  const auto charge = [&](const Request&, Execution& run) {
+    ++charges;
+    return run.commit(paying(0));
+  };
+  const auto first = charging.serve(payment("k"), charge);
+  EXPECT_EQ(first.status, 502) << first.body;
+  EXPECT_EQ(code_of(first), "outcome_unknown");
+  EXPECT_EQ(code_of(charging.serve(payment("k"), charge)), "outcome_unknown");
+  EXPECT_EQ(charges, 1);
+  // Who knows better says so.
+  const auto knowing =
+      charging.serve(payment("k2"), [&](const Request&, Execution& run) -> Outcome {
+        Outcome outcome = run.commit(paying(0));
+        EXPECT_TRUE(std::holds_alternative<NotCommitted>(outcome));
+        return NotExecuted{{500, {}, "nothing was charged"}};
+      });
+  EXPECT_EQ(knowing.body, "nothing was charged");
+  EXPECT_EQ(charging
+                .serve(payment("k2"),
+                       [&](const Request&, Execution& run) { return run.commit(paying()); })
+                .status,
+            201);
+}
+
+TEST_P(Guarded, T57_only_a_commit_can_say_that_it_committed) {
+  const auto claimed = guard_->serve(payment("k"), [](const Request&, Execution& run) -> Outcome {
+    return Committed{
+        {201, {}, "claimed"}, {Verdict::done, State::completed, {}}, {run.attempt().fence, {}}};
+  });
+  EXPECT_EQ(code_of(claimed), "outcome_unknown");
+  const auto in_rows = serve(payment("k2"), [](Transaction& tx) -> Outcome {
+    tx.run("INSERT INTO payments VALUES ('p', 1)");
+    return Committed{{201, {}, "claimed"}, {Verdict::done, State::completed, {}}, {}};
+  });
+  EXPECT_EQ(in_rows.status, 500) << in_rows.body;
+  EXPECT_EQ(payments(), 0);
+}
+
+TEST_P(Guarded, S17_a_guard_that_is_asked_from_within_rows_says_so_instead_of_waiting) {
+  const auto outer = serve(payment("k"), [&](Transaction& tx) -> Outcome {
+    const auto inner = serve(payment("k2"), paying());
+    EXPECT_EQ(inner.status, 503);
+    EXPECT_EQ(code_of(inner), "store_unavailable");
+    return paying()(tx);
+  });
+  EXPECT_EQ(outer.status, 201);
+  EXPECT_EQ(serve(payment("k2"), paying()).status, 201);
+}
+
+TEST_P(Guarded, S14_a_handler_cannot_speak_in_our_name_nor_break_a_line) {
+  const auto first = serve(payment("k"), [](Transaction&) -> Outcome {
+    return Response{200,
+                    {{"Idempotent-Replayed", "true"},
+                     {"idem-fence", "1"},
+                     {"X-Split", "a\r\nX-Other: b"},
+                     {"X-Kept", "yes"}},
+                    "ok"};
+  });
+  EXPECT_FALSE(field_of(first, "Idempotent-Replayed"));
+  const auto again = serve(payment("k"), paying());
+  EXPECT_EQ(field_of(again, "Idempotent-Replayed"), "true");
+  for (const auto& answer : {first, again}) {
+    EXPECT_EQ(field_of(answer, "X-Kept"), "yes");
+    EXPECT_FALSE(field_of(answer, "X-Split"));
+    EXPECT_FALSE(field_of(answer, "idem-fence"));
+  }
+}
+
 TEST_P(Guarded, S12_a_definite_failure_is_an_answer_like_any_other) {
   const auto declined =
       serve(payment("k"), [](Transaction&) -> Outcome { return Response{402, {}, "declined"}; });
@@ -79,6 +151,14 @@ TEST_P(Guarded, S12_a_definite_failure_is_an_answer_like_any_other) {
     return Response{503, {}, "said by the handler"};
   });
   EXPECT_TRUE(replays(broken, serve(payment("k2"), paying())));
+  for (const int status : {401, 408, 421, 425, 429, 500, 504}) {
+    const auto key = fmt::format("status-{}", status);
+    const auto said = guard_->serve(payment(key), [&](const Request&, Execution&) -> Outcome {
+      return Response{status, {}, "said by the handler"};
+    });
+    EXPECT_EQ(said.status, status);
+    EXPECT_TRUE(replays(said, serve(payment(key), paying()))) << status;
+  }
   EXPECT_EQ(payments(), 0);
 }
 
@@ -287,6 +367,16 @@ TEST_P(Guarded, V16_what_fails_in_the_one_commit_was_never_there) {
   EXPECT_EQ(payments(), 0);
   EXPECT_EQ(guard_->serve_in_transaction(payment("k"), paying()).status, 201);
   EXPECT_EQ(payments(), 1);
+}
+
+TEST_P(Guarded, T57_work_that_does_not_know_is_believed_in_the_one_commit_too) {
+  const auto first = guard_->serve_in_transaction(payment("k"), [](Transaction& tx) -> Outcome {
+    tx.run("INSERT INTO payments VALUES ('p', 1)");
+    return OutcomeUnknown{};
+  });
+  EXPECT_EQ(code_of(first), "outcome_unknown") << first.body;
+  EXPECT_EQ(code_of(guard_->serve_in_transaction(payment("k"), paying())), "outcome_unknown");
+  EXPECT_EQ(payments(), 0);
 }
 
 TEST_P(Guarded, V01_of_many_at_once_one_commits) {

@@ -43,7 +43,11 @@ Guarded::Guarded() {
   const auto made = engine_->transactions()->run(
       "CREATE TABLE payments (id TEXT PRIMARY KEY, amount INTEGER NOT NULL CHECK (amount > 0))");
   EXPECT_TRUE(made) << made.error();
-  guard_ = std::make_unique<Guard>(*engine_, GuardOptions{.operation = "create-payment"});
+  guard_ = std::make_unique<Guard>(*engine_, commits_only());
+}
+
+GuardOptions Guarded::commits_only() {
+  return {.operation = "create-payment", .after_crash = LeasePolicy::rerun};
 }
 
 std::unique_ptr<Store> Guarded::open() {

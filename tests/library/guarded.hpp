@@ -29,6 +29,8 @@ class Guarded : public testing::TestWithParam<std::string> {
  protected:
   Guarded();
 
+  /// For handlers that do nothing but commit().
+  static GuardOptions commits_only();
   std::unique_ptr<Store> open();
   Response serve(const Request& request, const TransactionWork& work);
   std::int64_t payments();

@@ -113,7 +113,9 @@ inline auto every_store() {
       "memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:", "redis_cluster:", "hybrid:");
 }
 /// Those of them that offer transactions.
-inline auto stores_with_transactions() { return testing::Values("sqlite:", "postgres:", "postgres_pooled:"); }
+inline auto stores_with_transactions() {
+  return testing::Values("sqlite:", "postgres:", "postgres_pooled:");
+}
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));
 }

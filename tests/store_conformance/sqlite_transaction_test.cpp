@@ -114,6 +114,32 @@ TEST_F(SqliteTransactions, S17_a_reference_that_stays_broken_is_this_works_failu
   EXPECT_EQ(mended.how, TransactionEnd::How::committed) << mended.why;
 }
 
+// The store's rows come and go; one that is referred to could neither be changed nor dropped.
+TEST_F(SqliteTransactions, T30_no_table_of_a_service_refers_to_the_records) {
+  for (const std::string statement :
+       {"CREATE TABLE of_record (id BLOB REFERENCES idem_slots (id))",
+        "CREATE TABLE of_slot (slot INTEGER REFERENCES IDEM_slots (slot) ON DELETE CASCADE)",
+        "ALTER TABLE payments ADD COLUMN slot INTEGER REFERENCES idem_slots (slot)"}) {
+    const auto made = sql(statement);
+    ASSERT_FALSE(made.has_value()) << statement;
+    EXPECT_NE(made.error().find("foreign key"), std::string::npos) << made.error();
+  }
+  EXPECT_TRUE(sql("CREATE TABLE refunds (payment TEXT REFERENCES payments (id))"));
+  EXPECT_TRUE(sql("ALTER TABLE payments ADD COLUMN more TEXT"));
+}
+
+TEST_F(SqliteTransactions, S17_values_are_named_by_their_number_alone) {
+  const auto ask = [&](std::string_view statement) {
+    return store_->transactions()->run(statement, {std::int64_t{7}, std::string("b")});
+  };
+  EXPECT_EQ(ask("SELECT $2, $1, $2").value(),
+            (SqlRows{{std::string("b"), std::int64_t{7}, std::string("b")}}));
+  for (const auto* statement : {"SELECT $3", "SELECT $0", "SELECT $1x", "SELECT ?1", "SELECT :a",
+                                "SELECT $x", "SELECT $4294967297", "SELECT ?"}) {
+    EXPECT_FALSE(ask(statement).has_value()) << statement;
+  }
+}
+
 TEST_F(SqliteTransactions, work_that_asks_the_store_is_told_so_and_does_not_wait_for_itself) {
   const auto outcome = ask_and_wait(*store_, reserve(1));
   const auto end = store_->transactions()->run(under(

@@ -199,6 +199,7 @@ TransactionEnd give_up(Session& session, const Admission& admission) {
   auto end = ended(How::in_doubt,
                    "the work ended its transaction by itself: its rows may be there, and its"
                    " record says unknown");
+  end.may_stand_alone = true;
   if (!session.is_open() || !session.run(begin_sql, limits::store_reply_max)) return end;
   const StoreCall call(
       MarkUnknown{admission.id, admission.attempt, "work_ended_transaction", {}, {}});

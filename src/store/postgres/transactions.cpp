@@ -31,7 +31,11 @@ TransactionEnd undo(Session& session, const PgTransaction& transaction, const Ad
   const bool is_over = session.is_idle();
   roll_back(session);
   if (transaction.was_lent()) {
-    if (!session.is_open()) return ended(How::in_doubt, std::move(why));
+    if (!session.is_open()) {
+      auto lost = ended(How::in_doubt, std::move(why));
+      lost.may_stand_alone = true;
+      return lost;
+    }
     if (is_over || !left_nothing(session, admission.number)) return give_up(session, admission);
   }
   return ended(how, std::move(why));
@@ -81,7 +85,8 @@ TransactionEnd perform(Session& session, InTransaction& what, const Admission& a
   try {
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
-    (void)undo(session, transaction, admission, How::rolled_back, {});
+    auto end = undo(session, transaction, admission, How::rolled_back, "the work threw");
+    if (end.may_stand_alone) return end;  // Which weighs more than what was thrown.
     throw;
   }
   return conclude(session, transaction, admission, step);
@@ -137,6 +142,11 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
   if (!params) return std::unexpected(params.error());
   auto session = sessions_.take();
   if (!session) return std::unexpected(std::move(session.error()));
+  // Whose work it was that had the session before is nobody's business here.
+  if (const Answer clean = (*session)->run("RESET ALL; RESET ROLE", limits::store_reply_max);
+      !clean) {
+    return std::unexpected(told(clean.error()));
+  }
   const Answer answer =
       (*session)->ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
   if (!answer) return std::unexpected(told(answer.error()));

@@ -4,8 +4,9 @@
 
 #include <idem/limits.hpp>
 
-#include <cstdlib>
+#include <charconv>
 #include <optional>
+#include <utility>
 
 namespace idem::sqlite {
 namespace {
@@ -24,9 +25,10 @@ bool is_temporary(int action, const char* database) {
 /// What a service's statements may not do: end or divide the batch's transaction, change how the
 /// connection is set up, touch the records. Asked by SQLite when it prepares a statement
 /// (sqlite3_set_authorizer).
-int authorize(void* works, int action, const char* first, const char* second, const char* database,
-              const char*) {
-  if (!*static_cast<const bool*>(works)) return SQLITE_OK;
+int authorize(void* service, int action, const char* first, const char* second,
+              const char* database, const char*) {
+  auto& turn = *static_cast<ServiceSql::Turn*>(service);
+  if (!turn.works) return SQLITE_OK;
   if (is_temporary(action, database)) return SQLITE_DENY;
   switch (action) {
     case SQLITE_TRANSACTION:
@@ -37,12 +39,16 @@ int authorize(void* works, int action, const char* first, const char* second, co
     case SQLITE_PRAGMA:
       return SQLITE_DENY;
     case SQLITE_CREATE_TABLE:
+      turn.made_table = true;
+      return is_ours(first) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
     case SQLITE_DELETE:
     case SQLITE_DROP_TABLE:
       return is_ours(first) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_ALTER_TABLE:
+      turn.made_table = true;
+      return is_ours(second) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_CREATE_INDEX:
     case SQLITE_DROP_INDEX:
     case SQLITE_CREATE_TRIGGER:
@@ -93,11 +99,15 @@ SqlValue value_of(sqlite3_stmt* statement, int at) {
 std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValue> values) {
   for (int at = 1; at <= sqlite3_bind_parameter_count(statement); ++at) {
     const char* const name = sqlite3_bind_parameter_name(statement, at);
-    const int number = name == nullptr || *name != '$' ? 0 : std::atoi(name + 1);
-    if (number < 1 || static_cast<std::size_t>(number) > values.size()) {
+    std::size_t number = 0;
+    const std::string_view text = name == nullptr ? "?" : name;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + 1, end, number);
+    const bool is_number = *text.data() == '$' && parsed.ec == std::errc{} && parsed.ptr == end;
+    if (!is_number || number < 1 || number > values.size()) {
       return std::string("no value for the parameter ") + (name == nullptr ? "?" : name);
     }
-    const auto& value = values[static_cast<std::size_t>(number) - 1];
+    const auto& value = values[number - 1];
     if (std::visit(Bind{statement, at}, value) != SQLITE_OK) return "a value is too large";
   }
   return std::nullopt;
@@ -105,9 +115,28 @@ std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValu
 
 }  // namespace
 
-ServiceSql::ServiceSql(sqlite3* db) : db_(db) { sqlite3_set_authorizer(db_, authorize, &works_); }
+ServiceSql::ServiceSql(sqlite3* db) : db_(db) {
+  sqlite3_set_authorizer(db_, authorize, &turn_);
+  // ON CONFLICT ROLLBACK ends the transaction from within; nothing that follows it may be durable.
+  const auto refuse = [](void* turn) { return static_cast<Turn*>(turn)->works ? 1 : 0; };
+  sqlite3_commit_hook(db_, refuse, &turn_);
+}
 
-ServiceSql::~ServiceSql() { sqlite3_set_authorizer(db_, nullptr, nullptr); }
+ServiceSql::~ServiceSql() {
+  sqlite3_set_authorizer(db_, nullptr, nullptr);
+  sqlite3_commit_hook(db_, nullptr, nullptr);
+}
+
+// Whatever deletes or changes a row that is referred to fails, or takes rows of the service with
+// it; the store must be able to do both.
+bool ServiceSql::refers_to_records() {
+  if (!std::exchange(turn_.made_table, false)) return false;
+  const auto found =
+      ask("SELECT 1 FROM sqlite_schema s, pragma_foreign_key_list(s.name) f"
+          " WHERE s.type = 'table' AND f.\"table\" LIKE 'idem\\_%' ESCAPE '\\' LIMIT 1",
+          {});
+  return !found || !found->empty();
+}
 
 void ServiceSql::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
   sqlite3_finalize(statement);
@@ -132,10 +161,30 @@ std::expected<sqlite3_stmt*, std::string> ServiceSql::prepared(std::string_view 
   return statements_.emplace(sql, std::move(statement)).first->second.get();
 }
 
+namespace {
+
+/// Also when there is no memory for a row: the statement is kept, and must not go on where it was.
+class Reset {
+ public:
+  explicit Reset(sqlite3_stmt* statement) : statement_(statement) {}
+  ~Reset() {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);  // They lie in the caller's memory.
+  }
+  Reset(const Reset&) = delete;
+  Reset& operator=(const Reset&) = delete;
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+}  // namespace
+
 std::expected<SqlRows, std::string> ServiceSql::ask(std::string_view sql,
                                                     std::span<const SqlValue> values) {
   const auto statement = prepared(sql);
   if (!statement) return std::unexpected(statement.error());
+  const Reset reset(*statement);
   if (auto why = bind(*statement, values)) return std::unexpected(std::move(*why));
   SqlRows rows;
   int code = SQLITE_ROW;
@@ -145,11 +194,8 @@ std::expected<SqlRows, std::string> ServiceSql::ask(std::string_view sql,
       row.push_back(value_of(*statement, at));
     }
   }
-  std::string why = code == SQLITE_DONE ? std::string() : sqlite3_errmsg(db_);
-  sqlite3_reset(*statement);
-  sqlite3_clear_bindings(*statement);  // They lie in the caller's memory.
   if (code == SQLITE_DONE) return rows;
-  return std::unexpected(std::move(why));
+  return std::unexpected(sqlite3_errmsg(db_));
 }
 
 }  // namespace idem::sqlite

@@ -25,11 +25,18 @@ class ServiceSql {
   sqlite3* db() const noexcept { return db_; }
 
   /// The service's turn begins, or ends: outside of it every statement is the store's.
-  void works(bool now) noexcept { works_ = now; }
+  void works(bool now) noexcept { turn_.works = now; }
+  /// Whether a table that it made since then refers to one of the store's. Outside of its turn.
+  bool refers_to_records();
 
   /// One statement, in which `$1`, `$2`... stand for `values`; kept for the next time. The error is
   /// SQLite's.
   std::expected<SqlRows, std::string> ask(std::string_view sql, std::span<const SqlValue> values);
+
+  struct Turn {
+    bool works = false;
+    bool made_table = false;
+  };
 
  private:
   struct Finalize {
@@ -40,7 +47,7 @@ class ServiceSql {
   std::expected<sqlite3_stmt*, std::string> prepared(std::string_view sql);
 
   sqlite3* db_;
-  bool works_ = false;
+  Turn turn_;
   std::unordered_map<std::string, OwnStatement> statements_;
 };
 

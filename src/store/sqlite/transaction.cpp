@@ -40,6 +40,8 @@ class SqliteTransaction final : public Transaction {
 
 constexpr const char* begin_work = "SAVEPOINT idem_work";
 constexpr const char* undo_work = "ROLLBACK TO idem_work; RELEASE idem_work";
+constexpr const char* refers_to_records =
+    "a foreign key onto a table of the store: its rows come and go";
 constexpr const char* keep_work = "RELEASE idem_work";
 
 /// Foreign keys that are checked at the commit would fail everybody's.
@@ -64,6 +66,8 @@ void TransactionErrand::run(ServiceSql& sql, const Step& step) {
     const auto* execute = std::get_if<Execute>(&*end.reserved);
     if (execute == nullptr) {
       end.how = TransactionEnd::How::not_run;
+      // On its way it may have ended another's lease.
+      told.emplace(std::move(reserve), StoreReply(*end.reserved));
       return;
     }
     granted = true;
@@ -110,6 +114,7 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   if (!transaction.failed() && then && has_broken_references(db)) {
     transaction.fail("FOREIGN KEY constraint failed");
   }
+  if (!transaction.failed() && sql.refers_to_records()) transaction.fail(refers_to_records);
   if (!then || transaction.failed()) {
     execute(db, undo_work);
     return give_back(step, transaction.failure());
@@ -153,6 +158,7 @@ void StatementErrand::run(ServiceSql& sql) {
   if (result && has_broken_references(db)) {
     result = std::unexpected("FOREIGN KEY constraint failed");
   }
+  if (result && sql.refers_to_records()) result = std::unexpected(std::string(refers_to_records));
   execute(db, result ? keep_work : undo_work);
 }
 
