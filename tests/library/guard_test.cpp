@@ -271,10 +271,16 @@ TEST_P(Guarded, S07_without_a_wait_a_duplicate_hears_at_once_that_it_runs) {
 }
 
 TEST_P(Guarded, V27_the_lease_of_a_long_run_is_renewed) {
-  Guard brief(*engine_, {.operation = "create-payment", .lease = 400ms});
+  Guard brief(*engine_, {.operation = "create-payment", .lease = 3s});
   const auto answer = brief.serve(payment("k"), [&](const Request&, Execution& run) {
     const StoreTime first = record_of(run.id()).locked_until;
-    while (record_of(run.id()).locked_until < first + 1s) std::this_thread::yield();
+    Record now = record_of(run.id());
+    while (now.state == State::in_progress && now.locked_until == first) {
+      std::this_thread::yield();
+      now = record_of(run.id());
+    }
+    EXPECT_EQ(now.state, State::in_progress);
+    EXPECT_GT(now.locked_until, first);
     EXPECT_GT(run.lease_left(), Millis{0});
     return run.commit(paying());
   });
