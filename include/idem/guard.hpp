@@ -81,7 +81,7 @@ class Execution {
   /// The golden path: `work`'s rows and the completion of the record in one commit. The handler
   /// returns what this returns, and nothing that was committed is ever done again. A statement that
   /// fails, or an attempt that is stale by now, leaves nothing behind: NotCommitted. What the work
-  /// throws comes out of here, rolled back.
+  /// throws comes out of here, rolled back. Needs a store with transactions(); aborts without.
   virtual Outcome commit(const TransactionWork& work) = 0;
 };
 
@@ -100,6 +100,7 @@ struct EngineOptions {
 /// settling that is still owed, sweeper and reaper.
 class Engine {
  public:
+  /// `store`: as it was opened; nothing was asked of it yet.
   explicit Engine(std::unique_ptr<Store> store, EngineOptions options = {});
   /// Blocks until no guard serves any more and what is owed to the store was settled or could not
   /// be reached (§4: that much is then left to the sweeper).

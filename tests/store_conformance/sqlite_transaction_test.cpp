@@ -120,9 +120,11 @@ TEST_F(SqliteTransactions, T30_no_table_of_a_service_refers_to_the_records) {
        {"CREATE TABLE of_record (id BLOB REFERENCES idem_slots (id))",
         "CREATE TABLE of_slot (slot INTEGER REFERENCES IDEM_slots (slot) ON DELETE CASCADE)",
         "ALTER TABLE payments ADD COLUMN slot INTEGER REFERENCES idem_slots (slot)"}) {
-    const auto made = sql(statement);
-    ASSERT_FALSE(made.has_value()) << statement;
-    EXPECT_NE(made.error().find("foreign key"), std::string::npos) << made.error();
+    for (int tries = 0; tries < 2; ++tries) {  // The second time it is prepared already.
+      const auto made = sql(statement);
+      ASSERT_FALSE(made.has_value()) << statement;
+      EXPECT_NE(made.error().find("foreign key"), std::string::npos) << made.error();
+    }
   }
   EXPECT_TRUE(sql("CREATE TABLE refunds (payment TEXT REFERENCES payments (id))"));
   EXPECT_TRUE(sql("ALTER TABLE payments ADD COLUMN more TEXT"));

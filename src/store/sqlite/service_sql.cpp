@@ -35,7 +35,6 @@ int authorize(void* service, int action, const char* first, const char* second,
     case SQLITE_SAVEPOINT:
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
-      return SQLITE_DENY;
     case SQLITE_PRAGMA:
       return SQLITE_DENY;
     case SQLITE_CREATE_TABLE:
