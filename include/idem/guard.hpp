@@ -159,8 +159,9 @@ class Guard {
   /// runs it again. Needs a store with transactions(); aborts without.
   Response serve_in_transaction(const Request& request, const TransactionWork& work);
 
- private:
   class Rules;
+
+ private:
   std::unique_ptr<const Rules> rules_;
 };
 

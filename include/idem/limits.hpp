@@ -354,4 +354,48 @@ inline constexpr auto store_clock_jump_max = 24h;
 inline constexpr auto store_clock_apart_max = 2s;
 inline constexpr auto sweep_interval = 1s;
 
+// Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
+inline constexpr std::size_t phases_max = 32;
+inline constexpr std::size_t phase_name_bytes_max = 64;
+// How long one call to the outside may take; the lease must cover it twice.
+inline constexpr auto call_timeout_default = 20s;
+// What of the lease must be left beyond that when a call begins: a tenth of it, at most so much.
+inline constexpr auto call_margin_max = 5s;
+// Tries of a call within one attempt, for what passes by itself in a moment; then the attempt ends,
+// and another takes the work up when its lease is over.
+inline constexpr int call_tries_max = 3;
+inline constexpr auto call_retry_first = 200ms;
+inline constexpr auto call_retry_max = 2s;
+// The longest that an attempt waits for a lookup's grace to be over; beyond it, the next one asks.
+inline constexpr auto lookup_wait_max = 30s;
+// Attempts at one request in phases before a person has to look. One a minute, by the lease's end.
+inline constexpr int flow_attempts_max = 20;
+// Unfinished work that a completer looks at in one turn.
+inline constexpr std::size_t completer_batch = 32;
+// When it looks again at work whose record waits for evidence.
+inline constexpr auto flow_unknown_interval = 10min;
+
+// A message's payload, as much as a stored answer may have, and its names.
+inline constexpr std::size_t message_payload_bytes_max = 1024UL * 1024;
+inline constexpr std::size_t message_name_bytes_max = 255;
+// What is kept of why a delivery failed.
+inline constexpr std::size_t delivery_error_bytes_max = 500;
+// Claimed by a relay at once: sent one after the other, each must still be covered by the lease.
+inline constexpr std::size_t relay_batch = 16;
+inline constexpr auto relay_interval = 200ms;
+inline constexpr auto delivery_timeout_default = 10s;
+// The first pause after a failure is half to all of this, each further one twice as long (full
+// jitter would bring the first repeat at once), to an hour at most: in all about a day.
+inline constexpr auto delivery_retry_first = 2s;
+inline constexpr auto delivery_retry_max = 1h;
+inline constexpr int delivery_attempts_default = 30;
+inline constexpr auto retry_after_max = 24h;
+// Failures in a row, of any message, after which a destination is left alone for a while; then one
+// message tries it.
+inline constexpr int breaker_failures = 5;
+inline constexpr auto breaker_pause_first = 5s;
+inline constexpr auto breaker_pause_max = 5min;
+// How long delivered and discarded messages are kept for who asks what was sent.
+inline constexpr auto message_retention_default = 168h;
+
 }  // namespace idem::limits

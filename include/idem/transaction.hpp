@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/message.hpp>
 #include <idem/store.hpp>
 
 #include <cstdint>
@@ -26,6 +27,8 @@ using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string,
 using SqlRow = std::vector<SqlValue>;
 using SqlRows = std::vector<SqlRow>;
 
+enum class OwnStatement : std::uint8_t;
+
 /// An open transaction of the database that the records lie in. Valid within the work that was
 /// given it, on the thread that runs it.
 ///
@@ -42,6 +45,15 @@ class Transaction {
     return run(sql, std::span(values.begin(), values.size()));
   }
 
+  /// Sends a message if and only if this commits; a relay delivers it then (<idem/relay.hpp>). Its
+  /// id, 32 hexadecimal digits, by which the receiver tells a repeated delivery; empty where this
+  /// had failed.
+  std::string enqueue(const Message& message);
+
+  /// The record that this commits with. The same for every attempt and every retry of a request,
+  /// and for no other: what is named after it is made once.
+  virtual const RecordId& record_id() const noexcept = 0;
+
   /// Dooms it: nothing of it is committed. The first reason stays.
   virtual void fail(std::string why) = 0;
   /// Why it will be rolled back, as the database said it; empty: nothing failed so far.
@@ -51,6 +63,11 @@ class Transaction {
   /// The connection below, for a library that wants its own type: <idem/sqlite.hpp>,
   /// <idem/postgres.hpp>. It is in a transaction, which must be neither ended nor nested.
   virtual void* native() noexcept = 0;
+
+ protected:
+  friend class OwnRows;
+  /// Idem's own rows beside the records (src/store/own_rows.hpp).
+  virtual SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) = 0;
 };
 
 /// Work that is committed together with what an owner does to its record, or not at all.
@@ -60,9 +77,9 @@ struct InTransaction {
   std::optional<Reserve> reserve{};
   RecordId id{};
   Attempt attempt{};
-  /// Does its rows, then says what is to become of the record: a Complete or an Advance of its own
-  /// attempt. None: everything is rolled back. It may throw: rolled back, too. It must not ask the
-  /// store for anything, nor wait for anybody outside.
+  /// Does its rows, then says what is to become of the record: a Complete, an Advance or a
+  /// MarkUnknown of its own attempt. None: everything is rolled back. It may throw: rolled back,
+  /// too. It must not ask the store for anything, nor wait for anybody outside.
   std::move_only_function<std::optional<StoreCall>(Transaction&, const RecordId&, const Attempt&)>
       work;
 };
@@ -109,6 +126,11 @@ class Transactions {
                                           std::initializer_list<SqlValue> values = {}) {
     return run(sql, std::span(values.begin(), values.size()));
   }
+
+ protected:
+  friend class OwnRows;
+  virtual std::expected<SqlRows, std::string> run_own(OwnStatement which,
+                                                      std::span<const SqlValue> values) = 0;
 };
 
 }  // namespace idem

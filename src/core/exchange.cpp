@@ -82,6 +82,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](WorkAnswered& answered) { return on_work_answered(std::move(answered)); },
           [&](WorkCommitted& committed) { return on_committed(std::move(committed)); },
           [&](WorkUnknown& unknown) { return on_unknown(std::move(unknown)); },
+          [&](WorkLeft&) { return on_left(now); },
           [&](ClientDeadline&) { return on_deadline(); },
           [&](Woken& woken) { return on_woken(woken, now); },
           [&](WaitOver&) { return still_running(now); },
@@ -286,6 +287,13 @@ ExchangeAction Exchange::on_unknown(WorkUnknown event) {
       std::move(answer));
 }
 
+ExchangeAction Exchange::on_left(MonotonicTime now) {
+  IDEM_ASSERT(phase_ == Phase::sending);
+  left_for_ = std::max(left_for_, lease_end_ - now);
+  phase_ = Phase::reading;
+  return Ask{Find{reserve_.id}};
+}
+
 Answer Exchange::outcome_unknown(int status, std::string detail) const {
   return to_answer({.code = ProblemCode::outcome_unknown,
                     .detail = std::move(detail),
@@ -388,7 +396,7 @@ ExchangeAction Exchange::answer_from(const Record& record) {
       return finish(std::move(answer));
     }
     case State::in_progress:
-      return finish(in_progress_answer({Millis{1000}}, reserve_.id));
+      return finish(in_progress_answer({left_for_}, reserve_.id));
     case State::pending:
       return finish(pending_answer(reserve_.id));
     case State::failed_retryable:

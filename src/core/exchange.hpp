@@ -81,6 +81,9 @@ struct WorkUnknown {
   std::string error_code;
   std::string reference;
 };
+/// The attempt ends here, with its lease, and says nothing: the record stays as it is, for another
+/// attempt to take up (§16). The client hears what the record says.
+struct WorkLeft {};
 /// The client will not be kept waiting any longer; the attempt must still be settled.
 struct ClientDeadline {};
 
@@ -92,9 +95,10 @@ struct Woken {
 /// After WaitFor: the time is over, or nobody can be kept waiting now.
 struct WaitOver {};
 
-using ExchangeEvent = std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached,
-                                   UpstreamAnswered, UpstreamOversize, UpstreamLost, WorkAnswered,
-                                   WorkCommitted, WorkUnknown, ClientDeadline, Woken, WaitOver>;
+using ExchangeEvent =
+    std::variant<StoreAnswered, RetryDue, UpstreamReady, UpstreamNotReached, UpstreamAnswered,
+                 UpstreamOversize, UpstreamLost, WorkAnswered, WorkCommitted, WorkUnknown, WorkLeft,
+                 ClientDeadline, Woken, WaitOver>;
 
 // ---- what the driver shall do ----
 
@@ -186,6 +190,7 @@ class Exchange {
   ExchangeAction on_work_answered(WorkAnswered event);
   ExchangeAction on_committed(WorkCommitted event);
   ExchangeAction on_unknown(WorkUnknown event);
+  ExchangeAction on_left(MonotonicTime now);
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);
   StoreCall settlement() const;
@@ -219,6 +224,7 @@ class Exchange {
   /// Kept until it is known to have been done; a completion without its body.
   std::optional<StoreCall> settling_;
   Answer answer_;             ///< For the client, once the settling is durable.
+  Millis left_for_{1000};     ///< When to ask again about an attempt that goes on, or was left.
   std::string_view outcome_;  ///< Idempotency-Outcome of `answer_`; empty for problems.
 };
 

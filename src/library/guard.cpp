@@ -1,6 +1,7 @@
+#include "library/guard_rules.hpp"
+
 #include "core/answers.hpp"
 #include "core/preferences.hpp"
-#include "library/engine.hpp"
 
 #include <idem/assert.hpp>
 
@@ -10,6 +11,8 @@ namespace idem {
 namespace {
 
 using library::Serving;
+using library::to_answer;
+using library::work_failed;
 using How = TransactionEnd::How;
 
 Response to_response(Answer answer) {
@@ -25,32 +28,7 @@ bool is_unfit(const Field& field) {
          std::ranges::any_of(field.value, is_control);
 }
 
-Answer to_answer(Response response) {
-  std::erase_if(response.headers, is_unfit);
-  return {response.status, std::move(response.headers), std::move(response.body), nullptr};
-}
-
-/// True while this thread is in work that a transaction holds.
-thread_local bool in_work = false;
-
-class InWork {
- public:
-  InWork() { in_work = true; }
-  ~InWork() { in_work = false; }
-  InWork(const InWork&) = delete;
-  InWork& operator=(const InWork&) = delete;
-};
-
 Response problem(const Problem& what) { return to_response(idem::to_answer(what)); }
-
-/// Says nothing of what went wrong: that is for the log.
-Response work_failed(const RecordId& id) {
-  return problem({.code = ProblemCode::attempt_released,
-                  .detail = "The work failed, and nothing of it is there. Ask again with this key.",
-                  .status = 500,
-                  .operation = id,
-                  .state = State::failed_retryable});
-}
 
 bool is_one_of(std::string_view name, std::span<const std::string> names) {
   return std::ranges::any_of(names, [&](const auto& one) { return equal_names(one, name); });
@@ -74,40 +52,39 @@ RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
 
 }  // namespace
 
-class Guard::Rules {
- public:
-  Rules(Engine::Parts& parts, GuardOptions options) : parts_(parts), options_(std::move(options)) {
-    IDEM_ASSERT(options_.lease > Millis{0} && options_.run_max > Millis{0});
-    IDEM_ASSERT(options_.retention > Millis{0} && !options_.key_fields.empty());
-    IDEM_ASSERT(check_rule(options_.fingerprint).has_value());
-  }
+namespace library {
+namespace {
 
-  Response serve(const Request& request, const Handler& handler) const;
-  Response serve_in_transaction(const Request& request, const TransactionWork& work) const;
+thread_local bool in_work = false;
 
- private:
-  class Run;
+}  // namespace
 
-  /// Or what the client hears instead: nothing was asked of the store.
-  std::expected<Reserve, Response> reserve_of(const Request& request) const;
-  std::shared_ptr<Serving> make_serving(const Request& request, Reserve reserve) const;
+InWork::InWork() { in_work = true; }
+InWork::~InWork() { in_work = false; }
+bool InWork::is_now() noexcept { return in_work; }
 
-  /// Carries actions out until there is an answer; `turn` is the handler's.
-  Response drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
-                 const std::function<Outcome(const Send&)>& turn) const;
+Answer to_answer(Response response) {
+  std::erase_if(response.headers, is_unfit);
+  return {response.status, std::move(response.headers), std::move(response.body), nullptr};
+}
 
-  Response called_from_work() const;
+// Says nothing of what went wrong: that is for the log.
+Response work_failed(const RecordId& id) {
+  return problem({.code = ProblemCode::attempt_released,
+                  .detail = "The work failed, and nothing of it is there. Ask again with this key.",
+                  .status = 500,
+                  .operation = id,
+                  .state = State::failed_retryable});
+}
 
-  /// A transaction of such work, which keeps what it said in `said`.
-  InTransaction transaction_of(const TransactionWork& work, Outcome& said) const;
-  /// What became of the work, once its transaction has ended so.
-  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
-                     const Attempt& attempt) const;
-  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
+}  // namespace library
 
-  Engine::Parts& parts_;
-  GuardOptions options_;
-};
+Guard::Rules::Rules(Engine::Parts& parts, GuardOptions options)
+    : parts_(parts), options_(std::move(options)) {
+  IDEM_ASSERT(options_.lease > Millis{0} && options_.run_max > Millis{0});
+  IDEM_ASSERT(options_.retention > Millis{0} && !options_.key_fields.empty());
+  IDEM_ASSERT(check_rule(options_.fingerprint).has_value());
+}
 
 class Guard::Rules::Run final : public Execution {
  public:
@@ -194,22 +171,21 @@ std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Rese
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
-                             const std::function<Outcome(const Send&)>& turn) const {
+                             const std::function<ExchangeEvent(const Send&)>& turn) const {
   const Engine::Parts::Renewed renewed(parts_, serving, options_.run_max);
   MonotonicTime waiting_since{};
   std::string large_body;
   for (;;) {
     if (const auto* send = std::get_if<Send>(&action)) {
-      Outcome outcome = OutcomeUnknown{"handler_threw"};
+      ExchangeEvent event = WorkUnknown{"handler_threw", {}};
       try {
-        outcome = turn(*send);
+        event = turn(*send);
       } catch (...) {
         parts_.options.log(LogLevel::error, "handler_threw",
                            {{"operation_ref", to_hex(send->id.bytes)}});
       }
       waiting_since = MonotonicTime{};
       // Too large to be stored: settled without its body first, then given to this caller.
-      auto event = event_of(std::move(outcome), send->attempt);
       auto* const answered = std::get_if<WorkAnswered>(&event);
       if (answered != nullptr && !answered->keeps_body)
         large_body = std::move(answered->answer.body);
@@ -260,18 +236,23 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
   what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
                                    const Attempt& attempt) -> std::optional<StoreCall> {
     {
-      const InWork now;
+      const library::InWork now;
       said = work(transaction);
     }
     const auto* const response = std::get_if<Response>(&said);
     if (response == nullptr) return std::nullopt;
-    const bool keeps_body = response->body.size() <= options_.response_body_bytes_max;
-    Answer head = to_answer(Response{response->status, response->headers, {}});
-    Complete complete{id, attempt, stored_head(head, keeps_body), {}};
-    if (keeps_body) complete.response.body = response->body;
-    return complete;
+    return complete_with(*response, id, attempt);
   };
   return what;
+}
+
+Complete Guard::Rules::complete_with(const Response& response, const RecordId& id,
+                                     const Attempt& attempt) const {
+  const bool keeps_body = response.body.size() <= options_.response_body_bytes_max;
+  Answer head = to_answer(Response{response.status, response.headers, {}});
+  Complete complete{id, attempt, stored_head(head, keeps_body), {}};
+  if (keeps_body) complete.response.body = response.body;
+  return complete;
 }
 
 Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
@@ -291,14 +272,14 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const 
 }
 
 Response Guard::Rules::serve(const Request& request, const Handler& handler) const {
-  if (in_work) return called_from_work();
+  if (library::InWork::is_now()) return called_from_work();
   const Engine::Parts::Busy busy(parts_);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
   const auto serving = make_serving(request, std::move(*reserve));
   return drive(serving, serving->start(), [&](const Send& send) {
     Run run(*this, *serving, send);
-    return handler(request, run);
+    return event_of(handler(request, run), send.attempt);
   });
 }
 
@@ -308,9 +289,14 @@ Response Guard::Rules::called_from_work() const {
   return to_response(store_unavailable_answer(Millis{1000}));
 }
 
+Response Guard::Rules::store_unavailable(std::string why) const {
+  parts_.options.log(LogLevel::error, "store_error", {{"why", std::move(why)}});
+  return to_response(store_unavailable_answer(Millis{1000}));
+}
+
 Response Guard::Rules::serve_in_transaction(const Request& request,
                                             const TransactionWork& work) const {
-  if (in_work) return called_from_work();
+  if (library::InWork::is_now()) return called_from_work();
   const Engine::Parts::Busy busy(parts_);
   auto* const transactions = parts_.store->transactions();
   IDEM_ASSERT(transactions != nullptr);
@@ -338,8 +324,7 @@ Response Guard::Rules::serve_in_transaction(const Request& request,
     said = NotCommitted{};
   }
   if (end.how == How::unavailable) {
-    parts_.options.log(LogLevel::error, "store_error", {{"why", end.why}});
-    return to_response(store_unavailable_answer(Millis{1000}));
+    return store_unavailable(end.why);
   }
   if (end.how == How::committed) {
     Answer answer = to_answer(std::get<Response>(std::move(said)));
@@ -359,9 +344,9 @@ Response Guard::Rules::serve_in_transaction(const Request& request,
   const auto serving = make_serving(request, std::move(*reserve));
   ExchangeAction action = serving->start();
   if (end.how == How::not_run) action = serving->on(StoreAnswered{StoreReply(*end.reserved)});
-  return drive(serving, std::move(action), [&](const Send& send) -> Outcome {
-    if (is_unknown) return OutcomeUnknown{"work_said_unknown", {}};
-    return NotExecuted{work_failed(send.id)};
+  return drive(serving, std::move(action), [&](const Send& send) {
+    if (is_unknown) return event_of(OutcomeUnknown{"work_said_unknown", {}}, send.attempt);
+    return event_of(NotExecuted{work_failed(send.id)}, send.attempt);
   });
 }
 

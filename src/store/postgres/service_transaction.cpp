@@ -2,6 +2,7 @@
 
 #include "store/postgres/backoff.hpp"
 #include "store/postgres/cells.hpp"
+#include "store/postgres/own_sql.hpp"
 #include "store/postgres/sql_values.hpp"
 
 #include <idem/limits.hpp>
@@ -128,6 +129,10 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
                           is_other_server(answer.error());
   fail(told(answer.error()));
   return {};
+}
+
+SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> values) {
+  return run(text_of(which), values);
 }
 
 void PgTransaction::fail(std::string why) {

@@ -14,10 +14,11 @@ namespace idem::postgres {
 /// What the work is given.
 class PgTransaction final : public Transaction {
  public:
-  explicit PgTransaction(Session& session) : session_(session) {}
+  PgTransaction(Session& session, const RecordId& id) : session_(session), id_(id) {}
 
   using Transaction::run;
   SqlRows run(std::string_view sql, std::span<const SqlValue> values) override;
+  const RecordId& record_id() const noexcept override { return id_; }
   void fail(std::string why) override;
   const std::string& failure() const noexcept override { return failure_; }
   void* native() noexcept override { return connection(); }
@@ -31,8 +32,12 @@ class PgTransaction final : public Transaction {
   /// The failure is none of the work's: the same may go well another time.
   bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
 
+ protected:
+  SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override;
+
  private:
   Session& session_;
+  const RecordId& id_;
   std::string failure_;
   bool was_lent_ = false;
   bool is_worth_another_try_ = false;

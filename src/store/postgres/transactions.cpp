@@ -1,6 +1,7 @@
 #include "store/postgres/transactions.hpp"
 
 #include "core/verb_check.hpp"
+#include "store/postgres/own_sql.hpp"
 #include "store/postgres/service_transaction.hpp"
 #include "store/postgres/sql_values.hpp"
 
@@ -21,7 +22,8 @@ bool is_own_step(const StoreCall& call, const Admission& admission) {
   const auto is_own = [&](const auto* verb) {
     return verb != nullptr && verb->id == admission.id && verb->attempt == admission.attempt;
   };
-  return is_own(std::get_if<Complete>(&call)) || is_own(std::get_if<Advance>(&call));
+  return is_own(std::get_if<Complete>(&call)) || is_own(std::get_if<Advance>(&call)) ||
+         is_own(std::get_if<MarkUnknown>(&call));
 }
 
 /// After the work: rolls back. `why` it must be so.
@@ -81,7 +83,7 @@ TransactionEnd conclude(Session& session, const PgTransaction& transaction,
 /// The work and what follows. What the work throws comes out once everything is rolled back.
 TransactionEnd perform(Session& session, InTransaction& what, const Admission& admission,
                        std::optional<StoreCall>& step) {
-  PgTransaction transaction(session);
+  PgTransaction transaction(session, admission.id);
   try {
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
@@ -151,6 +153,11 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
       (*session)->ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
   if (!answer) return std::unexpected(told(answer.error()));
   return to_sql_rows(*answer);
+}
+
+std::expected<SqlRows, std::string> PgTransactions::run_own(OwnStatement which,
+                                                            std::span<const SqlValue> values) {
+  return run(text_of(which), values);
 }
 
 }  // namespace idem::postgres

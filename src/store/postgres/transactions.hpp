@@ -30,6 +30,10 @@ class PgTransactions final : public Transactions {
   std::expected<SqlRows, std::string> run(std::string_view sql,
                                           std::span<const SqlValue> values) override;
 
+ protected:
+  std::expected<SqlRows, std::string> run_own(OwnStatement which,
+                                              std::span<const SqlValue> values) override;
+
  private:
   Sessions sessions_;
   Committed committed_;

@@ -142,22 +142,24 @@ void ServiceSql::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 }
 
 std::expected<sqlite3_stmt*, std::string> ServiceSql::prepared(std::string_view sql) {
-  const auto known = statements_.find(std::string(sql));
-  if (known != statements_.end()) return known->second.get();
+  // What Idem itself may do is not let through for a service that says the same.
+  auto& statements = turn_.works ? statements_ : own_statements_;
+  const auto known = statements.find(std::string(sql));
+  if (known != statements.end()) return known->second.get();
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
   if (sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                          &raw, &rest) != SQLITE_OK) {
     return std::unexpected(sqlite3_errmsg(db_));
   }
-  OwnStatement statement(raw);
+  OwnedStatement statement(raw);
   if (!statement) return std::unexpected("there is no statement");
   const std::string_view more(rest, static_cast<std::size_t>(sql.data() + sql.size() - rest));
   if (more.find_first_not_of(" \t\r\n;") != more.npos) {
     return std::unexpected("more than one statement");
   }
-  if (statements_.size() >= limits::service_statements_max) statements_.clear();
-  return statements_.emplace(sql, std::move(statement)).first->second.get();
+  if (statements.size() >= limits::service_statements_max) statements.clear();
+  return statements.emplace(sql, std::move(statement)).first->second.get();
 }
 
 namespace {

@@ -42,13 +42,14 @@ class ServiceSql {
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const noexcept;
   };
-  using OwnStatement = std::unique_ptr<sqlite3_stmt, Finalize>;
+  using OwnedStatement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
   std::expected<sqlite3_stmt*, std::string> prepared(std::string_view sql);
 
   sqlite3* db_;
   Turn turn_;
-  std::unordered_map<std::string, OwnStatement> statements_;
+  std::unordered_map<std::string, OwnedStatement> statements_;
+  std::unordered_map<std::string, OwnedStatement> own_statements_;
 };
 
 }  // namespace idem::sqlite

@@ -5,6 +5,7 @@
 #include "store/change_teller.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
+#include "store/sqlite/own_sql.hpp"
 #include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
@@ -36,6 +37,8 @@ class Ledger {
         fence_high_water_(meta_.fence_high_water()) {
     fences_.last = fence_high_water_;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
+    sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
+                               &Ledger::tell_time, nullptr, nullptr, nullptr);
   }
 
   void begin() {
@@ -95,6 +98,12 @@ class Ledger {
   static int note_wal_pages(void* self, sqlite3*, const char*, int pages) {
     static_cast<Ledger*>(self)->wal_pages_ = pages;
     return SQLITE_OK;
+  }
+
+  /// The time of the batch, for statements.
+  static void tell_time(sqlite3_context* context, int, sqlite3_value**) {
+    const auto* const self = static_cast<const Ledger*>(sqlite3_user_data(context));
+    sqlite3_result_int64(context, self->now_.time_since_epoch().count());
   }
 
   void mark_time() {
@@ -180,12 +189,24 @@ class SqliteStore final : public Store, private Transactions {
 
   std::expected<SqlRows, std::string> run(std::string_view sql,
                                           std::span<const SqlValue> values) override {
-    sqlite::StatementErrand errand(sql, values);
+    return ask_one(sqlite::StatementErrand::Whose::service, sql, values);
+  }
+
+ protected:
+  std::expected<SqlRows, std::string> run_own(OwnStatement which,
+                                              std::span<const SqlValue> values) override {
+    return ask_one(sqlite::StatementErrand::Whose::ours, sqlite::text_of(which), values);
+  }
+
+ private:
+  std::expected<SqlRows, std::string> ask_one(sqlite::StatementErrand::Whose whose,
+                                              std::string_view sql,
+                                              std::span<const SqlValue> values) {
+    sqlite::StatementErrand errand(whose, sql, values);
     if (!wait_for(errand)) return std::unexpected("asked from within a transaction of the store");
     return std::move(errand.result);
   }
 
- private:
   /// A listing may have to look at the whole table: it goes on in slices between the batches.
   struct Listing {
     List verb;

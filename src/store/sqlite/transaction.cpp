@@ -1,6 +1,7 @@
 #include "store/sqlite/transaction.hpp"
 
 #include "store/sqlite/connection.hpp"
+#include "store/sqlite/own_sql.hpp"
 
 #include <idem/assert.hpp>
 
@@ -18,7 +19,7 @@ void execute(sqlite3* db, const char* sql) {
 
 class SqliteTransaction final : public Transaction {
  public:
-  explicit SqliteTransaction(ServiceSql& sql) : sql_(sql) {}
+  SqliteTransaction(ServiceSql& sql, const RecordId& id) : sql_(sql), id_(id) {}
 
   SqlRows run(std::string_view sql, std::span<const SqlValue> values) override {
     if (failed()) return {};
@@ -27,14 +28,24 @@ class SqliteTransaction final : public Transaction {
     fail(std::move(rows.error()));
     return {};
   }
+  const RecordId& record_id() const noexcept override { return id_; }
   void fail(std::string why) override {
     if (failure_.empty()) failure_ = why.empty() ? "failed" : std::move(why);
   }
   const std::string& failure() const noexcept override { return failure_; }
   void* native() noexcept override { return sql_.db(); }
 
+ protected:
+  SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override {
+    sql_.works(false);
+    SqlRows rows = run(text_of(which), values);
+    sql_.works(true);
+    return rows;
+  }
+
  private:
   ServiceSql& sql_;
+  const RecordId& id_;
   std::string failure_;
 };
 
@@ -100,7 +111,7 @@ bool TransactionErrand::find_attempt(const Step& step) {
 void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
-  SqliteTransaction transaction(sql);
+  SqliteTransaction transaction(sql, what_.id);
   std::optional<StoreCall> then;
   try {
     sql.works(true);
@@ -119,7 +130,8 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
     execute(db, undo_work);
     return give_back(step, transaction.failure());
   }
-  IDEM_ASSERT(std::holds_alternative<Complete>(*then) || std::holds_alternative<Advance>(*then));
+  IDEM_ASSERT(std::holds_alternative<Complete>(*then) || std::holds_alternative<Advance>(*then) ||
+              std::holds_alternative<MarkUnknown>(*then));
   auto result = step(*then);
   const auto* reply = result ? &std::get<OwnerReply>(*result) : nullptr;
   if (reply == nullptr || reply->verdict != Verdict::done) {
@@ -151,7 +163,7 @@ void TransactionErrand::give_back(const Step& step, std::string why) {
 void StatementErrand::run(ServiceSql& sql) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
-  sql.works(true);
+  sql.works(whose_ == Whose::service);
   result = sql.ask(sql_, values_);
   sql.works(false);
   expect_transaction(db);

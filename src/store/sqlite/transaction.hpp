@@ -45,14 +45,16 @@ class TransactionErrand final : public Errand {
 /// One statement for Transactions::run(sql, values), in a savepoint of its own.
 class StatementErrand final : public Errand {
  public:
-  StatementErrand(std::string_view sql, std::span<const SqlValue> values)
-      : sql_(sql), values_(values) {}
+  enum class Whose : std::uint8_t { service, ours };
+  StatementErrand(Whose whose, std::string_view sql, std::span<const SqlValue> values)
+      : whose_(whose), sql_(sql), values_(values) {}
 
   void run(ServiceSql& sql);
 
   std::expected<SqlRows, std::string> result{};
 
  private:
+  Whose whose_;
   std::string_view sql_;
   std::span<const SqlValue> values_;
 };

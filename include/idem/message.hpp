@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace idem {
+
+/// Something to be sent because of what was done: a receipt, an event, a webhook (protocol.md §18).
+struct Message {
+  /// Where to, by its name in the relays' configuration; 1 to 255 bytes.
+  std::string destination{};
+  /// What happened: "payment.finished".
+  std::string type{};
+  /// UTF-8 text, signed and sent byte for byte.
+  std::string payload{};
+  /// What it speaks of. Messages to one destination about one aggregate are delivered in the order
+  /// of their commits; with an empty id, in any order.
+  std::string aggregate_type{};
+  std::string aggregate_id{};
+  std::string content_type = "application/json";
+};
+
+}  // namespace idem

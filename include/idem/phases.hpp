@@ -1,0 +1,90 @@
+#pragma once
+
+#include <idem/foreign_call.hpp>
+#include <idem/guard.hpp>
+
+/// Work that cannot be one transaction because it calls somebody outside: named phases, each a call
+/// (with no transaction open) and then one transaction, with a recovery point after each
+/// (protocol.md §16; Brandur Leach, "Implementing Stripe-like Idempotency Keys in Postgres", 2017).
+namespace idem {
+
+/// What a call is told.
+struct PhaseCall {
+  const Request& request;
+  const RecordId& id;
+  std::string key;   ///< derived_key() of this phase: send it as the other side's idempotency key.
+  Millis timeout{};  ///< Must be over by then, whatever happens.
+};
+
+/// A call to the outside that a phase begins with.
+struct ForeignCall {
+  /// Makes it, once. Blocks for `timeout` at most. What the other side refuses for good (a card is
+  /// declined) is CallAnswered too: the phase's transaction writes it down.
+  std::function<CallEnd(const PhaseCall&)> send{};
+  Repetition<PhaseCall> repetition{};
+  Millis timeout = limits::call_timeout_default;
+};
+
+/// What a phase's transaction is told.
+struct PhaseRun {
+  const Request& request;
+  const RecordId& id;
+  const CallAnswered& called;  ///< Empty in a phase without a call.
+};
+/// The phase is committed, and the next one follows.
+struct NextPhase {};
+/// A Response ends the work here, whatever phases follow: it is committed with the rows, stored and
+/// replayed.
+using PhaseEnd = std::variant<NextPhase, Response>;
+
+struct Phase {
+  /// Of the recovery point; 1 to 64 bytes. Records remember it: renaming a phase, or putting one
+  /// before it, is a change for what runs meanwhile.
+  std::string name{};
+  ForeignCall call{};  ///< None where `send` is null.
+  /// Its rows, in one transaction with the recovery point. May run more than once, but only one
+  /// commits. As TransactionWork: it asks neither guards nor anybody outside. Throwing, or a failed
+  /// statement, rolls it back; the phase is tried again by another attempt.
+  std::function<PhaseEnd(const PhaseRun&, Transaction&)> work{};
+};
+
+struct PhasedOptions {
+  /// As of any guard. `operation` is needed; `after_crash` is always `resume`.
+  GuardOptions guard{};
+  /// Fields of a request that the phases see. Kept in the store while the work is unfinished, with
+  /// method, target, body and scope, so that it goes on without its client: never credentials.
+  std::vector<std::string> keep_fields{"Content-Type"};
+  /// How often this process looks for work whose attempt died; 0: never, others do.
+  Millis complete_interval = limits::sweep_interval;
+  /// After so many attempts the record becomes `unknown`, and a person has to look.
+  int attempts_max = limits::flow_attempts_max;
+};
+
+/// Serves one operation in phases. A phase that committed is never run again. Where an attempt
+/// dies, the next one, by a retry or by a completer, goes on after the last phase that committed;
+/// a call that may have been made by then is repeated only as its Repetition allows, looked up
+/// where that is declared, and ends as `unknown` otherwise. Safe from any thread, and blocks the
+/// one that calls.
+class PhasedGuard {
+ public:
+  /// Starts to complete what was left unfinished. Needs a store with transactions(); aborts
+  /// without, on no phases, on a name that is empty, too long or there twice, and on a lease that
+  /// does not cover each call twice.
+  PhasedGuard(Engine& engine, PhasedOptions options, std::vector<Phase> phases);
+  /// Waits for the attempt that it may be completing.
+  ~PhasedGuard();
+  PhasedGuard(const PhasedGuard&) = delete;
+  PhasedGuard& operator=(const PhasedGuard&) = delete;
+
+  /// As Guard::serve. 409 `in_progress`: an attempt ended without an end, and another takes it up.
+  Response serve(const Request& request);
+
+  /// One turn of the completer, on this thread. How much it went on with.
+  std::size_t complete_due();
+
+ private:
+  class Flows;
+  std::unique_ptr<Flows> flows_;
+};
+
+}  // namespace idem

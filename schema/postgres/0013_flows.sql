@@ -1,0 +1,72 @@
+-- Work that is split into phases (protocol.md §16): one row from the reserve's commit to the completion's, with what
+-- a completer needs to go on with it when its client never comes back. Whether somebody may is said by the record
+-- alone; this is only what there is to do.
+
+CREATE TABLE idem.flows (
+  id uuid PRIMARY KEY,                   -- the record's
+  operation text COLLATE "C" NOT NULL,
+  input bytea NOT NULL,                  -- what was asked (src/library/flow_input.hpp)
+  point text NOT NULL,                   -- the last phase that committed: written with the record's own
+  point_at timestamptz NOT NULL,         -- nothing of the next phase was sent before this
+  attempts integer NOT NULL,
+  due_at timestamptz NOT NULL,           -- when a completer looks at its record
+  quiet_since timestamptz,               -- an earlier attempt may have sent what the next phase sends; none of them
+                                         -- can be sending since then
+  token uuid NOT NULL,                   -- of the attempt that has it; an older one notes nothing any more
+  nothing_open boolean NOT NULL DEFAULT false -- that attempt ended, and nothing that was sent is open: it knows, or
+                                         -- its record is unknown, and who executes it again has had evidence
+);
+CREATE INDEX flows_due ON idem.flows (operation, due_at);
+
+-- With the reserve, in its transaction: begins, or goes on with what is there.
+CREATE FUNCTION idem.open_flow(flow uuid, of_operation text, new_input bytea, lease bigint, by_token uuid)
+RETURNS TABLE (point text, point_age bigint, attempts integer, quiet_for bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY
+  INSERT INTO idem.flows AS f (id, operation, input, point, point_at, attempts, due_at, token)
+    VALUES (flow, of_operation, new_input, 'started', at, 1, at + idem.ms(lease), by_token)
+  ON CONFLICT (id) DO UPDATE SET
+    -- Asked again by the attempt that has it, whose first answer was lost: nothing has happened since.
+    attempts = f.attempts + CASE WHEN f.token = by_token THEN 0 ELSE 1 END,
+    due_at = excluded.due_at, token = by_token, nothing_open = false,
+    quiet_since = CASE WHEN f.nothing_open THEN NULL WHEN f.token = by_token THEN f.quiet_since
+                  ELSE coalesce(f.quiet_since, at) END
+  RETURNING f.point, idem.ms_until(at, f.point_at), f.attempts, idem.ms_until(at, f.quiet_since);
+END $$;
+
+-- In the phase's own transaction. No row: it committed before.
+CREATE FUNCTION idem.pass_phase(flow uuid, before text, now_at text, lease bigint) RETURNS SETOF integer
+LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY
+  UPDATE idem.flows f SET point = now_at, point_at = at, quiet_since = NULL, due_at = at + idem.ms(lease)
+    WHERE f.id = flow AND f.point = before RETURNING 1;
+END $$;
+
+-- Before a call is repeated: from here on it may be on its way again.
+CREATE FUNCTION idem.repeat_call(flow uuid, by_token uuid) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM idem.be_durable();
+  RETURN QUERY UPDATE idem.flows f SET quiet_since = NULL
+    WHERE f.id = flow AND f.token = by_token RETURNING 1;
+END $$;
+
+CREATE FUNCTION idem.due_flows(of_operation text, most bigint) RETURNS TABLE (id text, input bytea)
+LANGUAGE sql STABLE AS $$
+  SELECT encode(uuid_send(f.id), 'hex'), f.input FROM idem.flows f
+    WHERE f.operation = of_operation AND f.due_at <= idem.now() ORDER BY f.due_at LIMIT most
+$$;
+
+-- Roles that were restricted before have the new function of the face, and walls around the new tables.
+DO $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT a.rolname, w.scope FROM idem.restricted_roles w JOIN pg_roles a ON a.oid = w.role LOOP
+    PERFORM idem.restrict_to_scope(r.rolname, r.scope);
+  END LOOP;
+END $$;

@@ -1,0 +1,298 @@
+#include "library/flow_attempt.hpp"
+
+#include "store/own_rows.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/crash_point.hpp>
+
+#include <algorithm>
+
+namespace idem::library {
+namespace {
+
+using How = TransactionEnd::How;
+
+constexpr std::string_view started = "started";
+
+std::int64_t number_of(const SqlValue& value) {
+  const auto* const number = std::get_if<std::int64_t>(&value);
+  return number != nullptr ? *number : 0;
+}
+
+}  // namespace
+
+std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
+                                   const std::string& input, Millis lease, const Attempt& attempt) {
+  const auto asked_at = MonotonicClock::now();
+  const SqlRows rows =
+      OwnRows::run(transaction, OwnStatement::open_flow,
+                   {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
+                    std::int64_t{lease.count()}, to_hex(attempt.token.bytes)});
+  if (rows.size() != 1 || rows[0].size() != 4) return std::nullopt;
+  FlowState state;
+  const auto* const point = std::get_if<std::string>(rows[0].data());
+  if (point == nullptr) return std::nullopt;
+  state.point = *point;
+  state.point_since = asked_at - Millis(number_of(rows[0][1]));
+  state.attempts = static_cast<int>(number_of(rows[0][2]));
+  if (!std::holds_alternative<std::monostate>(rows[0][3])) {
+    state.quiet_since = MonotonicClock::now() - Millis(number_of(rows[0][3]));
+  }
+  return state;
+}
+
+ExchangeEvent FlowAttempt::run(FlowState state) {
+  state_ = std::move(state);
+  const auto first = next_phase();
+  if (!first) return give_up("unknown_recovery_point");
+  if (state_.attempts > attempts_max_) return give_up("attempts_exhausted");
+  for (std::size_t index = *first;; ++index) {
+    const Phase& phase = phases_[index];
+    CallAnswered called;
+    if (phase.call.send) {
+      if (auto stop = call(phase, called)) return std::move(*stop);
+    }
+    if (auto stop = commit(index, called)) return std::move(*stop);
+  }
+}
+
+std::optional<std::size_t> FlowAttempt::next_phase() const {
+  if (state_.point == started) return 0;
+  for (std::size_t index = 0; index + 1 < phases_.size(); ++index) {
+    if (phases_[index].name == state_.point) return index + 1;
+  }
+  return std::nullopt;
+}
+
+// ---- the call to the outside ----
+
+CallHistory FlowAttempt::history() const {
+  const auto now = MonotonicClock::now();
+  CallHistory known{.first_ago = now - state_.point_since};
+  if (state_.quiet_since) known.quiet_for = now - *state_.quiet_since;
+  return known;
+}
+
+bool FlowAttempt::covers(Millis timeout) const {
+  const Millis margin = std::min(rules_.options().lease / 10, Millis(limits::call_margin_max));
+  return serving_.lease_left() > timeout + margin;
+}
+
+FlowAttempt::Stop FlowAttempt::call(const Phase& phase, CallAnswered& called) {
+  const auto& repetition = phase.call.repetition;
+  const Declared declared{.deduplicates = repetition.deduplicates,
+                          .has_lookup = repetition.lookup != nullptr,
+                          .lookup_grace = repetition.lookup_grace,
+                          .timeout = phase.call.timeout};
+  const PhaseCall call{request_, id_, derived_key(id_, phase.name), phase.call.timeout};
+  tries_ = 0;
+  for (;;) {
+    const Next next = next_step(history(), declared);
+    std::optional<Stop> done;
+    switch (next.step) {
+      case NextStep::give_up:
+        return give_up("call_outcome_unknown");
+      case NextStep::wait:
+        if (next.wait > limits::lookup_wait_max) return leave("it is too early to look it up");
+        serving_.sleep(next.wait);
+        continue;
+      case NextStep::look_up:
+        done = look_up(phase, call, called);
+        break;
+      case NextStep::send:
+        done = send(phase, call, called);
+        break;
+    }
+    if (done) return std::move(*done);
+  }
+}
+
+std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const PhaseCall& call,
+                                                      CallAnswered& called) {
+  LookedUp seen = CannotTell{"the lookup threw"};
+  try {
+    seen = phase.call.repetition.lookup(call);
+  } catch (...) {
+  }
+  if (auto* const answered = std::get_if<CallAnswered>(&seen)) {
+    log(LogLevel::info, "call_found", phase.name, answered->reference);
+    called = std::move(*answered);
+    return Stop{};
+  }
+  if (const auto* const unseen = std::get_if<CannotTell>(&seen)) {
+    log(LogLevel::warning, "lookup_failed", phase.name, unseen->why);
+    if (!pause(Millis{})) return leave("the lookup cannot tell");
+    return std::nullopt;
+  }
+  log(LogLevel::info, "call_not_found", phase.name, {});
+  return send(phase, call, called);
+}
+
+std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const PhaseCall& call,
+                                                   CallAnswered& called) {
+  if (state_.quiet_since) {
+    // From here on it may be on its way again, and who comes after this attempt must know that.
+    const auto noted = OwnRows::run(transactions(), OwnStatement::repeat_call,
+                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes)});
+    if (!noted || noted->empty()) return leave("the repeat could not be noted");
+  }
+  if (!covers(phase.call.timeout)) {
+    if (!state_.quiet_since) rest();
+    return leave("the lease does not cover the call");
+  }
+  CallEnd end = CallAmbiguous{"the call threw", {}, {}};
+  crash_point(CrashPoint::dispatch_before_first_byte);
+  try {
+    end = phase.call.send(call);
+  } catch (...) {
+  }
+  crash_point(CrashPoint::response_head);
+  return after(std::move(end), phase, called);
+}
+
+std::optional<FlowAttempt::Stop> FlowAttempt::after(CallEnd end, const Phase& phase,
+                                                    CallAnswered& called) {
+  if (auto* const answered = std::get_if<CallAnswered>(&end)) {
+    called = std::move(*answered);
+    return Stop{};
+  }
+  if (const auto* const not_done = std::get_if<CallNotDone>(&end)) {
+    log(LogLevel::warning, "call_not_done", phase.name, not_done->why);
+    if (pause(not_done->retry_in)) return std::nullopt;
+    if (!state_.quiet_since) rest();
+    return leave("the call does not go through");
+  }
+  const auto& ambiguous = std::get<CallAmbiguous>(end);
+  log(LogLevel::warning, "call_ambiguous", phase.name, ambiguous.why);
+  state_.quiet_since = MonotonicClock::now();
+  if (pause(ambiguous.retry_in)) return std::nullopt;
+  return leave("the call may have been done");
+}
+
+bool FlowAttempt::pause(Millis at_least) {
+  if (++tries_ >= limits::call_tries_max || at_least > limits::call_retry_max) return false;
+  const Millis doubled = Millis(limits::call_retry_first) * (1 << std::min(tries_ - 1, 8));
+  serving_.sleep(std::max(at_least, std::min(doubled, Millis(limits::call_retry_max))));
+  return true;
+}
+
+// ---- the transaction ----
+
+FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& called) {
+  tries_ = 0;
+  for (;;) {
+    bool was_passed = false;
+    answer_.reset();
+    const auto before = MonotonicClock::now();
+    TransactionEnd end;
+    try {
+      end = try_commit(index, called, was_passed);
+    } catch (...) {
+      log(LogLevel::error, "phase_threw", phases_[index].name, {});
+      return failed(index);
+    }
+    // An attempt of this very request's that came too late has nothing to say (T14): whatever the
+    // record says by now is the answer.
+    if (end.how == How::superseded) return WorkLeft{};
+    if (end.may_stand_alone) return ExchangeEvent(WorkUnknown{"work_ended_transaction", {}});
+    if (end.how == How::committed && answer_) {
+      return ExchangeEvent(WorkCommitted{to_answer(std::move(*answer_)), end.reply});
+    }
+    if (end.how == How::committed || was_passed) {
+      state_.point = phases_[index].name;
+      state_.point_since = before;
+      state_.quiet_since.reset();
+      return std::nullopt;
+    }
+    log(LogLevel::warning, "phase_failed", phases_[index].name, end.why);
+    // In doubt: the next try finds it passed where it was committed.
+    const bool may_pass = end.how == How::unavailable || end.how == How::in_doubt;
+    if (!may_pass || !pause(Millis{})) return failed(index);
+  }
+}
+
+TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& called,
+                                       bool& was_passed) {
+  const Phase& phase = phases_[index];
+  InTransaction what;
+  what.id = id_;
+  what.attempt = attempt_;
+  what.work = [&](Transaction& transaction, const RecordId& id,
+                  const Attempt& attempt) -> std::optional<StoreCall> {
+    const SqlRows passed = OwnRows::run(
+        transaction, OwnStatement::pass_phase,
+        {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()}});
+    was_passed = !transaction.failed() && passed.empty();
+    if (was_passed || transaction.failed()) return std::nullopt;
+    PhaseEnd end = NextPhase{};
+    {
+      const InWork now;
+      end = phase.work({request_, id, called}, transaction);
+    }
+    auto* const response = std::get_if<Response>(&end);
+    if (response == nullptr && index + 1 == phases_.size()) {
+      transaction.fail("the last phase must answer");
+      return std::nullopt;
+    }
+    if (response == nullptr) return Advance{id, attempt, phase.name};
+    OwnRows::run(transaction, OwnStatement::close_flow, {to_hex(id.bytes)});
+    answer_ = std::move(*response);
+    return rules_.complete_with(*answer_, id, attempt);
+  };
+  return transactions().run(std::move(what));
+}
+
+// Nothing of this phase is there. Before anything committed, and without a call, that is all there
+// is to know, and the retry may run at once; otherwise the work goes on with another attempt.
+FlowAttempt::Stop FlowAttempt::failed(std::size_t index) {
+  if (state_.point == started && !phases_[index].call.send) {
+    UpstreamAnswered answered{};
+    answered.answer = to_answer(work_failed(id_));
+    answered.says = UpstreamSays::not_executed;
+    return ExchangeEvent(std::move(answered));
+  }
+  return leave("the phase failed");
+}
+
+// ---- how an attempt ends early ----
+
+void FlowAttempt::rest() {
+  const auto rested = OwnRows::run(transactions(), OwnStatement::rest_flow,
+                                   {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
+                                    std::int64_t{serving_.lease_left().count()}, std::int64_t{0}});
+  // Not noted: the next attempt takes it for open, which is what is safe.
+  if (!rested) log(LogLevel::warning, "rest_failed", {}, rested.error());
+}
+
+ExchangeEvent FlowAttempt::leave(std::string_view why) {
+  log(LogLevel::warning, "attempt_left", state_.point, std::string(why));
+  return WorkLeft{};
+}
+
+ExchangeEvent FlowAttempt::give_up(std::string code, std::string reference) {
+  log(LogLevel::error, "outcome_unknown", state_.point, code);
+  InTransaction what;
+  what.id = id_;
+  what.attempt = attempt_;
+  what.work = [&](Transaction& transaction, const RecordId& id,
+                  const Attempt& attempt) -> std::optional<StoreCall> {
+    // Whoever executes it again has had evidence that nothing is there.
+    OwnRows::run(transaction, OwnStatement::rest_flow,
+                 {to_hex(id.bytes), to_hex(attempt.token.bytes),
+                  std::int64_t{Millis(limits::flow_unknown_interval).count()}, std::int64_t{1}});
+    return MarkUnknown{id, attempt, code, {}, reference};
+  };
+  const TransactionEnd end = transactions().run(std::move(what));
+  if (end.how != How::committed) log(LogLevel::warning, "store_error", state_.point, end.why);
+  return WorkUnknown{std::move(code), std::move(reference)};
+}
+
+void FlowAttempt::log(LogLevel level, std::string_view event, std::string_view phase,
+                      std::string why) const {
+  rules_.parts().options.log(level, event,
+                             {{"operation_ref", to_hex(id_.bytes)},
+                              {"phase", std::string(phase)},
+                              {"why", std::move(why)}});
+}
+
+}  // namespace idem::library

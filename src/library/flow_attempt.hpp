@@ -1,0 +1,86 @@
+#pragma once
+
+#include "core/repetition.hpp"
+#include "library/guard_rules.hpp"
+
+#include <idem/phases.hpp>
+
+#include <optional>
+#include <span>
+
+namespace idem::library {
+
+/// What is known of a request's work when an attempt begins with it (schema: flows).
+struct FlowState {
+  std::string point{};  ///< The last phase that committed.
+  int attempts = 1;
+  /// From when on no call of an earlier attempt can be under way, at the latest; none: nothing is
+  /// open.
+  std::optional<MonotonicTime> quiet_since{};
+  MonotonicTime point_since{};  ///< When that phase committed, at the earliest.
+};
+
+/// Within a transaction of the attempt; `input` is kept where the work is new. None: the
+/// transaction has failed.
+std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
+                                   const std::string& input, Millis lease, const Attempt& attempt);
+
+/// One attempt at a request's phases, on the thread that has it.
+class FlowAttempt {
+ public:
+  FlowAttempt(const Guard::Rules& rules, std::span<const Phase> phases, int attempts_max,
+              const Request& request, Serving& serving, const Send& send)
+      : rules_(rules),
+        phases_(phases),
+        attempts_max_(attempts_max),
+        request_(request),
+        serving_(serving),
+        id_(send.id),
+        attempt_(send.attempt) {}
+
+  /// From where `state` says, to the end or as far as it comes.
+  ExchangeEvent run(FlowState state);
+
+  /// The attempt ends without a word, and another goes on.
+  ExchangeEvent leave(std::string_view why);
+
+ private:
+  /// How a call or a commit went; none: on with the phase.
+  using Stop = std::optional<ExchangeEvent>;
+
+  /// The index of the phase after `state_.point`; none: there is no such point.
+  std::optional<std::size_t> next_phase() const;
+  Stop call(const Phase& phase, CallAnswered& called);
+  /// One try of it; null: once more.
+  std::optional<Stop> look_up(const Phase& phase, const PhaseCall& call, CallAnswered& called);
+  std::optional<Stop> send(const Phase& phase, const PhaseCall& call, CallAnswered& called);
+  std::optional<Stop> after(CallEnd end, const Phase& phase, CallAnswered& called);
+  /// Waits a little for what passes by itself; false: often enough, or it takes too long.
+  bool pause(Millis at_least);
+
+  Stop commit(std::size_t index, const CallAnswered& called);
+  TransactionEnd try_commit(std::size_t index, const CallAnswered& called, bool& was_passed);
+  Stop failed(std::size_t index);
+
+  /// Nobody knows: the record becomes unknown, for evidence to settle.
+  ExchangeEvent give_up(std::string code, std::string reference = {});
+  /// Before it leaves: a later attempt is told that nothing is open.
+  void rest();
+  bool covers(Millis timeout) const;
+  CallHistory history() const;
+  Transactions& transactions() const { return *rules_.parts().store->transactions(); }
+  void log(LogLevel level, std::string_view event, std::string_view phase, std::string why) const;
+
+  const Guard::Rules& rules_;
+  std::span<const Phase> phases_;
+  int attempts_max_;
+  const Request& request_;
+  Serving& serving_;
+  RecordId id_;
+  Attempt attempt_;
+  FlowState state_{};
+  int tries_ = 0;  ///< Of the phase's call, or commit.
+  std::optional<Response> answer_{};
+};
+
+}  // namespace idem::library

@@ -1,0 +1,51 @@
+#include "library/flow_input.hpp"
+
+#include "core/byte_cursor.hpp"
+
+namespace idem::library {
+namespace {
+
+constexpr std::uint32_t version = 1;
+
+}  // namespace
+
+std::string pack_input(const Request& request) {
+  std::size_t size = 2 * sizeof version + framed_bytes(request.method) +
+                     framed_bytes(request.target) + framed_bytes(request.scope) +
+                     framed_bytes(request.body);
+  for (const auto& [name, value] : request.headers)
+    size += framed_bytes(name) + framed_bytes(value);
+  std::string bytes(size, '\0');
+  ByteWriter to(bytes.data());
+  to.number(version);
+  to.framed(request.method);
+  to.framed(request.target);
+  to.framed(request.scope);
+  to.framed(request.body);
+  to.number(static_cast<std::uint32_t>(request.headers.size()));
+  for (const auto& [name, value] : request.headers) {
+    to.framed(name);
+    to.framed(value);
+  }
+  return bytes;
+}
+
+std::optional<Request> unpack_input(std::string_view bytes) {
+  ByteReader from(bytes);
+  if (from.number<std::uint32_t>() != version) return std::nullopt;
+  Request request;
+  request.method = from.framed();
+  request.target = from.framed();
+  request.scope = from.framed();
+  request.body = from.framed();
+  const auto fields = from.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < fields && !from.is_cut_short(); ++i) {
+    std::string name(from.framed());
+    std::string value(from.framed());
+    request.headers.push_back({std::move(name), std::move(value)});
+  }
+  if (from.is_cut_short() || !from.is_at_end()) return std::nullopt;
+  return request;
+}
+
+}  // namespace idem::library

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "library/engine.hpp"
+
+#include <idem/guard.hpp>
+
+#include <expected>
+
+namespace idem {
+namespace library {
+
+/// While it lives, this thread is in work that a transaction holds: it would wait for itself if it
+/// asked a guard for anything.
+class InWork {
+ public:
+  InWork();
+  ~InWork();
+  InWork(const InWork&) = delete;
+  InWork& operator=(const InWork&) = delete;
+
+  static bool is_now() noexcept;
+};
+
+/// Without fields of ours and those that would break the framing of others.
+Answer to_answer(Response response);
+/// 500: nothing of it is there.
+Response work_failed(const RecordId& id);
+
+}  // namespace library
+
+/// How one operation is guarded, and the driving of its requests.
+class Guard::Rules {
+ public:
+  /// Aborts on options that no request could be served under.
+  Rules(Engine::Parts& parts, GuardOptions options);
+
+  Response serve(const Request& request, const Handler& handler) const;
+  Response serve_in_transaction(const Request& request, const TransactionWork& work) const;
+
+  /// Or what the client hears instead: nothing was asked of the store.
+  std::expected<Reserve, Response> reserve_of(const Request& request) const;
+  std::shared_ptr<library::Serving> make_serving(const Request& request, Reserve reserve) const;
+
+  /// Carries actions out until there is an answer; `turn` is the handler's, and says how it ended.
+  Response drive(const std::shared_ptr<library::Serving>& serving, ExchangeAction action,
+                 const std::function<ExchangeEvent(const Send&)>& turn) const;
+
+  /// Where InWork::is_now().
+  Response called_from_work() const;
+  Response store_unavailable(std::string why) const;
+
+  /// What completes the record with this answer, as far as it may be stored.
+  Complete complete_with(const Response& response, const RecordId& id,
+                         const Attempt& attempt) const;
+
+  const GuardOptions& options() const noexcept { return options_; }
+  Engine::Parts& parts() const noexcept { return parts_; }
+
+ private:
+  class Run;
+
+  /// A transaction of such work, which keeps what it said in `said`.
+  InTransaction transaction_of(const TransactionWork& work, Outcome& said) const;
+  /// What became of the work, once its transaction has ended so.
+  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
+                     const Attempt& attempt) const;
+  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
+
+  Engine::Parts& parts_;
+  GuardOptions options_;
+};
+
+}  // namespace idem

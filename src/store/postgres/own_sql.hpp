@@ -1,0 +1,10 @@
+#pragma once
+
+#include "store/own_rows.hpp"
+
+namespace idem::postgres {
+
+/// Calls of the functions of schema/postgres/0012 and 0013.
+std::string_view text_of(OwnStatement statement) noexcept;
+
+}  // namespace idem::postgres

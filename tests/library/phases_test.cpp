@@ -1,0 +1,410 @@
+#include <idem/phases.hpp>
+
+#include <deque>
+#include <mutex>
+
+#include "library/guarded.hpp"
+
+/// Work in phases: what committed is never done again, and what may have been done outside is
+/// repeated only as it was declared.
+namespace idem::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The other side: charges, and knows a key again for as long as it is told to.
+class Bank {
+ public:
+  enum class Does { charge, decline, refuse_unsent, lose_answer, lose_request, fail };
+
+  /// What it does with the next calls; then it charges.
+  void will(std::initializer_list<Does> script) {
+    const std::lock_guard lock(mutex_);
+    script_.assign(script);
+  }
+  void knows_keys(bool yes) { knows_keys_ = yes; }
+
+  CallEnd charge(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    ++calls_;
+    Does what = Does::charge;
+    if (!script_.empty()) {
+      what = script_.front();
+      script_.pop_front();
+    }
+    // Asked again in so long a time that the attempt ends before.
+    if (what == Does::refuse_unsent) return CallNotDone{"refused", 1h};
+    if (what == Does::lose_request) return CallAmbiguous{"no answer", {}, 1h};
+    if (what == Does::decline) return CallAnswered{"declined", {}};
+    if (!knows_keys_ || !charges_.contains(key)) charges_[key].push_back(++last_);
+    if (what == Does::fail) throw std::runtime_error("the client of the bank failed");
+    if (what == Does::lose_answer) return CallAmbiguous{"no answer", {}, 1h};
+    return CallAnswered{"charged", fmt::format("ch_{}", charges_[key].front())};
+  }
+  LookedUp look_up(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    ++lookups_;
+    if (!can_tell_) return CannotTell{"away"};
+    if (!charges_.contains(key)) return NothingThere{};
+    return CallAnswered{"charged", fmt::format("ch_{}", charges_[key].front())};
+  }
+  void can_tell(bool yes) { can_tell_ = yes; }
+
+  int charges() const {
+    int all = 0;
+    for (const auto& [key, numbers] : charges_) all += static_cast<int>(numbers.size());
+    return all;
+  }
+  int calls() const { return calls_; }
+  int lookups() const { return lookups_; }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Does> script_;
+  bool knows_keys_ = true;
+  bool can_tell_ = true;
+  std::map<std::string, std::vector<int>> charges_;
+  int last_ = 0;
+  int calls_ = 0;
+  int lookups_ = 0;
+};
+
+using Does = Bank::Does;
+
+class Phases : public Guarded {
+ protected:
+  enum class Declares { window, lookup, none };
+
+  static PhasedOptions rules() {
+    PhasedOptions options;
+    options.guard.operation = "charge";
+    options.guard.lease = 400ms;
+    options.complete_interval = 0ms;
+    return options;
+  }
+
+  /// created → charged → finished.
+  std::vector<Phase> phases(Declares declares = Declares::window) {
+    Phase created{.name = "created", .work = [this](const PhaseRun& run, Transaction& tx) {
+                    ++ran_created_;
+                    tx.run("INSERT INTO payments (id, amount) VALUES ($1, 5)",
+                           {to_hex(run.id.bytes)});
+                    return PhaseEnd(NextPhase{});
+                  }};
+    Phase charged{.name = "charged", .work = [this](const PhaseRun& run, Transaction& tx) {
+                    ++ran_charged_;
+                    if (run.called.answer == "declined") {
+                      tx.run("UPDATE payments SET amount = 1 WHERE id = $1",
+                             {to_hex(run.id.bytes)});
+                      return PhaseEnd(Response{402, {}, "declined"});
+                    }
+                    tx.run("UPDATE payments SET amount = 7 WHERE id = $1", {to_hex(run.id.bytes)});
+                    return PhaseEnd(NextPhase{});
+                  }};
+    charged.call.send = [this](const PhaseCall& call) { return bank_.charge(call.key); };
+    charged.call.timeout = 100ms;
+    if (declares == Declares::window) charged.call.repetition.deduplicates = 1h;
+    if (declares == Declares::lookup) {
+      charged.call.repetition.lookup = [this](const PhaseCall& call) {
+        return bank_.look_up(call.key);
+      };
+      charged.call.repetition.lookup_grace = 10ms;
+    }
+    Phase finished{.name = "finished", .work = [this](const PhaseRun& run, Transaction& tx) {
+                     if (fails_to_finish_-- > 0) tx.fail("as the test wants it");
+                     tx.enqueue({.destination = "receipts", .type = "paid", .payload = "{}"});
+                     return PhaseEnd(Response{201, {}, "paid " + to_hex(run.id.bytes)});
+                   }};
+    return {created, charged, finished};
+  }
+
+  Response until_it_ends(PhasedGuard& guard, const std::string& key) {
+    for (;;) {
+      Response answer = guard.serve(payment(key));
+      if (code_of(answer) != "in_progress") return answer;
+      std::this_thread::yield();
+    }
+  }
+  std::int64_t count(const std::string& sql) {
+    const auto rows = engine_->transactions()->run(sql);
+    if (!rows) ADD_FAILURE() << rows.error();
+    return rows ? std::get<std::int64_t>(rows->at(0).at(0)) : -1;
+  }
+  std::int64_t flows() {
+    return count(GetParam() == "sqlite" ? "SELECT count(*) FROM idem_flows"
+                                        : "SELECT count(*) FROM idem.flows");
+  }
+  std::int64_t messages() {
+    return count(GetParam() == "sqlite" ? "SELECT count(*) FROM idem_outbox"
+                                        : "SELECT count(*) FROM idem.outbox");
+  }
+
+  Bank bank_;
+  std::atomic<int> ran_created_ = 0;
+  std::atomic<int> ran_charged_ = 0;
+  std::atomic<int> fails_to_finish_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, Phases, testing::Values("sqlite", "postgres"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(Phases, S16_V22_run_one_after_the_other_and_their_answer_is_replayed) {
+  PhasedGuard guard(*engine_, rules(), phases());
+  const auto first = guard.serve(payment("k"));
+  EXPECT_EQ(first.status, 201) << first.body;
+  EXPECT_EQ(field_of(first, "Idempotency-Outcome"), "stored");
+  EXPECT_TRUE(replays(first, guard.serve(payment("k"))));
+  EXPECT_EQ(code_of(guard.serve(payment("k", 6))), "key_reused");
+  EXPECT_EQ(bank_.charges(), 1);
+  EXPECT_EQ(payments(), 1);
+  EXPECT_EQ(messages(), 1);
+  EXPECT_EQ(flows(), 0);
+}
+
+TEST_P(Phases, V21_a_definite_refusal_is_stored_and_replayed_as_such) {
+  bank_.will({Does::decline});
+  PhasedGuard guard(*engine_, rules(), phases());
+  const auto first = guard.serve(payment("k"));
+  EXPECT_EQ(first.status, 402);
+  EXPECT_TRUE(replays(first, guard.serve(payment("k"))));
+  EXPECT_EQ(bank_.calls(), 1);
+  EXPECT_EQ(bank_.charges(), 0);
+  EXPECT_EQ(messages(), 0);
+  EXPECT_EQ(count("SELECT amount FROM payments"), 1);
+}
+
+TEST_P(Phases, V18_S16_the_next_attempt_goes_on_behind_the_last_phase_that_committed) {
+  fails_to_finish_ = 1;
+  PhasedGuard guard(*engine_, rules(), phases());
+  const auto left = guard.serve(payment("k"));
+  EXPECT_EQ(code_of(left), "in_progress") << left.body;
+  EXPECT_TRUE(field_of(left, "Retry-After"));
+  EXPECT_EQ(messages(), 0);
+  const auto answer = until_it_ends(guard, "k");
+  EXPECT_EQ(answer.status, 201) << answer.body;
+  EXPECT_EQ(ran_created_, 1);
+  EXPECT_EQ(ran_charged_, 1);
+  EXPECT_EQ(bank_.calls(), 1);
+  EXPECT_EQ(messages(), 1);
+  EXPECT_EQ(flows(), 0);
+}
+
+TEST_P(Phases, S19_a_completer_goes_on_where_the_client_never_comes_back) {
+  fails_to_finish_ = 1;
+  PhasedGuard guard(*engine_, rules(), phases());
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  // Two of them: whatever each thinks is due, the record lets one.
+  PhasedGuard other(*engine_, rules(), phases());
+  std::thread second([&] {
+    while (flows() != 0) other.complete_due();
+  });
+  while (flows() != 0) guard.complete_due();
+  second.join();
+  const auto answer = guard.serve(payment("k"));
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(field_of(answer, "Idempotent-Replayed"), "true");
+  EXPECT_EQ(bank_.charges(), 1);
+  EXPECT_EQ(ran_created_, 1);
+  EXPECT_EQ(messages(), 1);
+}
+
+TEST_P(Phases, V14_V24_within_the_window_a_lost_answer_is_asked_for_again_under_the_same_key) {
+  bank_.will({Does::lose_answer});
+  PhasedGuard guard(*engine_, rules(), phases(Declares::window));
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  EXPECT_EQ(until_it_ends(guard, "k").status, 201);
+  EXPECT_EQ(bank_.calls(), 2);
+  EXPECT_EQ(bank_.charges(), 1);
+}
+
+TEST_P(Phases, T19_V14_what_the_call_threw_is_taken_for_a_charge) {
+  bank_.will({Does::fail});
+  PhasedGuard guard(*engine_, rules(), phases(Declares::none));
+  const auto answer = guard.serve(payment("k"));
+  EXPECT_EQ(code_of(answer), "outcome_unknown") << answer.body;
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "outcome_unknown");
+  EXPECT_EQ(bank_.calls(), 1);
+  EXPECT_EQ(bank_.charges(), 1);
+}
+
+TEST_P(Phases, S16_outside_of_its_window_nothing_is_sent_again) {
+  bank_.will({Does::lose_answer});
+  auto made = phases(Declares::window);
+  made[1].call.repetition.deduplicates = 150ms;  // Over, before the lease is.
+  PhasedGuard guard(*engine_, rules(), made);
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  EXPECT_EQ(code_of(until_it_ends(guard, "k")), "outcome_unknown");
+  EXPECT_EQ(bank_.calls(), 1);
+}
+
+TEST_P(Phases, S16_with_a_lookup_what_was_done_is_found_and_what_was_not_is_done_once) {
+  PhasedGuard guard(*engine_, rules(), phases(Declares::lookup));
+  bank_.will({Does::lose_answer});
+  EXPECT_EQ(code_of(guard.serve(payment("done"))), "in_progress");
+  EXPECT_EQ(until_it_ends(guard, "done").status, 201);
+  EXPECT_EQ(bank_.calls(), 1);
+  EXPECT_EQ(bank_.lookups(), 1);
+  bank_.will({Does::lose_request});
+  EXPECT_EQ(code_of(guard.serve(payment("not"))), "in_progress");
+  EXPECT_EQ(until_it_ends(guard, "not").status, 201);
+  EXPECT_EQ(bank_.calls(), 3);
+  EXPECT_EQ(bank_.charges(), 2);
+}
+
+TEST_P(Phases, S16_where_the_lookup_cannot_tell_it_ends_as_unknown) {
+  bank_.will({Does::lose_answer});
+  bank_.can_tell(false);
+  auto options = rules();
+  options.attempts_max = 2;
+  PhasedGuard guard(*engine_, options, phases(Declares::lookup));
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  EXPECT_EQ(code_of(until_it_ends(guard, "k")), "outcome_unknown");
+  EXPECT_EQ(bank_.calls(), 1);
+  EXPECT_EQ(bank_.charges(), 1);
+}
+
+TEST_P(Phases, S16_what_provably_did_nothing_is_tried_again_whatever_was_declared) {
+  bank_.will({Does::refuse_unsent});
+  PhasedGuard guard(*engine_, rules(), phases(Declares::none));
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  EXPECT_EQ(until_it_ends(guard, "k").status, 201);
+  EXPECT_EQ(bank_.calls(), 2);
+  EXPECT_EQ(bank_.charges(), 1);
+}
+
+TEST_P(Phases, S19_evidence_that_nothing_is_there_lets_the_call_be_made) {
+  bank_.will({Does::lose_request});
+  PhasedGuard guard(*engine_, rules(), phases(Declares::none));
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
+  EXPECT_EQ(code_of(until_it_ends(guard, "k")), "outcome_unknown");
+  const auto listed = ask_and_wait(engine_->store(), List{.state = State::unknown});
+  ASSERT_TRUE(listed && listed->size() == 1);
+  const auto now = ask_and_wait(engine_->store(), Count{})->now;
+  Resolve verdict{.id = listed->at(0).id,
+                  .as = Resolve::As::failed_retryable,
+                  .fence = listed->at(0).attempt.fence,
+                  .response = {},
+                  .source = "operator",
+                  .evidence = "the bank's list",
+                  .reason = "test",
+                  .observed_at = now,
+                  .grace = 0ms};
+  // "Nothing there" counts once the lease is over.
+  auto reply = ask_and_wait(engine_->store(), verdict);
+  while (reply && reply->verdict == Resolve::Verdict::too_early) {
+    verdict.observed_at = ask_and_wait(engine_->store(), Count{})->now;
+    reply = ask_and_wait(engine_->store(), verdict);
+  }
+  ASSERT_TRUE(reply && reply->verdict == Resolve::Verdict::done);
+  EXPECT_EQ(until_it_ends(guard, "k").status, 201);
+  EXPECT_EQ(bank_.charges(), 1);
+  EXPECT_EQ(ran_created_, 1);
+}
+
+TEST_P(Phases, T14_the_lease_of_a_long_phase_is_renewed_and_a_stale_owner_stops_at_its_next_step) {
+  auto made = phases();
+  auto send = made[1].call.send;
+  std::promise<void> over;
+  std::atomic<bool> first = true;
+  made[1].call.send = [&](const PhaseCall& call) {
+    auto end = send(call);
+    // Longer than it may take, and than its lease can be renewed: as a process that was stopped.
+    if (first.exchange(false)) over.get_future().wait();
+    return end;
+  };
+  auto options = rules();
+  options.guard.run_max = 100ms;
+  PhasedGuard stale(*engine_, options, made);
+  Response of_stale;
+  std::thread slow([&] { of_stale = stale.serve(payment("k")); });
+  while (first) std::this_thread::yield();
+  PhasedGuard guard(*engine_, rules(), phases());
+  const auto answer = until_it_ends(guard, "k");
+  EXPECT_EQ(answer.status, 201);
+  over.set_value();
+  slow.join();
+  EXPECT_TRUE(replays(answer, of_stale)) << of_stale.body;
+  EXPECT_EQ(ran_charged_, 1);
+  EXPECT_EQ(bank_.charges(), 1);
+  EXPECT_EQ(messages(), 1);
+}
+
+TEST_P(Phases, V16_a_first_phase_that_fails_is_proven_not_executed_and_the_retry_runs) {
+  auto made = phases();
+  auto work = made[0].work;
+  int failures = 1;
+  made[0].work = [&](const PhaseRun& run, Transaction& tx) {
+    PhaseEnd end = work(run, tx);
+    if (failures-- > 0) throw std::runtime_error("as the test wants it");
+    return end;
+  };
+  PhasedGuard guard(*engine_, rules(), made);
+  const auto failed = guard.serve(payment("k"));
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(field_of(failed, "Idempotency-Outcome"), "released");
+  EXPECT_EQ(payments(), 0);
+  EXPECT_EQ(guard.serve(payment("k")).status, 201);
+  EXPECT_EQ(payments(), 1);
+}
+
+TEST_P(Phases, V12_duplicates_meanwhile_hear_that_it_runs_or_wait_for_its_answer) {
+  auto made = phases();
+  auto send = made[1].call.send;
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  std::atomic<bool> is_in = false;
+  made[1].call.send = [&](const PhaseCall& call) {
+    is_in = true;
+    gate.wait();
+    return send(call);
+  };
+  auto options = rules();
+  options.guard.lease = 10s;
+  options.guard.wait = 20s;
+  PhasedGuard guard(*engine_, options, made);
+  Response first;
+  Response second;
+  std::thread runs([&] { first = guard.serve(payment("k")); });
+  while (!is_in) std::this_thread::yield();
+  auto impatient = payment("k");
+  impatient.headers.push_back({"Prefer", "wait=0"});
+  EXPECT_EQ(code_of(guard.serve(impatient)), "in_progress");
+  std::thread waits([&] { second = guard.serve(payment("k")); });
+  go.set_value();
+  runs.join();
+  waits.join();
+  EXPECT_EQ(first.status, 201);
+  EXPECT_TRUE(replays(first, second));
+  EXPECT_EQ(bank_.calls(), 1);
+}
+
+TEST_P(Phases, S16_the_phases_see_only_what_is_kept_of_a_request) {
+  std::vector<Request> seen;
+  auto made = phases();
+  auto work = made[0].work;
+  made[0].work = [&](const PhaseRun& run, Transaction& tx) {
+    seen.push_back(run.request);
+    return work(run, tx);
+  };
+  made[2].work = [&](const PhaseRun& run, Transaction& tx) {
+    seen.push_back(run.request);
+    if (seen.size() == 2) tx.fail("as the test wants it");
+    return PhaseEnd(Response{201, {}, "paid"});
+  };
+  PhasedGuard guard(*engine_, rules(), made);
+  auto request = payment("k");
+  request.headers.push_back({"Authorization", "Bearer secret"});
+  EXPECT_EQ(code_of(guard.serve(request)), "in_progress");
+  while (flows() != 0) guard.complete_due();
+  ASSERT_EQ(seen.size(), 3);
+  for (const Request& one : seen) {
+    EXPECT_EQ(one.method, "POST");
+    EXPECT_EQ(one.target, "/payments");
+    EXPECT_EQ(one.scope, "acme");
+    EXPECT_EQ(one.body, request.body);
+    EXPECT_EQ(one.headers, (std::vector<Field>{{"Content-Type", "application/json"}}));
+  }
+}
+
+}  // namespace
+}  // namespace idem::test
