@@ -397,5 +397,6 @@ inline constexpr auto breaker_pause_first = 5s;
 inline constexpr auto breaker_pause_max = 5min;
 // How long delivered and discarded messages are kept for who asks what was sent.
 inline constexpr auto message_retention_default = 168h;
+inline constexpr auto message_reap_interval = 1min;
 
 }  // namespace idem::limits

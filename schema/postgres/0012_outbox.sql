@@ -159,8 +159,8 @@ BEGIN
     o.attempts, o.fence, o.ambiguous::integer, idem.ms_until(o.repeat_until, at), idem.ms_until(at, o.quiet_since);
 END $$;
 
--- What came of a claim: 'delivered', 'put_off' for `delay` ms, 'given_back' without having been tried, or 'dead'. No
--- row: the claim is not the last one any more, and nothing was noted.
+-- What came of a claim: 'delivered'; 'put_off' for `delay` ms; likewise 'unseen', where nothing was sent because it
+-- could not be looked up, and 'given_back', where nothing was tried; or 'dead'. No row: the claim is not the last one any more, and nothing was noted.
 CREATE FUNCTION idem.note_delivery(of_seq bigint, of_fence bigint, how text, new_reference text, why text,
   delay bigint, is_ambiguous boolean) RETURNS SETOF integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -171,11 +171,12 @@ BEGIN
   UPDATE idem.outbox o SET
     state = CASE how WHEN 'delivered' THEN 'delivered' WHEN 'dead' THEN 'dead' ELSE o.state END::idem.message_state,
     reference = CASE WHEN new_reference <> '' THEN new_reference ELSE o.reference END,
-    due_at = CASE WHEN how IN ('put_off', 'given_back') THEN at + idem.ms(delay) ELSE o.due_at END,
+    due_at = CASE WHEN how IN ('put_off', 'unseen', 'given_back') THEN at + idem.ms(delay) ELSE o.due_at END,
     attempts = o.attempts - CASE how WHEN 'given_back' THEN 1 ELSE 0 END,
     in_flight = false,
     ambiguous = is_ambiguous,
-    quiet_since = CASE WHEN NOT is_ambiguous THEN NULL WHEN how = 'given_back' THEN o.quiet_since ELSE at END,
+    quiet_since = CASE WHEN NOT is_ambiguous THEN NULL WHEN how IN ('given_back', 'unseen') THEN o.quiet_since
+                  ELSE at END,
     last_error = CASE how WHEN 'delivered' THEN '' ELSE why END,
     history = CASE how WHEN 'given_back' THEN o.history ELSE o.history || jsonb_build_object(
       'at', round(extract(epoch FROM at) * 1000)::bigint, 'attempt', o.attempts, 'how', how, 'why', why) END,

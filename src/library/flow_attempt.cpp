@@ -1,5 +1,6 @@
 #include "library/flow_attempt.hpp"
 
+#include "library/own_values.hpp"
 #include "store/own_rows.hpp"
 
 #include <idem/assert.hpp>
@@ -13,11 +14,6 @@ namespace {
 using How = TransactionEnd::How;
 
 constexpr std::string_view started = "started";
-
-std::int64_t number_of(const SqlValue& value) {
-  const auto* const number = std::get_if<std::int64_t>(&value);
-  return number != nullptr ? *number : 0;
-}
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "library/flow_attempt.hpp"
 #include "library/flow_input.hpp"
+#include "library/own_values.hpp"
 #include "store/own_rows.hpp"
 
 #include <idem/assert.hpp>
@@ -13,6 +14,8 @@ namespace {
 
 using library::FlowAttempt;
 using library::FlowState;
+using library::id_of;
+using library::text_of;
 using How = TransactionEnd::How;
 
 bool are_sound(const std::vector<Phase>& phases, Millis lease) {
@@ -29,22 +32,6 @@ bool are_sound(const std::vector<Phase>& phases, Millis lease) {
     if (phases[i].call.send && phases[i].call.timeout * 2 > lease) return false;
   }
   return true;
-}
-
-std::string text_of(const SqlValue& value) {
-  const auto* const text = std::get_if<std::string>(&value);
-  return text != nullptr ? *text : std::string();
-}
-
-std::optional<RecordId> id_of(std::string_view hex) {
-  RecordId id;
-  if (hex.size() != 2 * id.bytes.size()) return std::nullopt;
-  for (std::size_t i = 0; i < hex.size(); ++i) {
-    const auto digit = std::string_view("0123456789abcdef").find(hex[i]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    id.bytes[i / 2] = static_cast<std::uint8_t>(id.bytes[i / 2] << 4 | digit);
-  }
-  return id;
 }
 
 }  // namespace

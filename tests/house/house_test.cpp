@@ -56,6 +56,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/metrics", {"idem/", "core/", "metrics/", "fmt/"}},
     {"src/gateway", {"idem/", "core/", "loop/", "http/", "metrics/", "gateway/"}},
     {"src/gateway/jwt", {"idem/", "gateway/jwt/", "openssl/", "boost/json"}},
+    {"src/webhook", {"idem/", "core/", "webhook/", "curl/", "openssl/"}},
     {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
     {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},

@@ -36,11 +36,11 @@ constexpr std::string_view note_delivery = R"(
   UPDATE idem_outbox SET
     state = CASE $3 WHEN 'delivered' THEN 'delivered' WHEN 'dead' THEN 'dead' ELSE state END,
     reference = CASE WHEN $4 <> '' THEN $4 ELSE reference END,
-    due_at = CASE WHEN $3 IN ('put_off', 'given_back') THEN idem_now() + $6 ELSE due_at END,
+    due_at = CASE WHEN $3 IN ('put_off', 'unseen', 'given_back') THEN idem_now() + $6 ELSE due_at END,
     attempts = attempts - ($3 = 'given_back'),
     in_flight = 0,
     ambiguous = $7,
-    quiet_since = CASE WHEN NOT $7 THEN NULL WHEN $3 = 'given_back' THEN quiet_since
+    quiet_since = CASE WHEN NOT $7 THEN NULL WHEN $3 IN ('given_back', 'unseen') THEN quiet_since
                   ELSE idem_now() END,
     last_error = CASE $3 WHEN 'delivered' THEN '' ELSE $5 END,
     history = CASE $3 WHEN 'given_back' THEN history ELSE json_insert(history, '$[#]',

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <algorithm>
+
+/// When to try again, and whether to try at all. Pure.
+namespace idem {
+
+/// The pause before try `number` + 1: `first`, doubled with each, at most `max`, of which `dice`
+/// (0 to 1) takes up to half away.
+inline Millis backoff(int number, Millis first, Millis max, double dice) noexcept {
+  const int doublings = std::clamp(number - 1, 0, 40);
+  const auto whole = static_cast<double>(first.count()) * static_cast<double>(1ULL << doublings);
+  const auto capped = std::min(whole, static_cast<double>(max.count()));
+  return Millis(static_cast<Millis::rep>(capped * (1 - dice / 2)));
+}
+
+/// Circuit breaker (Nygard, "Release It!", 2007): after some failures in a row nothing is tried for
+/// a while, then one thing.
+class Breaker {
+ public:
+  struct Rule {
+    int failures = 5;
+    Millis pause_first{};
+    Millis pause_max{};
+  };
+  explicit Breaker(Rule rule) : rule_(rule) {}
+
+  bool is_open(MonotonicTime now) const noexcept { return now < open_until_; }
+  /// The pause is over, and nothing has succeeded since.
+  bool is_on_trial() const noexcept { return failures_ >= rule_.failures; }
+  MonotonicTime open_until() const noexcept { return open_until_; }
+
+  void succeeded() noexcept {
+    failures_ = 0;
+    pauses_ = 0;
+    open_until_ = {};
+  }
+  void failed(MonotonicTime now) noexcept {
+    if (++failures_ < rule_.failures) return;
+    open_until_ = now + backoff(++pauses_, rule_.pause_first, rule_.pause_max, 0);
+  }
+
+ private:
+  Rule rule_;
+  int failures_ = 0;
+  int pauses_ = 0;
+  MonotonicTime open_until_{};
+};
+
+}  // namespace idem

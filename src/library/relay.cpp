@@ -1,0 +1,249 @@
+#include "core/backoff.hpp"
+#include "core/repetition.hpp"
+#include "library/engine.hpp"
+#include "library/relay_queue.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/crash_point.hpp>
+#include <idem/relay.hpp>
+
+#include <algorithm>
+#include <random>
+
+namespace idem {
+
+using library::ClaimedMessage;
+using library::Note;
+using library::Noted;
+
+/// The messages of one destination. A turn is one thread's at a time.
+class Relay::Line {
+ public:
+  Line(Engine::Parts& parts, Destination destination, RelayOptions options)
+      : parts_(parts),
+        destination_(std::move(destination)),
+        options_(options),
+        queue_(*parts.store->transactions(), destination_.name) {
+    IDEM_ASSERT(!destination_.name.empty() && destination_.send && destination_.attempts_max > 0);
+    IDEM_ASSERT(options_.lease > destination_.timeout + margin() && options_.batch > 0);
+    if (options_.interval <= Millis{0}) return;
+    runner_ = std::make_unique<workers::Runner>(
+        std::vector<workers::RunOnce>{[this] { return turn() == options_.batch; }},
+        options_.interval);
+  }
+
+  std::size_t turn();
+
+ private:
+  void deliver(const ClaimedMessage& claimed);
+  void send(const ClaimedMessage& claimed, const Delivery& delivery);
+  void fail(const ClaimedMessage& claimed, Note note, Millis retry_in);
+  void note(const ClaimedMessage& claimed, const Note& note);
+  void reap_if_due();
+
+  Next next_of(const ClaimedMessage& claimed) const;
+  Delivery delivery_of(const ClaimedMessage& claimed) const;
+  Millis margin() const { return std::min(options_.lease / 10, Millis(limits::call_margin_max)); }
+  void log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+           const std::string& why) const;
+
+  Engine::Parts& parts_;
+  Destination destination_;
+  RelayOptions options_;
+  std::mutex mutex_;  ///< For a turn: the runner's, or who called deliver_due().
+  library::RelayQueue queue_;
+  Breaker breaker_{{.failures = limits::breaker_failures,
+                    .pause_first = limits::breaker_pause_first,
+                    .pause_max = limits::breaker_pause_max}};
+  std::minstd_rand dice_{std::random_device{}()};
+  MonotonicTime claimed_until_{};  ///< Of the batch, counted from before it was asked for.
+  MonotonicTime reap_at_{};
+  std::unique_ptr<workers::Runner> runner_{};
+};
+
+std::size_t Relay::Line::turn() {
+  const std::lock_guard lock(mutex_);
+  const Engine::Parts::Busy busy(parts_);
+  reap_if_due();
+  const auto now = MonotonicClock::now();
+  if (breaker_.is_open(now)) return 0;
+  claimed_until_ = now + options_.lease;
+  const auto claimed = queue_.claim(breaker_.is_on_trial() ? 1 : options_.batch, options_.lease,
+                                    destination_.repetition.deduplicates);
+  if (!claimed) {
+    parts_.options.log(LogLevel::warning, "relay_failed",
+                       {{"destination", destination_.name}, {"why", claimed.error()}});
+    return 0;
+  }
+  for (const ClaimedMessage& one : *claimed) deliver(one);
+  return claimed->size();
+}
+
+Next Relay::Line::next_of(const ClaimedMessage& claimed) const {
+  const auto now = MonotonicClock::now();
+  const auto& repetition = destination_.repetition;
+  const Declared declared{.deduplicates = repetition.deduplicates,
+                          .has_lookup = repetition.lookup != nullptr,
+                          .lookup_grace = repetition.lookup_grace,
+                          .timeout = destination_.timeout};
+  CallHistory history;
+  if (claimed.quiet_since) history.quiet_for = now - *claimed.quiet_since;
+  history.first_ago = repetition.deduplicates - (claimed.repeat_until - now);
+  return next_step(history, declared);
+}
+
+Delivery Relay::Line::delivery_of(const ClaimedMessage& claimed) const {
+  return {.message = claimed.message,
+          .id = claimed.id,
+          .key = derived_key(claimed.operation, "outbox", claimed.id),
+          .operation = claimed.operation,
+          .created_at = claimed.created_at,
+          .attempt = claimed.attempt,
+          .timeout = destination_.timeout};
+}
+
+void Relay::Line::deliver(const ClaimedMessage& claimed) {
+  const bool in_doubt = claimed.quiet_since.has_value();
+  const auto now = MonotonicClock::now();
+  if (breaker_.is_open(now)) {
+    return note(claimed, {.how = Noted::given_back,
+                          .delay = breaker_.open_until() - now,
+                          .may_have_arrived = in_doubt});
+  }
+  if (claimed.attempt > destination_.attempts_max) {
+    return note(
+        claimed,
+        {.how = Noted::dead, .why = "all attempts were used up", .may_have_arrived = in_doubt});
+  }
+  const Delivery delivery = delivery_of(claimed);
+  const Next next = next_of(claimed);
+  switch (next.step) {
+    case NextStep::send:
+      return send(claimed, delivery);
+    case NextStep::wait:
+      return note(claimed,
+                  {.how = Noted::given_back, .delay = next.wait, .may_have_arrived = true});
+    case NextStep::give_up:
+      return note(claimed,
+                  {.how = Noted::dead,
+                   .why = "it may have arrived, and its destination does not tell a repeat by now",
+                   .may_have_arrived = true});
+    case NextStep::look_up:
+      break;
+  }
+  LookedUp seen = CannotTell{"the lookup threw"};
+  try {
+    seen = destination_.repetition.lookup(delivery);
+  } catch (...) {
+  }
+  if (const auto* const answered = std::get_if<CallAnswered>(&seen)) {
+    return note(claimed, {.how = Noted::delivered, .reference = answered->reference});
+  }
+  if (std::holds_alternative<NothingThere>(seen)) return send(claimed, delivery);
+  fail(claimed,
+       {.how = Noted::unseen, .why = std::get<CannotTell>(seen).why, .may_have_arrived = true}, {});
+}
+
+void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) {
+  const bool in_doubt = claimed.quiet_since.has_value();
+  if (MonotonicClock::now() + destination_.timeout + margin() > claimed_until_) {
+    return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
+  }
+  CallEnd end = CallAmbiguous{"the delivery threw", {}, {}};
+  crash_point(CrashPoint::dispatch_before_first_byte);
+  try {
+    end = destination_.send(delivery);
+  } catch (...) {
+  }
+  crash_point(CrashPoint::response_head);
+  if (const auto* const answered = std::get_if<CallAnswered>(&end)) {
+    breaker_.succeeded();
+    return note(claimed, {.how = Noted::delivered, .reference = answered->reference});
+  }
+  if (const auto* const not_done = std::get_if<CallNotDone>(&end)) {
+    // One that is refused for good says nothing about the next.
+    if (!not_done->is_final) breaker_.failed(MonotonicClock::now());
+    return fail(claimed,
+                {.how = not_done->is_final ? Noted::dead : Noted::put_off,
+                 .why = not_done->why,
+                 .may_have_arrived = in_doubt},
+                not_done->retry_in);
+  }
+  const auto& ambiguous = std::get<CallAmbiguous>(end);
+  breaker_.failed(MonotonicClock::now());
+  ClaimedMessage after = claimed;
+  after.quiet_since = MonotonicClock::now();
+  const bool is_over = next_of(after).step == NextStep::give_up;
+  fail(claimed,
+       {.how = is_over ? Noted::dead : Noted::put_off,
+        .reference = ambiguous.reference,
+        .why = is_over ? ambiguous.why + "; it may have arrived" : ambiguous.why,
+        .may_have_arrived = true},
+       ambiguous.retry_in);
+}
+
+void Relay::Line::fail(const ClaimedMessage& claimed, Note what, Millis retry_in) {
+  if (claimed.attempt >= destination_.attempts_max) what.how = Noted::dead;
+  const double dice = std::uniform_real_distribution<double>(0, 1)(dice_);
+  const Millis pause =
+      backoff(claimed.attempt, destination_.retry_first, destination_.retry_max, dice);
+  what.delay = std::max(pause, std::min(retry_in, Millis(limits::retry_after_max)));
+  note(claimed, what);
+}
+
+void Relay::Line::note(const ClaimedMessage& claimed, const Note& what) {
+  auto noted = queue_.note(claimed, what);
+  for (int tries = 1; !noted && tries < limits::call_tries_max; ++tries) {
+    std::this_thread::sleep_for(limits::call_retry_first);
+    noted = queue_.note(claimed, what);
+  }
+  if (!noted) {
+    // It counts as in flight until the claim is over, and as one that may have arrived from then
+    // on.
+    log(LogLevel::warning, "relay_failed", claimed, noted.error());
+  } else if (!*noted) {
+    log(LogLevel::warning, "delivery_superseded", claimed, what.why);
+  } else if (what.how == Noted::dead) {
+    log(LogLevel::error, "message_dead", claimed, what.why);
+  } else if (what.how == Noted::put_off || what.how == Noted::unseen) {
+    log(LogLevel::warning, "delivery_failed", claimed, what.why);
+  }
+}
+
+void Relay::Line::reap_if_due() {
+  const auto now = MonotonicClock::now();
+  if (now < reap_at_) return;
+  const auto reaped = queue_.reap(limits::sweep_batch, options_.retention);
+  const bool is_more = reaped && *reaped == limits::sweep_batch;
+  if (!is_more) reap_at_ = now + Millis(limits::message_reap_interval);
+}
+
+void Relay::Line::log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+                      const std::string& why) const {
+  parts_.options.log(level, event,
+                     {{"destination", destination_.name},
+                      {"message", claimed.id},
+                      {"operation_ref", to_hex(claimed.operation.bytes)},
+                      {"attempt", std::to_string(claimed.attempt)},
+                      {"why", why}});
+}
+
+Relay::Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options) {
+  IDEM_ASSERT(engine.transactions() != nullptr);
+  for (std::size_t i = 0; i < destinations.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) IDEM_ASSERT(destinations[k].name != destinations[i].name);
+  }
+  for (Destination& destination : destinations) {
+    lines_.push_back(std::make_unique<Line>(engine.parts(), std::move(destination), options));
+  }
+}
+
+Relay::~Relay() = default;
+
+std::size_t Relay::deliver_due() {
+  std::size_t claimed = 0;
+  for (const auto& line : lines_) claimed += line->turn();
+  return claimed;
+}
+
+}  // namespace idem

@@ -1,0 +1,89 @@
+#include "library/relay_queue.hpp"
+
+#include "library/own_values.hpp"
+#include "store/own_rows.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::library {
+namespace {
+
+std::string_view name_of(Noted how) {
+  switch (how) {
+    case Noted::delivered:
+      return "delivered";
+    case Noted::put_off:
+      return "put_off";
+    case Noted::unseen:
+      return "unseen";
+    case Noted::given_back:
+      return "given_back";
+    case Noted::dead:
+      return "dead";
+  }
+  return {};
+}
+
+/// What the outside said, as text that any database takes.
+std::string printable(std::string_view text) {
+  std::string kept(text.substr(0, limits::delivery_error_bytes_max));
+  std::ranges::replace_if(kept, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return kept;
+}
+
+}  // namespace
+
+std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::size_t most,
+                                                                          Millis lease,
+                                                                          Millis repeats) {
+  const auto asked_at = MonotonicClock::now();
+  const auto rows = OwnRows::run(transactions_, OwnStatement::claim_messages,
+                                 {destination_, static_cast<std::int64_t>(most),
+                                  std::int64_t{lease.count()}, std::int64_t{repeats.count()}});
+  if (!rows) return std::unexpected(rows.error());
+  const auto told_at = MonotonicClock::now();
+  std::vector<ClaimedMessage> claimed;
+  for (const SqlRow& row : *rows) {
+    ClaimedMessage& one = claimed.emplace_back();
+    one.seq = number_of(row.at(0));
+    one.id = text_of(row.at(1));
+    one.operation = id_of(text_of(row.at(2))).value_or(RecordId{});
+    one.message = {.destination = destination_,
+                   .type = text_of(row.at(5)),
+                   .payload = text_of(row.at(6)),
+                   .aggregate_type = text_of(row.at(3)),
+                   .aggregate_id = text_of(row.at(4)),
+                   .content_type = text_of(row.at(7))};
+    one.created_at = moment_of(row.at(8));
+    one.attempt = static_cast<int>(number_of(row.at(9)));
+    one.fence = number_of(row.at(10));
+    one.repeat_until = asked_at + Millis(number_of(row.at(12)));
+    if (number_of(row.at(11)) != 0) {
+      one.quiet_since = told_at - Millis(is_null(row.at(13)) ? 0 : number_of(row.at(13)));
+    }
+  }
+  std::ranges::sort(claimed, {}, &ClaimedMessage::seq);
+  return claimed;
+}
+
+std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {
+  const auto rows =
+      OwnRows::run(transactions_, OwnStatement::note_delivery,
+                   {claimed.seq, claimed.fence, std::string(name_of(note.how)),
+                    printable(note.reference), printable(note.why),
+                    std::int64_t{note.delay.count()}, std::int64_t{note.may_have_arrived ? 1 : 0}});
+  if (!rows) return std::unexpected(rows.error());
+  return !rows->empty();
+}
+
+std::expected<std::size_t, std::string> RelayQueue::reap(std::size_t most, Millis retention) {
+  const auto rows =
+      OwnRows::run(transactions_, OwnStatement::reap_messages,
+                   {static_cast<std::int64_t>(most), std::int64_t{retention.count()}});
+  if (!rows) return std::unexpected(rows.error());
+  return rows->size();
+}
+
+}  // namespace idem::library
