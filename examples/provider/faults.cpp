@@ -24,6 +24,9 @@ bool apply_word(Faults& faults, std::string_view word) {
   if (word == "500-after") return (faults.status = 500) != 0;
   if (word == "interim") return faults.interim = true;
   if (word == "close") return faults.close = true;
+  if (word == "lose-webhook") return faults.lose_webhook = true;
+  if (word == "repeat-webhook") return faults.repeat_webhook = true;
+  if (word == "early-webhook") return faults.early_webhook = true;
   const std::pair<std::string_view, Wire> wires[] = {
       {"drop-after", Wire::dropped}, {"truncate", Wire::truncated},
       {"chunked", Wire::chunked},    {"truncate-chunked", Wire::truncated_chunked},
@@ -37,6 +40,7 @@ bool apply_word(Faults& faults, std::string_view word) {
 bool apply_setting(Faults& faults, std::string_view name, std::string_view value) {
   if (name == "slow") return read_delay(value, faults.slow);
   if (name == "slow-after") return read_delay(value, faults.slow_after);
+  if (name == "late-webhook") return read_delay(value, faults.late_webhook);
   if (name == "status") return read(value, faults.status);
   if (name == "refuse") return read(value, faults.refuse);
   if (name == "size") return read(value, faults.size.emplace());

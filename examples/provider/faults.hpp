@@ -26,6 +26,10 @@ struct Faults {
   bool close = false;
   std::optional<std::size_t> size;
   std::vector<std::pair<std::string, std::string>> headers;
+  bool lose_webhook = false;
+  bool repeat_webhook = false;
+  bool early_webhook = false;
+  std::chrono::milliseconds late_webhook{0};
 };
 
 /// A comma-separated list of faults. Nothing when a word is unknown: a misspelt fault would make a

@@ -4,21 +4,14 @@
 
 #include <utility>
 
+#include "json_text.hpp"
+
 namespace provider {
 
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
+bool is_refund(std::string_view target) {
+  constexpr std::string_view path = "/refunds";
+  if (!target.starts_with(path)) return false;
+  return target.size() == path.size() || target[path.size()] == '/' || target[path.size()] == '?';
 }
 
 void Ledger::arrived(std::string_view key) {
@@ -43,6 +36,17 @@ void Ledger::clear() {
   arrivals_ = 0;
   effects_.clear();
   keys_.clear();
+}
+
+std::string Ledger::answers(bool refunds, std::string_view key, std::string_view reference) const {
+  std::string all;
+  for (const auto& effect : effects_) {
+    if (is_refund(effect.target) != refunds) continue;
+    if (!key.empty() && effect.key != key) continue;
+    if (!reference.empty() && effect.reference != reference) continue;
+    all += (all.empty() ? "" : ",") + effect.answer;
+  }
+  return "[" + all + "]";
 }
 
 std::string Ledger::json_of(const PerKey& entry, bool with_calls) const {

@@ -20,8 +20,12 @@ struct Effect {
   std::string target;
   std::size_t body_bytes = 0;
   std::uint64_t body_digest = 0;
-  std::string answer;  ///< The JSON that a client sees, also at a later GET.
+  std::string answer;     ///< The JSON that a client sees, also at a later GET.
+  std::string reference;  ///< The body's, for a caller that has no key; empty when there was none.
 };
+
+/// Whether money went back: a path of /refunds. Every other path is a charge.
+bool is_refund(std::string_view target);
 
 /// Every effect in the order in which it happened, and how often each key arrived. It never looks
 /// a key up before it charges: duplicates are exactly what it exists to show.
@@ -35,6 +39,10 @@ class Ledger {
 
   const Effect* find(std::uint64_t number) const;
   void clear();
+
+  /// What a caller may ask of its own: the answers of the charges, or of the refunds, with this key
+  /// and this reference, of which an empty one asks nothing. A JSON list, in their order.
+  std::string answers(bool refunds, std::string_view key, std::string_view reference) const;
 
   std::string json() const;
   std::string json_of(std::string_view key) const;
@@ -54,8 +62,5 @@ class Ledger {
   std::deque<Effect> effects_;
   std::map<std::string, PerKey, std::less<>> keys_;
 };
-
-/// `text` between quotes, as JSON.
-std::string in_quotes(std::string_view text);
 
 }  // namespace provider

@@ -1,20 +1,21 @@
-// A simulated payment provider. It knows nothing of idempotency: every POST, PUT, PATCH or DELETE
-// that reaches it whole appends one effect to its ledger, however often it has seen the key. That
-// makes it the judge of every test that asks "did this run twice?". README.md lists its faults.
+// A simulated payment provider. Unless told otherwise it knows nothing of idempotency: every POST,
+// PUT, PATCH or DELETE that reaches it whole appends one effect to its ledger, however often it has
+// seen the key. That makes it the judge of every test that asks "did this run twice?". README.md
+// lists its faults.
 
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "flags.hpp"
 #include "session.hpp"
 
 namespace {
@@ -22,26 +23,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using Acceptor = asio::basic_socket_acceptor<tcp, provider::Executor>;
-
-struct Flags {
-  std::string_view listen = "127.0.0.1:9000";
-  bool quiet = false;
-};
-
-std::optional<Flags> parse_flags(int count, char** arguments) {
-  Flags flags;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view word = arguments[i];
-    if (word == "--quiet") {
-      flags.quiet = true;
-    } else if (word == "--listen" && i + 1 < count) {
-      flags.listen = arguments[++i];
-    } else {
-      return std::nullopt;
-    }
-  }
-  return flags;
-}
 
 std::optional<tcp::endpoint> parse_endpoint(std::string_view text) {
   const auto colon = text.rfind(':');
@@ -59,8 +40,7 @@ std::optional<tcp::endpoint> parse_endpoint(std::string_view text) {
 provider::Task accept_all(Acceptor& acceptor, provider::World& world) {
   for (;;) {
     provider::Socket socket(world.executor);
-    const auto [error] = co_await acceptor.async_accept(
-        socket, asio::as_tuple(asio::use_awaitable_t<provider::Executor>{}));
+    const auto [error] = co_await acceptor.async_accept(socket, provider::token);
     if (error == asio::error::operation_aborted) co_return;
     if (error) continue;
     boost::system::error_code ignored;
@@ -72,16 +52,19 @@ provider::Task accept_all(Acceptor& acceptor, provider::World& world) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const auto flags = parse_flags(count, arguments);
+  auto flags = provider::parse_flags(count, arguments);
   const auto endpoint = flags ? parse_endpoint(flags->listen) : std::nullopt;
   if (!endpoint) {
-    fmt::print(stderr, "usage: provider [--listen ADDRESS:PORT] [--quiet]\n");
+    fmt::print(stderr, "{}\n", provider::usage);
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
   asio::io_context loop(1);
   provider::World world(loop.get_executor());
   world.quiet = flags->quiet;
+  world.deduplication.window = flags->deduplicate;
+  world.inbox.secret = std::move(flags->inbox_secret);
+  world.receiver = std::move(flags->receiver);
 
   Acceptor acceptor(loop.get_executor());
   boost::system::error_code error;

@@ -1,11 +1,22 @@
 #include <gtest/gtest.h>
 
+#include "support/json.hpp"
 #include "support/live.hpp"
 
 // The judge is tried before the accused: a provider that cannot see a duplicate proves nothing.
 
 namespace idem::test {
 namespace {
+
+Response get(const Provider& provider, const std::string& target) {
+  return send_once(provider.address(), {.method = "GET", .target = target});
+}
+
+Request refund(std::string_view key, std::string_view body) {
+  auto request = charge(key, {}, body);
+  request.target = "/refunds";
+  return request;
+}
 
 TEST(TheProvider, CountsEveryDuplicateThatReachesIt) {
   const Provider provider;
@@ -60,6 +71,98 @@ TEST(TheProvider, HoldsRequestsUntilToldToGoOn) {
   EXPECT_EQ(held.read_response().status, 201);
   EXPECT_EQ(gated.read_response().status, 201);
   EXPECT_EQ(provider.effects("before"), 1);
+}
+
+TEST(TheProvider, AnswersWhatWasChargedUnderAKey) {
+  const Provider provider;
+  EXPECT_EQ(get(provider, "/charges?key=k").body, R"({"charges":[]})");
+  const auto first = send_once(provider.address(), charge("k"));
+  EXPECT_EQ(send_once(provider.address(), charge("other")).status, 201);
+  EXPECT_EQ(get(provider, "/charges?key=k").body, R"({"charges":[)" + first.body + "]}");
+  const auto second = send_once(provider.address(), charge("k"));
+  EXPECT_EQ(get(provider, "/charges?key=k").body,
+            R"({"charges":[)" + first.body + "," + second.body + "]}");
+  EXPECT_EQ(send_once(provider.address(), charge("lost", "drop-after")).trouble, "closed");
+  const auto lost = parse_json(get(provider, "/charges?key=lost").body);
+  ASSERT_TRUE(lost);
+  EXPECT_EQ((*lost)["charges"].items.size(), 1U) << "the answer was lost, the charge was not";
+  EXPECT_EQ(get(provider, "/charges").status, 404);
+}
+
+TEST(TheProvider, FindsAChargeByTheReferenceOfItsBody) {
+  const Provider provider;
+  const auto body = R"({"note":"reference","of":{"reference":"inner"},"reference":"order 7"})";
+  const auto made = send_once(provider.address(), charge("k", {}, body));
+  EXPECT_EQ(get(provider, "/charges?reference=order%207").body,
+            R"({"charges":[)" + made.body + "]}");
+  EXPECT_EQ(get(provider, "/charges?reference=inner").body, R"({"charges":[]})");
+  EXPECT_EQ(get(provider, "/charges?key=k&reference=other").body, R"({"charges":[]})");
+  send_once(provider.address(), charge("n", {}, R"({"reference":42})"));
+  const auto numbered = parse_json(get(provider, "/charges?reference=42").body);
+  ASSERT_TRUE(numbered);
+  EXPECT_EQ((*numbered)["charges"].items.size(), 1U);
+}
+
+TEST(TheProvider, RefundsAreChargesOfTheirOwnList) {
+  const Provider provider;
+  const auto made = send_once(provider.address(), refund("k", R"({"charge":"ch_1","amount":5})"));
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(provider.effects("k"), 1);
+  EXPECT_EQ(get(provider, "/refunds?key=k").body, R"({"refunds":[)" + made.body + "]}");
+  EXPECT_EQ(get(provider, "/charges?key=k").body, R"({"charges":[]})");
+  const auto answer = parse_json(made.body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ((*answer)["charge"].string, "ch_1");
+}
+
+TEST(TheProvider, DeclinesASourceWithoutCharging) {
+  const Provider provider;
+  const auto declined =
+      send_once(provider.address(), charge("k", {}, R"({"amount":5,"source":"tok_declined"})"));
+  EXPECT_EQ(declined.status, 402);
+  EXPECT_EQ(declined.body, R"({"error":"card_declined"})");
+  EXPECT_EQ(provider.of_key("k").arrivals, 1);
+  EXPECT_EQ(provider.effects("k"), 0);
+  EXPECT_EQ(send_once(provider.address(), charge("k", {}, R"({"source":"tok_visa"})")).status, 201);
+}
+
+TEST(TheProvider, BreaksTheNextRequestsAsArmed) {
+  const Provider provider;
+  const auto ask = [&](std::string_view faults = {}) {
+    return send_once(provider.address(), charge("k", faults)).status;
+  };
+  provider.arm("refuse=429,header=Retry-After:2", 2);
+  EXPECT_EQ(get(provider, "/charges?key=k").status, 200) << "it is for charging requests";
+  EXPECT_EQ(ask("status=202"), 202) << "a request's own faults have precedence";
+  const auto refused = send_once(provider.address(), charge("k"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.get("Retry-After"), "2");
+  EXPECT_EQ(ask(), 429);
+  EXPECT_EQ(ask(), 201);
+  EXPECT_EQ(provider.ledger().effects, 2);
+}
+
+TEST(TheProvider, ArmsFaultsForAPathAndDisarmsThem) {
+  const Provider provider;
+  provider.arm("500-before", 1, "/refunds");
+  provider.arm("500-after", 5);
+  EXPECT_EQ(get(provider, "/faults").body,
+            R"({"armed":[{"list":"500-before","path":"/refunds","left":1},)"
+            R"({"list":"500-after","path":"","left":5}]})");
+  EXPECT_EQ(send_once(provider.address(), charge("c")).status, 500);
+  EXPECT_EQ(provider.effects("c"), 1);
+  EXPECT_EQ(send_once(provider.address(), refund("r", "{}")).status, 500);
+  EXPECT_EQ(provider.effects("r"), 0);
+  send_once(provider.address(), {.method = "DELETE", .target = "/faults"});
+  EXPECT_EQ(send_once(provider.address(), charge("c")).status, 201);
+  const auto arm = [&](std::string_view query) {
+    return send_once(provider.address(), {.target = "/faults?" + std::string(query)}).status;
+  };
+  EXPECT_EQ(arm("list=misspelt&count=1"), 418);
+  EXPECT_EQ(arm("count=1"), 400);
+  EXPECT_EQ(arm("list=500-after&count=x"), 400);
+  EXPECT_EQ(get(provider, "/faults").body, R"({"armed":[]})");
+  EXPECT_EQ(provider.ledger().arrivals, 3) << "arming is no request to the provider's business";
 }
 
 }  // namespace

@@ -37,6 +37,13 @@ KeyCounts counts_of(const Json& entry) {
   return counts;
 }
 
+std::vector<std::string> provider_arguments(const std::string& listen,
+                                            const std::vector<std::string>& flags) {
+  std::vector<std::string> all{"--listen", listen, "--quiet"};
+  all.insert(all.end(), flags.begin(), flags.end());
+  return all;
+}
+
 std::string store_url_of(const std::filesystem::path& file) {
   const auto* shared = shared_store_of(file);
   return shared == nullptr ? "sqlite:" + file.string() : shared->url();
@@ -117,9 +124,9 @@ void Gateway::restart(std::vector<std::string> environment, bool same_port) {
   start();
 }
 
-Provider::Provider(const std::string& listen)
+Provider::Provider(const std::string& listen, const std::vector<std::string>& flags)
     : process_(
-          {.program = built_program("provider"), .arguments = {"--listen", listen, "--quiet"}}),
+          {.program = built_program("provider"), .arguments = provider_arguments(listen, flags)}),
       address_(process_.wait_for_address("provider")) {}
 
 LedgerCounts Provider::ledger() const {
@@ -147,6 +154,12 @@ bool Provider::wait_held(std::string_view name, int count) const {
 
 void Provider::release(std::string_view name) const {
   send_once(address_, {.method = "POST", .target = "/release?name=" + percent_encoded(name)});
+}
+
+void Provider::arm(std::string_view faults, int count, std::string_view path) const {
+  const auto target = "/faults?list=" + percent_encoded(faults) +
+                      "&count=" + std::to_string(count) + "&path=" + percent_encoded(path);
+  EXPECT_EQ(send_once(address_, {.method = "POST", .target = target}).status, 200) << faults;
 }
 
 }  // namespace idem::test

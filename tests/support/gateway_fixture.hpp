@@ -87,7 +87,8 @@ struct LedgerCounts {
 /// A running examples/provider: the upstream that counts what really happened.
 class Provider {
  public:
-  explicit Provider(const std::string& listen = "127.0.0.1:0");
+  explicit Provider(const std::string& listen = "127.0.0.1:0",
+                    const std::vector<std::string>& flags = {});
 
   bool running() const { return !address_.empty(); }
   const std::string& address() const { return address_; }
@@ -98,6 +99,8 @@ class Provider {
   /// Waits until that many requests are in hold `name`; false when they did not come.
   bool wait_held(std::string_view name, int count) const;
   void release(std::string_view name) const;
+  /// These faults for the next requests whose path begins so, through whomever they come.
+  void arm(std::string_view faults, int count = 1, std::string_view path = {}) const;
 
  private:
   Process process_;

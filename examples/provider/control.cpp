@@ -1,0 +1,99 @@
+#include "control.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "faults.hpp"
+
+namespace provider {
+namespace {
+
+template <class Number>
+bool read(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+Reply ledger(const Request& request, World& world) {
+  const std::string_view target(request.target());
+  if (request.method() == http::verb::delete_) {
+    world.ledger.clear();
+    world.deduplication.clear();  // A replay of a charge that nobody knows would judge falsely.
+  }
+  if (query_value(target, "format") == "text") {
+    return {.fields = "Content-Type: text/plain\r\n", .body = world.ledger.text()};
+  }
+  const auto key = query_value(target, "key");
+  return json_reply(200, key.empty() ? world.ledger.json() : world.ledger.json_of(key));
+}
+
+Reply faults(const Request& request, World& world) {
+  const std::string_view target(request.target());
+  if (request.method() == http::verb::delete_) world.armed.disarm();
+  if (request.method() == http::verb::post) {
+    auto list = query_value(target, "list");
+    const auto text = query_value(target, "count");
+    std::size_t count = 1;
+    if (list.empty() || (!text.empty() && !read(text, count))) {
+      return json_reply(400, R"({"error":"list=LIST and count=N are wanted"})");
+    }
+    if (!parse_faults(list)) return json_reply(418, R"({"error":"unknown fault"})");
+    world.armed.arm(std::move(list), query_value(target, "path"), count);
+  }
+  return json_reply(200, world.armed.json());
+}
+
+Reply inbox(const Request& request, World& world) {
+  const std::string_view target(request.target());
+  if (request.method() == http::verb::delete_) world.inbox.clear();
+  if (const auto id = query_value(target, "id"); !id.empty()) {
+    return json_reply(200, world.inbox.json_of_id(id));
+  }
+  if (const auto subject = query_value(target, "subject"); !subject.empty()) {
+    return json_reply(200, world.inbox.json_of_subject(subject));
+  }
+  return json_reply(200, world.inbox.json());
+}
+
+Reply webhooks(const WebhookCounts& counts) {
+  return json_reply(
+      200, fmt::format(R"({{"events":{},"lost":{},"attempts":{},"delivered":{},"given_up":{},)"
+                       R"("under_way":{}}})",
+                       counts.events, counts.lost, counts.attempts, counts.delivered,
+                       counts.given_up, counts.under_way));
+}
+
+}  // namespace
+
+asio::awaitable<bool, Executor> control(const Request& request, World& world, Reply& reply) {
+  const std::string_view target(request.target());
+  const auto path = path_of(request);
+  const auto method = request.method();
+  if (path == "/ledger") {
+    reply = ledger(request, world);
+  } else if (path == "/faults") {
+    reply = faults(request, world);
+  } else if (path == "/inbox" && method != http::verb::post) {
+    reply = inbox(request, world);
+  } else if (path == "/webhooks" && method == http::verb::get) {
+    reply = webhooks(world.webhooks);
+  } else if (path == "/release") {
+    auto& hold = world.hold(query_value(target, "name"));
+    reply = json_reply(200, fmt::format(R"({{"released":{}}})", std::exchange(hold.waiting, 0)));
+    ++hold.releases;
+    hold.changed.cancel();
+  } else if (path == "/held") {
+    auto& hold = world.hold(query_value(target, "name"));
+    std::size_t count = 0;
+    read(query_value(target, "count"), count);
+    while (hold.waiting < count) co_await hold.changed.async_wait(token);
+    reply = json_reply(200, fmt::format(R"({{"held":{}}})", hold.waiting));
+  } else {
+    co_return false;
+  }
+  co_return true;
+}
+
+}  // namespace provider
