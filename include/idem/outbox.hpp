@@ -1,0 +1,101 @@
+#pragma once
+
+#include <idem/message.hpp>
+#include <idem/transaction.hpp>
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What operators see of messages and do about them (protocol.md §18).
+namespace idem {
+
+enum class MessageState : std::uint8_t { waiting, delivered, dead, discarded };
+/// "waiting", as in SQL, logs and the API.
+std::string_view name_of(MessageState state) noexcept;
+std::optional<MessageState> message_state(std::string_view name) noexcept;
+
+struct StoredMessage {
+  std::int64_t seq = 0;  ///< In the order of the commits; a page goes on behind it.
+  std::string id{};
+  RecordId operation{};
+  Message message{};  ///< In a list without its payload and content type.
+  MessageState state = MessageState::waiting;
+  StoreTime created_at{};
+  StoreTime due_at{};  ///< Waiting: not before; in flight: when the claim ends.
+  int attempts = 0;
+  bool in_flight = false;
+  bool may_have_arrived = false;
+  std::string reference{};  ///< What the receiver calls it.
+  std::string last_error{};
+  std::optional<StoreTime> ended_at{};
+  std::string history{};  ///< Of one only: a JSON array of what was tried and decided.
+};
+
+struct MessageFilter {
+  std::optional<MessageState> state{};
+  std::string destination{};  ///< Empty: any.
+  std::int64_t after = 0;
+  std::size_t limit = 100;
+};
+
+/// Which dead letters an order is about; what is empty is any.
+struct DeadLetters {
+  std::string destination{};
+  std::string id{};
+  std::string type{};
+  std::size_t limit = 1'000;
+};
+struct Redrive {
+  DeadLetters which{};
+  /// So many a second, from now on; each is due that much later than the one before.
+  double rate = 10;
+  /// Somebody has looked, and the messages that may have arrived have not.
+  bool nothing_there = false;
+  bool dry_run = false;
+  std::string reason{};
+};
+struct Discard {
+  DeadLetters which{};
+  bool dry_run = false;
+  std::string reason{};
+};
+/// What an order came to for one message.
+struct Ordered {
+  std::string id{};
+  std::string destination{};
+  std::string type{};
+  /// "redriven", "discarded", or "may_have_arrived": refused, as its destination would not tell the
+  /// repeat.
+  std::string verdict{};
+  bool operator==(const Ordered&) const = default;
+};
+struct MessageCount {
+  std::string destination{};
+  MessageState state = MessageState::waiting;
+  std::uint64_t messages = 0;
+  Millis oldest_age{};
+};
+
+/// Blocks; safe from any thread. Errors are the database's, for people.
+class Outbox {
+ public:
+  /// Of a store that has them; it must outlive this.
+  explicit Outbox(Transactions& transactions) : transactions_(&transactions) {}
+
+  template <class T>
+  using Result = std::expected<T, std::string>;
+
+  Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
+  Result<std::optional<StoredMessage>> find(const std::string& id);
+  Result<std::vector<MessageCount>> count();
+  /// Messages that another order is about at this moment are left out.
+  Result<std::vector<Ordered>> redrive(const Redrive& order);
+  Result<std::vector<Ordered>> discard(const Discard& order);
+
+ private:
+  Transactions* transactions_;
+};
+
+}  // namespace idem

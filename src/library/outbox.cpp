@@ -1,0 +1,127 @@
+#include "library/own_values.hpp"
+#include "store/own_rows.hpp"
+
+#include <idem/outbox.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace idem {
+namespace {
+
+using library::id_of;
+using library::is_null;
+using library::moment_of;
+using library::number_of;
+using library::text_of;
+
+constexpr std::array<std::string_view, 4> state_names{"waiting", "delivered", "dead", "discarded"};
+
+bool is_id(const std::string& id) { return id_of(id).has_value(); }
+
+StoredMessage message_of(const SqlRow& row) {
+  StoredMessage one;
+  one.seq = number_of(row.at(0));
+  one.id = text_of(row.at(1));
+  one.operation = id_of(text_of(row.at(2))).value_or(RecordId{});
+  one.message.destination = text_of(row.at(3));
+  one.message.type = text_of(row.at(4));
+  one.message.aggregate_type = text_of(row.at(5));
+  one.message.aggregate_id = text_of(row.at(6));
+  one.state = message_state(text_of(row.at(7))).value_or(MessageState::waiting);
+  one.created_at = moment_of(row.at(8));
+  one.due_at = moment_of(row.at(9));
+  one.attempts = static_cast<int>(number_of(row.at(10)));
+  one.in_flight = number_of(row.at(11)) != 0;
+  one.may_have_arrived = number_of(row.at(12)) != 0;
+  one.reference = text_of(row.at(13));
+  one.last_error = text_of(row.at(14));
+  if (!is_null(row.at(15))) one.ended_at = moment_of(row.at(15));
+  one.message.content_type.clear();
+  if (row.size() > 18) {
+    one.message.content_type = text_of(row.at(16));
+    one.message.payload = text_of(row.at(17));
+    one.history = text_of(row.at(18));
+  }
+  return one;
+}
+
+SqlValue any_or(const std::string& text) {
+  return text.empty() ? SqlValue(std::monostate{}) : SqlValue(text);
+}
+
+std::vector<Ordered> ordered(const SqlRows& rows) {
+  std::vector<Ordered> all;
+  for (const SqlRow& row : rows) {
+    all.push_back({text_of(row.at(0)), text_of(row.at(1)), text_of(row.at(2)), text_of(row.at(3))});
+  }
+  return all;
+}
+
+std::int64_t most_of(const DeadLetters& which) { return static_cast<std::int64_t>(which.limit); }
+
+}  // namespace
+
+std::string_view name_of(MessageState state) noexcept {
+  return state_names[static_cast<std::size_t>(state)];
+}
+
+std::optional<MessageState> message_state(std::string_view name) noexcept {
+  const auto found = std::ranges::find(state_names, name);
+  if (found == state_names.end()) return std::nullopt;
+  return static_cast<MessageState>(found - state_names.begin());
+}
+
+Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
+  const auto rows =
+      OwnRows::run(*transactions_, OwnStatement::list_messages,
+                   {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
+                    filter.after, static_cast<std::int64_t>(filter.limit)});
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<StoredMessage> all;
+  for (const SqlRow& row : *rows) all.push_back(message_of(row));
+  return all;
+}
+
+Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id) {
+  if (!is_id(id)) return std::nullopt;
+  const auto rows = OwnRows::run(*transactions_, OwnStatement::find_message, {id});
+  if (!rows) return std::unexpected(rows.error());
+  if (rows->empty()) return std::nullopt;
+  return message_of(rows->front());
+}
+
+Outbox::Result<std::vector<MessageCount>> Outbox::count() {
+  const auto rows = OwnRows::run(*transactions_, OwnStatement::count_messages, {});
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<MessageCount> all;
+  for (const SqlRow& row : *rows) {
+    all.push_back({text_of(row.at(0)),
+                   message_state(text_of(row.at(1))).value_or(MessageState::waiting),
+                   static_cast<std::uint64_t>(number_of(row.at(2))), Millis(number_of(row.at(3)))});
+  }
+  return all;
+}
+
+Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
+  if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
+  const auto spacing = order.rate > 0 ? static_cast<std::int64_t>(1'000 / order.rate) : 0;
+  const auto rows = OwnRows::run(
+      *transactions_, order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive,
+      {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),
+       most_of(order.which), spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason});
+  if (!rows) return std::unexpected(rows.error());
+  return ordered(*rows);
+}
+
+Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
+  if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
+  const auto rows = OwnRows::run(*transactions_,
+                                 order.dry_run ? OwnStatement::try_discard : OwnStatement::discard,
+                                 {any_or(order.which.destination), any_or(order.which.id),
+                                  any_or(order.which.type), most_of(order.which), order.reason});
+  if (!rows) return std::unexpected(rows.error());
+  return ordered(*rows);
+}
+
+}  // namespace idem
