@@ -138,6 +138,9 @@ struct GuardOptions {
   /// How long a duplicate of a running request is kept waiting for its answer; 0: 409 at once.
   Millis wait{};
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
+  /// A gateway of ours in front protects the same keys. What is not stored here is told to it as
+  /// not executed (`Idem-Outcome`), so that the next retry comes here, where it is known.
+  bool behind_gateway = false;
 };
 
 /// Serves one operation. Safe from any thread, and blocks the one that calls: for servers with a

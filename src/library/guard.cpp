@@ -246,6 +246,16 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
   return what;
 }
 
+Response Guard::Rules::told(Response answer) const {
+  const auto is_stored = [](const Field& field) {
+    return field.name == "Idempotency-Outcome" && field.value == "stored";
+  };
+  if (options_.behind_gateway && std::ranges::none_of(answer.headers, is_stored)) {
+    answer.headers.push_back({"Idem-Outcome", "not-executed"});
+  }
+  return answer;
+}
+
 Complete Guard::Rules::complete_with(const Response& response, const RecordId& id,
                                      const Attempt& attempt) const {
   const bool keeps_body = response.body.size() <= options_.response_body_bytes_max;
@@ -356,11 +366,11 @@ Guard::Guard(Engine& engine, GuardOptions options)
 Guard::~Guard() = default;
 
 Response Guard::serve(const Request& request, const Handler& handler) {
-  return rules_->serve(request, handler);
+  return rules_->told(rules_->serve(request, handler));
 }
 
 Response Guard::serve_in_transaction(const Request& request, const TransactionWork& work) {
-  return rules_->serve_in_transaction(request, work);
+  return rules_->told(rules_->serve_in_transaction(request, work));
 }
 
 }  // namespace idem

@@ -49,6 +49,9 @@ class Guard::Rules {
   Response called_from_work() const;
   Response store_unavailable(std::string why) const;
 
+  /// As it leaves: a gateway is told what was not stored here.
+  Response told(Response answer) const;
+
   /// What completes the record with this answer, as far as it may be stored.
   Complete complete_with(const Response& response, const RecordId& id,
                          const Attempt& attempt) const;

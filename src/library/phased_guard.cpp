@@ -97,8 +97,8 @@ Response PhasedGuard::Flows::serve(const Request& request) {
   if (library::InWork::is_now()) return rules_.called_from_work();
   const Engine::Parts::Busy busy(rules_.parts());
   auto reserve = rules_.reserve_of(request);
-  if (!reserve) return std::move(reserve.error());
-  return go(request, kept_of(request), std::move(*reserve));
+  if (!reserve) return rules_.told(std::move(reserve.error()));
+  return rules_.told(go(request, kept_of(request), std::move(*reserve)));
 }
 
 Response PhasedGuard::Flows::go(const Request& request, const Request& kept, Reserve reserve) {
