@@ -13,20 +13,23 @@ CREATE TABLE idem.flows (
   quiet_since timestamptz,               -- an earlier attempt may have sent what the next phase sends; none of them
                                          -- can be sending since then
   token uuid NOT NULL,                   -- of the attempt that has it; an older one notes nothing any more
-  nothing_open boolean NOT NULL DEFAULT false -- that attempt ended, and nothing that was sent is open: it knows, or
-                                         -- its record is unknown, and who executes it again has had evidence
+  nothing_open boolean NOT NULL          -- known: no call may have been made. It is noted before each, or the attempt
+                                         -- has ended, or its record is unknown, and who executes it again has had
+                                         -- evidence
 );
 CREATE INDEX flows_due ON idem.flows (operation, due_at);
 
--- With the reserve, in its transaction: begins, or goes on with what is there.
-CREATE FUNCTION idem.open_flow(flow uuid, of_operation text, new_input bytea, lease bigint, by_token uuid)
+-- With the reserve, in its transaction: begins, or goes on with what is there. `is_noted`: of the first phase, that
+-- each call is noted before it is made, or that there is none.
+CREATE FUNCTION idem.open_flow(flow uuid, of_operation text, new_input bytea, lease bigint, by_token uuid,
+                               is_noted bigint)
 RETURNS TABLE (point text, point_age bigint, attempts integer, quiet_for bigint) LANGUAGE plpgsql AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
   RETURN QUERY
-  INSERT INTO idem.flows AS f (id, operation, input, point, point_at, attempts, due_at, token)
-    VALUES (flow, of_operation, new_input, 'started', at, 1, at + idem.ms(lease), by_token)
+  INSERT INTO idem.flows AS f (id, operation, input, point, point_at, attempts, due_at, token, nothing_open)
+    VALUES (flow, of_operation, new_input, 'started', at, 1, at + idem.ms(lease), by_token, is_noted <> 0)
   ON CONFLICT (id) DO UPDATE SET
     -- Asked again by the attempt that has it, whose first answer was lost: nothing has happened since.
     attempts = f.attempts + CASE WHEN f.token = by_token THEN 0 ELSE 1 END,
@@ -36,22 +39,23 @@ BEGIN
   RETURNING f.point, idem.ms_until(at, f.point_at), f.attempts, idem.ms_until(at, f.quiet_since);
 END $$;
 
--- In the phase's own transaction. No row: it committed before.
-CREATE FUNCTION idem.pass_phase(flow uuid, before text, now_at text, lease bigint) RETURNS SETOF integer
+-- In the phase's own transaction; `is_noted` is of the next one. No row: it committed before.
+CREATE FUNCTION idem.pass_phase(flow uuid, before text, now_at text, lease bigint, is_noted bigint) RETURNS SETOF integer
 LANGUAGE plpgsql AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
   RETURN QUERY
-  UPDATE idem.flows f SET point = now_at, point_at = at, quiet_since = NULL, due_at = at + idem.ms(lease)
+  UPDATE idem.flows f SET point = now_at, point_at = at, quiet_since = NULL, due_at = at + idem.ms(lease),
+      nothing_open = is_noted <> 0
     WHERE f.id = flow AND f.point = before RETURNING 1;
 END $$;
 
--- Before a call is repeated: from here on it may be on its way again.
-CREATE FUNCTION idem.repeat_call(flow uuid, by_token uuid) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+-- Before a call is made, or made again: from here on it may be on its way.
+CREATE FUNCTION idem.note_call(flow uuid, by_token uuid) RETURNS SETOF integer LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM idem.be_durable();
-  RETURN QUERY UPDATE idem.flows f SET quiet_since = NULL
+  RETURN QUERY UPDATE idem.flows f SET quiet_since = NULL, nothing_open = false
     WHERE f.id = flow AND f.token = by_token RETURNING 1;
 END $$;
 

@@ -45,7 +45,8 @@ CREATE TABLE idem_flows (
   quiet_since INTEGER,                   -- an earlier attempt may have sent what the next phase sends; none of them
                                          -- can be sending since then
   token TEXT NOT NULL,                   -- of the attempt that has it; an older one notes nothing any more
-  nothing_open INTEGER NOT NULL DEFAULT 0 -- that attempt ended, and nothing that was sent is open: it knows, or its
-                                         -- record is unknown, and who executes it again has had evidence
+  nothing_open INTEGER NOT NULL          -- known: no call may have been made. It is noted before each, or the attempt
+                                         -- has ended, or its record is unknown, and who executes it again has had
+                                         -- evidence
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idem_flows_due ON idem_flows (operation, due_at);

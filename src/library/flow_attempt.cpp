@@ -18,12 +18,13 @@ constexpr std::string_view started = "started";
 }  // namespace
 
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
-                                   const std::string& input, Millis lease, const Attempt& attempt) {
+                                   const std::string& input, Millis lease, const Attempt& attempt,
+                                   bool is_noted) {
   const auto asked_at = MonotonicClock::now();
-  const SqlRows rows =
-      OwnRows::run(transaction, OwnStatement::open_flow,
-                   {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
-                    std::int64_t{lease.count()}, to_hex(attempt.token.bytes)});
+  const SqlRows rows = OwnRows::run(
+      transaction, OwnStatement::open_flow,
+      {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
+       std::int64_t{lease.count()}, to_hex(attempt.token.bytes), std::int64_t{is_noted ? 1 : 0}});
   if (rows.size() != 1 || rows[0].size() != 4) return std::nullopt;
   FlowState state;
   const auto* const point = std::get_if<std::string>(rows[0].data());
@@ -35,6 +36,11 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
     state.quiet_since = MonotonicClock::now() - Millis(number_of(rows[0][3]));
   }
   return state;
+}
+
+bool notes_calls(const Phase& phase) {
+  const auto& repetition = phase.call.repetition;
+  return !phase.call.send || (repetition.deduplicates == Millis{} && !repetition.lookup);
 }
 
 ExchangeEvent FlowAttempt::run(FlowState state) {
@@ -126,11 +132,11 @@ std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const 
 
 std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const PhaseCall& call,
                                                    CallAnswered& called) {
-  if (state_.quiet_since) {
-    // From here on it may be on its way again, and who comes after this attempt must know that.
-    const auto noted = OwnRows::run(transactions(), OwnStatement::repeat_call,
+  if (state_.quiet_since || notes_calls(phase)) {
+    // From here on it may be on its way, and who comes after this attempt must know that.
+    const auto noted = OwnRows::run(transactions(), OwnStatement::note_call,
                                     {to_hex(id_.bytes), to_hex(attempt_.token.bytes)});
-    if (!noted || noted->empty()) return leave("the repeat could not be noted");
+    if (!noted || noted->empty()) return leave("the call could not be noted");
   }
   if (!covers(phase.call.timeout)) {
     if (!state_.quiet_since) rest();
@@ -213,11 +219,13 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
   InTransaction what;
   what.id = id_;
   what.attempt = attempt_;
+  const bool is_noted = index + 1 == phases_.size() || notes_calls(phases_[index + 1]);
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     const SqlRows passed = OwnRows::run(
         transaction, OwnStatement::pass_phase,
-        {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()}});
+        {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
+         std::int64_t{is_noted ? 1 : 0}});
     was_passed = !transaction.failed() && passed.empty();
     if (was_passed || transaction.failed()) return std::nullopt;
     PhaseEnd end = NextPhase{};

@@ -23,7 +23,12 @@ struct FlowState {
 /// Within a transaction of the attempt; `input` is kept where the work is new. None: the
 /// transaction has failed.
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
-                                   const std::string& input, Millis lease, const Attempt& attempt);
+                                   const std::string& input, Millis lease, const Attempt& attempt,
+                                   bool is_noted);
+
+/// Whether a phase's calls are noted before they are made, or there are none: then it is known of a
+/// crash whether one may have been made. That costs a commit, so only where nothing else helps.
+bool notes_calls(const Phase& phase);
 
 /// One attempt at a request's phases, on the thread that has it.
 class FlowAttempt {

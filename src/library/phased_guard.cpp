@@ -128,7 +128,7 @@ TransactionEnd PhasedGuard::Flows::begin(const Reserve& reserve, const std::stri
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
-                               attempt);
+                               attempt, library::notes_calls(phases_.front()));
     if (!state) return std::nullopt;
     return Advance{id, attempt, state->point};
   };
@@ -145,7 +145,7 @@ std::optional<FlowState> PhasedGuard::Flows::begin(const Send& send, const std::
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
-                               attempt);
+                               attempt, library::notes_calls(phases_.front()));
     if (!state) return std::nullopt;
     return Advance{id, attempt, state->point};
   };

@@ -21,9 +21,11 @@ enum class OwnStatement : std::uint8_t {
   discard,         ///< destination, id, type (NULL: any), most, why → the same columns
   try_discard,     ///< The same, and nothing changes.
   reap_messages,   ///< most, retention → a row for each
-  open_flow,       ///< id, operation, input, lease, token → point, its age, attempts, quiet for
-  pass_phase,      ///< id, point before, point now, lease → a row: it had not been passed
-  repeat_call,     ///< id, token → a row: the attempt has it
+  open_flow,       ///< id, operation, input, lease, token, whether calls are noted → point, its
+                   ///< age, attempts, quiet for (or NULL)
+  pass_phase,      ///< id, point before, point now, lease, whether the next call is noted → a
+                   ///< row: it had not been passed
+  note_call,       ///< id, token → a row: the attempt has it
   rest_flow,       ///< id, token, delay, whether attempts count anew: nothing that was
                    ///< sent is open
   close_flow,      ///< id

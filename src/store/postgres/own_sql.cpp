@@ -52,11 +52,12 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return "SELECT * FROM idem.reap_messages($1::bigint, $2::bigint)";
     case OwnStatement::open_flow:
       return "SELECT * FROM idem.open_flow($1::uuid, $2::text, $3::bytea, $4::bigint,"
-             " $5::uuid)";
+             " $5::uuid, $6::bigint)";
     case OwnStatement::pass_phase:
-      return "SELECT * FROM idem.pass_phase($1::uuid, $2::text, $3::text, $4::bigint)";
-    case OwnStatement::repeat_call:
-      return "SELECT * FROM idem.repeat_call($1::uuid, $2::uuid)";
+      return "SELECT * FROM idem.pass_phase($1::uuid, $2::text, $3::text, $4::bigint,"
+             " $5::bigint)";
+    case OwnStatement::note_call:
+      return "SELECT * FROM idem.note_call($1::uuid, $2::uuid)";
     case OwnStatement::rest_flow:
       return "UPDATE idem.flows SET nothing_open = true, due_at = idem.now() + idem.ms($3::bigint),"
              " attempts = CASE WHEN $4::bigint <> 0 THEN 0 ELSE attempts END"

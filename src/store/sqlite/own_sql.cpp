@@ -103,8 +103,9 @@ constexpr std::string_view reap_messages =
     " RETURNING 1";
 
 constexpr std::string_view open_flow = R"(
-  INSERT INTO idem_flows AS f (id, operation, input, point, point_at, attempts, due_at, token)
-    VALUES ($1, $2, $3, 'started', idem_now(), 1, idem_now() + $4, $5)
+  INSERT INTO idem_flows AS f (id, operation, input, point, point_at, attempts, due_at, token,
+                               nothing_open)
+    VALUES ($1, $2, $3, 'started', idem_now(), 1, idem_now() + $4, $5, $6)
   ON CONFLICT (id) DO UPDATE SET
     attempts = attempts + (token <> $5), due_at = excluded.due_at, token = $5, nothing_open = 0,
     quiet_since = CASE WHEN nothing_open THEN NULL WHEN token = $5 THEN quiet_since
@@ -112,9 +113,10 @@ constexpr std::string_view open_flow = R"(
   RETURNING point, idem_now() - point_at, attempts, idem_now() - quiet_since)";
 constexpr std::string_view pass_phase =
     "UPDATE idem_flows SET point = $3, point_at = idem_now(), quiet_since = NULL,"
-    " due_at = idem_now() + $4 WHERE id = $1 AND point = $2 RETURNING 1";
-constexpr std::string_view repeat_call =
-    "UPDATE idem_flows SET quiet_since = NULL WHERE id = $1 AND token = $2 RETURNING 1";
+    " due_at = idem_now() + $4, nothing_open = $5 WHERE id = $1 AND point = $2 RETURNING 1";
+constexpr std::string_view note_call =
+    "UPDATE idem_flows SET quiet_since = NULL, nothing_open = 0 WHERE id = $1 AND token = $2"
+    " RETURNING 1";
 constexpr std::string_view rest_flow =
     "UPDATE idem_flows SET nothing_open = 1, due_at = idem_now() + $3,"
     " attempts = CASE WHEN $4 THEN 0 ELSE attempts END"
@@ -156,8 +158,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return open_flow;
     case OwnStatement::pass_phase:
       return pass_phase;
-    case OwnStatement::repeat_call:
-      return repeat_call;
+    case OwnStatement::note_call:
+      return note_call;
     case OwnStatement::rest_flow:
       return rest_flow;
     case OwnStatement::close_flow:
