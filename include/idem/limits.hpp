@@ -398,5 +398,7 @@ inline constexpr auto breaker_pause_max = 5min;
 // How long delivered and discarded messages are kept for who asks what was sent.
 inline constexpr auto message_retention_default = 168h;
 inline constexpr auto message_reap_interval = 1min;
+// Dead letters a second that a redrive may let loose on a destination that has just been mended.
+inline constexpr double redrive_rate_max = 1'000;
 
 }  // namespace idem::limits

@@ -89,7 +89,10 @@ class Outbox {
 
   Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
   Result<std::optional<StoredMessage>> find(const std::string& id);
+  /// Of those that wait and of the dead letters: of what is over there may be many.
   Result<std::vector<MessageCount>> count();
+  /// One that was put off is due now. False: none of this id waits, or it is on its way.
+  Result<bool> hasten(const std::string& id);
   /// Messages that another order is about at this moment are left out.
   Result<std::vector<Ordered>> redrive(const Redrive& order);
   Result<std::vector<Ordered>> discard(const Discard& order);

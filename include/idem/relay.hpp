@@ -59,6 +59,9 @@ class Relay {
   /// A thread for each destination, from now on. Needs a store with transactions(); aborts without,
   /// on a name that is empty or there twice, and on a lease that does not cover one delivery.
   Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options = {});
+  /// Where there are no guards: `store` outlives it.
+  Relay(Store& store, LogSink log, std::vector<Destination> destinations,
+        RelayOptions options = {});
   /// Waits for the deliveries under way.
   ~Relay();
   Relay(const Relay&) = delete;

@@ -2,6 +2,7 @@
 
 #include "admin/host.hpp"
 #include "admin/keys.hpp"
+#include "admin/outbox.hpp"
 
 #include "core/problem.hpp"
 #include "loop/store_link.hpp"
@@ -25,7 +26,9 @@ Answer status_answer(std::string_view text) {
 class Admin final : public http::Service {
  public:
   explicit Admin(AdminParts parts)
-      : parts_(std::move(parts)), keys_(parts_, parts_.registry.add_shard()) {}
+      : parts_(std::move(parts)),
+        keys_(parts_, parts_.registry.add_shard()),
+        outbox_(parts_, offload_) {}
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
@@ -47,6 +50,10 @@ class Admin final : public http::Service {
     const auto path = target.substr(0, target.find('?'));
     if (path == "/v1/keys" || path.starts_with("/v1/keys/")) {
       co_await keys_.serve(client);
+      co_return;
+    }
+    if (OutboxApi::is_its(path)) {
+      co_await outbox_.serve(client);
       co_return;
     }
     const bool readable = head.method == "GET" || head.method == "HEAD";
@@ -78,12 +85,16 @@ class Admin final : public http::Service {
     auto counted = co_await counting;
     metrics::Gauges gauges = parts_.gauges();
     if (counted) gauges.census = std::get<Census>(*counted);
+    auto counting_messages = outbox_.count();
+    gauges.messages = co_await counting_messages;
     co_return text_answer("text/plain; version=0.0.4; charset=utf-8",
                           parts_.registry.exposition(gauges));
   }
 
   AdminParts parts_;
   KeysApi keys_;
+  Offload offload_{"idem-outbox"};
+  OutboxApi outbox_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "admin/keys_query.hpp"
 
+#include "admin/query.hpp"
 #include "admin/reference.hpp"
 #include "core/rfc3339.hpp"
 
@@ -13,31 +14,6 @@ namespace idem::admin {
 namespace {
 
 using Checked = std::expected<void, std::string>;
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::optional<std::string> decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+') {
-      decoded += ' ';
-    } else if (text[i] != '%') {
-      decoded += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
-  return decoded;
-}
 
 class QueryReader {
  public:
@@ -125,21 +101,10 @@ std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
   static constexpr std::array<std::string_view, 7> known{"state",      "scope", "operation", "key",
                                                          "older_than", "limit", "cursor"};
   QueryReader reader(parse_duration);
-  while (!query.empty()) {
-    const auto part = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(part.size() + 1, query.size()));
-    const auto equals = std::min(part.find('='), part.size());
-    const auto name = decode(part.substr(0, equals));
-    auto value = decode(part.substr(std::min(equals + 1, part.size())));
-    const auto at = name ? std::find(known.begin(), known.end(), *name) : known.end();
-    if (at == known.end()) {
-      return std::unexpected(
-          "there is a parameter that is none of state, scope, operation, key, older_than, limit "
-          "and "
-          "cursor");
-    }
-    if (!value) return std::unexpected(*name + ": a % without two hexadecimal digits behind it");
-    if (const auto taken = reader.take(*name, std::move(*value)); !taken) {
+  auto pairs = parse_query(query, known);
+  if (!pairs) return std::unexpected(std::move(pairs.error()));
+  for (auto& [name, value] : *pairs) {
+    if (const auto taken = reader.take(name, std::move(value)); !taken) {
       return std::unexpected(taken.error());
     }
   }

@@ -1,10 +1,10 @@
 #include "admin/orders.hpp"
 
+#include "admin/order_reading.hpp"
 #include "core/base64.hpp"
 #include "core/policy.hpp"
 #include "core/rfc3339.hpp"
 #include "http/head.hpp"
-#include "json/value.hpp"
 
 #include <idem/limits.hpp>
 
@@ -12,44 +12,6 @@
 
 namespace idem::admin {
 namespace {
-
-using json::Value;
-template <class T>
-using Read = std::expected<T, std::string>;
-
-std::unexpected<std::string> wrong(std::string_view where, std::string_view what) {
-  return std::unexpected(std::string(where) + ": " + std::string(what));
-}
-
-/// The body as an object that has no other members than these.
-Read<Value> read_object(std::string_view body, std::initializer_list<std::string_view> known) {
-  auto value = json::parse(body);
-  if (!value) {
-    return wrong("byte " + std::to_string(value.error().offset), value.error().what);
-  }
-  const auto* members = std::get_if<json::Object>(&value->is);
-  if (members == nullptr) return wrong("body", "must be a JSON object");
-  for (const auto& member : *members) {
-    if (std::ranges::find(known, member.name) != known.end()) continue;
-    std::string names;
-    for (const auto name : known) names += (names.empty() ? "" : ", ") + std::string(name);
-    return wrong("body", "has a member that is none of " + names);
-  }
-  return std::move(*value);
-}
-
-Read<std::string> read_text(const Value& object, std::string_view name, std::size_t bytes_max) {
-  const std::string where = "/" + std::string(name);
-  const auto* value = object.find(name);
-  if (value == nullptr) return wrong(where, "is missing");
-  const auto* text = std::get_if<std::string>(&value->is);
-  if (text == nullptr) return wrong(where, "must be a string");
-  if (text->find_first_not_of(" \t\r\n") == std::string::npos) return wrong(where, "is empty");
-  if (text->size() > bytes_max) {
-    return wrong(where, "is longer than " + std::to_string(bytes_max) + " bytes");
-  }
-  return *text;
-}
 
 Read<Resolve::As> read_as(const Value& object) {
   const auto text = read_text(object, "as", limits::reason_bytes_max);

@@ -5,6 +5,7 @@
 
 #include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
+#include <idem/relay.hpp>
 #include <idem/store.hpp>
 
 #include <expected>
@@ -45,10 +46,19 @@ struct GatewayOptions {
   http::ServerStream::Options timers;
   std::size_t connections = limits::connections_default;
   std::size_t connections_per_address = limits::connections_per_address_default;
+  std::vector<Destination> destinations{};
 };
 class SettingsSource;
 /// Runs until it is told to end. SIGHUP reads the settings again.
 int run_gateway(const SettingsSource& source);
+
+/// Of a store that has none, where destinations are given.
+inline constexpr const char* no_outbox =
+    "destinations: this store has no outbox; SQLite and PostgreSQL have one";
+
+/// Sweeper, reaper and the relay of the outbox, and an admin listener where one is named, without a
+/// gateway. Runs until it is told to end.
+int run_worker(const SettingsSource& source);
 
 /// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
 /// no stranger may read or change. The error names the file and never tells of its content.

@@ -23,10 +23,11 @@ int check(const ReadSettings& settings) {
   return done;
 }
 
-/// One entry of `routes`: a list item whose first line has the dash.
-std::string print_route(RouteGiven route) {
+/// One entry of a list of maps: an item whose first line has the dash.
+template <class Given>
+std::string print_item(Given given) {
   constexpr std::size_t indent = 4;
-  auto text = config::to_yaml(settings_of(route), indent);
+  auto text = config::to_yaml(settings_of(given), indent);
   if (text.size() > indent) text[indent - 2] = '-';
   return text;
 }
@@ -38,17 +39,23 @@ std::string print_settings(GatewayFlags flags) {
   Complaints ignored;
   const auto routes = read_routes(flags.routes, ignored);
   if (!routes.empty()) text += "routes:\n";
-  for (const auto& route : routes) text += print_route(route);
+  for (const auto& route : routes) text += print_item(route);
+  const auto destinations = read_destinations(flags.destinations, ignored);
+  if (!destinations.empty()) text += "destinations:\n";
+  for (const auto& destination : destinations) text += print_item(destination);
   return text;
 }
 
 std::string settings_schema() {
   GatewayFlags flags;
   RouteGiven route;
-  const auto routes = config::to_schema(settings_of(route), {});
+  DestinationGiven destination;
+  const config::ItemSchemas items{
+      {"routes", config::to_schema(settings_of(route), {})},
+      {"destinations", config::to_schema(settings_of(destination), {})}};
   return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
          R"("title":"Configuration of idem gateway",)" +
-         config::to_schema(settings_of(flags), routes) + "}\n";
+         config::to_schema(settings_of(flags), items) + "}\n";
 }
 
 ConfigCommand::ConfigCommand(CLI::App& app)

@@ -68,6 +68,7 @@ class GatewayProcess {
     if (const auto opened = open_store_for(options_.settings); !opened) {
       return fail(located(given_.store, opened.error()));
     }
+    if (!options_.destinations.empty() && store_->transactions() == nullptr) return fail(no_outbox);
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
     spill_ = std::move(*spill);
@@ -247,6 +248,9 @@ class GatewayProcess {
             [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
             [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
+    if (!options_.destinations.empty()) {
+      relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
+    }
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
   }
@@ -265,6 +269,7 @@ class GatewayProcess {
       log_(LogLevel::warning, "drain_timed_out", {});
       std::_Exit(failed);
     }
+    relay_.reset();
     runner_->stop();
     for (auto& loop : loops_) loop->stop();
     admin_loop_->stop();
@@ -311,6 +316,7 @@ class GatewayProcess {
   std::unique_ptr<http::Server> admin_server_;
   std::vector<std::thread> threads_;
   std::unique_ptr<workers::Runner> runner_;
+  std::unique_ptr<Relay> relay_;
 };
 
 }  // namespace

@@ -233,12 +233,16 @@ void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints
 
 }  // namespace
 
-std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints) {
+std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purpose,
+                                         Complaints& complaints) {
   GatewayOptions options;
   auto& settings = options.settings;
   take_process(flags, options, complaints);
-  take_upstream(flags, settings, complaints);
-  take_caller(flags.caller, settings, complaints);
+  const bool serves = purpose == Purpose::gateway;
+  if (serves || flags.upstream.given) take_upstream(flags, settings, complaints);
+  if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
+  options.destinations =
+      take_destinations(read_destinations(flags.destinations, complaints), complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);

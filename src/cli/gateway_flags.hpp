@@ -59,6 +59,19 @@ inline RouteGiven default_route() {
           .dispatch_mark{"reserve"}};
 }
 
+/// One entry of `destinations`: where messages of the outbox go.
+struct DestinationGiven {
+  config::Place place{};
+  Given name{};
+  Given url{};
+  GivenList secret_files{};
+  Given deduplicates{};
+  Given timeout{"10s"};
+  Given attempts{std::to_string(limits::delivery_attempts_default)};
+  Given source{"/idem"};
+  Given ca{};
+};
+
 /// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
 /// a line of settings_of() and its use in understand().
 struct GatewayFlags {
@@ -98,11 +111,14 @@ struct GatewayFlags {
   Given threads{"0"};
   Given log_format{"text"};
   std::vector<config::Node> routes{};
+  std::vector<config::Node> destinations{};
 };
 
 /// The one table of settings: name in the file, flag, shape, place, help. The IDEM_* variable
 /// follows from the flag. Slots point into `flags`.
 std::vector<config::Setting> settings_of(GatewayFlags& flags);
+/// The table of one entry of `destinations`.
+std::vector<config::Setting> settings_of(DestinationGiven& destination);
 /// The table of one entry of `routes`.
 std::vector<config::Setting> settings_of(RouteGiven& route);
 
@@ -110,6 +126,14 @@ std::vector<config::Setting> settings_of(RouteGiven& route);
 std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
                                     Complaints& complaints);
 
+std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>& destinations,
+                                                Complaints& complaints);
+
+/// Who is to be run by the settings. A worker takes no requests: it needs neither upstream nor
+/// scope.
+enum class Purpose : std::uint8_t { gateway, worker };
+
 /// Understands the texts. Nothing when there was something to complain about.
-std::optional<GatewayOptions> understand(const GatewayFlags& flags, Complaints& complaints);
+std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purpose,
+                                         Complaints& complaints);
 }  // namespace idem::cli

@@ -3,68 +3,15 @@
 #include "cli/commands.hpp"
 #include "cli/keys_print.hpp"
 #include "core/base64.hpp"
-#include "json/value.hpp"
 #include "json/writer.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 namespace idem::cli {
-namespace {
-
-/// The name under which a decision is kept when nobody gives one: who is logged in.
-std::string login_name() {
-  const char* name = std::getenv("USER");
-  const std::string text = name != nullptr ? name : "";
-  const bool plain = text.size() <= limits::operator_name_bytes_max &&
-                     text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789._-@") == std::string::npos;
-  return plain ? text : "";
-}
-
-int complain(const std::string& sentence, int code) {
-  std::fprintf(stderr, "idem keys: %s\n", sentence.c_str());
-  return code;
-}
-
-int exit_code_of(int status) {
-  if (status == 200) return done;
-  if (status == 404) return not_found;
-  if (status == 409) return refused;
-  return status >= 400 && status < 500 ? usage : failed;
-}
-
-/// A problem's sentence, or its body where it is none.
-std::string sentence_of(const AdminAnswer& answer) {
-  if (const auto value = json::parse(answer.body)) {
-    for (const auto* name : {"detail", "title"}) {
-      const auto* member = value->find(name);
-      const auto* text = member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
-      if (text != nullptr) return printable(*text);
-    }
-  }
-  return "the admin API answered " + std::to_string(answer.status);
-}
-
-}  // namespace
 
 KeysCommand::KeysCommand(CLI::App& app)
-    : command_(app.add_subcommand("keys", "See and settle the records of a running gateway")) {
-  access_.operator_name = login_name();
-  command_->require_subcommand(1);
-  // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
-  // too, and the last one would beat the flag.
-  command_->add_option("--admin-url", access_.url, "where the gateway's admin listener is")
-      ->envname("IDEM_ADMIN_URL")
-      ->capture_default_str();
-  command_->add_flag("--json", json_, "what the admin API answers, as it is");
-  command_->add_option("--operator", access_.operator_name, "who decides; kept for good")
-      ->envname("IDEM_OPERATOR")
-      ->capture_default_str();
+    : OperatorCommand(app, "keys", "See and settle the records of a running gateway") {
   declare_list();
   show_ = declare("show", "Everything about one record, with the decisions about it");
   declare_resolve();
@@ -77,12 +24,6 @@ KeysCommand::KeysCommand(CLI::App& app)
         ->required();
     one->add_option("--reason", reason_, "why; kept for good")->required();
   }
-}
-
-CLI::App* KeysCommand::declare(const char* name, const char* text) {
-  auto* one = command_->add_subcommand(name, text);
-  one->fallthrough();  // So that the options of all may stand behind the verb.
-  return one;
 }
 
 void KeysCommand::declare_list() {
@@ -117,18 +58,13 @@ int KeysCommand::run() {
 
 int KeysCommand::list() {
   std::string target = "/v1/keys";
-  const auto add = [&](const char* name, const std::string& value) {
-    if (value.empty()) return;
-    target += target.find('?') == std::string::npos ? '?' : '&';
-    target += std::string(name) + '=' + percent_encoded(value);
-  };
-  add("state", filter_.state);
-  add("scope", filter_.scope);
-  add("operation", filter_.operation);
-  add("key", filter_.key);
-  add("older_than", filter_.older_than);
-  add("limit", filter_.limit > 0 ? std::to_string(filter_.limit) : "");
-  add("cursor", filter_.cursor);
+  add_parameter(target, "state", filter_.state);
+  add_parameter(target, "scope", filter_.scope);
+  add_parameter(target, "operation", filter_.operation);
+  add_parameter(target, "key", filter_.key);
+  add_parameter(target, "older_than", filter_.older_than);
+  add_parameter(target, "limit", filter_.limit > 0 ? std::to_string(filter_.limit) : "");
+  add_parameter(target, "cursor", filter_.cursor);
   return finish(target, nullptr, print_page);
 }
 
@@ -183,29 +119,6 @@ int KeysCommand::release() {
   order.end_object();
   const std::string body = order.take();
   return finish("/v1/keys/" + percent_encoded(ref_) + "/release", &body, print_record);
-}
-
-int KeysCommand::finish(const std::string& target, const std::string* body,
-                        void (*print)(const std::string& json)) {
-  // It becomes a field of the request, which a line break would end.
-  const bool is_name =
-      std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
-  if (!is_name) return complain("--operator is one name without blanks, in ASCII", usage);
-  const auto answer = ask_admin(access_, target, body);
-  if (!answer) {
-    const auto& failure = answer.error();
-    if (failure.wrong_url) return complain("--admin-url: " + failure.why, usage);
-    return complain(access_.url + " cannot be reached: " + failure.why +
-                        "; is the gateway running with --admin?",
-                    not_reachable);
-  }
-  if (answer->status != 200) return complain(sentence_of(*answer), exit_code_of(answer->status));
-  if (json_) {
-    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
-  } else {
-    print(answer->body);
-  }
-  return done;
 }
 
 }  // namespace idem::cli

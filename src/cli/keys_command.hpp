@@ -1,8 +1,6 @@
 #pragma once
 
-#include "cli/admin_client.hpp"
-
-#include <CLI/CLI.hpp>
+#include "cli/operator_command.hpp"
 
 #include <optional>
 #include <string>
@@ -12,12 +10,11 @@ namespace idem::cli {
 
 /// `idem keys list|show|resolve|release`: the operator's view of the records, through the admin
 /// API.
-class KeysCommand {
+class KeysCommand : public OperatorCommand {
  public:
   /// Declares the command; `app` outlives this.
   explicit KeysCommand(CLI::App& app);
 
-  bool parsed() const { return command_->parsed(); }
   /// The exit code.
   int run();
 
@@ -32,24 +29,17 @@ class KeysCommand {
     std::string body_file;
   };
 
-  CLI::App* declare(const char* name, const char* text);
   void declare_list();
   void declare_resolve();
   int list();
   int show();
   int resolve();
   int release();
-  /// Asks and tells what came: the JSON, or what `print` makes of it.
-  int finish(const std::string& target, const std::string* body,
-             void (*print)(const std::string& json));
 
-  CLI::App* command_;
   CLI::App* list_ = nullptr;
   CLI::App* show_ = nullptr;
   CLI::App* resolve_ = nullptr;
   CLI::App* release_ = nullptr;
-  AdminAccess access_;
-  bool json_ = false;
   Filter filter_;
   std::string ref_, as_, evidence_, reason_, observed_at_;
   std::uint64_t fence_ = 0;

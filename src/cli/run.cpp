@@ -1,5 +1,6 @@
 #include "cli/config_command.hpp"
 #include "cli/keys_command.hpp"
+#include "cli/outbox_command.hpp"
 
 #include <cstdio>
 
@@ -18,8 +19,13 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
+  auto* worker_command = app.add_subcommand(
+      "worker", "Sweep, reap and deliver messages for a store, without a gateway");
+  const SettingsSource worker_settings(*worker_command, Purpose::worker);
   const ConfigCommand config_command(app);
   KeysCommand keys(app);
+  OutboxCommand outbox(app);
+  DlqCommand dlq(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -29,6 +35,9 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   if (keys.parsed()) return keys.run();
+  if (outbox.parsed()) return outbox.run();
+  if (dlq.parsed()) return dlq.run();
+  if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
 }

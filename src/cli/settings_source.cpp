@@ -112,7 +112,8 @@ std::optional<std::string> read_whole(const std::string& path) {
 
 }  // namespace
 
-SettingsSource::SettingsSource(CLI::App& command) : command_(command) {
+SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
+    : command_(command), purpose_(purpose) {
   command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
   GatewayFlags defaults;
   for (const auto& setting : settings_of(defaults)) {
@@ -158,7 +159,7 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
 std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read() const {
   Complaints complaints;
   auto given = gather(complaints);
-  auto options = given ? understand(*given, complaints) : std::nullopt;
+  auto options = given ? understand(*given, purpose_, complaints) : std::nullopt;
   if (!options) return std::unexpected(complaints.lines());
   return ReadSettings{std::move(*given), std::move(*options)};
 }

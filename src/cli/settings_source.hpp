@@ -23,7 +23,7 @@ struct ReadSettings {
 class SettingsSource {
  public:
   /// Declares --config and a flag for each setting; `command` is kept.
-  explicit SettingsSource(CLI::App& command);
+  explicit SettingsSource(CLI::App& command, Purpose purpose = Purpose::gateway);
 
   /// The texts alone; `complaints` tells what is wrong with their shape. Nothing when the file
   /// could not be read as settings at all.
@@ -35,6 +35,7 @@ class SettingsSource {
   bool take_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
   CLI::App& command_;
+  Purpose purpose_;
   std::string file_;
 };
 

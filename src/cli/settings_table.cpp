@@ -150,7 +150,26 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
   }
   all.push_back({"routes", "", config::maps, &f.routes,
                  "what differs between requests; the first that matches wins", live});
+  all.push_back({"destinations", "", config::maps, &f.destinations,
+                 "where messages of the outbox go, as signed webhooks; without any, none is sent"});
   return all;
+}
+
+std::vector<Setting> settings_of(DestinationGiven& d) {
+  return {
+      {"name", "", text, &d.name, "as messages name it", config::Change::restart, true},
+      {"url", "", text, &d.url, "http(s)://HOST[:PORT]/PATH", config::Change::restart, true},
+      {"deduplicates", "", duration, &d.deduplicates,
+       "for how long it tells a repeated message by its webhook-id; 0s: not at all, and what may "
+       "have arrived is never sent again",
+       config::Change::restart, true},
+      {"secret_files", "", texts, &d.secret_files,
+       "each with a secret of Standard Webhooks (whsec_...); the newest first; none: unsigned"},
+      {"timeout", "", duration, &d.timeout, "for one delivery; at most 20s"},
+      {"attempts", "", number(1, 1'000), &d.attempts, "after so many it is a dead letter"},
+      {"source", "", text, &d.source, "ce-source: who sends"},
+      {"ca", "", text, &d.ca, "PEM file: who signs its certificate; by default the system's"},
+  };
 }
 
 namespace {
@@ -222,6 +241,18 @@ std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
     auto& route = read.emplace_back();
     route.place = node.place;
     config::take(node, settings_of(route), complaints);
+  }
+  return read;
+}
+
+std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>& destinations,
+                                                Complaints& complaints) {
+  std::vector<DestinationGiven> read;
+  read.reserve(destinations.size());
+  for (const auto& node : destinations) {
+    auto& one = read.emplace_back();
+    one.place = node.place;
+    config::take(node, settings_of(one), complaints);
   }
   return read;
 }

@@ -5,6 +5,10 @@
 /// From texts to values. Each says with false that it complained, and then leaves `out` alone.
 namespace idem::cli {
 
+/// Where messages go. What is wrong is complained about, and left out.
+std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& given,
+                                           Complaints& complaints);
+
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);
 /// At most limits::request_body_bytes_cap.
 bool take_size(const Given& given, std::size_t& out, Complaints& complaints);

@@ -105,8 +105,13 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
   return {};
 }
 
+std::string_view item_of(std::string_view path, const ItemSchemas& of_maps) {
+  const auto found = of_maps.find(path);
+  return found == of_maps.end() ? std::string_view() : found->second;
+}
+
 std::string object(std::span<const Setting> table, std::string_view prefix,
-                   std::string_view of_maps) {
+                   const ItemSchemas& of_maps) {
   std::string properties;
   std::string required;
   std::string_view last;
@@ -118,8 +123,8 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
     const auto rest = setting.path.substr(prefix.size());
     const auto name = rest.substr(0, rest.find('.'));
     if (name == rest) {
-      property(name,
-               "\"description\":" + json(setting.help) + "," + schema_of(setting.shape, of_maps));
+      property(name, "\"description\":" + json(setting.help) + "," +
+                         schema_of(setting.shape, item_of(setting.path, of_maps)));
     } else if (name != last) {
       property(name,
                object(table, setting.path.substr(0, prefix.size() + name.size() + 1), of_maps));
@@ -140,7 +145,7 @@ std::string to_yaml(std::span<const Setting> table, std::size_t indent) {
   return section(table, {}, indent);
 }
 
-std::string to_schema(std::span<const Setting> table, std::string_view of_maps) {
+std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps) {
   return object(table, {}, of_maps);
 }
 

@@ -4,6 +4,7 @@
 #include "config/yaml.hpp"
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,7 +77,8 @@ bool same_value(const Setting& a, const Setting& b);
 std::string to_yaml(std::span<const Setting> table, std::size_t indent);
 
 /// The members of a JSON Schema (2020-12) object that admits what `take` admits, without braces:
-/// "type", "properties", ... `of_maps` is the schema of an item of a list of maps.
-std::string to_schema(std::span<const Setting> table, std::string_view of_maps);
+/// "type", "properties", ... `of_maps` has the schema of an item of each list of maps, by its path.
+using ItemSchemas = std::map<std::string_view, std::string>;
+std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps);
 
 }  // namespace idem::config

@@ -3,6 +3,8 @@
 #include "core/problem.hpp"
 #include "core/utf8.hpp"
 
+#include <charconv>
+
 namespace idem::json {
 namespace {
 
@@ -37,6 +39,12 @@ void Writer::text(std::string_view value) {
     append_json_string(out_, as_utf8(value));
   }
   needs_comma_ = true;
+}
+
+void Writer::real(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  literal({text, static_cast<std::size_t>(end - text)});
 }
 
 void Writer::literal(std::string_view value) {

@@ -24,6 +24,8 @@ class Writer {
     literal(std::to_string(value));
   }
 
+  void real(double value);
+
   /// `"name":"value"`
   void member(std::string_view name_, std::string_view value) {
     name(name_);

@@ -103,6 +103,13 @@ Outbox::Result<std::vector<MessageCount>> Outbox::count() {
   return all;
 }
 
+Outbox::Result<bool> Outbox::hasten(const std::string& id) {
+  if (!is_id(id)) return false;
+  const auto rows = OwnRows::run(*transactions_, OwnStatement::hasten_message, {id});
+  if (!rows) return std::unexpected(rows.error());
+  return !rows->empty();
+}
+
 Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
   if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
   const auto spacing = order.rate > 0 ? static_cast<std::int64_t>(1'000 / order.rate) : 0;

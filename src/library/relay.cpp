@@ -19,11 +19,11 @@ using library::Noted;
 /// The messages of one destination. A turn is one thread's at a time.
 class Relay::Line {
  public:
-  Line(Engine::Parts& parts, Destination destination, RelayOptions options)
-      : parts_(parts),
+  Line(Transactions& transactions, LogSink log, Destination destination, RelayOptions options)
+      : log_(std::move(log)),
         destination_(std::move(destination)),
         options_(options),
-        queue_(*parts.store->transactions(), destination_.name) {
+        queue_(transactions, destination_.name) {
     IDEM_ASSERT(!destination_.name.empty() && destination_.send && destination_.attempts_max > 0);
     IDEM_ASSERT(options_.lease > destination_.timeout + margin() && options_.batch > 0);
     if (options_.interval <= Millis{0}) return;
@@ -44,10 +44,10 @@ class Relay::Line {
   Next next_of(const ClaimedMessage& claimed) const;
   Delivery delivery_of(const ClaimedMessage& claimed) const;
   Millis margin() const { return std::min(options_.lease / 10, Millis(limits::call_margin_max)); }
-  void log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
-           const std::string& why) const;
+  void tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+            const std::string& why) const;
 
-  Engine::Parts& parts_;
+  LogSink log_;
   Destination destination_;
   RelayOptions options_;
   std::mutex mutex_;  ///< For a turn: the runner's, or who called deliver_due().
@@ -63,7 +63,6 @@ class Relay::Line {
 
 std::size_t Relay::Line::turn() {
   const std::lock_guard lock(mutex_);
-  const Engine::Parts::Busy busy(parts_);
   reap_if_due();
   const auto now = MonotonicClock::now();
   if (breaker_.is_open(now)) return 0;
@@ -71,8 +70,8 @@ std::size_t Relay::Line::turn() {
   const auto claimed = queue_.claim(breaker_.is_on_trial() ? 1 : options_.batch, options_.lease,
                                     destination_.repetition.deduplicates);
   if (!claimed) {
-    parts_.options.log(LogLevel::warning, "relay_failed",
-                       {{"destination", destination_.name}, {"why", claimed.error()}});
+    log_(LogLevel::warning, "relay_failed",
+         {{"destination", destination_.name}, {"why", claimed.error()}});
     return 0;
   }
   for (const ClaimedMessage& one : *claimed) deliver(one);
@@ -200,13 +199,13 @@ void Relay::Line::note(const ClaimedMessage& claimed, const Note& what) {
   if (!noted) {
     // It counts as in flight until the claim is over, and as one that may have arrived from then
     // on.
-    log(LogLevel::warning, "relay_failed", claimed, noted.error());
+    tell(LogLevel::warning, "relay_failed", claimed, noted.error());
   } else if (!*noted) {
-    log(LogLevel::warning, "delivery_superseded", claimed, what.why);
+    tell(LogLevel::warning, "delivery_superseded", claimed, what.why);
   } else if (what.how == Noted::dead) {
-    log(LogLevel::error, "message_dead", claimed, what.why);
+    tell(LogLevel::error, "message_dead", claimed, what.why);
   } else if (what.how == Noted::put_off || what.how == Noted::unseen) {
-    log(LogLevel::warning, "delivery_failed", claimed, what.why);
+    tell(LogLevel::warning, "delivery_failed", claimed, what.why);
   }
 }
 
@@ -218,23 +217,29 @@ void Relay::Line::reap_if_due() {
   if (!is_more) reap_at_ = now + Millis(limits::message_reap_interval);
 }
 
-void Relay::Line::log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
-                      const std::string& why) const {
-  parts_.options.log(level, event,
-                     {{"destination", destination_.name},
-                      {"message", claimed.id},
-                      {"operation_ref", to_hex(claimed.operation.bytes)},
-                      {"attempt", std::to_string(claimed.attempt)},
-                      {"why", why}});
+void Relay::Line::tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+                       const std::string& why) const {
+  log_(level, event,
+       {{"destination", destination_.name},
+        {"message", claimed.id},
+        {"operation_ref", to_hex(claimed.operation.bytes)},
+        {"attempt", std::to_string(claimed.attempt)},
+        {"why", why}});
 }
 
-Relay::Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options) {
-  IDEM_ASSERT(engine.transactions() != nullptr);
+Relay::Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options)
+    : Relay(engine.store(), engine.parts().options.log, std::move(destinations), options) {}
+
+Relay::Relay(Store& store, LogSink log, std::vector<Destination> destinations,
+             RelayOptions options) {
+  Transactions* const transactions = store.transactions();
+  IDEM_ASSERT(transactions != nullptr);
+  if (!log) log = [](LogLevel, std::string_view, auto) {};
   for (std::size_t i = 0; i < destinations.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k) IDEM_ASSERT(destinations[k].name != destinations[i].name);
   }
   for (Destination& destination : destinations) {
-    lines_.push_back(std::make_unique<Line>(engine.parts(), std::move(destination), options));
+    lines_.push_back(std::make_unique<Line>(*transactions, log, std::move(destination), options));
   }
 }
 

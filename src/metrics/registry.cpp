@@ -121,6 +121,33 @@ void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& t
   }
 }
 
+/// One family about the messages of a state, by destination.
+template <class Number>
+void write_messages(Text& text, const std::vector<MessageCount>& counts, MessageState state,
+                    std::string_view name, std::string_view help, Number number_of) {
+  text.family(name, "gauge", help);
+  std::size_t destinations = 0;
+  for (const MessageCount& count : counts) {
+    if (count.state != state || ++destinations > limits::metric_tenants_max) continue;
+    text.sample(name, "destination", count.destination, number_of(count));
+  }
+}
+
+void write_outbox(Text& text, const std::vector<MessageCount>& counts) {
+  const auto messages = [](const MessageCount& count) { return count.messages; };
+  const auto age = [](const MessageCount& count) {
+    return static_cast<std::uint64_t>(std::max(count.oldest_age, Millis(0)).count() / 1'000);
+  };
+  write_messages(text, counts, MessageState::waiting, "idem_outbox_messages",
+                 "api.idempotency.outbox.depth: messages that are not delivered yet.", messages);
+  write_messages(text, counts, MessageState::waiting, "idem_outbox_oldest_age_seconds",
+                 "api.idempotency.outbox.oldest: how old the oldest of them is.", age);
+  write_messages(text, counts, MessageState::dead, "idem_dead_letters",
+                 "api.idempotency.dead.letters: messages that were given up, until somebody "
+                 "redrives or discards them.",
+                 messages);
+}
+
 }  // namespace
 
 Shard& Registry::add_shard() {
@@ -134,6 +161,7 @@ std::string Registry::exposition(const Gauges& gauges) {
   write_protocol_counters(text, shards_);
   write_times(text, shards_);
   if (gauges.census) write_census(text, *gauges.census, sum(shards_, &Shard::leases_ended));
+  if (gauges.messages) write_outbox(text, *gauges.messages);
   write_tenants(text, shards_, tenants_);
   text.single("idem_open_connections", "gauge",
               "api.idempotency.connections.open: connections of clients.", gauges.open_connections);

@@ -3,6 +3,8 @@
 #include "metrics/shard.hpp"
 #include "metrics/tenants.hpp"
 
+#include <idem/outbox.hpp>
+
 #include <deque>
 #include <optional>
 
@@ -14,6 +16,7 @@ struct Gauges {
   std::size_t open_connections = 0;
   std::uint64_t refused_connections = 0;
   std::size_t unsettled_attempts = 0;
+  std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
 };
 
 /// All shards of a process. Outlives whoever counts.

@@ -14,6 +14,7 @@ enum class OwnStatement : std::uint8_t {
   note_delivery,   ///< seq, fence, how, reference, why, delay, ambiguous → a row: it was noted
   list_messages,   ///< state or '', destination or '', after seq, most → see outbox.cpp
   find_message,    ///< id → the same columns, then payload and history
+  hasten_message,  ///< id → a row: it waits, and is due now
   count_messages,  ///< → destination, state, number, age of the oldest
   redrive,         ///< destination, id, type (NULL: any), most, spacing, nothing there, why
                    ///< → id, destination, type, verdict

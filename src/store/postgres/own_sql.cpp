@@ -36,10 +36,17 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return "SELECT " IDEM_MESSAGE_COLUMNS
              ", o.content_type, o.payload, o.history::text FROM idem.outbox o"
              " WHERE o.id = $1::uuid";
+    case OwnStatement::hasten_message:
+      return "UPDATE idem.outbox SET due_at = idem.now()"
+             " WHERE id = $1::uuid AND state = 'waiting' AND NOT in_flight RETURNING 1";
     case OwnStatement::count_messages:
       return "SELECT o.destination, o.state::text, count(*),"
              " idem.ms_until(idem.now(), min(o.created_at))"
-             " FROM idem.outbox o GROUP BY o.destination, o.state ORDER BY 1, 2";
+             " FROM idem.outbox o WHERE o.state = 'waiting' GROUP BY o.destination, o.state"
+             " UNION ALL SELECT o.destination, o.state::text, count(*),"
+             " idem.ms_until(idem.now(), min(o.created_at))"
+             " FROM idem.outbox o WHERE o.state = 'dead' GROUP BY o.destination, o.state"
+             " ORDER BY 1, 2";
     case OwnStatement::redrive:
       return IDEM_REDRIVE("false");
     case OwnStatement::try_redrive:

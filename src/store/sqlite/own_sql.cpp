@@ -60,9 +60,13 @@ constexpr std::string_view list_messages =
 constexpr std::string_view find_message = "SELECT " IDEM_MESSAGE_COLUMNS
                                           ", content_type, payload, history FROM idem_outbox"
                                           " WHERE id = $1";
+constexpr std::string_view hasten_message =
+    "UPDATE idem_outbox SET due_at = idem_now()"
+    " WHERE id = $1 AND state = 'waiting' AND NOT in_flight RETURNING 1";
 constexpr std::string_view count_messages =
     "SELECT destination, state, count(*), idem_now() - min(created_at) FROM idem_outbox"
-    " GROUP BY destination, state ORDER BY destination, state";
+    " WHERE state IN ('waiting', 'dead') GROUP BY destination, state"
+    " ORDER BY destination, state";
 
 #define IDEM_DEAD_CHOSEN                                                            \
   "state = 'dead' AND ($1 IS NULL OR destination = $1) AND ($2 IS NULL OR id = $2)" \
@@ -142,6 +146,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return list_messages;
     case OwnStatement::find_message:
       return find_message;
+    case OwnStatement::hasten_message:
+      return hasten_message;
     case OwnStatement::count_messages:
       return count_messages;
     case OwnStatement::redrive:

@@ -1,0 +1,210 @@
+#include "admin/outbox.hpp"
+
+#include "admin/outbox_json.hpp"
+#include "admin/outbox_orders.hpp"
+#include "admin/reference.hpp"
+#include "admin/replies.hpp"
+#include "core/problem.hpp"
+
+namespace idem::admin {
+namespace {
+
+constexpr std::string_view outbox = "/v1/outbox";
+constexpr std::string_view dead_letters = "/v1/dlq";
+
+bool is_under(std::string_view path, std::string_view folder) {
+  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+Answer unavailable(std::string why) {
+  return store_trouble({StoreError::Code::unavailable, std::move(why)});
+}
+
+}  // namespace
+
+OutboxApi::OutboxApi(const AdminParts& parts, Offload& offload)
+    : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
+
+bool OutboxApi::is_its(std::string_view path) noexcept {
+  return is_under(path, outbox) || is_under(path, dead_letters);
+}
+
+Task<void> OutboxApi::serve(http::ServerStream& client) {
+  const Answer answer = co_await answer_to(client);
+  co_await client.answer(answer);
+}
+
+Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
+  if (transactions_ == nullptr) co_return std::nullopt;
+  using Counted = Outbox::Result<std::vector<MessageCount>>;
+  std::function<Counted()> work = [this] { return Outbox(*transactions_).count(); };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  auto counted = co_await asking;
+  if (!counted) co_return std::nullopt;
+  co_return std::move(*counted);
+}
+
+Task<Answer> OutboxApi::answer_to(http::ServerStream& client) {
+  if (transactions_ == nullptr) {
+    co_return to_answer({.code = ProblemCode::not_found,
+                         .detail = "This store has no outbox: SQLite and PostgreSQL have."});
+  }
+  const auto& head = client.head();
+  const std::string target(head.origin_form);
+  const std::string path = target.substr(0, target.find('?'));
+  const std::string query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
+  const bool is_dead = is_under(path, dead_letters);
+  const std::string_view folder = is_dead ? dead_letters : outbox;
+  const std::string rest = path == folder ? std::string() : path.substr(folder.size() + 1);
+  const auto dead = is_dead ? std::optional(MessageState::dead) : std::nullopt;
+  if (rest.empty()) {
+    if (head.method != "GET") co_return not_allowed("GET");
+    auto page = co_await list(query, dead);
+    co_return page;
+  }
+  if (!query.empty()) co_return invalid("No parameters are taken here.");
+  const bool is_order = is_dead ? rest == "redrive" || rest == "discard" : rest.ends_with("/retry");
+  if (is_order) {
+    if (head.method != "POST") co_return not_allowed("POST");
+    auto answer = co_await order(client, rest);
+    co_return answer;
+  }
+  if (!parse_ref(rest)) co_return to_answer({.code = ProblemCode::not_found});
+  if (head.method != "GET") co_return not_allowed("GET");
+  auto page = co_await show(rest);
+  co_return page;
+}
+
+Task<Answer> OutboxApi::list(std::string_view query, std::optional<MessageState> of) {
+  auto filter = parse_messages_query(query, !of);
+  if (!filter) co_return invalid(filter.error());
+  if (of) filter->state = of;
+  const std::size_t limit = filter->limit;
+  // One more than is shown tells whether there is another page.
+  filter->limit = limit + 1;
+  using Listed = Outbox::Result<std::vector<StoredMessage>>;
+  std::function<Listed()> work = [this, filter = *filter] {
+    return Outbox(*transactions_).list(filter);
+  };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  auto listed = co_await asking;
+  if (!listed) co_return unavailable(listed.error());
+  std::optional<std::int64_t> next;
+  if (listed->size() > limit) {
+    listed->resize(limit);
+    next = listed->back().seq;
+  }
+  co_return json_answer(messages_page(*listed, next));
+}
+
+Task<Answer> OutboxApi::show(std::string id) {
+  using Found = Outbox::Result<std::optional<StoredMessage>>;
+  std::function<Found()> work = [this, id] { return Outbox(*transactions_).find(id); };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  const auto found = co_await asking;
+  if (!found) co_return unavailable(found.error());
+  if (!*found) {
+    co_return to_answer(
+        {.code = ProblemCode::not_found, .detail = "There is no message of this id."});
+  }
+  co_return json_answer(message_page(**found));
+}
+
+Task<Answer> OutboxApi::order(http::ServerStream& client, std::string what) {
+  if (!is_json(client.head())) co_return invalid("Content-Type must be application/json.", 415);
+  auto source = source_of(client.head());
+  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
+  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
+  if (!body) co_return to_answer(http::problem_of(body.error()));
+  const std::string_view text = body->bytes();
+  if (what == "redrive") {
+    auto answer = co_await redrive(text, *source);
+    co_return answer;
+  }
+  if (what == "discard") {
+    auto answer = co_await discard(text, *source);
+    co_return answer;
+  }
+  auto answer = co_await retry(what.substr(0, what.find('/')), *source);
+  co_return answer;
+}
+
+Task<Answer> OutboxApi::retry(std::string id, std::string source) {
+  if (!parse_ref(id)) co_return invalid("The id of a message has 32 hexadecimal digits.");
+  std::function<Outbox::Result<bool>()> work = [this, id] {
+    return Outbox(*transactions_).hasten(id);
+  };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  const auto hastened = co_await asking;
+  if (!hastened) co_return unavailable(hastened.error());
+  parts_.log(LogLevel::info, "outbox_retry",
+             {{"message", id}, {"source", source}, {"done", *hastened ? "yes" : "no"}});
+  if (*hastened) {
+    auto page = co_await show(id);
+    co_return page;
+  }
+  std::function<Outbox::Result<std::optional<StoredMessage>>()> look = [this, id] {
+    return Outbox(*transactions_).find(id);
+  };
+  auto looking = run_offloaded(parts_.loop, offload_, look);
+  const auto found = co_await looking;
+  if (!found) co_return unavailable(found.error());
+  if (!*found) {
+    co_return to_answer(
+        {.code = ProblemCode::not_found, .detail = "There is no message of this id."});
+  }
+  const StoredMessage& message = **found;
+  co_return to_answer(
+      {.code = ProblemCode::state_refused,
+       .detail = message.state == MessageState::waiting
+                     ? "The message is on its way; what comes of it is known soon."
+                     : "The message is " + std::string(name_of(message.state)) +
+                           "; only one that waits can be hastened, and a dead one redriven."});
+}
+
+Task<Answer> OutboxApi::redrive(std::string_view body, std::string source) {
+  auto order = parse_redrive(body);
+  if (!order) co_return invalid(order.error());
+  const std::string reason = order->reason;
+  const bool dry_run = order->dry_run;
+  order->reason = source + ": " + reason;
+  using Done = Outbox::Result<std::vector<Ordered>>;
+  std::function<Done()> work = [this, order = *order] {
+    return Outbox(*transactions_).redrive(order);
+  };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  const auto done = co_await asking;
+  if (!done) co_return unavailable(done.error());
+  if (!dry_run) log_order("redrive", source, reason, *done);
+  co_return json_answer(ordered_page(*done, dry_run));
+}
+
+Task<Answer> OutboxApi::discard(std::string_view body, std::string source) {
+  auto order = parse_discard(body);
+  if (!order) co_return invalid(order.error());
+  const std::string reason = order->reason;
+  const bool dry_run = order->dry_run;
+  order->reason = source + ": " + reason;
+  using Done = Outbox::Result<std::vector<Ordered>>;
+  std::function<Done()> work = [this, order = *order] {
+    return Outbox(*transactions_).discard(order);
+  };
+  auto asking = run_offloaded(parts_.loop, offload_, work);
+  const auto done = co_await asking;
+  if (!done) co_return unavailable(done.error());
+  if (!dry_run) log_order("discard", source, reason, *done);
+  co_return json_answer(ordered_page(*done, dry_run));
+}
+
+void OutboxApi::log_order(std::string_view event, const std::string& source,
+                          const std::string& reason, const std::vector<Ordered>& ordered) {
+  std::size_t refused = 0;
+  for (const Ordered& one : ordered) refused += one.verdict == "may_have_arrived" ? 1 : 0;
+  parts_.log(LogLevel::info, event,
+             {{"source", source},
+              {"reason", reason},
+              {"messages", std::to_string(ordered.size() - refused)},
+              {"refused", std::to_string(refused)}});
+}
+
+}  // namespace idem::admin

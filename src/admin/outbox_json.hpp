@@ -1,0 +1,18 @@
+#pragma once
+
+#include <idem/outbox.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace idem::admin {
+
+/// A page of messages; `next` is behind what the following one begins.
+std::string messages_page(std::span<const StoredMessage> messages,
+                          const std::optional<std::int64_t>& next);
+/// All that is known of one, with its payload.
+std::string message_page(const StoredMessage& message);
+std::string ordered_page(std::span<const Ordered> ordered, bool dry_run);
+
+}  // namespace idem::admin

@@ -1,0 +1,60 @@
+#include "admin/replies.hpp"
+
+#include "core/problem.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::admin {
+
+Answer json_answer(std::string body) {
+  Answer answer{200, {}, std::move(body)};
+  answer.headers.push_back({"Content-Type", "application/json"});
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  return answer;
+}
+
+Answer invalid(std::string detail, std::optional<int> status) {
+  return to_answer(
+      {.code = ProblemCode::invalid_request, .detail = std::move(detail), .status = status});
+}
+
+Answer not_allowed(std::string_view methods) {
+  Answer answer = invalid("Only " + std::string(methods) + " is served here.", 405);
+  answer.headers.push_back({"Allow", std::string(methods)});
+  return answer;
+}
+
+Answer store_trouble(const StoreError& error) {
+  return to_answer({.code = ProblemCode::store_unavailable, .detail = error.detail});
+}
+
+bool is_json(const http::RequestHead& head) {
+  std::size_t found = 0;
+  bool good = false;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::content_type) continue;
+    auto media_type = field.value.substr(0, field.value.find(';'));
+    while (media_type.ends_with(' ')) media_type.remove_suffix(1);
+    good = http::same_name(media_type, "application/json");
+    ++found;
+  }
+  return found == 1 && good;
+}
+
+std::optional<std::string> source_of(const http::RequestHead& head) {
+  std::string source = "operator";
+  bool named = false;
+  for (const auto& field : head.fields) {
+    if (!http::same_name(field.name, "Idem-Operator")) continue;
+    const bool plain = std::ranges::all_of(field.value, [](char c) { return c > ' ' && c < 0x7F; });
+    const bool fits = !field.value.empty() && field.value.size() <= limits::operator_name_bytes_max;
+    if (named || !plain || !fits) return std::nullopt;
+    named = true;
+    source += ':' + std::string(field.value);
+  }
+  return source;
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/answers.hpp"
+#include "http/head.hpp"
+
+#include <idem/store.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+/// What every part of the admin API asks of a request, and says of it.
+namespace idem::admin {
+
+Answer json_answer(std::string body);
+Answer invalid(std::string detail, std::optional<int> status = std::nullopt);
+Answer not_allowed(std::string_view methods);
+Answer store_trouble(const StoreError& error);
+
+/// `application/json`, with whatever parameters: what a web page cannot send without being asked
+/// first.
+bool is_json(const http::RequestHead& head);
+
+/// Who says so: what stands in `Idem-Operator` is believed, as everything on this listener is.
+std::optional<std::string> source_of(const http::RequestHead& head);
+
+}  // namespace idem::admin

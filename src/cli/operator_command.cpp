@@ -1,0 +1,101 @@
+#include "cli/operator_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/tables.hpp"
+#include "json/value.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace idem::cli {
+namespace {
+
+/// The name under which a decision is kept when nobody gives one: who is logged in.
+std::string login_name() {
+  const char* name = std::getenv("USER");
+  const std::string text = name != nullptr ? name : "";
+  const bool plain = text.size() <= limits::operator_name_bytes_max &&
+                     text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789._-@") == std::string::npos;
+  return plain ? text : "";
+}
+
+int exit_code_of(int status) {
+  if (status == 200) return done;
+  if (status == 404) return not_found;
+  if (status == 409) return refused;
+  return status >= 400 && status < 500 ? usage : failed;
+}
+
+/// A problem's sentence, or its body where it is none.
+std::string sentence_of(const AdminAnswer& answer) {
+  if (const auto value = json::parse(answer.body)) {
+    for (const auto* name : {"detail", "title"}) {
+      const auto* member = value->find(name);
+      const auto* text = member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
+      if (text != nullptr) return printable(*text);
+    }
+  }
+  return "the admin API answered " + std::to_string(answer.status);
+}
+
+}  // namespace
+
+OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text)
+    : name_(name), command_(app.add_subcommand(name, text)) {
+  access_.operator_name = login_name();
+  command_->require_subcommand(1);
+  // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
+  // too, and the last one would beat the flag.
+  command_->add_option("--admin-url", access_.url, "where the admin listener is")
+      ->envname("IDEM_ADMIN_URL")
+      ->capture_default_str();
+  command_->add_flag("--json", json_, "what the admin API answers, as it is");
+  command_->add_option("--operator", access_.operator_name, "who decides; kept for good")
+      ->envname("IDEM_OPERATOR")
+      ->capture_default_str();
+}
+
+CLI::App* OperatorCommand::declare(const char* name, const char* text) {
+  auto* one = command_->add_subcommand(name, text);
+  one->fallthrough();  // So that the options of all may stand behind the verb.
+  return one;
+}
+
+int OperatorCommand::complain(const std::string& sentence, int code) const {
+  std::fprintf(stderr, "idem %s: %s\n", name_.c_str(), sentence.c_str());
+  return code;
+}
+
+int OperatorCommand::finish(const std::string& target, const std::string* body,
+                            void (*print)(const std::string& json)) {
+  // It becomes a field of the request, which a line break would end.
+  const bool is_name =
+      std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
+  if (!is_name) return complain("--operator is one name without blanks, in ASCII", usage);
+  const auto answer = ask_admin(access_, target, body);
+  if (!answer) {
+    const auto& failure = answer.error();
+    if (failure.wrong_url) return complain("--admin-url: " + failure.why, usage);
+    return complain(access_.url + " cannot be reached: " + failure.why +
+                        "; is the gateway running with --admin?",
+                    not_reachable);
+  }
+  if (answer->status != 200) return complain(sentence_of(*answer), exit_code_of(answer->status));
+  if (json_) {
+    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+  } else {
+    print(answer->body);
+  }
+  return done;
+}
+
+void add_parameter(std::string& target, const char* name, const std::string& value) {
+  if (value.empty()) return;
+  target += target.find('?') == std::string::npos ? '?' : '&';
+  target += std::string(name) + '=' + percent_encoded(value);
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "cli/operator_command.hpp"
+
+#include <string>
+
+namespace idem::cli {
+
+/// `idem outbox list|show|retry`: messages that are on their way, through the admin API.
+class OutboxCommand : public OperatorCommand {
+ public:
+  /// Declares the command; `app` outlives this.
+  explicit OutboxCommand(CLI::App& app);
+  /// The exit code.
+  int run();
+
+ private:
+  CLI::App* list_;
+  CLI::App* show_;
+  CLI::App* retry_;
+  std::string state_, destination_, cursor_, id_;
+  std::size_t limit_ = 0;
+};
+
+/// `idem dlq list|show|redrive|discard`: messages that were given up.
+class DlqCommand : public OperatorCommand {
+ public:
+  explicit DlqCommand(CLI::App& app);
+  int run();
+
+ private:
+  int order(const char* what);
+
+  CLI::App* list_;
+  CLI::App* show_;
+  CLI::App* redrive_;
+  CLI::App* discard_;
+  std::string destination_, cursor_, id_, type_, reason_;
+  std::size_t limit_ = 0;
+  double rate_ = 0;
+  bool all_ = false;
+  bool dry_run_ = false;
+  bool nothing_there_ = false;
+};
+
+}  // namespace idem::cli
