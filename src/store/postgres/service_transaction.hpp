@@ -25,6 +25,7 @@ class PgTransaction final : public Transaction {
   /// From here on the work may have done anything with it.
   pg_conn* connection() noexcept {
     was_lent_ = true;
+    session_.distrust();
     return session_.native();
   }
   bool was_lent() const noexcept { return was_lent_; }
@@ -64,6 +65,19 @@ struct Step {
 /// The transaction stays open, whatever the answer.
 std::expected<Step, TransactionEnd> take_step(Session& session, const Admission& admission,
                                               const StoreCall& call);
+
+/// Why a completion was not done. Nothing of the transaction can be committed any more.
+struct Refused {
+  TransactionEnd end;
+  /// The transaction is not the one that was admitted.
+  bool is_another_transaction = false;
+};
+/// The completion and the COMMIT in one round trip, which commits only what was completed: how it
+/// went, committed, rolled_back or in_doubt. Only where the work cannot have ended the transaction
+/// and lost the connection: what stood alone then could not be told from what was not there.
+std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
+                                                           const Admission& admission,
+                                                           const Complete& verb);
 
 /// How the COMMIT of a transaction of which no statement failed went: committed, rolled_back or
 /// in_doubt.

@@ -105,6 +105,9 @@ std::string first_word(std::string_view& sql) {
 
 constexpr std::array<std::string_view, 8> commands{"ABORT",   "BEGIN",    "COMMIT",    "END",
                                                    "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
+constexpr std::array<std::string_view, 7> of_rows{"DELETE", "INSERT", "MERGE", "SELECT",
+                                                  "UPDATE", "VALUES", "WITH"};
+constexpr std::array<std::string_view, 4> of_settings{"LOCK", "RESET", "SET", "SHOW"};
 
 }  // namespace
 
@@ -169,6 +172,12 @@ std::string_view transaction_command(std::string_view sql) {
   // Any other PREPARE makes a statement.
   if (word == "PREPARE" && first_word(sql) == "TRANSACTION") return "PREPARE TRANSACTION";
   return {};
+}
+
+Does what_does(std::string_view sql) {
+  const std::string word = first_word(sql);
+  if (std::ranges::find(of_rows, word) != of_rows.end()) return Does::rows;
+  return std::ranges::find(of_settings, word) != of_settings.end() ? Does::settings : Does::more;
 }
 
 }  // namespace idem::postgres

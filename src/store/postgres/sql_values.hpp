@@ -34,4 +34,12 @@ SqlRows to_sql_rows(const Rows& rows);
 /// Structure").
 std::string_view transaction_command(std::string_view sql);
 
+/// What a statement may do beyond its rows, by its keyword.
+enum class Does : std::uint8_t {
+  rows,      ///< Nothing: it reads or changes rows.
+  settings,  ///< Nothing that outlives `RESET ALL`.
+  more,      ///< It may make or drop things, by whose names other statements were understood.
+};
+Does what_does(std::string_view sql);
+
 }  // namespace idem::postgres

@@ -41,6 +41,22 @@ TransactionEnd undo(Session& session, const PgTransaction& transaction, const Ad
   return ended(how, std::move(why));
 }
 
+/// The verb and the COMMIT one after the other, for who has to know how far it came.
+std::expected<TransactionEnd, Refused> step_and_commit(Session& session, const Admission& admission,
+                                                       const StoreCall& step) {
+  auto taken = take_step(session, admission, step);
+  if (!taken) return std::unexpected(Refused{std::move(taken.error())});
+  if (taken->is_another_transaction) return std::unexpected(Refused{{}, true});
+  if (taken->reply.verdict != Verdict::done) {
+    Refused refused{ended(How::superseded, "the attempt is not the current one, or has ended")};
+    refused.end.reply = taken->reply;
+    return std::unexpected(std::move(refused));
+  }
+  auto end = commit(session);
+  end.reply = taken->reply;
+  return end;
+}
+
 /// After the work, which wants `step`.
 TransactionEnd conclude(Session& session, const PgTransaction& transaction,
                         const Admission& admission, const std::optional<StoreCall>& step) {
@@ -59,23 +75,23 @@ TransactionEnd conclude(Session& session, const PgTransaction& transaction,
                                         ? "a statement of the work failed"
                                         : "the work left its connection in disorder");
   }
-  auto taken = take_step(session, admission, *step);
-  if (!taken) return undone(taken.error().how, std::move(taken.error().why));
-  if (taken->is_another_transaction) return give_up(session, admission);
-  if (taken->reply.verdict != Verdict::done) {
-    auto end = undone(How::superseded, "the attempt is not the current one, or has ended");
-    end.reply = taken->reply;
-    return end;
-  }
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
-  auto end = commit(session);
-  if (end.how == How::committed) {
+  const auto* const complete = std::get_if<Complete>(&*step);
+  auto settled = complete != nullptr && !transaction.was_lent()
+                     ? complete_and_commit(session, admission, *complete)
+                     : step_and_commit(session, admission, *step);
+  if (!settled && settled.error().is_another_transaction) return give_up(session, admission);
+  if (!settled) {
+    auto end = undone(settled.error().end.how, std::move(settled.error().end.why));
+    if (!end.may_stand_alone) end.reply = settled.error().end.reply;
+    return end;
+  }
+  if (settled->how == How::committed) {
     if (admission.reserved) crash_point(CrashPoint::reserve_after_commit);
     crash_point(CrashPoint::settle_after_commit);
   }
-  end.reply = taken->reply;
-  return end;
+  return std::move(*settled);
 }
 
 /// The work and what follows. What the work throws comes out once everything is rolled back.
@@ -147,8 +163,9 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
       !clean) {
     return std::unexpected(told(clean.error()));
   }
-  const Answer answer =
-      (*session)->ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
+  if (what_does(sql) == Does::more) (*session)->distrust();
+  const Answer answer = (*session)->ask({sql, params->raw(), Session::Format::text},
+                                        limits::transaction_statement_max);
   if (!answer) return std::unexpected(told(answer.error()));
   return to_sql_rows(*answer);
 }
