@@ -15,6 +15,13 @@ std::string key_of(std::string_view sql, const std::vector<std::uint32_t>& types
   return key;
 }
 
+/// Says in a log, and in pg_prepared_statements, what it is. At most 63 bytes.
+std::string name_of_ours(std::uint64_t number, std::string_view sql) {
+  const auto call = sql.find("idem.");
+  const auto what = call == sql.npos ? sql : sql.substr(call, sql.find('(', call) - call);
+  return fmt::format("idem_{} {}", number, what.substr(0, 40));
+}
+
 }  // namespace
 
 Prepared::Name Prepared::name_of(std::string_view sql, const std::vector<std::uint32_t>& types,
@@ -23,7 +30,7 @@ Prepared::Name Prepared::name_of(std::string_view sql, const std::vector<std::ui
   if (kept == Kept::ours) {
     auto found = ours_.find(sql);
     if (found == ours_.end()) {
-      found = ours_.emplace(std::string(sql), fmt::format("idem_{}", ++next_)).first;
+      found = ours_.emplace(std::string(sql), name_of_ours(++next_, sql)).first;
     }
     return {found->second, known_.contains(found->second)};
   }

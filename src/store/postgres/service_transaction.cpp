@@ -169,6 +169,10 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
   const Session::Asked asked{sql, params->raw(), Session::Format::text,
                              does == Does::rows ? Kept::service : Kept::never};
   const Answer answer = session_.ask(asked, limits::transaction_statement_max);
+  // SELECT INTO, which makes a table.
+  if (answer && answer->columns() == 0 && answer->command().starts_with("SELECT")) {
+    session_.distrust();
+  }
   if (answer) return to_sql_rows(*answer);
   // 23505 and the like are said of business rows here, and would be said again.
   const auto& state = answer.error().sqlstate;
