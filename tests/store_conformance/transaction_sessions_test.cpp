@@ -177,6 +177,112 @@ TEST_P(TransactionSessions, S17_work_may_deallocate_all_that_is_prepared) {
   EXPECT_EQ(in_database("SELECT count(*) FROM payments"), "18");
 }
 
+// In one commit the record is written with its answer, unless something may look for it before.
+TEST_P(TransactionSessions, S17_work_that_asks_for_its_record_finds_it) {
+  const auto state_of = [](Transaction& transaction, const RecordId& id) {
+    const auto rows = transaction.run("SELECT state FROM Idem.find($1)", {to_hex(id.bytes)});
+    return rows.empty() ? std::string("none") : std::get<std::string>(rows.front().front());
+  };
+  Reserve verb = a_reserve(1);
+  verb.generation = store_->identity().generation;
+  const auto end = store_->transactions()->run(
+      {verb, {}, {}, [&](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+         EXPECT_EQ(state_of(transaction, id), "in_progress");
+         const auto done = complete_on(postgres_connection(transaction), id, of, answer());
+         EXPECT_TRUE(done.has_value()) << done.error().message;
+         EXPECT_EQ(state_of(transaction, id), "completed");
+         return Complete{id, of, answer(), ""};
+       }});
+  // It has ended by another way than ours.
+  EXPECT_EQ(end.how, How::superseded) << end.why;
+  EXPECT_FALSE(ask_and_wait(*store_, Find{key(1)})->has_value());
+}
+
+TEST_P(TransactionSessions, S17_a_record_made_late_is_the_one_that_was_reserved) {
+  const auto record_after = [&](int number, bool is_made_early) {
+    Reserve verb = a_reserve(number);
+    verb.generation = store_->identity().generation;
+    verb.lease_policy = LeasePolicy::rerun;
+    const auto end = store_->transactions()->run(
+        {verb,
+         {},
+         {},
+         [&](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+           if (is_made_early) (void)transaction.native();
+           return Complete{id, of, answer(200, std::string(number % 2 == 0 ? 5'000 : 5, 'x')), "r"};
+         }});
+    EXPECT_EQ(end.how, How::committed) << end.why;
+    auto record = **ask_and_wait(*store_, Find{key(number)});
+    EXPECT_EQ(record.expires_at, end.reply.expires_at);
+    EXPECT_EQ(record.expires_at, *record.completed_at + retention);
+    EXPECT_EQ(record.tombstone_until, *record.expires_at + tombstone);
+    EXPECT_LE(record.created_at, *record.completed_at);
+    EXPECT_GT(record.attempt.fence, 0U);
+    EXPECT_EQ(record.attempt.token, verb.token);
+    // What differs between any two.
+    record.id = {};
+    record.attempt = {};
+    record.created_at = record.changed_at = StoreTime{};
+    record.completed_at = record.expires_at = record.tombstone_until = std::nullopt;
+    return describe(std::optional(record));
+  };
+  EXPECT_EQ(record_after(1, false), record_after(3, true));
+  EXPECT_EQ(record_after(2, false), record_after(4, true));
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_looks"), "2");
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.expiry_looks"), "4");
+}
+
+TEST_P(TransactionSessions, S17_a_phase_in_the_transaction_of_its_reserve_leaves_a_running_record) {
+  Reserve verb = a_reserve(1);
+  verb.generation = store_->identity().generation;
+  const auto end = store_->transactions()->run(
+      {verb, {}, {}, [](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+         pay(transaction, "p", id, of);
+         return Advance{id, of, "charged"};
+       }});
+  EXPECT_EQ(end.how, How::committed) << end.why;
+  const auto record = **ask_and_wait(*store_, Find{key(1)});
+  EXPECT_EQ(record.state, State::in_progress);
+  EXPECT_EQ(record.recovery_point, "charged");
+  EXPECT_EQ(record.locked_until, record.created_at + lease);
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_looks"), "1");
+}
+
+// The worst that a work can do: it dooms the transaction, and commits it by itself.
+TEST_P(TransactionSessions, S17_rows_that_a_doomed_work_commits_do_not_stand_without_a_record) {
+  Reserve verb = a_reserve(1);
+  verb.generation = store_->identity().generation;
+  const auto end = store_->transactions()->run(
+      {verb, {}, {}, [](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+         auto step = pay(transaction, "p", id, of);
+         transaction.fail("and yet");
+         by_libpq(transaction, "COMMIT");
+         return step;
+       }});
+  EXPECT_EQ(end.how, How::in_doubt);
+  EXPECT_TRUE(end.may_stand_alone);
+  verb.token = token(2);
+  EXPECT_TRUE(is<Unknown>(*ask_and_wait(*store_, verb)));
+}
+
+// Of two one waits for nobody, and is told that the other runs; it sees nothing of it.
+TEST_P(TransactionSessions, S05_a_key_whose_record_is_not_written_yet_is_nobody_elses) {
+  Reserve verb = a_reserve(1);
+  verb.generation = store_->identity().generation;
+  const auto end = store_->transactions()->run(
+      {verb, {}, {}, [&](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+         Reserve other = verb;
+         other.token = token(2);
+         const auto told = ask_and_wait(*store_, other);
+         EXPECT_TRUE(told && is<InProgress>(*told));
+         EXPECT_FALSE(ask_and_wait(*store_, Find{id})->has_value());
+         return pay(transaction, "p", id, of);
+       }});
+  EXPECT_EQ(end.how, How::committed) << end.why;
+  verb.token = token(3);
+  EXPECT_TRUE(is<Replay>(*ask_and_wait(*store_, verb)));
+}
+
 TEST_P(TransactionSessions, S17_texts_with_values_in_them_fill_no_server) {
   for (int i = 0; i < 2 * static_cast<int>(limits::service_statements_max); ++i) {
     commits([&](Transaction& transaction) {

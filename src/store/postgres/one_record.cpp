@@ -14,34 +14,76 @@ std::vector<std::string_view> elements_of(const Rows& rows) {
   return to_elements(rows.cell(0, 0));
 }
 
-}  // namespace
+template <class Number>
+Number number_in(std::string_view text) {
+  Number number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
-OneStep ask_reserve_new(const Reserve& verb) {
-  OneStep step{
-      "SELECT idem.reserve_new($1, $2, $3, $4, $5, $6, $7, $8, $9::idem.lease_policy, $10, $11,"
-      " $12)",
-      {}};
-  step.params.number(static_cast<std::int64_t>(verb.generation))
+/// What makes a record, up to who has it.
+void add_record(Params& to, const NewRecord& record) {
+  const Reserve& verb = *record.as;
+  to.text(record.number)
+      .number(record.began)
+      .number(static_cast<std::int64_t>(verb.generation))
       .uuid(verb.id.bytes)
       .text(as_text(verb.scope))
       .text(as_text(verb.operation))
       .bytes(bytes_of({verb.fingerprints.front()}))
+      .number(static_cast<std::int64_t>(record.fence))
       .uuid(verb.token.bytes)
-      .text(as_text(verb.owner))
-      .number(verb.lease.count())
-      .text(policy_name(verb.lease_policy))
+      .text(as_text(verb.owner));
+}
+/// And what it is kept by.
+void add_rules(Params& to, const Reserve& verb) {
+  to.text(policy_name(verb.lease_policy))
       .boolean(verb.dispatched)
       .number(verb.retention.count())
       .number(verb.tombstone.count());
+}
+
+void add_answer(Params& to, const Complete& verb) {
+  std::string head;
+  encode_answer(verb.response, head);
+  to.bytes(head).bytes(verb.response.body).text(as_text(verb.upstream_reference));
+}
+
+}  // namespace
+
+OneStep ask_admit_new(const Reserve& verb) {
+  OneStep step{"SELECT idem.admit_new($1, $2)", {}};
+  step.params.number(static_cast<std::int64_t>(verb.generation)).uuid(verb.id.bytes);
   return step;
 }
 
-std::optional<MadeNew> told_of_reserve_new(const Rows& rows) {
+std::optional<NewRecord> told_of_admit_new(const Reserve& verb, const Rows& rows) {
   const auto elements = elements_of(rows);
-  if (elements.size() != 2) return std::nullopt;
-  MadeNew made{0, std::string(elements[1])};
-  std::from_chars(elements[0].data(), elements[0].data() + elements[0].size(), made.fence);
-  return made;
+  if (elements.size() != 3) return std::nullopt;
+  return NewRecord{&verb, number_in<Fence>(elements[0]), std::string(elements[1]),
+                   number_in<std::int64_t>(elements[2])};
+}
+
+OneStep ask_make_new(const NewRecord& record) {
+  OneStep step{
+      "SELECT idem.make_new($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::idem.lease_policy,"
+      " $13, $14, $15)",
+      {}};
+  add_record(step.params, record);
+  step.params.number(record.as->lease.count());
+  add_rules(step.params, *record.as);
+  return step;
+}
+
+OneStep ask_complete_new(const NewRecord& record, const Complete& verb) {
+  OneStep step{
+      "SELECT idem.complete_new($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::idem.lease_policy,"
+      " $12, $13, $14, $15, $16, $17)",
+      {}};
+  add_record(step.params, record);
+  add_rules(step.params, *record.as);
+  add_answer(step.params, verb);
+  return step;
 }
 
 OneStep ask_admit(const RecordId& id, const Attempt& attempt) {
@@ -60,15 +102,11 @@ std::optional<Admitted> told_of_admit(const Rows& rows) {
 
 OneStep ask_complete(const std::string& number, const Complete& verb) {
   OneStep step{"SELECT idem.complete_admitted($1, $2, $3, $4, $5, $6, $7)", {}};
-  std::string head;
-  encode_answer(verb.response, head);
   step.params.text(number)
       .uuid(verb.id.bytes)
       .number(static_cast<std::int64_t>(verb.attempt.fence))
-      .uuid(verb.attempt.token.bytes)
-      .bytes(head)
-      .bytes(verb.response.body)
-      .text(as_text(verb.upstream_reference));
+      .uuid(verb.attempt.token.bytes);
+  add_answer(step.params, verb);
   return step;
 }
 

@@ -18,14 +18,23 @@ struct OneStep {
   Session::Asked asked() const { return {sql, params.raw(), Session::Format::binary, Kept::ours}; }
 };
 
-/// Of a key that has no record and no other names, which is nearly all there is.
-OneStep ask_reserve_new(const Reserve& verb);
-struct MadeNew {
+/// A record that its transaction has for itself, and has not made yet: nobody else can make it, nor
+/// see that it is being made. So it is written once, with its answer.
+struct NewRecord {
+  const Reserve* as = nullptr;
   Fence fence = 0;
-  std::string number;  ///< Of the transaction.
+  std::string number;      ///< Of the transaction.
+  std::int64_t began = 0;  ///< By the store's clock.
 };
-/// None: it is not new, or nobody can tell without waiting. Nothing was made.
-std::optional<MadeNew> told_of_reserve_new(const Rows& rows);
+/// Of a key that has no record and no other names, which is nearly all there is.
+OneStep ask_admit_new(const Reserve& verb);
+/// None: it is not new, or nobody can tell without waiting. Nothing was done.
+std::optional<NewRecord> told_of_admit_new(const Reserve& verb, const Rows& rows);
+/// Makes it after all, running: something in its transaction may look for it, or commit without
+/// having completed it.
+OneStep ask_make_new(const NewRecord& record);
+/// Makes it with its answer. Fails as ask_complete() does; its answer reads the same.
+OneStep ask_complete_new(const NewRecord& record, const Complete& verb);
 
 OneStep ask_admit(const RecordId& id, const Attempt& attempt);
 struct Admitted {

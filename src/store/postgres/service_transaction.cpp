@@ -132,15 +132,15 @@ std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve&
 std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
   // Of several names each has to be looked at.
   const bool may_be_new = reserve.also.empty();
-  const OneStep step = ask_reserve_new(reserve);
+  const OneStep step = ask_admit_new(reserve);
   const Answer answer =
       begin_with(session, may_be_new ? step.asked() : Session::Asked{"SELECT"}, session.trust());
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
-  auto made = may_be_new ? told_of_reserve_new(*answer) : std::nullopt;
+  auto made = may_be_new ? told_of_admit_new(reserve, *answer) : std::nullopt;
   if (!made) return admit_met(session, reserve);
   const Attempt attempt{made->fence, reserve.token};
   Told told{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
-  return Admission{reserve.id, attempt, std::move(made->number), std::move(told)};
+  return Admission{reserve.id, attempt, made->number, std::move(told), std::move(made)};
 }
 
 }  // namespace
@@ -164,6 +164,7 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
   }
   const auto params = SqlParams::of(values);
   if (!params) return fail(params.error()), SqlRows();
+  if (may_ask_for_records(sql) && !make_record()) return {};
   const Does does = what_does(sql);
   if (does == Does::more) session_.distrust();
   const Session::Asked asked{sql, params->raw(), Session::Format::text,
@@ -174,12 +175,34 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
     session_.distrust();
   }
   if (answer) return to_sql_rows(*answer);
-  // 23505 and the like are said of business rows here, and would be said again.
-  const auto& state = answer.error().sqlstate;
-  is_worth_another_try_ = state.empty() || state.starts_with("40") || state == "55P03" ||
-                          is_other_server(answer.error());
-  fail(told(answer.error()));
+  fail_of(answer.error());
   return {};
+}
+
+void PgTransaction::fail_of(const Failure& failure) {
+  // 23505 and the like are said of business rows here, and would be said again.
+  const auto& state = failure.sqlstate;
+  is_worth_another_try_ =
+      state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure);
+  fail(told(failure));
+}
+
+// Also where the work has doomed it: with the connection it could commit all the same.
+bool PgTransaction::make_record() {
+  if (!to_make_ || !session_.is_in_transaction()) return !failed();
+  const OneStep step = ask_make_new(*to_make_);
+  const Answer answer = session_.ask(step.asked(), limits::store_reply_max);
+  if (!answer) return fail_of(answer.error()), false;
+  to_make_.reset();
+  return !failed();
+}
+
+pg_conn* PgTransaction::connection() noexcept {
+  was_lent_ = true;
+  // Who ends the transaction by it shall not have committed rows alone.
+  (void)make_record();
+  session_.distrust();
+  return session_.native();
 }
 
 void PgTransaction::fail(std::string why) {
@@ -213,7 +236,8 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
 std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
                                                            const Admission& admission,
                                                            const Complete& verb) {
-  const OneStep step = ask_complete(admission.number, verb);
+  const OneStep step = admission.to_make ? ask_complete_new(*admission.to_make, verb)
+                                         : ask_complete(admission.number, verb);
   const Session::Asked both[] = {step.asked(),
                                  {commit_sql, {}, Session::Format::binary, Kept::ours}};
   auto answers = session.ask_all(both, limits::store_reply_max);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/postgres/one_record.hpp"
 #include "store/postgres/session.hpp"
 #include "store/postgres/statements.hpp"
 
@@ -14,7 +15,10 @@ namespace idem::postgres {
 /// What the work is given.
 class PgTransaction final : public Transaction {
  public:
-  explicit PgTransaction(Session& session) : session_(session) {}
+  /// `to_make`: a record that is to be made before anything can look for it, or end the
+  /// transaction; none: there is one. Emptied when it is made.
+  PgTransaction(Session& session, std::optional<NewRecord>& to_make)
+      : session_(session), to_make_(to_make) {}
 
   using Transaction::run;
   SqlRows run(std::string_view sql, std::span<const SqlValue> values) override;
@@ -23,17 +27,19 @@ class PgTransaction final : public Transaction {
   void* native() noexcept override { return connection(); }
 
   /// From here on the work may have done anything with it.
-  pg_conn* connection() noexcept {
-    was_lent_ = true;
-    session_.distrust();
-    return session_.native();
-  }
+  pg_conn* connection() noexcept;
   bool was_lent() const noexcept { return was_lent_; }
   /// The failure is none of the work's: the same may go well another time.
   bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
 
+  /// False: this has failed.
+  bool make_record();
+
  private:
+  void fail_of(const Failure& failure);
+
   Session& session_;
+  std::optional<NewRecord>& to_make_;
   std::string failure_;
   bool was_lent_ = false;
   bool is_worth_another_try_ = false;
@@ -46,6 +52,8 @@ struct Admission {
   /// The transaction's number, by which the server can be asked what became of it.
   std::string number;
   std::optional<Told> reserved{};
+  /// Where the record is not made yet.
+  std::optional<NewRecord> to_make{};
 };
 /// Why the work does not run. The transaction is over, or its session is closed.
 struct NotAdmitted {

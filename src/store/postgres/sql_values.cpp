@@ -174,6 +174,11 @@ std::string_view transaction_command(std::string_view sql) {
   return {};
 }
 
+bool may_ask_for_records(std::string_view sql) noexcept {
+  const auto is_same = [](char a, char b) { return (a | 0x20) == b; };
+  return !std::ranges::search(sql, std::string_view("idem"), is_same).empty();
+}
+
 Does what_does(std::string_view sql) {
   const std::string word = first_word(sql);
   if (std::ranges::find(of_rows, word) != of_rows.end()) return Does::rows;

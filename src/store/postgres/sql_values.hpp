@@ -42,4 +42,7 @@ enum class Does : std::uint8_t {
 };
 Does what_does(std::string_view sql);
 
+/// Whether the schema of the records is named anywhere in it.
+bool may_ask_for_records(std::string_view sql) noexcept;
+
 }  // namespace idem::postgres

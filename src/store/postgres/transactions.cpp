@@ -58,8 +58,8 @@ std::expected<TransactionEnd, Refused> step_and_commit(Session& session, const A
 }
 
 /// After the work, which wants `step`.
-TransactionEnd conclude(Session& session, const PgTransaction& transaction,
-                        const Admission& admission, const std::optional<StoreCall>& step) {
+TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admission& admission,
+                        const std::optional<StoreCall>& step) {
   const auto undone = [&](How how, std::string why) {
     return undo(session, transaction, admission, how, std::move(why));
   };
@@ -75,9 +75,12 @@ TransactionEnd conclude(Session& session, const PgTransaction& transaction,
                                         ? "a statement of the work failed"
                                         : "the work left its connection in disorder");
   }
+  const auto* const complete = std::get_if<Complete>(&*step);
+  if (complete == nullptr && !transaction.make_record()) {
+    return undone(How::unavailable, transaction.failure());
+  }
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
-  const auto* const complete = std::get_if<Complete>(&*step);
   auto settled = complete != nullptr && !transaction.was_lent()
                      ? complete_and_commit(session, admission, *complete)
                      : step_and_commit(session, admission, *step);
@@ -95,9 +98,9 @@ TransactionEnd conclude(Session& session, const PgTransaction& transaction,
 }
 
 /// The work and what follows. What the work throws comes out once everything is rolled back.
-TransactionEnd perform(Session& session, InTransaction& what, const Admission& admission,
+TransactionEnd perform(Session& session, InTransaction& what, Admission& admission,
                        std::optional<StoreCall>& step) {
-  PgTransaction transaction(session);
+  PgTransaction transaction(session, admission.to_make);
   try {
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
