@@ -45,6 +45,7 @@ Prepared::Name Prepared::name_of(std::string_view sql, const std::vector<std::ui
 }
 
 void Prepared::answered_no_rows(std::string_view sql, const std::vector<std::uint32_t>& types) {
+  if (sql.size() > limits::service_statement_bytes_max) return;
   if (services_.size() >= limits::service_statements_max) return;
   if (asked_.size() >= limits::service_statements_max) asked_.clear();
   asked_.insert(key_of(sql, types));

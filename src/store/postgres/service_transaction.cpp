@@ -192,7 +192,11 @@ bool PgTransaction::make_record() {
   if (!to_make_ || !session_.is_in_transaction()) return !failed();
   const OneStep step = ask_make_new(*to_make_);
   const Answer answer = session_.ask(step.asked(), limits::store_reply_max);
-  if (!answer) return fail_of(answer.error()), false;
+  if (!answer) {
+    fail_of(answer.error());
+    is_worth_another_try_ |= is_race(answer.error());
+    return false;
+  }
   to_make_.reset();
   return !failed();
 }

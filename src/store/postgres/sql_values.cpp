@@ -107,7 +107,9 @@ constexpr std::array<std::string_view, 8> commands{"ABORT",   "BEGIN",    "COMMI
                                                    "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
 constexpr std::array<std::string_view, 7> of_rows{"DELETE", "INSERT", "MERGE", "SELECT",
                                                   "UPDATE", "VALUES", "WITH"};
-constexpr std::array<std::string_view, 4> of_settings{"LOCK", "RESET", "SET", "SHOW"};
+constexpr std::array<std::string_view, 11> of_others{"CLOSE", "DECLARE", "FETCH",   "LOCK",
+                                                     "MOVE",  "NOTIFY",  "RESET",   "SET",
+                                                     "SHOW",  "TABLE",   "TRUNCATE"};
 
 }  // namespace
 
@@ -182,7 +184,7 @@ bool may_ask_for_records(std::string_view sql) noexcept {
 Does what_does(std::string_view sql) {
   const std::string word = first_word(sql);
   if (std::ranges::find(of_rows, word) != of_rows.end()) return Does::rows;
-  return std::ranges::find(of_settings, word) != of_settings.end() ? Does::settings : Does::more;
+  return std::ranges::find(of_others, word) != of_others.end() ? Does::aside : Does::more;
 }
 
 }  // namespace idem::postgres

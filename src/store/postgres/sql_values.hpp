@@ -36,9 +36,9 @@ std::string_view transaction_command(std::string_view sql);
 
 /// What a statement may do beyond its rows, by its keyword.
 enum class Does : std::uint8_t {
-  rows,      ///< Nothing: it reads or changes rows.
-  settings,  ///< Nothing that outlives `RESET ALL`.
-  more,      ///< It may make or drop things, by whose names other statements were understood.
+  rows,   ///< Nothing: it reads or changes rows.
+  aside,  ///< Nothing that other statements could mean something else by.
+  more,   ///< It may make or drop things by whose names other statements were understood.
 };
 Does what_does(std::string_view sql);
 
