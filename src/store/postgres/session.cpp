@@ -102,7 +102,7 @@ bool Session::send(const Asked& asked, const Prepared::Name& name) noexcept {
   const Params::Raw& raw = asked.params;
   const int count = static_cast<int>(raw.types.size());
   const int format = static_cast<int>(asked.format);
-  const std::string sql(asked.sql);
+  const std::string sql(name.is_known ? std::string_view() : asked.sql);
   if (name.text.empty()) {
     return PQsendQueryParams(connection_, sql.c_str(), count, raw.types.data(), raw.values.data(),
                              raw.lengths.data(), raw.formats.data(), format) == 1;
