@@ -46,7 +46,6 @@ idem::PhasedOptions rules(const payments::Settings& settings, std::string operat
   options.guard.operation = std::move(operation);
   options.guard.lease = settings.lease;
   options.guard.wait = std::chrono::seconds(10);
-  options.guard.behind_gateway = settings.behind_gateway;
   if (!settings.completes) options.complete_interval = idem::Millis(0);
   return options;
 }

@@ -14,7 +14,6 @@ constexpr const char* usage =
                 [--provider URL]             http://127.0.0.1:9000
                 [--provider-is deduplicates|can-be-asked|neither]
                 [--receipts URL --receipts-secret-file FILE]
-                [--behind-gateway]           a gateway of ours protects the same keys
                 [--lease MS] [--call-timeout MS] [--no-completer]
 )";
 
@@ -56,9 +55,7 @@ std::optional<Settings> parse_settings(int count, char** words) {
   for (int i = 1; i < count; ++i) {
     const std::string_view name = words[i];
     bool is_fine = true;
-    if (name == "--behind-gateway") {
-      settings.behind_gateway = true;
-    } else if (name == "--no-completer") {
+    if (name == "--no-completer") {
       settings.completes = false;
     } else {
       is_fine = i + 1 < count && take(settings, name, words[i + 1]);

@@ -21,7 +21,6 @@ struct Settings {
   Provider provider_is = Provider::deduplicates;
   std::string receipts;         ///< Where receipts go; empty: nobody relays them here.
   std::string receipts_secret;  ///< "whsec_...", read from a file.
-  bool behind_gateway = false;
   idem::Millis lease = idem::limits::lease_default;
   idem::Millis call_timeout = idem::limits::call_timeout_default;
   bool completes = true;  ///< Goes on with what crashed.

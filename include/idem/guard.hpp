@@ -130,17 +130,14 @@ struct GuardOptions {
   Millis lease = limits::lease_default;
   /// A handler that runs for longer has its lease renewed no more, and is then as good as dead.
   Millis run_max = limits::run_default;
-  /// What becomes of an execution whose process died. `rerun` declares that the handler does
-  /// nothing but commit(), once: what did not commit is not there.
+  /// What becomes of an execution whose process died: `unknown`, or `rerun`. `rerun` declares that
+  /// the handler does nothing but commit(), once: what did not commit is not there.
   LeasePolicy after_crash = LeasePolicy::unknown;
   Millis retention = limits::retention_default;
   Millis tombstone = limits::tombstone_default;
   /// How long a duplicate of a running request is kept waiting for its answer; 0: 409 at once.
   Millis wait{};
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
-  /// A gateway of ours in front protects the same keys. What is not stored here is told to it as
-  /// not executed (`Idem-Outcome`), so that the next retry comes here, where it is known.
-  bool behind_gateway = false;
 };
 
 /// Serves one operation. Safe from any thread, and blocks the one that calls: for servers with a

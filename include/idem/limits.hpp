@@ -197,9 +197,11 @@ inline constexpr auto store_reply_max = 10s;
 inline constexpr auto store_connect_max = 5s;
 // Setting up a schema, or looking at every record before names change.
 inline constexpr auto store_migration_max = 10min;
-// Statements of a service that the embedded store keeps prepared: more than a handful of handlers
-// have, and a bound for who writes values into their text.
+// Statements of a service that the embedded store, or a session of PostgreSQL, keeps prepared: more
+// than a handful of handlers have, and a bound for who writes values into their text.
 inline constexpr std::size_t service_statements_max = 128;
+// A session of PostgreSQL prepares no longer ones: most of them have values in their text.
+inline constexpr std::size_t service_statement_bytes_max = 4'096;
 // Connections to a PostgreSQL on which services run their transactions, beside the store's own
 // five: more than its usual number of cores, and few enough for some ten nodes within its 100
 // connections.

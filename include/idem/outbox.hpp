@@ -17,7 +17,7 @@ std::string_view name_of(MessageState state) noexcept;
 std::optional<MessageState> message_state(std::string_view name) noexcept;
 
 struct StoredMessage {
-  std::int64_t seq = 0;  ///< In the order of the commits; a page goes on behind it.
+  std::int64_t seq = 0;  ///< Grows; a page goes on behind it. Of one aggregate, in commit order.
   std::string id{};
   RecordId operation{};
   Message message{};  ///< In a list without its payload and content type.
@@ -49,7 +49,8 @@ struct DeadLetters {
 };
 struct Redrive {
   DeadLetters which{};
-  /// So many a second, from now on; each is due that much later than the one before.
+  /// So many a second, from now on; each is due that much later than the one before. 0: all at
+  /// once.
   double rate = 10;
   /// Somebody has looked, and the messages that may have arrived have not.
   bool nothing_there = false;

@@ -38,8 +38,9 @@ struct NextPhase {};
 using PhaseEnd = std::variant<NextPhase, Response>;
 
 struct Phase {
-  /// Of the recovery point; 1 to 64 bytes. Records remember it: renaming a phase, or putting one
-  /// before it, is a change for what runs meanwhile.
+  /// Of the recovery point and of the derived key; 1 to 64 bytes. Records remember it: where
+  /// another phase has its place by now and its call may have been made, the request ends as
+  /// `unknown`, and one whose last phase is gone does as well.
   std::string name{};
   ForeignCall call{};  ///< None where `send` is null.
   /// Its rows, in one transaction with the recovery point. May run more than once, but only one
@@ -51,8 +52,9 @@ struct Phase {
 struct PhasedOptions {
   /// As of any guard. `operation` is needed; `after_crash` is always `resume`.
   GuardOptions guard{};
-  /// Fields of a request that the phases see. Kept in the store while the work is unfinished, with
-  /// method, target, body and scope, so that it goes on without its client: never credentials.
+  /// Fields of a request that the phases see, in every attempt those of the first. Kept in the
+  /// store while the work is unfinished, with method, target, body and scope, so that it goes on
+  /// without its client: never credentials.
   std::vector<std::string> keep_fields{"Content-Type"};
   /// How often this process looks for work whose attempt died; 0: never, others do.
   Millis complete_interval = limits::sweep_interval;

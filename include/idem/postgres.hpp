@@ -10,6 +10,11 @@
 struct pg_conn;
 
 /// For services whose records lie in PostgreSQL and who talk libpq.
+///
+/// Transaction::run() prepares a statement from its second time in a session where it answers no
+/// rows and no pooler stands before the server. Where a column has changed its type meanwhile, it
+/// may fail once in each session. In the transaction of its own reserve a record is written with
+/// its answer: until then a statement that names the schema `idem` finds it, and others do not.
 namespace idem {
 
 /// libpq's connection below a transaction, for a library that wants one; null where the records

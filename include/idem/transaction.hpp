@@ -50,9 +50,11 @@ class Transaction {
   /// had failed.
   std::string enqueue(const Message& message);
 
-  /// The record that this commits with. The same for every attempt and every retry of a request,
-  /// and for no other: what is named after it is made once.
+  /// The record that this commits with. The same for every attempt and every retry of a request, so
+  /// that what is named after it is made once; and again when a key is used after its tombstone.
   virtual const RecordId& record_id() const noexcept = 0;
+  /// Where this began with a reserve: the last phase that the record says has committed.
+  virtual const std::string& recovery_point() const noexcept = 0;
 
   /// Dooms it: nothing of it is committed. The first reason stays.
   virtual void fail(std::string why) = 0;

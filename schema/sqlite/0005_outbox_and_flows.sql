@@ -18,7 +18,8 @@ CREATE TABLE idem_outbox (
   due_at INTEGER NOT NULL,               -- waiting: not before; in flight: when the claim ends
   attempts INTEGER NOT NULL DEFAULT 0,
   fence INTEGER NOT NULL DEFAULT 0,      -- of the last claim: an older one notes nothing any more
-  in_flight INTEGER NOT NULL DEFAULT 0,  -- claimed, and nothing was noted since: it may be on the wire
+  claimed INTEGER NOT NULL DEFAULT 0,    -- until due_at a relay has it
+  in_flight INTEGER NOT NULL DEFAULT 0,  -- since the last note it may have been sent
   ambiguous INTEGER NOT NULL DEFAULT 0,  -- an attempt may have arrived; nobody knows
   quiet_since INTEGER,                   -- ambiguous: since when none of them can be under way any more
   repeat_until INTEGER,                  -- until when the destination takes a repeat for what it is
@@ -37,8 +38,10 @@ CREATE INDEX idem_outbox_ended ON idem_outbox (state, ended_at, seq) WHERE state
 CREATE TABLE idem_flows (
   id TEXT PRIMARY KEY,                   -- the record's
   operation TEXT NOT NULL,
-  input BLOB NOT NULL,                   -- what was asked (src/library/flow_input.hpp)
+  input BLOB NOT NULL,                   -- what was asked (src/library/flow_input.hpp): all attempts work on this
   point TEXT NOT NULL,                   -- the last phase that committed: written with the record's own
+  next TEXT NOT NULL,                    -- the phase behind it, as it was named then: what may have been sent, was sent
+                                         -- by this one; empty: not known
   point_at INTEGER NOT NULL,             -- nothing of the next phase was sent before this
   attempts INTEGER NOT NULL,
   due_at INTEGER NOT NULL,               -- when a completer looks at its record

@@ -74,7 +74,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           [&](UpstreamReady&) { return on_ready(now); },
           [&](UpstreamNotReached& event_) {
             IDEM_ASSERT(phase_ == Phase::connecting || phase_ == Phase::sending);
-            return release_unsent("upstream_unreachable", std::move(event_.detail));
+            return release_unsent("upstream_unreachable", std::move(event_.detail), now);
           },
           [&](UpstreamAnswered& answered) { return on_answered(std::move(answered)); },
           [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
@@ -95,7 +95,7 @@ ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
     case Phase::reserving:
       return on_reserve(std::move(result), now);
     case Phase::marking:
-      return on_marked(std::move(result));
+      return on_marked(std::move(result), now);
     case Phase::settling:
     case Phase::owing:
       return on_settle(std::move(result));
@@ -148,7 +148,7 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           },
           [&](Unknown& unknown) -> ExchangeAction {
             reserve_.id = unknown.id;
-            if (reserve_in_doubt_) {
+            if (reserve_in_doubt_ && !goes_on()) {
               // It may be our own lost reservation, swept meanwhile. Under our token nothing was
               // ever sent, and only our token releases it; if it is somebody else's, this is stale.
               reserve_in_doubt_ = false;
@@ -179,10 +179,10 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
       outcome);
 }
 
-ExchangeAction Exchange::on_marked(StoreResult result) {
+ExchangeAction Exchange::on_marked(StoreResult result, MonotonicTime now) {
   if (!result) {
     // The mark may or may not be there, but nothing was sent: release is right in both cases.
-    return release_unsent("store_unavailable", "The store failed before anything was sent.");
+    return release_unsent("store_unavailable", "The store failed before anything was sent.", now);
   }
   const auto reply = std::get<OwnerReply>(*result);
   if (reply.verdict != Verdict::done) {
@@ -199,13 +199,20 @@ ExchangeAction Exchange::on_ready(MonotonicTime now) {
   // must not send; it knows that it did not, so the release is proven.
   if (now + settings_.dispatch_timeout > lease_end_) {
     return release_unsent("lease_too_short",
-                          "The lease no longer covered the dispatch timeout; nothing was sent.");
+                          "The lease no longer covered the dispatch timeout; nothing was sent.",
+                          now);
   }
   phase_ = Phase::sending;
   return Send{attempt_, reserve_.id, lease_end_ - settings_.dispatch_timeout};
 }
 
-ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail) {
+// Of an attempt that may have taken work up behind phases that committed, that it did nothing
+// proves nothing about the request: it is left for the next one.
+bool Exchange::goes_on() const noexcept { return reserve_.lease_policy == LeasePolicy::resume; }
+
+ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail,
+                                        MonotonicTime now) {
+  if (goes_on()) return on_left(now);
   Answer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
   return settle(
       Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code), Millis{}},
@@ -288,7 +295,6 @@ ExchangeAction Exchange::on_unknown(WorkUnknown event) {
 }
 
 ExchangeAction Exchange::on_left(MonotonicTime now) {
-  IDEM_ASSERT(phase_ == Phase::sending);
   left_for_ = std::max(left_for_, lease_end_ - now);
   phase_ = Phase::reading;
   return Ask{Find{reserve_.id}};
@@ -417,7 +423,7 @@ ExchangeAction Exchange::retry_later() {
 
 ExchangeAction Exchange::on_deadline() {
   if (phase_ == Phase::reserving) {
-    if (!reserve_in_doubt_) return finish(store_unavailable_answer(store_retry_hint));
+    if (!reserve_in_doubt_ || goes_on()) return finish(store_unavailable_answer(store_retry_hint));
     // The reservation may exist. It was never dispatched, so it shall be released, by token.
     settling_ = Release{
         reserve_.id, {0, reserve_.token}, ReleaseBasis::proven, "reserve_in_doubt", Millis{}};

@@ -179,7 +179,7 @@ class Exchange {
   ExchangeAction on_store(StoreResult result, MonotonicTime now);
   ExchangeAction on_reserve(StoreResult result, MonotonicTime now);
   ExchangeAction on_outcome(ReserveOutcome outcome, MonotonicTime now);
-  ExchangeAction on_marked(StoreResult result);
+  ExchangeAction on_marked(StoreResult result, MonotonicTime now);
   ExchangeAction on_settle(StoreResult result);
   ExchangeAction on_read(StoreResult result);
   ExchangeAction on_ready(MonotonicTime now);
@@ -194,7 +194,8 @@ class Exchange {
   ExchangeAction on_deadline();
   ExchangeAction settle(StoreCall call, Answer answer);
   StoreCall settlement() const;
-  ExchangeAction release_unsent(std::string error_code, std::string detail);
+  ExchangeAction release_unsent(std::string error_code, std::string detail, MonotonicTime now);
+  bool goes_on() const noexcept;
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
   std::optional<ExchangeAction> release_elsewhere(const OwnerReply& reply);

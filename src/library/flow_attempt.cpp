@@ -1,5 +1,6 @@
 #include "library/flow_attempt.hpp"
 
+#include "library/flow_input.hpp"
 #include "library/own_values.hpp"
 #include "store/own_rows.hpp"
 
@@ -19,22 +20,30 @@ constexpr std::string_view started = "started";
 
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
                                    const std::string& input, Millis lease, const Attempt& attempt,
-                                   bool is_noted) {
+                                   const Phase& first) {
   const auto asked_at = MonotonicClock::now();
-  const SqlRows rows = OwnRows::run(
-      transaction, OwnStatement::open_flow,
-      {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
-       std::int64_t{lease.count()}, to_hex(attempt.token.bytes), std::int64_t{is_noted ? 1 : 0}});
-  if (rows.size() != 1 || rows[0].size() != 4) return std::nullopt;
-  FlowState state;
-  const auto* const point = std::get_if<std::string>(rows[0].data());
-  if (point == nullptr) return std::nullopt;
-  state.point = *point;
-  state.point_since = asked_at - Millis(number_of(rows[0][1]));
-  state.attempts = static_cast<int>(number_of(rows[0][2]));
-  if (!std::holds_alternative<std::monostate>(rows[0][3])) {
-    state.quiet_since = MonotonicClock::now() - Millis(number_of(rows[0][3]));
+  const std::string& record_point = transaction.recovery_point();
+  const SqlRows rows =
+      OwnRows::run(transaction, OwnStatement::open_flow,
+                   {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
+                    std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
+                    std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
+  if (rows.size() != 1 || rows[0].size() != 6) return std::nullopt;
+  const SqlRow& row = rows[0];
+  const auto* const kept = std::get_if<SqlBytes>(&row[5]);
+  auto request = kept != nullptr ? unpack_input(kept->bytes) : std::nullopt;
+  if (!request) {
+    transaction.fail("what was asked first cannot be read");
+    return std::nullopt;
   }
+  FlowState state;
+  state.input = std::move(*request);
+  state.point = text_of(row[0]);
+  state.point_since = asked_at - Millis(number_of(row[1]));
+  state.attempts = static_cast<int>(number_of(row[2]));
+  if (!is_null(row[3])) state.quiet_since = MonotonicClock::now() - Millis(number_of(row[3]));
+  state.next = text_of(row[4]);
+  state.is_torn = state.point != (record_point.empty() ? started : record_point);
   return state;
 }
 
@@ -45,10 +54,17 @@ bool notes_calls(const Phase& phase) {
 
 ExchangeEvent FlowAttempt::run(FlowState state) {
   state_ = std::move(state);
+  if (state_.is_torn) return give_up("work_torn");
   const auto first = next_phase();
   if (!first) return give_up("unknown_recovery_point");
+  // What may have been sent under another name would be sent under another key.
+  const bool is_open = state_.quiet_since && phases_[*first].call.send;
+  if (state_.quiet_since && !state_.next.empty() && state_.next != phases_[*first].name) {
+    return give_up("phases_changed");
+  }
+  if (is_open && state_.next.empty()) state_.next = phases_[*first].name;
   if (state_.attempts > attempts_max_) return give_up("attempts_exhausted");
-  for (std::size_t index = *first;; ++index) {
+  for (std::size_t index = *first; index < phases_.size(); ++index) {
     const Phase& phase = phases_[index];
     CallAnswered called;
     if (phase.call.send) {
@@ -56,6 +72,15 @@ ExchangeEvent FlowAttempt::run(FlowState state) {
     }
     if (auto stop = commit(index, called)) return std::move(*stop);
   }
+  return leave("the last phase had committed");
+}
+
+std::string FlowAttempt::name_behind(std::size_t index) const {
+  return index + 1 < phases_.size() ? phases_[index + 1].name : std::string();
+}
+
+bool FlowAttempt::is_noted_behind(std::size_t index) const {
+  return index + 1 == phases_.size() || notes_calls(phases_[index + 1]);
 }
 
 std::optional<std::size_t> FlowAttempt::next_phase() const {
@@ -86,7 +111,7 @@ FlowAttempt::Stop FlowAttempt::call(const Phase& phase, CallAnswered& called) {
                           .has_lookup = repetition.lookup != nullptr,
                           .lookup_grace = repetition.lookup_grace,
                           .timeout = phase.call.timeout};
-  const PhaseCall call{request_, id_, derived_key(id_, phase.name), phase.call.timeout};
+  const PhaseCall call{state_.input, id_, derived_key(id_, phase.name), phase.call.timeout};
   tries_ = 0;
   for (;;) {
     const Next next = next_step(history(), declared);
@@ -132,15 +157,17 @@ std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const 
 
 std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const PhaseCall& call,
                                                    CallAnswered& called) {
-  if (state_.quiet_since || notes_calls(phase)) {
+  if (!covers(phase.call.timeout)) {
+    if (!state_.quiet_since) rest({});
+    return leave("the lease does not cover the call");
+  }
+  if (state_.quiet_since || notes_calls(phase) || state_.next != phase.name) {
     // From here on it may be on its way, and who comes after this attempt must know that.
     const auto noted = OwnRows::run(transactions(), OwnStatement::note_call,
-                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes)});
+                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
     if (!noted || noted->empty()) return leave("the call could not be noted");
-  }
-  if (!covers(phase.call.timeout)) {
-    if (!state_.quiet_since) rest();
-    return leave("the lease does not cover the call");
+    state_.next = phase.name;
+    if (!covers(phase.call.timeout)) return leave("the lease does not cover the call");
   }
   CallEnd end = CallAmbiguous{"the call threw", {}, {}};
   crash_point(CrashPoint::dispatch_before_first_byte);
@@ -160,8 +187,9 @@ std::optional<FlowAttempt::Stop> FlowAttempt::after(CallEnd end, const Phase& ph
   }
   if (const auto* const not_done = std::get_if<CallNotDone>(&end)) {
     log(LogLevel::warning, "call_not_done", phase.name, not_done->why);
+    if (not_done->is_final && !state_.quiet_since) return give_up("call_refused");
     if (pause(not_done->retry_in)) return std::nullopt;
-    if (!state_.quiet_since) rest();
+    if (!state_.quiet_since) rest(not_done->retry_in);
     return leave("the call does not go through");
   }
   const auto& ambiguous = std::get<CallAmbiguous>(end);
@@ -182,16 +210,17 @@ bool FlowAttempt::pause(Millis at_least) {
 
 FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& called) {
   tries_ = 0;
+  bool was_in_doubt = false;
   for (;;) {
-    bool was_passed = false;
+    Found found;
     answer_.reset();
     const auto before = MonotonicClock::now();
     TransactionEnd end;
     try {
-      end = try_commit(index, called, was_passed);
+      end = try_commit(index, called, found);
     } catch (...) {
       log(LogLevel::error, "phase_threw", phases_[index].name, {});
-      return failed(index);
+      return failed(index, was_in_doubt);
     }
     // An attempt of this very request's that came too late has nothing to say (T14): whatever the
     // record says by now is the answer.
@@ -200,38 +229,46 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     if (end.how == How::committed && answer_) {
       return ExchangeEvent(WorkCommitted{to_answer(std::move(*answer_)), end.reply});
     }
-    if (end.how == How::committed || was_passed) {
+    if (found.is_lost) return give_up("work_lost");
+    if (end.how == How::committed || found.was_passed) {
       state_.point = phases_[index].name;
+      state_.next = name_behind(index);
       state_.point_since = before;
       state_.quiet_since.reset();
       return std::nullopt;
     }
     log(LogLevel::warning, "phase_failed", phases_[index].name, end.why);
     // In doubt: the next try finds it passed where it was committed.
+    was_in_doubt |= end.how == How::in_doubt;
     const bool may_pass = end.how == How::unavailable || end.how == How::in_doubt;
-    if (!may_pass || !pause(Millis{})) return failed(index);
+    if (!may_pass || !pause(Millis{})) return failed(index, was_in_doubt);
   }
 }
 
 TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& called,
-                                       bool& was_passed) {
+                                       Found& found) {
   const Phase& phase = phases_[index];
   InTransaction what;
   what.id = id_;
   what.attempt = attempt_;
-  const bool is_noted = index + 1 == phases_.size() || notes_calls(phases_[index + 1]);
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     const SqlRows passed = OwnRows::run(
         transaction, OwnStatement::pass_phase,
         {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
-         std::int64_t{is_noted ? 1 : 0}});
-    was_passed = !transaction.failed() && passed.empty();
-    if (was_passed || transaction.failed()) return std::nullopt;
+         std::int64_t{is_noted_behind(index) ? 1 : 0}, name_behind(index)});
+    if (transaction.failed()) return std::nullopt;
+    if (passed.empty()) {
+      const SqlRows at = OwnRows::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
+      if (transaction.failed()) return std::nullopt;
+      found.was_passed = !at.empty() && text_of(at[0].at(0)) == phase.name;
+      found.is_lost = !found.was_passed;
+      return std::nullopt;
+    }
     PhaseEnd end = NextPhase{};
     {
       const InWork now;
-      end = phase.work({request_, id, called}, transaction);
+      end = phase.work({state_.input, id, called}, transaction);
     }
     auto* const response = std::get_if<Response>(&end);
     if (response == nullptr && index + 1 == phases_.size()) {
@@ -239,7 +276,8 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
       return std::nullopt;
     }
     if (response == nullptr) return Advance{id, attempt, phase.name};
-    OwnRows::run(transaction, OwnStatement::close_flow, {to_hex(id.bytes)});
+    OwnRows::run(transaction, OwnStatement::close_flow,
+                 {to_hex(id.bytes), to_hex(attempt.token.bytes)});
     answer_ = std::move(*response);
     return rules_.complete_with(*answer_, id, attempt);
   };
@@ -248,8 +286,8 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
 
 // Nothing of this phase is there. Before anything committed, and without a call, that is all there
 // is to know, and the retry may run at once; otherwise the work goes on with another attempt.
-FlowAttempt::Stop FlowAttempt::failed(std::size_t index) {
-  if (state_.point == started && !phases_[index].call.send) {
+FlowAttempt::Stop FlowAttempt::failed(std::size_t index, bool was_in_doubt) {
+  if (state_.point == started && !phases_[index].call.send && !was_in_doubt) {
     UpstreamAnswered answered{};
     answered.answer = to_answer(work_failed(id_));
     answered.says = UpstreamSays::not_executed;
@@ -260,10 +298,12 @@ FlowAttempt::Stop FlowAttempt::failed(std::size_t index) {
 
 // ---- how an attempt ends early ----
 
-void FlowAttempt::rest() {
+void FlowAttempt::rest(Millis retry_in) {
+  const Millis delay =
+      std::max(serving_.lease_left(), std::min(retry_in, Millis(limits::retry_after_max)));
   const auto rested = OwnRows::run(transactions(), OwnStatement::rest_flow,
                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
-                                    std::int64_t{serving_.lease_left().count()}, std::int64_t{0}});
+                                    std::int64_t{delay.count()}, std::int64_t{0}});
   // Not noted: the next attempt takes it for open, which is what is safe.
   if (!rested) log(LogLevel::warning, "rest_failed", {}, rested.error());
 }

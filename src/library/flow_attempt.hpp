@@ -13,18 +13,22 @@ namespace idem::library {
 /// What is known of a request's work when an attempt begins with it (schema: flows).
 struct FlowState {
   std::string point{};  ///< The last phase that committed.
+  std::string next{};   ///< The phase behind it, by the name that its calls were made under.
+  Request input{};      ///< What was asked first: every attempt works on this.
   int attempts = 1;
   /// From when on no call of an earlier attempt can be under way, at the latest; none: nothing is
   /// open.
   std::optional<MonotonicTime> quiet_since{};
   MonotonicTime point_since{};  ///< When that phase committed, at the earliest.
+  /// The record says another point: a part of what is known was lost.
+  bool is_torn = false;
 };
 
-/// Within a transaction of the attempt; `input` is kept where the work is new. None: the
-/// transaction has failed.
+/// Within the transaction that reserves; `input` is kept where the work is new. None: the
+/// transaction has failed, or what is kept cannot be read.
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
                                    const std::string& input, Millis lease, const Attempt& attempt,
-                                   bool is_noted);
+                                   const Phase& first);
 
 /// Whether a phase's calls are noted before they are made, or there are none: then it is known of a
 /// crash whether one may have been made. That costs a commit, so only where nothing else helps.
@@ -34,11 +38,10 @@ bool notes_calls(const Phase& phase);
 class FlowAttempt {
  public:
   FlowAttempt(const Guard::Rules& rules, std::span<const Phase> phases, int attempts_max,
-              const Request& request, Serving& serving, const Send& send)
+              Serving& serving, const Send& send)
       : rules_(rules),
         phases_(phases),
         attempts_max_(attempts_max),
-        request_(request),
         serving_(serving),
         id_(send.id),
         attempt_(send.attempt) {}
@@ -64,14 +67,22 @@ class FlowAttempt {
   bool pause(Millis at_least);
 
   Stop commit(std::size_t index, const CallAnswered& called);
-  TransactionEnd try_commit(std::size_t index, const CallAnswered& called, bool& was_passed);
-  Stop failed(std::size_t index);
+  /// What a try at a phase's transaction found, besides how it ended.
+  struct Found {
+    bool was_passed = false;  ///< It had committed before.
+    bool is_lost = false;     ///< There is nothing to pass: somebody took it away.
+  };
+  TransactionEnd try_commit(std::size_t index, const CallAnswered& called, Found& found);
+  Stop failed(std::size_t index, bool was_in_doubt);
 
   /// Nobody knows: the record becomes unknown, for evidence to settle.
   ExchangeEvent give_up(std::string code, std::string reference = {});
-  /// Before it leaves: a later attempt is told that nothing is open.
-  void rest();
+  /// Before it leaves: a later attempt is told that nothing is open, and may begin in `retry_in`.
+  void rest(Millis retry_in);
   bool covers(Millis timeout) const;
+  /// The name of the phase behind this one; empty: there is none.
+  std::string name_behind(std::size_t index) const;
+  bool is_noted_behind(std::size_t index) const;
   CallHistory history() const;
   Transactions& transactions() const { return *rules_.parts().store->transactions(); }
   void log(LogLevel level, std::string_view event, std::string_view phase, std::string why) const;
@@ -79,7 +90,6 @@ class FlowAttempt {
   const Guard::Rules& rules_;
   std::span<const Phase> phases_;
   int attempts_max_;
-  const Request& request_;
   Serving& serving_;
   RecordId id_;
   Attempt attempt_;

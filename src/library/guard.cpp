@@ -156,12 +156,13 @@ std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request
   return reserve;
 }
 
-std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Reserve reserve) const {
+std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Reserve reserve,
+                                                    Millis wait_max) const {
   PreferredWait preferred;
   for (const Field& field : request.headers) {
     if (equal_names(field.name, "Prefer")) preferred.read(field.value);
   }
-  const WaitRule wait = wait_rule(options_.wait, options_.wait, preferred.value());
+  const WaitRule wait = wait_rule(wait_max, wait_max, preferred.value());
   // A handler is not sent anywhere: its steps look at the lease one by one.
   const ExchangeSettings settings{.dispatch_timeout = Millis{0},
                                   .renew_interval = options_.lease / 3,
@@ -171,7 +172,8 @@ std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Rese
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
-                             const std::function<ExchangeEvent(const Send&)>& turn) const {
+                             const std::function<ExchangeEvent(const Send&)>& turn,
+                             const AskReserve& ask_reserve) const {
   const Engine::Parts::Renewed renewed(parts_, serving, options_.run_max);
   MonotonicTime waiting_since{};
   std::string large_body;
@@ -199,6 +201,13 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
     if (auto* answer = std::get_if<AnswerClient>(&action)) {
       if (serving->owes_settlement()) parts_.settle_later(serving);
       return to_response(std::move(answer->answer));
+    }
+    const auto* const asked = std::get_if<Ask>(&action);
+    const auto* const reserve = asked != nullptr ? std::get_if<Reserve>(&asked->call) : nullptr;
+    if (ask_reserve && reserve != nullptr) {
+      StoreResult result = ask_reserve(*reserve);
+      action = serving->on(StoreAnswered{std::move(result)});
+      continue;
     }
     auto next = library::carry_out(parts_, serving, action, waiting_since);
     IDEM_ASSERT(next.has_value());
@@ -246,16 +255,6 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
   return what;
 }
 
-Response Guard::Rules::told(Response answer) const {
-  const auto is_stored = [](const Field& field) {
-    return field.name == "Idempotency-Outcome" && field.value == "stored";
-  };
-  if (options_.behind_gateway && std::ranges::none_of(answer.headers, is_stored)) {
-    answer.headers.push_back({"Idem-Outcome", "not-executed"});
-  }
-  return answer;
-}
-
 Complete Guard::Rules::complete_with(const Response& response, const RecordId& id,
                                      const Attempt& attempt) const {
   const bool keeps_body = response.body.size() <= options_.response_body_bytes_max;
@@ -286,7 +285,7 @@ Response Guard::Rules::serve(const Request& request, const Handler& handler) con
   const Engine::Parts::Busy busy(parts_);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
-  const auto serving = make_serving(request, std::move(*reserve));
+  const auto serving = make_serving(request, std::move(*reserve), options_.wait);
   return drive(serving, serving->start(), [&](const Send& send) {
     Run run(*this, *serving, send);
     return event_of(handler(request, run), send.attempt);
@@ -351,7 +350,7 @@ Response Guard::Rules::serve_in_transaction(const Request& request,
   }
   // Answered by the record that is there; or in doubt, and then the same token finds out: it is
   // granted the attempt only where nothing was committed.
-  const auto serving = make_serving(request, std::move(*reserve));
+  const auto serving = make_serving(request, std::move(*reserve), options_.wait);
   ExchangeAction action = serving->start();
   if (end.how == How::not_run) action = serving->on(StoreAnswered{StoreReply(*end.reserved)});
   return drive(serving, std::move(action), [&](const Send& send) {
@@ -361,16 +360,19 @@ Response Guard::Rules::serve_in_transaction(const Request& request,
 }
 
 Guard::Guard(Engine& engine, GuardOptions options)
-    : rules_(std::make_unique<Rules>(engine.parts(), std::move(options))) {}
+    : rules_(std::make_unique<Rules>(engine.parts(), std::move(options))) {
+  // Nothing tells a handler how far the one before it came: that is what phases are for.
+  IDEM_ASSERT(rules_->options().after_crash != LeasePolicy::resume);
+}
 
 Guard::~Guard() = default;
 
 Response Guard::serve(const Request& request, const Handler& handler) {
-  return rules_->told(rules_->serve(request, handler));
+  return rules_->serve(request, handler);
 }
 
 Response Guard::serve_in_transaction(const Request& request, const TransactionWork& work) {
-  return rules_->told(rules_->serve_in_transaction(request, work));
+  return rules_->serve_in_transaction(request, work);
 }
 
 }  // namespace idem

@@ -39,18 +39,20 @@ class Guard::Rules {
 
   /// Or what the client hears instead: nothing was asked of the store.
   std::expected<Reserve, Response> reserve_of(const Request& request) const;
-  std::shared_ptr<library::Serving> make_serving(const Request& request, Reserve reserve) const;
+  std::shared_ptr<library::Serving> make_serving(const Request& request, Reserve reserve,
+                                                 Millis wait_max) const;
+
+  /// Instead of the store, where more is to be done with the reserve in one commit. Blocks.
+  using AskReserve = std::function<StoreResult(const Reserve&)>;
 
   /// Carries actions out until there is an answer; `turn` is the handler's, and says how it ended.
   Response drive(const std::shared_ptr<library::Serving>& serving, ExchangeAction action,
-                 const std::function<ExchangeEvent(const Send&)>& turn) const;
+                 const std::function<ExchangeEvent(const Send&)>& turn,
+                 const AskReserve& ask_reserve = {}) const;
 
   /// Where InWork::is_now().
   Response called_from_work() const;
   Response store_unavailable(std::string why) const;
-
-  /// As it leaves: a gateway is told what was not stored here.
-  Response told(Response answer) const;
 
   /// What completes the record with this answer, as far as it may be stored.
   Complete complete_with(const Response& response, const RecordId& id,

@@ -58,7 +58,9 @@ std::vector<Ordered> ordered(const SqlRows& rows) {
   return all;
 }
 
-std::int64_t most_of(const DeadLetters& which) { return static_cast<std::int64_t>(which.limit); }
+std::int64_t most_of(const DeadLetters& which) {
+  return static_cast<std::int64_t>(std::min<std::size_t>(which.limit, 1'000'000));
+}
 
 }  // namespace
 
@@ -112,7 +114,9 @@ Outbox::Result<bool> Outbox::hasten(const std::string& id) {
 
 Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
   if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
-  const auto spacing = order.rate > 0 ? static_cast<std::int64_t>(1'000 / order.rate) : 0;
+  constexpr double slowest = 1e-3;
+  const auto spacing =
+      order.rate > 0 ? static_cast<std::int64_t>(1'000 / std::max(order.rate, slowest)) : 0;
   const auto rows = OwnRows::run(
       *transactions_, order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive,
       {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),

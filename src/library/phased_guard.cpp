@@ -29,7 +29,8 @@ bool are_sound(const std::vector<Phase>& phases, Millis lease) {
       if (phases[k].name == name) return false;
     }
     if (!phases[i].work) return false;
-    if (phases[i].call.send && phases[i].call.timeout * 2 > lease) return false;
+    const ForeignCall& call = phases[i].call;
+    if (call.send && (call.timeout <= Millis{0} || call.timeout * 2 > lease)) return false;
   }
   return true;
 }
@@ -45,6 +46,11 @@ class PhasedGuard::Flows {
     IDEM_ASSERT(parts.store->transactions() != nullptr);
     IDEM_ASSERT(!options_.guard.operation.empty() && options_.attempts_max > 0);
     IDEM_ASSERT(are_sound(phases_, options_.guard.lease));
+    // A key that is used again has the same derived keys: the other side must have forgotten them.
+    for (const Phase& phase : phases_) {
+      IDEM_ASSERT(phase.call.repetition.deduplicates <=
+                  options_.guard.retention + options_.guard.tombstone);
+    }
     if (options_.complete_interval > Millis{0}) {
       completer_ =
           std::make_unique<workers::Runner>(std::vector<workers::RunOnce>{[this] {
@@ -66,13 +72,14 @@ class PhasedGuard::Flows {
 
   /// What the phases see, now and after a crash.
   Request kept_of(const Request& request) const;
-  Response go(const Request& request, const Request& kept, Reserve reserve);
+  /// `wait`: for another one's attempt.
+  Response go(const Request& request, const std::string& input, Reserve reserve, Millis wait);
   /// The reserve, and with it what there is to do, in one commit.
-  TransactionEnd begin(const Reserve& reserve, const std::string& input,
-                       std::optional<FlowState>& state);
-  /// The same for an attempt that was granted before.
-  std::optional<FlowState> begin(const Send& send, const std::string& input);
-  bool resume(const RecordId& id, std::string_view input);
+  StoreResult begin(const Reserve& reserve, const std::string& input,
+                    std::optional<FlowState>& state);
+  bool resume(const RecordId& id, const SqlRow& due);
+  Reserve reserve_of(const Record& record) const;
+  void stop_unreadable(const Record& record);
   void put_off(const RecordId& id, Millis delay);
   Transactions& transactions() const { return *rules_.parts().store->transactions(); }
 
@@ -97,62 +104,47 @@ Response PhasedGuard::Flows::serve(const Request& request) {
   if (library::InWork::is_now()) return rules_.called_from_work();
   const Engine::Parts::Busy busy(rules_.parts());
   auto reserve = rules_.reserve_of(request);
-  if (!reserve) return rules_.told(std::move(reserve.error()));
-  return rules_.told(go(request, kept_of(request), std::move(*reserve)));
+  if (!reserve) return std::move(reserve.error());
+  return go(request, library::pack_input(kept_of(request)), std::move(*reserve),
+            options_.guard.wait);
 }
 
-Response PhasedGuard::Flows::go(const Request& request, const Request& kept, Reserve reserve) {
-  const std::string input = library::pack_input(kept);
-  const auto serving = rules_.make_serving(request, reserve);
-  ExchangeAction action = serving->start();  // Before it is asked: the lease is counted from here.
+Response PhasedGuard::Flows::go(const Request& request, const std::string& input, Reserve reserve,
+                                Millis wait) {
+  const auto serving = rules_.make_serving(request, std::move(reserve), wait);
   std::optional<FlowState> state;
-  TransactionEnd begun = begin(reserve, input, state);
-  if (begun.how == How::committed || begun.how == How::not_run) {
-    action = serving->on(StoreAnswered{StoreReply(std::move(*begun.reserved))});
-  } else if (begun.how != How::in_doubt) {
-    return rules_.store_unavailable(begun.why);
-  }
-  return rules_.drive(serving, std::move(action), [&](const Send& send) -> ExchangeEvent {
-    FlowAttempt attempt(rules_, phases_, options_.attempts_max, kept, *serving, send);
-    // Granted without it: who waited for another's attempt, or whose reserve was in doubt.
-    if (!state) state = begin(send, input);
-    if (!state) return attempt.leave("the work could not be begun");
-    return attempt.run(std::move(*std::exchange(state, std::nullopt)));
-  });
+  return rules_.drive(
+      serving, serving->start(),
+      [&](const Send& send) -> ExchangeEvent {
+        FlowAttempt attempt(rules_, phases_, options_.attempts_max, *serving, send);
+        if (!state) return attempt.leave("the work could not be begun");
+        return attempt.run(std::move(*std::exchange(state, std::nullopt)));
+      },
+      [&](const Reserve& asked) { return begin(asked, input, state); });
 }
 
-TransactionEnd PhasedGuard::Flows::begin(const Reserve& reserve, const std::string& input,
-                                         std::optional<FlowState>& state) {
+StoreResult PhasedGuard::Flows::begin(const Reserve& reserve, const std::string& input,
+                                      std::optional<FlowState>& state) {
+  state.reset();
   InTransaction what;
   what.reserve = reserve;
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
-                               attempt, library::notes_calls(phases_.front()));
+                               attempt, phases_.front());
     if (!state) return std::nullopt;
-    return Advance{id, attempt, state->point};
+    // Of what is torn the record keeps what it says.
+    return Advance{id, attempt, state->is_torn ? transaction.recovery_point() : state->point};
   };
   TransactionEnd end = transactions().run(std::move(what));
-  if (end.how != How::committed) state.reset();
-  return end;
-}
-
-std::optional<FlowState> PhasedGuard::Flows::begin(const Send& send, const std::string& input) {
-  std::optional<FlowState> state;
-  InTransaction what;
-  what.id = send.id;
-  what.attempt = send.attempt;
-  what.work = [&](Transaction& transaction, const RecordId& id,
-                  const Attempt& attempt) -> std::optional<StoreCall> {
-    state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
-                               attempt, library::notes_calls(phases_.front()));
-    if (!state) return std::nullopt;
-    return Advance{id, attempt, state->point};
-  };
-  const TransactionEnd end = transactions().run(std::move(what));
-  // In doubt: whoever comes next opens it, and finds that nothing was sent where it was not opened.
-  if (end.how != How::committed) state.reset();
-  return state;
+  if (end.how == How::committed || end.how == How::not_run) {
+    return StoreReply(std::move(*end.reserved));
+  }
+  state.reset();
+  rules_.parts().options.log(LogLevel::error, "store_error", {{"why", end.why}});
+  const auto code =
+      end.how == How::in_doubt ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
+  return std::unexpected(StoreError{code, std::move(end.why)});
 }
 
 // ---- the completer ----
@@ -168,8 +160,7 @@ std::size_t PhasedGuard::Flows::complete_due() {
   std::size_t gone_on = 0;
   for (const SqlRow& row : *due) {
     const auto id = id_of(text_of(row.at(0)));
-    const auto* const input = std::get_if<SqlBytes>(&row.at(1));
-    if (id && input != nullptr && resume(*id, input->bytes)) ++gone_on;
+    if (id && resume(*id, row)) ++gone_on;
   }
   return gone_on;
 }
@@ -179,39 +170,67 @@ void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {
                      {to_hex(id.bytes), std::int64_t{delay.count()}});
 }
 
+Reserve PhasedGuard::Flows::reserve_of(const Record& record) const {
+  Reserve reserve;
+  reserve.id = record.id;
+  reserve.scope = record.scope;
+  reserve.operation = record.operation;
+  reserve.fingerprints = {record.fingerprint};
+  reserve.token = random_token();
+  reserve.owner = rules_.parts().options.owner;
+  reserve.lease = options_.guard.lease;
+  reserve.lease_policy = LeasePolicy::resume;
+  reserve.retention = record.retention;
+  reserve.tombstone = record.tombstone;
+  reserve.generation = rules_.parts().store->identity().generation;
+  return reserve;
+}
+
+// Nobody can go on with it: a person has to look.
+void PhasedGuard::Flows::stop_unreadable(const Record& record) {
+  rules_.parts().options.log(LogLevel::error, "work_unreadable",
+                             {{"operation_ref", to_hex(record.id.bytes)}});
+  InTransaction what;
+  what.reserve = reserve_of(record);
+  what.work = [](Transaction&, const RecordId& id, const Attempt& attempt) {
+    return std::optional<StoreCall>(MarkUnknown{id, attempt, "work_unreadable", {}, {}});
+  };
+  (void)transactions().run(std::move(what));
+}
+
 // What there is to do says nothing about who may: the record does, and a reserve asks it (§5).
-bool PhasedGuard::Flows::resume(const RecordId& id, std::string_view input) {
+bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   Engine::Parts& parts = rules_.parts();
+  const auto* const input = std::get_if<SqlBytes>(&due.at(1));
+  const std::string point = text_of(due.at(2));
   const auto found = ask_and_wait(*parts.store, Find{id});
   if (!found) return false;
   const std::optional<Record>& record = *found;
   if (record && (record->state == State::completed || record->state == State::expired)) {
-    (void)OwnRows::run(transactions(), OwnStatement::close_flow, {to_hex(id.bytes)});
+    // Settled by somebody else. Only what was seen here goes: another life may have begun.
+    (void)OwnRows::run(transactions(), OwnStatement::close_flow,
+                       {to_hex(id.bytes), text_of(due.at(3))});
     return false;
   }
-  const auto kept = library::unpack_input(input);
-  if (!record || record->state != State::in_progress || !kept) {
-    // Unknown: evidence ends that. Released: its client may ask again.
-    put_off(id, limits::flow_unknown_interval);
+  // One that was released before anything committed is its client's to ask for again; behind that,
+  // evidence has said that nothing is open, and the work must not be left half done.
+  const bool is_half_done = point != "started";
+  const bool goes_on = record && (record->state == State::in_progress ||
+                                  (record->state == State::failed_retryable && is_half_done));
+  if (!goes_on) {
+    put_off(id, limits::flow_unknown_interval);  // Unknown: evidence ends that.
     return false;
   }
-  Reserve reserve;
-  reserve.id = id;
-  reserve.scope = record->scope;
-  reserve.operation = record->operation;
-  reserve.fingerprints = {record->fingerprint};
-  reserve.token = random_token();
-  reserve.owner = parts.options.owner;
-  reserve.lease = options_.guard.lease;
-  reserve.lease_policy = LeasePolicy::resume;
-  reserve.retention = record->retention;
-  reserve.tombstone = record->tombstone;
-  reserve.generation = parts.store->identity().generation;
+  const auto kept = input != nullptr ? library::unpack_input(input->bytes) : std::nullopt;
   // So that nobody looks at it again while somebody is at it; who is, says so at each phase.
   put_off(id, options_.guard.lease / 3);
+  if (!kept) {
+    stop_unreadable(*record);
+    return false;
+  }
   parts.options.log(LogLevel::info, "completing",
-                    {{"operation_ref", to_hex(id.bytes)}, {"phase", record->recovery_point}});
-  go(*kept, *kept, std::move(reserve));
+                    {{"operation_ref", to_hex(id.bytes)}, {"phase", point}});
+  go(*kept, input->bytes, reserve_of(*record), Millis{0});
   return true;
 }
 

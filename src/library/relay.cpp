@@ -25,7 +25,8 @@ class Relay::Line {
         options_(options),
         queue_(transactions, destination_.name) {
     IDEM_ASSERT(!destination_.name.empty() && destination_.send && destination_.attempts_max > 0);
-    IDEM_ASSERT(options_.lease > destination_.timeout + margin() && options_.batch > 0);
+    IDEM_ASSERT(destination_.timeout > Millis{0} && options_.batch > 0);
+    IDEM_ASSERT(options_.lease > destination_.timeout + margin());
     if (options_.interval <= Millis{0}) return;
     runner_ = std::make_unique<workers::Runner>(
         std::vector<workers::RunOnce>{[this] { return turn() == options_.batch; }},
@@ -41,8 +42,18 @@ class Relay::Line {
   void note(const ClaimedMessage& claimed, const Note& note);
   void reap_if_due();
 
+  /// Where nothing else helps, it is noted of each message before it is sent, so that a crash
+  /// leaves only that one in doubt. That costs a commit each.
+  bool notes_sending() const {
+    const auto& repetition = destination_.repetition;
+    return repetition.deduplicates == Millis{} && !repetition.lookup;
+  }
   Next next_of(const ClaimedMessage& claimed) const;
   Delivery delivery_of(const ClaimedMessage& claimed) const;
+  /// What is left of the claim covers one delivery.
+  bool covers() const {
+    return MonotonicClock::now() + destination_.timeout + margin() <= claimed_until_;
+  }
   Millis margin() const { return std::min(options_.lease / 10, Millis(limits::call_margin_max)); }
   void tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
             const std::string& why) const;
@@ -68,7 +79,7 @@ std::size_t Relay::Line::turn() {
   if (breaker_.is_open(now)) return 0;
   claimed_until_ = now + options_.lease;
   const auto claimed = queue_.claim(breaker_.is_on_trial() ? 1 : options_.batch, options_.lease,
-                                    destination_.repetition.deduplicates);
+                                    destination_.repetition.deduplicates, notes_sending());
   if (!claimed) {
     log_(LogLevel::warning, "relay_failed",
          {{"destination", destination_.name}, {"why", claimed.error()}});
@@ -145,8 +156,14 @@ void Relay::Line::deliver(const ClaimedMessage& claimed) {
 
 void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) {
   const bool in_doubt = claimed.quiet_since.has_value();
-  if (MonotonicClock::now() + destination_.timeout + margin() > claimed_until_) {
+  if (!covers()) {
     return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
+  }
+  if (notes_sending()) {
+    const auto noted = queue_.note_sending(claimed);
+    // Not noted: it counts as claimed until the claim is over, and was not sent.
+    if (!noted || !*noted) return tell(LogLevel::warning, "delivery_not_begun", claimed, {});
+    if (!covers()) return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
   }
   CallEnd end = CallAmbiguous{"the delivery threw", {}, {}};
   crash_point(CrashPoint::dispatch_before_first_byte);

@@ -37,11 +37,13 @@ std::string printable(std::string_view text) {
 
 std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::size_t most,
                                                                           Millis lease,
-                                                                          Millis repeats) {
+                                                                          Millis repeats,
+                                                                          bool is_noted) {
   const auto asked_at = MonotonicClock::now();
-  const auto rows = OwnRows::run(transactions_, OwnStatement::claim_messages,
-                                 {destination_, static_cast<std::int64_t>(most),
-                                  std::int64_t{lease.count()}, std::int64_t{repeats.count()}});
+  const auto rows =
+      OwnRows::run(transactions_, OwnStatement::claim_messages,
+                   {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
+                    std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
   const auto told_at = MonotonicClock::now();
   std::vector<ClaimedMessage> claimed;
@@ -66,6 +68,13 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
   }
   std::ranges::sort(claimed, {}, &ClaimedMessage::seq);
   return claimed;
+}
+
+std::expected<bool, std::string> RelayQueue::note_sending(const ClaimedMessage& claimed) {
+  const auto rows =
+      OwnRows::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.fence});
+  if (!rows) return std::unexpected(rows.error());
+  return !rows->empty();
 }
 
 std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {

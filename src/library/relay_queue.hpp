@@ -46,9 +46,12 @@ class RelayQueue {
   RelayQueue(Transactions& transactions, std::string destination)
       : transactions_(transactions), destination_(std::move(destination)) {}
 
-  /// In the order of their commits. `repeats`: the destination's window. Durable when it answers.
+  /// In the order of their numbers. `repeats`: the destination's window; `is_noted`: each is noted
+  /// before it is sent. Durable when it answers.
   std::expected<std::vector<ClaimedMessage>, std::string> claim(std::size_t most, Millis lease,
-                                                                Millis repeats);
+                                                                Millis repeats, bool is_noted);
+  /// Where each is noted: from here on it may be on the wire. False: nothing may be sent.
+  std::expected<bool, std::string> note_sending(const ClaimedMessage& claimed);
   /// False: the claim is not the last one any more, and nothing was noted (T62).
   std::expected<bool, std::string> note(const ClaimedMessage& claimed, const Note& note);
   std::expected<std::size_t, std::string> reap(std::size_t most, Millis retention);

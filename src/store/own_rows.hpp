@@ -10,10 +10,11 @@ namespace idem {
 enum class OwnStatement : std::uint8_t {
   put_message,     ///< id, operation, destination, aggregate type, aggregate id, type, payload,
                    ///< content type
-  claim_messages,  ///< destination, most, lease, repeats → see Claimed columns in relay_queue.cpp
+  claim_messages,  ///< destination, most, lease, repeats, whether each is noted → relay_queue.cpp
+  note_sending,    ///< seq, fence → a row: the claim is the last one
   note_delivery,   ///< seq, fence, how, reference, why, delay, ambiguous → a row: it was noted
-  list_messages,   ///< state or '', destination or '', after seq, most → see outbox.cpp
-  find_message,    ///< id → the same columns, then payload and history
+  list_messages,   ///< state or '', destination or '', after seq, most → outbox.cpp
+  find_message,    ///< id → the same columns, then content type, payload and history
   hasten_message,  ///< id → a row: it waits, and is due now
   count_messages,  ///< → destination, state, number, age of the oldest
   redrive,         ///< destination, id, type (NULL: any), most, spacing, nothing there, why
@@ -22,16 +23,17 @@ enum class OwnStatement : std::uint8_t {
   discard,         ///< destination, id, type (NULL: any), most, why → the same columns
   try_discard,     ///< The same, and nothing changes.
   reap_messages,   ///< most, retention → a row for each
-  open_flow,       ///< id, operation, input, lease, token, whether calls are noted → point, its
-                   ///< age, attempts, quiet for (or NULL)
-  pass_phase,      ///< id, point before, point now, lease, whether the next call is noted → a
-                   ///< row: it had not been passed
-  note_call,       ///< id, token → a row: the attempt has it
-  rest_flow,       ///< id, token, delay, whether attempts count anew: nothing that was
-                   ///< sent is open
-  close_flow,      ///< id
-  due_flows,       ///< operation, most → id, input
-  put_off_flow,    ///< id, delay
+  open_flow,   ///< id, operation, input, lease, token, whether calls are noted, first phase, the
+               ///< record's point → point, its age, attempts, quiet for (or NULL), next, input
+  pass_phase,  ///< id, point before, point now, lease, whether the next call is noted, next phase
+               ///< → a row: the point was that
+  find_point,  ///< id → point
+  note_call,   ///< id, token, phase → a row: the attempt has it
+  rest_flow,   ///< id, token, delay, whether attempts count anew (else this one does not): nothing
+               ///< that was sent is open
+  close_flow,  ///< id, token
+  due_flows,   ///< operation, most → id, input, point, token
+  put_off_flow,  ///< id, delay
 };
 
 class OwnRows {

@@ -86,6 +86,22 @@ CallEnd answered(long status, const Heard& heard) {
   return CallNotDone{why, retry_in, status == 410};
 }
 
+/// CloudEvents 1.0, HTTP protocol binding §3.1.3.2: what is no visible ASCII, and what would be
+/// taken for an escape or a quotation.
+std::string encoded(std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (c > ' ' && c <= '~' && c != '"' && c != '%') {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += {'%', digits[byte >> 4], digits[byte & 15]};
+  }
+  return out;
+}
+
 class Fields {
  public:
   /// Values come from a message: nothing of them may end the line.
@@ -93,14 +109,20 @@ class Fields {
     std::string line(name);
     line += value.empty() ? ";" : ": ";
     for (const char c : value) line += c >= ' ' && c <= '~' ? c : '?';
+    append(line);
+  }
+  /// One that libcurl would send by itself.
+  void leave_out(const char* name) { append(std::string(name) + ":"); }
+  curl_slist* get() const noexcept { return list_.get(); }
+
+ private:
+  void append(const std::string& line) {
     curl_slist* const longer = curl_slist_append(list_.get(), line.c_str());
     if (longer == nullptr) return;
     (void)list_.release();
     list_.reset(longer);
   }
-  curl_slist* get() const noexcept { return list_.get(); }
 
- private:
   std::unique_ptr<curl_slist, FreeList> list_;
 };
 
@@ -132,15 +154,15 @@ Fields Webhook::fields_of(const Delivery& delivery) const {
   }
   fields.add("ce-specversion", "1.0");
   fields.add("ce-id", delivery.id);
-  fields.add("ce-source", options_.source);
-  fields.add("ce-type", message.type);
+  fields.add("ce-source", encoded(options_.source));
+  fields.add("ce-type", encoded(message.type));
   fields.add("ce-time", to_rfc3339(delivery.created_at));
   if (!message.aggregate_id.empty()) {
-    fields.add("ce-subject", message.aggregate_type + "/" + message.aggregate_id);
+    fields.add("ce-subject", encoded(message.aggregate_type + "/" + message.aggregate_id));
   }
   fields.add("Idempotency-Key", delivery.key);
   fields.add("User-Agent", "Idem");
-  fields.add("Expect", "");
+  fields.leave_out("Expect");
   return fields;
 }
 

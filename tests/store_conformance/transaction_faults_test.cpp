@@ -103,20 +103,87 @@ TEST_F(TransactionFaults, S17_T57_a_commit_that_did_not_arrive_is_in_doubt_and_c
   }
 }
 
+// The completion and the COMMIT are one message to the network, and two to the server.
+TEST_F(TransactionFaults, S17_T57_a_completion_without_its_commit_is_in_doubt_and_leaves_nothing) {
+  CuttingProxy proxy(socket_of(database_.uri()));
+  const auto store = open_with_payments(through(proxy, database_.uri()));
+  for (int round = 1; round <= 10; ++round) {
+    const Execute attempt = run(*store, round);
+    proxy.cut_before(commit_message);
+    const auto end = store->transactions()->run(under(attempt, pays("p")));
+    EXPECT_EQ(end.how, How::in_doubt) << end.why;
+    EXPECT_FALSE(end.may_stand_alone);
+    EXPECT_EQ(proxy.lost(), round);
+    // Whoever asks behind it waits for the server to notice, and is told what there is.
+    const auto told = ask_and_wait(*store, a_release(attempt));
+    ASSERT_TRUE(told.has_value()) << told.error().detail;
+    EXPECT_EQ(told->verdict, Verdict::done);
+    EXPECT_EQ(payments(), "0");
+  }
+}
+
+TEST_F(TransactionFaults, S17_reserve_rows_and_completion_lost_together_are_found_by_the_token) {
+  CuttingProxy proxy(socket_of(database_.uri()));
+  const auto store = open_with_payments(through(proxy, database_.uri()));
+  const auto reserving = [&](int number) {
+    return InTransaction{with_generation(*store, number), {}, {}, pays(std::to_string(number))};
+  };
+  proxy.lose_answer_to(commit_message);
+  EXPECT_EQ(store->transactions()->run(reserving(1)).how, How::in_doubt);
+  EXPECT_EQ(payments(), "1");
+  EXPECT_TRUE(is<Replay>(*ask_and_wait(*store, with_generation(*store, 1))));
+  proxy.cut_before(commit_message);
+  EXPECT_EQ(store->transactions()->run(reserving(2)).how, How::in_doubt);
+  EXPECT_TRUE(is<Execute>(*ask_and_wait(*store, with_generation(*store, 2))));
+  EXPECT_EQ(payments(), "1");
+}
+
+// Nobody else can end an attempt whose work runs; but the work itself can, by SQL.
+TEST_F(TransactionFaults, S17_V13_a_completion_that_is_refused_takes_the_commit_with_it) {
+  const auto store = open_with_payments(database_.uri());
+  const auto ends = [&](int number, const char* change) {
+    const Execute attempt = run(*store, number);
+    return store->transactions()->run(
+        under(attempt, [&](Transaction& transaction, auto& id, auto& of) {
+          auto step = pay(transaction, "p", id, of);
+          transaction.run(std::string("UPDATE idem.slots SET ") + change +
+                          " WHERE state = 'in_progress'");
+          return step;
+        }));
+  };
+  const auto stale = ends(1, "fence = nextval('idem.fences'), token = gen_random_uuid()");
+  EXPECT_EQ(stale.how, How::superseded) << stale.why;
+  EXPECT_EQ(stale.reply, (OwnerReply{Verdict::stale, State::in_progress, {}}));
+  const auto settled = ends(2,
+                            "state = 'completed', completed_at = idem.now(), expires_at ="
+                            " idem.now() + interval '1 day', tombstone_until = idem.now() +"
+                            " interval '2 days'");
+  EXPECT_EQ(settled.how, How::superseded) << settled.why;
+  EXPECT_EQ(settled.reply.verdict, Verdict::settled);
+  EXPECT_EQ(settled.reply.state, State::completed);
+  EXPECT_EQ(payments(), "0");
+  EXPECT_EQ(state(*store, 1), State::in_progress);
+  EXPECT_EQ(state(*store, 2), State::in_progress);
+}
+
 TEST_F(TransactionFaults, S17_a_connection_lost_before_the_commit_leaves_nothing) {
   CuttingProxy proxy(socket_of(database_.uri()));
   const auto store = open_with_payments(through(proxy, database_.uri()));
   const Execute attempt = run(*store, 1);
   int lost = 0;
+  const auto phase = [](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
+    pay(transaction, "p", id, of);
+    return Advance{id, of, "charged"};
+  };
   for (const char* const part : {"INSERT INTO payments", "owners_many"}) {
     proxy.lose_answer_to(part);
-    const auto end = store->transactions()->run(under(attempt, pays("p")));
+    const auto end = store->transactions()->run(under(attempt, phase));
     EXPECT_EQ(end.how, How::unavailable) << part << ": " << end.why;
     EXPECT_EQ(proxy.lost(), ++lost);
     EXPECT_EQ(payments(), "0");
   }
   // Before the work ran it is simply begun again.
-  for (const char* const part : {"BEGIN", "FOR UPDATE"}) {
+  for (const char* const part : {"BEGIN", "idem.admit"}) {
     proxy.lose_answer_to(part);
     int ran = 0;
     const auto end = store->transactions()->run(

@@ -72,6 +72,19 @@ void CuttingProxy::lose_message(std::string part) {
   lost_part_ = std::move(part);
 }
 
+void CuttingProxy::cut_before(std::string part) {
+  const std::lock_guard lock(mutex_);
+  cut_part_ = std::move(part);
+}
+
+std::optional<std::size_t> CuttingProxy::cut_of(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto at = cut_part_.empty() ? bytes.npos : bytes.find(cut_part_);
+  if (at == bytes.npos) return std::nullopt;
+  cut_part_.clear();
+  return at;
+}
+
 bool CuttingProxy::is_marked(std::string& part, std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   if (part.empty() || bytes.find(part) == bytes.npos) return false;
@@ -102,6 +115,11 @@ void CuttingProxy::carry(int client) {
       marked |= is_marked(part_, bytes);
       if (is_marked(lost_part_, bytes)) {
         ++lost_;
+        break;
+      }
+      if (const auto arrives = cut_of(bytes)) {
+        ++lost_;
+        send_all(server, bytes.substr(0, *arrives));
         break;
       }
       if (!send_all(server, bytes)) break;

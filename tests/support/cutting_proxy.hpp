@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +28,9 @@ class CuttingProxy {
   void lose_answer_to(std::string part);
   /// The next message with `part` in it does not arrive; its connection is cut, both ways.
   void lose_message(std::string part);
+  /// Of the next bytes with `part` in them only what comes before it arrives; their connection is
+  /// cut, both ways.
+  void cut_before(std::string part);
   /// How many answers and messages were lost so far.
   int lost() const { return lost_.load(); }
 
@@ -34,6 +38,8 @@ class CuttingProxy {
   void accept_all();
   void carry(int client);
   bool is_marked(std::string& part, std::string_view bytes);
+  /// How many of these bytes are to arrive; none: all of them.
+  std::optional<std::size_t> cut_of(std::string_view bytes);
 
   std::string target_;
   int listener_ = -1;
@@ -43,6 +49,7 @@ class CuttingProxy {
   std::mutex mutex_;
   std::string part_;
   std::string lost_part_;
+  std::string cut_part_;
   std::vector<std::thread> carriers_;
   std::thread acceptor_;
 };

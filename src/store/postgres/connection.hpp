@@ -48,6 +48,7 @@ struct Failure {
   std::string message;
   /// The connection is gone and the statement had been sent: it may have been done.
   bool in_doubt = false;
+  std::string detail{};
 };
 using Answer = std::expected<Rows, Failure>;
 

@@ -56,7 +56,8 @@ std::optional<Failure> failure_of(const pg_result* result) {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   if (state == nullptr) return std::nullopt;
-  return Failure{state, message != nullptr ? message : "", false};
+  const char* const detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+  return Failure{state, message != nullptr ? message : "", false, detail != nullptr ? detail : ""};
 }
 
 }  // namespace idem::postgres

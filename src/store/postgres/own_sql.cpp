@@ -23,10 +23,13 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return "SELECT idem.put_message($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text,"
              " $7::text, $8::text)";
     case OwnStatement::claim_messages:
-      return "SELECT * FROM idem.claim_messages($1::text, $2::bigint, $3::bigint, $4::bigint)";
+      return "SELECT * FROM idem.claim_messages($1::text, $2::bigint, $3::bigint, $4::bigint,"
+             " $5::bigint)";
     case OwnStatement::note_delivery:
       return "SELECT * FROM idem.note_delivery($1::bigint, $2::bigint, $3::text, $4::text,"
              " $5::text, $6::bigint, $7::bigint <> 0)";
+    case OwnStatement::note_sending:
+      return "SELECT * FROM idem.note_sending($1::bigint, $2::bigint)";
     case OwnStatement::list_messages:
       return "SELECT " IDEM_MESSAGE_COLUMNS
              " FROM idem.outbox o WHERE ($1::text = '' OR o.state::text = $1::text)"
@@ -38,7 +41,7 @@ std::string_view text_of(OwnStatement statement) noexcept {
              " WHERE o.id = $1::uuid";
     case OwnStatement::hasten_message:
       return "UPDATE idem.outbox SET due_at = idem.now()"
-             " WHERE id = $1::uuid AND state = 'waiting' AND NOT in_flight RETURNING 1";
+             " WHERE id = $1::uuid AND state = 'waiting' AND NOT claimed RETURNING 1";
     case OwnStatement::count_messages:
       return "SELECT o.destination, o.state::text, count(*),"
              " idem.ms_until(idem.now(), min(o.created_at))"
@@ -59,18 +62,20 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return "SELECT * FROM idem.reap_messages($1::bigint, $2::bigint)";
     case OwnStatement::open_flow:
       return "SELECT * FROM idem.open_flow($1::uuid, $2::text, $3::bytea, $4::bigint,"
-             " $5::uuid, $6::bigint)";
+             " $5::uuid, $6::bigint, $7::text, $8::text)";
     case OwnStatement::pass_phase:
       return "SELECT * FROM idem.pass_phase($1::uuid, $2::text, $3::text, $4::bigint,"
-             " $5::bigint)";
+             " $5::bigint, $6::text)";
+    case OwnStatement::find_point:
+      return "SELECT f.point FROM idem.flows f WHERE f.id = $1::uuid";
     case OwnStatement::note_call:
-      return "SELECT * FROM idem.note_call($1::uuid, $2::uuid)";
+      return "SELECT * FROM idem.note_call($1::uuid, $2::uuid, $3::text)";
     case OwnStatement::rest_flow:
       return "UPDATE idem.flows SET nothing_open = true, due_at = idem.now() + idem.ms($3::bigint),"
-             " attempts = CASE WHEN $4::bigint <> 0 THEN 0 ELSE attempts END"
+             " attempts = CASE WHEN $4::bigint <> 0 THEN 0 ELSE greatest(attempts - 1, 0) END"
              " WHERE id = $1::uuid AND token = $2::uuid";
     case OwnStatement::close_flow:
-      return "DELETE FROM idem.flows WHERE id = $1::uuid";
+      return "DELETE FROM idem.flows WHERE id = $1::uuid AND token = $2::uuid";
     case OwnStatement::due_flows:
       return "SELECT * FROM idem.due_flows($1::text, $2::bigint)";
     case OwnStatement::put_off_flow:

@@ -1,7 +1,7 @@
 #include "store/postgres/service_transaction.hpp"
 
 #include "store/postgres/backoff.hpp"
-#include "store/postgres/cells.hpp"
+#include "store/postgres/one_record.hpp"
 #include "store/postgres/own_sql.hpp"
 #include "store/postgres/sql_values.hpp"
 
@@ -10,24 +10,38 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace idem::postgres {
 namespace {
 
 using How = TransactionEnd::How;
 
-/// What a handler before set in this session is not this one's; behind a pooler, anybody's. The
-/// record's lock outlives a vanished caller for transaction_idle_max, no longer.
-const std::string begin_sql = fmt::format(
-    "RESET ALL; RESET ROLE; BEGIN ISOLATION LEVEL READ COMMITTED;"
-    " SET LOCAL lock_timeout = {}; SET LOCAL idle_in_transaction_session_timeout = {}",
-    Millis(limits::transaction_lock_max).count(), Millis(limits::transaction_idle_max).count());
+// What a handler before set in this session is not this one's; behind a pooler, anybody's. It is
+// said what a transaction is, because a default of that handler's was read before it was reset. The
+// record's lock outlives a vanished caller for transaction_idle_max, no longer.
+const std::array<std::string, 5> begin_sql{
+    "RESET ALL", "RESET ROLE", "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE",
+    fmt::format("SET LOCAL lock_timeout = {}", Millis(limits::transaction_lock_max).count()),
+    fmt::format("SET LOCAL idle_in_transaction_session_timeout = {}",
+                Millis(limits::transaction_idle_max).count())};
 
-// First the lock, then all that is read of the record.
-constexpr std::string_view check_sql =
-    "WITH held AS MATERIALIZED (SELECT s AS slot FROM idem.slots s WHERE s.id = $1 FOR UPDATE)"
-    " SELECT pg_current_xact_id()::text,"
-    " idem.is_live(h.slot, idem.now()) AND idem.is_same_attempt(h.slot, $2, $3),"
-    " idem.state_at(h.slot, idem.now()) FROM held h";
+constexpr std::string_view commit_sql = "COMMIT";
+
+/// Begins and asks, in one round trip. `left_over`: what was prepared and is to go first.
+Answer begin_with(Session& session, const Session::Asked& first,
+                  std::vector<std::string> left_over = {}) {
+  std::vector<Session::Asked> asked;
+  for (std::string& name : left_over) {
+    name.insert(0, "DEALLOCATE ");
+    asked.push_back({name});
+  }
+  for (const std::string& sql : begin_sql) {
+    asked.push_back({sql, {}, Session::Format::binary, Kept::ours});
+  }
+  asked.push_back(first);
+  return std::move(session.ask_all(asked, limits::store_reply_max).back());
+}
 
 // The number only where there is one anyway: a duplicate's answer shall not use one up.
 std::string with_number(std::string_view reserve_sql) {
@@ -36,42 +50,59 @@ std::string with_number(std::string_view reserve_sql) {
       reserve_sql);
 }
 
+/// Of an owner's verb that failed.
+TransactionEnd end_of_step(Session& session, const Failure& failure) {
+  if (is_other_server(failure) || is_forgotten(failure)) session.close();
+  const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
+                          is_other_server(failure) || is_forgotten(failure);
+  return ended(is_passing ? How::unavailable : How::rolled_back, told(failure));
+}
+
+TransactionEnd end_of_commit(const Answer& committed) {
+  if (!committed) {
+    // With an error that leaves the session in order the server says that it rolled back.
+    const bool is_lost = committed.error().sqlstate.empty();
+    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()));
+  }
+  if (committed->command() != "COMMIT") {
+    return ended(How::rolled_back, "a statement of the work had failed");
+  }
+  return ended(How::committed, {});
+}
+
 std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns() - 1); }
 
 NotAdmitted not_admitted(Session& session, const Failure& failure) {
-  if (is_other_server(failure)) session.close();
+  if (is_other_server(failure) || is_forgotten(failure)) session.close();
   NotAdmitted none{ended(How::unavailable, told(failure))};
   // Of a session that was lost nothing is there, as nobody committed it; another one may do.
-  none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
+  none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure) ||
+                 is_forgotten(failure);
   return none;
 }
 
 std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTransaction& what) {
-  Params params;
-  params.uuid(what.id.bytes)
-      .number(static_cast<std::int64_t>(what.attempt.fence))
-      .uuid(what.attempt.token.bytes);
-  const Answer answer = session.ask(check_sql, params, limits::store_reply_max);
+  const OneStep step = ask_admit(what.id, what.attempt);
+  const Answer answer = begin_with(session, step.asked(), session.trust());
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
   const auto superseded = [&](OwnerReply reply) {
     NotAdmitted none{ended(How::superseded, "the attempt is not the current one, or has ended")};
     none.end.reply = reply;
     return std::unexpected(std::move(none));
   };
-  if (answer->size() == 0) return superseded({});
-  Cells cells(*answer, 0);
-  const std::string number(cells.bytes());
-  const bool is_own = cells.boolean();
-  const State state = cells.state();
-  if (!is_own) return superseded({Verdict::stale, state, {}});
+  auto admitted = told_of_admit(*answer);
+  if (!admitted) return superseded({});
+  const State state = admitted->state;
+  if (!admitted->is_own) return superseded({Verdict::stale, state, {}});
   // In the other states the record came from this attempt, whose late answer is welcome (§3).
   if (state == State::completed || state == State::expired) {
     return superseded({Verdict::settled, state, {}});
   }
-  return Admission{what.id, what.attempt, number};
+  return Admission{what.id, what.attempt, std::move(admitted->number)};
 }
 
-std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
+/// What is not simply new; in the transaction that was begun for it.
+std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve& reserve) {
   const StoreCall call(reserve);
   const Statement statement = ask_one(call);
   const Answer answer =
@@ -99,6 +130,20 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
   return std::unexpected(std::move(none));
 }
 
+std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
+  // Of several names each has to be looked at.
+  const bool may_be_new = reserve.also.empty();
+  const OneStep step = ask_admit_new(reserve);
+  const Answer answer =
+      begin_with(session, may_be_new ? step.asked() : Session::Asked{"SELECT"}, session.trust());
+  if (!answer) return std::unexpected(not_admitted(session, answer.error()));
+  auto made = may_be_new ? told_of_admit_new(reserve, *answer) : std::nullopt;
+  if (!made) return admit_met(session, reserve);
+  const Attempt attempt{made->fence, reserve.token};
+  Told told{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
+  return Admission{reserve.id, attempt, made->number, std::move(told), std::move(made)};
+}
+
 }  // namespace
 
 TransactionEnd ended(How how, std::string why) {
@@ -114,25 +159,71 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
     fail(fmt::format("{} is not the work's to say: it is in a transaction of its store", command));
     return {};
   }
-  if (!session_.is_in_transaction()) {
-    fail("the transaction is over, or a statement of it failed");
-    return {};
-  }
+  if (!may_ask()) return {};
   const auto params = SqlParams::of(values);
   if (!params) return fail(params.error()), SqlRows();
-  const Answer answer =
-      session_.ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
+  if (may_ask_for_records(sql) && !make_record()) return {};
+  const Does does = what_does(sql);
+  if (does == Does::more) session_.distrust();
+  const Session::Asked asked{sql, params->raw(), Session::Format::text,
+                             does == Does::rows ? Kept::service : Kept::never};
+  const Answer answer = session_.ask(asked, limits::transaction_statement_max);
+  // SELECT INTO, which makes a table.
+  if (answer && answer->columns() == 0 && answer->command().starts_with("SELECT")) {
+    session_.distrust();
+  }
   if (answer) return to_sql_rows(*answer);
-  // 23505 and the like are said of business rows here, and would be said again.
-  const auto& state = answer.error().sqlstate;
-  is_worth_another_try_ = state.empty() || state.starts_with("40") || state == "55P03" ||
-                          is_other_server(answer.error());
-  fail(told(answer.error()));
+  fail_of(answer.error());
   return {};
 }
 
+bool PgTransaction::may_ask() {
+  if (failed()) return false;
+  if (session_.is_in_transaction()) return true;
+  fail("the transaction is over, or a statement of it failed");
+  return false;
+}
+
+// None of them looks for a record, or leaves anything in the session.
 SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> values) {
-  return run(text_of(which), values);
+  if (!may_ask()) return {};
+  const auto params = SqlParams::of(values);
+  if (!params) return fail(params.error()), SqlRows();
+  const Session::Asked asked{text_of(which), params->raw(), Session::Format::text, Kept::ours};
+  const Answer answer = session_.ask(asked, limits::transaction_statement_max);
+  if (answer) return to_sql_rows(*answer);
+  fail_of(answer.error());
+  return {};
+}
+
+void PgTransaction::fail_of(const Failure& failure) {
+  // 23505 and the like are said of business rows here, and would be said again.
+  const auto& state = failure.sqlstate;
+  is_worth_another_try_ =
+      state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure);
+  fail(told(failure));
+}
+
+// Also where the work has doomed it: with the connection it could commit all the same.
+bool PgTransaction::make_record() {
+  if (!to_make_ || !session_.is_in_transaction()) return !failed();
+  const OneStep step = ask_make_new(*to_make_);
+  const Answer answer = session_.ask(step.asked(), limits::store_reply_max);
+  if (!answer) {
+    fail_of(answer.error());
+    is_worth_another_try_ |= is_race(answer.error());
+    return false;
+  }
+  to_make_.reset();
+  return !failed();
+}
+
+pg_conn* PgTransaction::connection() noexcept {
+  was_lent_ = true;
+  // Who ends the transaction by it shall not have committed rows alone.
+  (void)make_record();
+  session_.distrust();
+  return session_.native();
 }
 
 void PgTransaction::fail(std::string why) {
@@ -141,10 +232,8 @@ void PgTransaction::fail(std::string why) {
 }
 
 std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what) {
-  const Answer begun = session.run(begin_sql, limits::store_reply_max);
-  auto admitted = !begun         ? std::unexpected(not_admitted(session, begun.error()))
-                  : what.reserve ? admit_reserve(session, *what.reserve)
-                                 : admit_attempt(session, what);
+  auto admitted =
+      what.reserve ? admit_reserve(session, *what.reserve) : admit_attempt(session, what);
   if (!admitted) roll_back(session);
   return admitted;
 }
@@ -156,13 +245,7 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
   const Answer answer =
       session.ask(fmt::format("SELECT o.*, pg_current_xact_id()::text FROM ({}) o", statement.sql),
                   statement.params, limits::store_reply_max);
-  if (!answer) {
-    const Failure& failure = answer.error();
-    if (is_other_server(failure)) session.close();
-    const bool is_passing =
-        failure.sqlstate.empty() || is_race(failure) || is_other_server(failure);
-    return std::unexpected(ended(is_passing ? How::unavailable : How::rolled_back, told(failure)));
-  }
+  if (!answer) return std::unexpected(end_of_step(session, answer.error()));
   auto told = std::move(told_of_owners(1, *answer).front());
   if (!told) return std::unexpected(ended(How::unavailable, "the answer was not whole"));
   if (!told->result) {
@@ -171,17 +254,34 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
   return Step{std::get<OwnerReply>(*told->result), last_cell(*answer) != admission.number};
 }
 
+std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
+                                                           const Admission& admission,
+                                                           const Complete& verb) {
+  const OneStep step = admission.to_make ? ask_complete_new(*admission.to_make, verb)
+                                         : ask_complete(admission.number, verb);
+  const Session::Asked both[] = {step.asked(),
+                                 {commit_sql, {}, Session::Format::binary, Kept::ours}};
+  auto answers = session.ask_all(both, limits::store_reply_max);
+  // Lost, whichever it was that was heard last, the COMMIT had been sent.
+  const bool is_lost = !answers.back() && answers.back().error().sqlstate.empty();
+  if (answers.front() && answers.size() == 2) {
+    auto end = end_of_commit(answers.back());
+    end.reply = told_of_complete(*answers.front());
+    return end;
+  }
+  const Failure& failure = answers.back().error();
+  if (is_lost) return ended(How::in_doubt, told(failure));
+  Refused refused{end_of_step(session, failure)};
+  refused.is_another_transaction = is_another_transaction(failure);
+  if (auto reply = told_of_refusal(failure)) {
+    refused.end = ended(How::superseded, "the attempt is not the current one, or has ended");
+    refused.end.reply = *reply;
+  }
+  return std::unexpected(std::move(refused));
+}
+
 TransactionEnd commit(Session& session) {
-  const Answer committed = session.run("COMMIT", limits::store_reply_max);
-  if (!committed) {
-    // With an error that leaves the session in order the server says that it rolled back.
-    const bool is_lost = committed.error().sqlstate.empty();
-    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()));
-  }
-  if (committed->command() != "COMMIT") {
-    return ended(How::rolled_back, "a statement of the work had failed");
-  }
-  return ended(How::committed, {});
+  return end_of_commit(session.run(commit_sql, limits::store_reply_max));
 }
 
 void roll_back(Session& session) {
@@ -205,21 +305,20 @@ TransactionEnd give_up(Session& session, const Admission& admission) {
                    "the work ended its transaction by itself: its rows may be there, and its"
                    " record says unknown");
   end.may_stand_alone = true;
-  if (!session.is_open() || !session.run(begin_sql, limits::store_reply_max)) return end;
+  if (!session.is_open()) return end;
   const StoreCall call(
       MarkUnknown{admission.id, admission.attempt, "work_ended_transaction", {}, {}});
   const StoreCall* const calls[] = {&call};
   const Statement marking = ask_owners(calls);
   Params params;
   params.uuid(admission.id.bytes).uuid(admission.attempt.token.bytes);
-  const bool is_marked =
-      session.ask(marking.sql, marking.params, limits::store_reply_max).has_value() &&
-      session
-          .ask(
-              "UPDATE idem.slots SET token = idem.nobody()"
-              " WHERE id = $1 AND token = $2 AND state = 'unknown'",
-              params, limits::store_reply_max)
-          .has_value();
+  const bool is_marked = begin_with(session, {marking.sql, marking.params.raw()}).has_value() &&
+                         session
+                             .ask(
+                                 "UPDATE idem.slots SET token = idem.nobody()"
+                                 " WHERE id = $1 AND token = $2 AND state = 'unknown'",
+                                 params, limits::store_reply_max)
+                             .has_value();
   if (is_marked) (void)commit(session);
   roll_back(session);
   return end;

@@ -37,7 +37,11 @@ bool is_copy(const pg_result* result) noexcept {
 
 }  // namespace
 
-void Session::close() noexcept { PQfinish(std::exchange(connection_, nullptr)); }
+void Session::close() noexcept {
+  PQfinish(std::exchange(connection_, nullptr));
+  prepared_.clear();
+  is_trusted_ = true;
+}
 
 bool Session::ready(short events) const noexcept {
   for (;;) {
@@ -82,21 +86,102 @@ std::expected<void, std::string> Session::open(const Uuid& store_id) {
   auto found = store_id_in(*identity);
   if (!found) return refused(std::move(found.error()));
   if (*found != store_id) return refused(another_store);
+  // A pooler gives out numbers of its own, as nobody's session is any server's for long.
+  const Answer pid = ask("SELECT pg_backend_pid()", Params(), limits::store_reply_max);
+  if (!pid) return refused(told(pid.error()));
+  is_direct_ = to_number(pid->cell(0, 0)) == PQbackendPID(connection_);
   return {};
 }
 
-Answer Session::ask(std::string_view sql, const Params::Raw& params, Format format,
-                    Millis patience) {
+Prepared::Name Session::name_of(const Asked& asked) {
+  if (!is_direct_ || !is_trusted_) return {};
+  return prepared_.name_of(asked.sql, asked.params.types, asked.kept);
+}
+
+bool Session::send(const Asked& asked, const Prepared::Name& name) noexcept {
+  const Params::Raw& raw = asked.params;
+  const int count = static_cast<int>(raw.types.size());
+  const int format = static_cast<int>(asked.format);
+  const std::string sql(name.is_known ? std::string_view() : asked.sql);
+  if (name.text.empty()) {
+    return PQsendQueryParams(connection_, sql.c_str(), count, raw.types.data(), raw.values.data(),
+                             raw.lengths.data(), raw.formats.data(), format) == 1;
+  }
+  if (!name.is_known &&
+      PQsendPrepare(connection_, name.text.c_str(), sql.c_str(), count, raw.types.data()) != 1) {
+    return false;
+  }
+  return PQsendQueryPrepared(connection_, name.text.c_str(), count, raw.values.data(),
+                             raw.lengths.data(), raw.formats.data(), format) == 1;
+}
+
+Answer Session::ask(const Asked& asked, Millis patience) {
+  IDEM_ASSERT(is_open());
+  const Prepared::Name name = name_of(asked);
+  if (!name.text.empty() && !name.is_known) {
+    auto answers = ask_all({&asked, 1}, patience);
+    return std::move(answers.back());
+  }
+  deadline_ = MonotonicClock::now() + patience;
+  const WithoutWaiting sending(connection_);
+  // Part of it may have left.
+  if (!send(asked, name) || !flush()) return std::unexpected(lost(true));
+  Answer answer = hear();
+  if (!answer) note_failure(asked, name, answer.error());
+  if (answer && asked.kept == Kept::service && name.text.empty() && answer->columns() == 0) {
+    prepared_.answered_no_rows(asked.sql, asked.params.types);
+  }
+  return answer;
+}
+
+void Session::note_failure(const Asked& asked, const Prepared::Name& name, const Failure& failure) {
+  if (asked.kept != Kept::service || name.text.empty()) return;
+  // Of these it may be the reason that it was analysed before something changed.
+  const auto is_of = [&](std::string_view state) { return failure.sqlstate.starts_with(state); };
+  if (is_of("0A") || is_of("22") || is_of("26") || is_of("42")) prepared_.forget(name);
+}
+
+std::vector<Answer> Session::ask_all(std::span<const Asked> asked, Millis patience) {
   IDEM_ASSERT(is_open());
   deadline_ = MonotonicClock::now() + patience;
   const WithoutWaiting sending(connection_);
-  const std::string statement(sql);
-  const int sent = PQsendQueryParams(
-      connection_, statement.c_str(), static_cast<int>(params.types.size()), params.types.data(),
-      params.values.data(), params.lengths.data(), params.formats.data(), static_cast<int>(format));
-  // Part of it may have left.
-  if (sent != 1) return std::unexpected(lost(true));
-  return answer();
+  std::vector<Prepared::Name> names;
+  std::vector<Answer> answers;
+  bool is_sent = PQenterPipelineMode(connection_) == 1;
+  for (const Asked& one : asked) {
+    is_sent = is_sent && send(one, names.emplace_back(name_of(one)));
+  }
+  if (!is_sent || PQpipelineSync(connection_) != 1 || !flush()) {
+    answers.emplace_back(std::unexpected(lost(true)));
+    return answers;
+  }
+  bool has_failed = false;
+  const auto hear_next = [&](bool is_answer) {
+    Answer heard = hear();
+    const bool is_news = !has_failed || !is_open();
+    has_failed |= !heard;
+    if (is_news && (is_answer || !heard)) answers.push_back(std::move(heard));
+  };
+  for (std::size_t i = 0; i < asked.size() && is_open(); ++i) {
+    const bool is_prepared_now = !names[i].text.empty() && !names[i].is_known;
+    if (is_prepared_now) hear_next(false);
+    if (is_prepared_now && !has_failed) prepared_.was_prepared(names[i]);
+    const bool was_fine = !has_failed;
+    if (is_open()) hear_next(true);
+    if (was_fine && has_failed) note_failure(asked[i], names[i], answers.back().error());
+  }
+  if (is_open() && !hear_sync()) answers.emplace_back(std::unexpected(lost(true)));
+  return answers;
+}
+
+void Session::distrust() {
+  is_trusted_ = false;
+  prepared_.forget_services();
+}
+
+std::vector<std::string> Session::trust() {
+  is_trusted_ = true;
+  return prepared_.take_left_over();
 }
 
 Answer Session::run(std::string_view script, Millis patience) {
@@ -104,29 +189,47 @@ Answer Session::run(std::string_view script, Millis patience) {
   deadline_ = MonotonicClock::now() + patience;
   const WithoutWaiting sending(connection_);
   const std::string statements(script);
-  if (PQsendQuery(connection_, statements.c_str()) != 1) return std::unexpected(lost(true));
-  return answer();
+  if (PQsendQuery(connection_, statements.c_str()) != 1 || !flush()) {
+    return std::unexpected(lost(true));
+  }
+  return hear();
 }
 
-Answer Session::answer() {
+bool Session::flush() noexcept {
   for (;;) {
     const int left = PQflush(connection_);
-    if (left == 0) break;
+    if (left == 0) return true;
     // While it does not read, the server may want to be read first.
-    if (left < 0 || !ready(POLLIN | POLLOUT)) return std::unexpected(lost(true));
-    if (PQconsumeInput(connection_) == 0) return std::unexpected(lost(true));
+    if (left < 0 || !ready(POLLIN | POLLOUT) || PQconsumeInput(connection_) == 0) return false;
   }
+}
+
+bool Session::is_readable() noexcept {
+  while (PQisBusy(connection_) != 0) {
+    if (!ready(POLLIN) || PQconsumeInput(connection_) == 0) return false;
+  }
+  return true;
+}
+
+bool Session::hear_sync() noexcept {
+  if (!is_readable()) return false;
+  const Rows held(PQgetResult(connection_));
+  return PQresultStatus(held.result()) == PGRES_PIPELINE_SYNC &&
+         PQexitPipelineMode(connection_) == 1;
+}
+
+Answer Session::hear() {
   std::optional<Rows> rows;
   std::optional<Failure> failure;
   for (;;) {
-    while (PQisBusy(connection_) != 0) {
-      if (!ready(POLLIN) || PQconsumeInput(connection_) == 0) return std::unexpected(lost(true));
-    }
+    if (!is_readable()) return std::unexpected(lost(true));
     PGresult* const result = PQgetResult(connection_);
     if (result == nullptr) break;
     Rows held(result);
     if (was_answered(result)) {
       rows = std::move(held);
+    } else if (PQresultStatus(result) == PGRES_PIPELINE_ABORTED) {
+      failure = Failure{"25P02", "a statement before it failed"};
     } else if (PQresultStatus(result) == PGRES_EMPTY_QUERY) {
       failure = Failure{"42601", "there is no statement"};
     } else if (is_copy(result)) {

@@ -1,6 +1,10 @@
 #pragma once
 
 #include "store/postgres/connection.hpp"
+#include "store/postgres/prepared.hpp"
+
+#include <span>
+#include <vector>
 
 namespace idem::postgres {
 
@@ -18,13 +22,27 @@ class Session {
 
   /// As Connection::ask().
   Answer ask(std::string_view sql, const Params& params, Millis patience) {
-    return ask(sql, params.raw(), Format::binary, patience);
+    return ask({sql, params.raw()}, patience);
   }
   enum class Format : std::uint8_t { text = 0, binary = 1 };
-  /// `format`: of all cells of the answer.
-  Answer ask(std::string_view sql, const Params::Raw& params, Format format, Millis patience);
+  struct Asked {
+    std::string_view sql;
+    Params::Raw params{};
+    Format format = Format::binary;  ///< Of all cells of the answer.
+    Kept kept = Kept::never;
+  };
+  Answer ask(const Asked& asked, Millis patience);
+  /// Several in one round trip, each as far as none before it failed: their answers, of which only
+  /// the last can be a failure. One that lost the connection speaks of all that were sent.
+  std::vector<Answer> ask_all(std::span<const Asked> asked, Millis patience);
   /// As Connection::run().
   Answer run(std::string_view script, Millis patience);
+
+  /// From here on nothing that is prepared is used: what was done to the session may have changed
+  /// what it means, or have taken it away.
+  void distrust();
+  /// It is trusted again, as for the next transaction. Names that are to be deallocated first.
+  std::vector<std::string> trust();
 
   /// Whether one that waited for its next use has heard nothing meanwhile, such as a goodbye. Asks
   /// nothing: what broke without a word shows only when it is used.
@@ -44,13 +62,26 @@ class Session {
  private:
   /// False: the deadline came first.
   bool ready(short events) const noexcept;
-  Answer answer();
+  /// How to ask it. Behind a pooler each transaction may meet another server, which knows nothing.
+  Prepared::Name name_of(const Asked& asked);
+  bool send(const Asked& asked, const Prepared::Name& name) noexcept;
+  /// False: it is lost.
+  bool flush() noexcept;
+  bool is_readable() noexcept;
+  void note_failure(const Asked& asked, const Prepared::Name& name, const Failure& failure);
+  /// What one statement was answered.
+  Answer hear();
+  /// The end of a pipeline. False: it is lost.
+  bool hear_sync() noexcept;
   /// Closes; for what was sent.
   Failure lost(bool was_sent);
 
   std::string uri_;
   pg_conn* connection_ = nullptr;
   MonotonicTime deadline_{};
+  Prepared prepared_;
+  bool is_direct_ = false;  ///< Nothing stands between this and its one server.
+  bool is_trusted_ = true;
 };
 
 }  // namespace idem::postgres

@@ -105,6 +105,11 @@ std::string first_word(std::string_view& sql) {
 
 constexpr std::array<std::string_view, 8> commands{"ABORT",   "BEGIN",    "COMMIT",    "END",
                                                    "RELEASE", "ROLLBACK", "SAVEPOINT", "START"};
+constexpr std::array<std::string_view, 7> of_rows{"DELETE", "INSERT", "MERGE", "SELECT",
+                                                  "UPDATE", "VALUES", "WITH"};
+constexpr std::array<std::string_view, 11> of_others{"CLOSE", "DECLARE", "FETCH",   "LOCK",
+                                                     "MOVE",  "NOTIFY",  "RESET",   "SET",
+                                                     "SHOW",  "TABLE",   "TRUNCATE"};
 
 }  // namespace
 
@@ -169,6 +174,17 @@ std::string_view transaction_command(std::string_view sql) {
   // Any other PREPARE makes a statement.
   if (word == "PREPARE" && first_word(sql) == "TRANSACTION") return "PREPARE TRANSACTION";
   return {};
+}
+
+bool may_ask_for_records(std::string_view sql) noexcept {
+  const auto is_same = [](char a, char b) { return (a | 0x20) == b; };
+  return !std::ranges::search(sql, std::string_view("idem"), is_same).empty();
+}
+
+Does what_does(std::string_view sql) {
+  const std::string word = first_word(sql);
+  if (std::ranges::find(of_rows, word) != of_rows.end()) return Does::rows;
+  return std::ranges::find(of_others, word) != of_others.end() ? Does::aside : Does::more;
 }
 
 }  // namespace idem::postgres

@@ -34,4 +34,15 @@ SqlRows to_sql_rows(const Rows& rows);
 /// Structure").
 std::string_view transaction_command(std::string_view sql);
 
+/// What a statement may do beyond its rows, by its keyword.
+enum class Does : std::uint8_t {
+  rows,   ///< Nothing: it reads or changes rows.
+  aside,  ///< Nothing that other statements could mean something else by.
+  more,   ///< It may make or drop things by whose names other statements were understood.
+};
+Does what_does(std::string_view sql);
+
+/// Whether the schema of the records is named anywhere in it.
+bool may_ask_for_records(std::string_view sql) noexcept;
+
 }  // namespace idem::postgres

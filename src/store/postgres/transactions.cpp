@@ -43,9 +43,25 @@ TransactionEnd undo(Session& session, const PgTransaction& transaction, const Ad
   return ended(how, std::move(why));
 }
 
+/// The verb and the COMMIT one after the other, for who has to know how far it came.
+std::expected<TransactionEnd, Refused> step_and_commit(Session& session, const Admission& admission,
+                                                       const StoreCall& step) {
+  auto taken = take_step(session, admission, step);
+  if (!taken) return std::unexpected(Refused{std::move(taken.error())});
+  if (taken->is_another_transaction) return std::unexpected(Refused{{}, true});
+  if (taken->reply.verdict != Verdict::done) {
+    Refused refused{ended(How::superseded, "the attempt is not the current one, or has ended")};
+    refused.end.reply = taken->reply;
+    return std::unexpected(std::move(refused));
+  }
+  auto end = commit(session);
+  end.reply = taken->reply;
+  return end;
+}
+
 /// After the work, which wants `step`.
-TransactionEnd conclude(Session& session, const PgTransaction& transaction,
-                        const Admission& admission, const std::optional<StoreCall>& step) {
+TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admission& admission,
+                        const std::optional<StoreCall>& step) {
   const auto undone = [&](How how, std::string why) {
     return undo(session, transaction, admission, how, std::move(why));
   };
@@ -61,29 +77,37 @@ TransactionEnd conclude(Session& session, const PgTransaction& transaction,
                                         ? "a statement of the work failed"
                                         : "the work left its connection in disorder");
   }
-  auto taken = take_step(session, admission, *step);
-  if (!taken) return undone(taken.error().how, std::move(taken.error().why));
-  if (taken->is_another_transaction) return give_up(session, admission);
-  if (taken->reply.verdict != Verdict::done) {
-    auto end = undone(How::superseded, "the attempt is not the current one, or has ended");
-    end.reply = taken->reply;
-    return end;
+  const auto* const complete = std::get_if<Complete>(&*step);
+  if (complete == nullptr && !transaction.make_record()) {
+    return undone(How::unavailable, transaction.failure());
   }
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
-  auto end = commit(session);
-  if (end.how == How::committed) {
+  auto settled = complete != nullptr && !transaction.was_lent()
+                     ? complete_and_commit(session, admission, *complete)
+                     : step_and_commit(session, admission, *step);
+  if (!settled && settled.error().is_another_transaction) return give_up(session, admission);
+  if (!settled) {
+    auto end = undone(settled.error().end.how, std::move(settled.error().end.why));
+    if (!end.may_stand_alone) end.reply = settled.error().end.reply;
+    return end;
+  }
+  if (settled->how == How::committed) {
     if (admission.reserved) crash_point(CrashPoint::reserve_after_commit);
     crash_point(CrashPoint::settle_after_commit);
   }
-  end.reply = taken->reply;
-  return end;
+  return std::move(*settled);
 }
 
 /// The work and what follows. What the work throws comes out once everything is rolled back.
-TransactionEnd perform(Session& session, InTransaction& what, const Admission& admission,
+TransactionEnd perform(Session& session, InTransaction& what, Admission& admission,
                        std::optional<StoreCall>& step) {
-  PgTransaction transaction(session, admission.id);
+  const auto* const reserved =
+      admission.reserved ? &std::get<ReserveOutcome>(*admission.reserved->result) : nullptr;
+  const auto* const grant = reserved != nullptr ? std::get_if<Execute>(reserved) : nullptr;
+  PgTransaction transaction(session, admission.id,
+                            grant != nullptr ? grant->recovery_point : std::string(),
+                            admission.to_make);
   try {
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
@@ -149,8 +173,9 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
       !clean) {
     return std::unexpected(told(clean.error()));
   }
-  const Answer answer =
-      (*session)->ask(sql, params->raw(), Session::Format::text, limits::transaction_statement_max);
+  if (what_does(sql) == Does::more) (*session)->distrust();
+  const Answer answer = (*session)->ask({sql, params->raw(), Session::Format::text},
+                                        limits::transaction_statement_max);
   if (!answer) return std::unexpected(told(answer.error()));
   return to_sql_rows(*answer);
 }

@@ -1,6 +1,6 @@
 #include "store/sqlite/own_sql.hpp"
 
-// The functions of schema/postgres/0012 and 0013 as statements; what each does is said there. One
+// The functions of schema/postgres/0013 and 0014 as statements; what each does is said there. One
 // thread runs them all, between BEGIN and COMMIT, so that nothing here locks.
 namespace idem::sqlite {
 namespace {
@@ -16,7 +16,8 @@ constexpr std::string_view claim_messages = R"(
     fence = fence + 1,
     attempts = attempts + 1,
     due_at = idem_now() + $3,
-    in_flight = 1,
+    claimed = 1,
+    in_flight = NOT $5,
     ambiguous = ambiguous OR in_flight,
     quiet_since = CASE WHEN in_flight THEN idem_now() ELSE quiet_since END,
     repeat_until = CASE WHEN ambiguous OR in_flight THEN repeat_until ELSE idem_now() + $4 END
@@ -27,7 +28,7 @@ constexpr std::string_view claim_messages = R"(
           SELECT 1 FROM idem_outbox e
             WHERE e.destination = d.destination AND e.state = 'waiting' AND e.aggregateid <> ''
               AND e.aggregatetype = d.aggregatetype AND e.aggregateid = d.aggregateid
-              AND e.seq < d.seq))
+              AND (e.seq < d.seq OR (e.seq > d.seq AND e.claimed AND e.due_at > idem_now()))))
       ORDER BY d.due_at, d.seq LIMIT $2)
   RETURNING seq, id, operation, aggregatetype, aggregateid, type, payload, content_type,
     created_at, attempts, fence, ambiguous, repeat_until - idem_now(), idem_now() - quiet_since)";
@@ -38,6 +39,7 @@ constexpr std::string_view note_delivery = R"(
     reference = CASE WHEN $4 <> '' THEN $4 ELSE reference END,
     due_at = CASE WHEN $3 IN ('put_off', 'unseen', 'given_back') THEN idem_now() + $6 ELSE due_at END,
     attempts = attempts - ($3 = 'given_back'),
+    claimed = 0,
     in_flight = 0,
     ambiguous = $7,
     quiet_since = CASE WHEN NOT $7 THEN NULL WHEN $3 IN ('given_back', 'unseen') THEN quiet_since
@@ -46,8 +48,12 @@ constexpr std::string_view note_delivery = R"(
     history = CASE $3 WHEN 'given_back' THEN history ELSE json_insert(history, '$[#]',
       json_object('at', idem_now(), 'attempt', attempts, 'how', $3, 'why', $5)) END,
     ended_at = CASE WHEN $3 IN ('delivered', 'dead') THEN idem_now() END
-  WHERE seq = $1 AND fence = $2 AND state = 'waiting' AND in_flight
+  WHERE seq = $1 AND fence = $2 AND state = 'waiting' AND claimed
   RETURNING 1)";
+
+constexpr std::string_view note_sending =
+    "UPDATE idem_outbox SET in_flight = 1"
+    " WHERE seq = $1 AND fence = $2 AND state = 'waiting' AND claimed RETURNING 1";
 
 #define IDEM_MESSAGE_COLUMNS                                                                      \
   "seq, id, operation, destination, type, aggregatetype, aggregateid, state, created_at, due_at," \
@@ -62,7 +68,7 @@ constexpr std::string_view find_message = "SELECT " IDEM_MESSAGE_COLUMNS
                                           " WHERE id = $1";
 constexpr std::string_view hasten_message =
     "UPDATE idem_outbox SET due_at = idem_now()"
-    " WHERE id = $1 AND state = 'waiting' AND NOT in_flight RETURNING 1";
+    " WHERE id = $1 AND state = 'waiting' AND NOT claimed RETURNING 1";
 constexpr std::string_view count_messages =
     "SELECT destination, state, count(*), idem_now() - min(created_at) FROM idem_outbox"
     " WHERE state IN ('waiting', 'dead') GROUP BY destination, state"
@@ -106,28 +112,45 @@ constexpr std::string_view reap_messages =
     " WHERE state IN ('delivered', 'discarded') AND ended_at < idem_now() - $2 LIMIT $1)"
     " RETURNING 1";
 
+// A record that is new has nothing under its name: what another one left there before any phase
+// committed is overwritten. One that has come further without a row was released by an operator
+// after its end: what followed may have been sent.
 constexpr std::string_view open_flow = R"(
-  INSERT INTO idem_flows AS f (id, operation, input, point, point_at, attempts, due_at, token,
-                               nothing_open)
-    VALUES ($1, $2, $3, 'started', idem_now(), 1, idem_now() + $4, $5, $6)
+  INSERT INTO idem_flows AS f (id, operation, input, point, next, point_at, attempts, due_at, token,
+                               nothing_open, quiet_since)
+    VALUES ($1, $2, $3, CASE $8 WHEN '' THEN 'started' ELSE $8 END,
+            CASE $8 WHEN '' THEN $7 ELSE '' END, idem_now(), 1, idem_now() + $4, $5,
+            $8 = '' AND $6, CASE WHEN $8 <> '' THEN idem_now() END)
   ON CONFLICT (id) DO UPDATE SET
-    attempts = attempts + (token <> $5), due_at = excluded.due_at, token = $5, nothing_open = 0,
-    quiet_since = CASE WHEN nothing_open THEN NULL WHEN token = $5 THEN quiet_since
+    input = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN $3 ELSE input END,
+    next = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN $7 ELSE next END,
+    point_at = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN idem_now()
+               ELSE point_at END,
+    attempts = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN 1
+               ELSE attempts + (token <> $5) END,
+    due_at = excluded.due_at,
+    token = $5,
+    nothing_open = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN $6
+                   ELSE nothing_open AND token = $5 END,
+    quiet_since = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN NULL
+                  WHEN token = $5 THEN quiet_since WHEN nothing_open THEN NULL
                   ELSE coalesce(quiet_since, idem_now()) END
-  RETURNING point, idem_now() - point_at, attempts, idem_now() - quiet_since)";
+  RETURNING point, idem_now() - point_at, attempts, idem_now() - quiet_since, next, input)";
 constexpr std::string_view pass_phase =
     "UPDATE idem_flows SET point = $3, point_at = idem_now(), quiet_since = NULL,"
-    " due_at = idem_now() + $4, nothing_open = $5 WHERE id = $1 AND point = $2 RETURNING 1";
+    " due_at = idem_now() + $4, nothing_open = $5, next = $6"
+    " WHERE id = $1 AND point = $2 RETURNING 1";
+constexpr std::string_view find_point = "SELECT point FROM idem_flows WHERE id = $1";
 constexpr std::string_view note_call =
-    "UPDATE idem_flows SET quiet_since = NULL, nothing_open = 0 WHERE id = $1 AND token = $2"
-    " RETURNING 1";
+    "UPDATE idem_flows SET quiet_since = NULL, nothing_open = 0, next = $3"
+    " WHERE id = $1 AND token = $2 RETURNING 1";
 constexpr std::string_view rest_flow =
     "UPDATE idem_flows SET nothing_open = 1, due_at = idem_now() + $3,"
-    " attempts = CASE WHEN $4 THEN 0 ELSE attempts END"
+    " attempts = CASE WHEN $4 THEN 0 ELSE max(attempts - 1, 0) END"
     " WHERE id = $1 AND token = $2";
-constexpr std::string_view close_flow = "DELETE FROM idem_flows WHERE id = $1";
+constexpr std::string_view close_flow = "DELETE FROM idem_flows WHERE id = $1 AND token = $2";
 constexpr std::string_view due_flows =
-    "SELECT id, input FROM idem_flows WHERE operation = $1 AND due_at <= idem_now()"
+    "SELECT id, input, point, token FROM idem_flows WHERE operation = $1 AND due_at <= idem_now()"
     " ORDER BY due_at LIMIT $2";
 constexpr std::string_view put_off_flow =
     "UPDATE idem_flows SET due_at = idem_now() + $2 WHERE id = $1";
@@ -142,6 +165,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return claim_messages;
     case OwnStatement::note_delivery:
       return note_delivery;
+    case OwnStatement::note_sending:
+      return note_sending;
     case OwnStatement::list_messages:
       return list_messages;
     case OwnStatement::find_message:
@@ -164,6 +189,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return open_flow;
     case OwnStatement::pass_phase:
       return pass_phase;
+    case OwnStatement::find_point:
+      return find_point;
     case OwnStatement::note_call:
       return note_call;
     case OwnStatement::rest_flow:

@@ -17,9 +17,22 @@ void execute(sqlite3* db, const char* sql) {
   if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail_closed(db, sql);
 }
 
+/// Between statements of the work: what is asked now is the store's, not the service's.
+class OurTurn {
+ public:
+  explicit OurTurn(ServiceSql& sql) : sql_(sql) { sql_.works(false); }
+  ~OurTurn() { sql_.works(true); }
+  OurTurn(const OurTurn&) = delete;
+  OurTurn& operator=(const OurTurn&) = delete;
+
+ private:
+  ServiceSql& sql_;
+};
+
 class SqliteTransaction final : public Transaction {
  public:
-  SqliteTransaction(ServiceSql& sql, const RecordId& id) : sql_(sql), id_(id) {}
+  SqliteTransaction(ServiceSql& sql, const RecordId& id, std::string recovery_point)
+      : sql_(sql), id_(id), recovery_point_(std::move(recovery_point)) {}
 
   SqlRows run(std::string_view sql, std::span<const SqlValue> values) override {
     if (failed()) return {};
@@ -29,6 +42,7 @@ class SqliteTransaction final : public Transaction {
     return {};
   }
   const RecordId& record_id() const noexcept override { return id_; }
+  const std::string& recovery_point() const noexcept override { return recovery_point_; }
   void fail(std::string why) override {
     if (failure_.empty()) failure_ = why.empty() ? "failed" : std::move(why);
   }
@@ -37,15 +51,14 @@ class SqliteTransaction final : public Transaction {
 
  protected:
   SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override {
-    sql_.works(false);
-    SqlRows rows = run(text_of(which), values);
-    sql_.works(true);
-    return rows;
+    const OurTurn ours(sql_);
+    return run(text_of(which), values);
   }
 
  private:
   ServiceSql& sql_;
   const RecordId& id_;
+  std::string recovery_point_;
   std::string failure_;
 };
 
@@ -82,6 +95,7 @@ void TransactionErrand::run(ServiceSql& sql, const Step& step) {
       return;
     }
     granted = true;
+    is_taken_up = execute->again && what_.reserve->lease_policy == LeasePolicy::resume;
     what_.id = execute->id;
     what_.attempt = execute->attempt;
   } else if (!find_attempt(step)) {
@@ -111,7 +125,9 @@ bool TransactionErrand::find_attempt(const Step& step) {
 void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
-  SqliteTransaction transaction(sql, what_.id);
+  const auto* const grant = end.reserved ? std::get_if<Execute>(&*end.reserved) : nullptr;
+  SqliteTransaction transaction(sql, what_.id,
+                                grant != nullptr ? grant->recovery_point : std::string());
   std::optional<StoreCall> then;
   try {
     sql.works(true);
@@ -153,7 +169,8 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
 void TransactionErrand::give_back(const Step& step, std::string why) {
   end.how = TransactionEnd::How::rolled_back;
   end.why = std::move(why);
-  if (!granted) return;
+  // Of work that was begun before, other phases may have committed: then nothing is proven.
+  if (!granted || is_taken_up) return;
   StoreCall release =
       Release{what_.id, what_.attempt, ReleaseBasis::proven, "rolled_back", Millis{}};
   auto result = step(release);

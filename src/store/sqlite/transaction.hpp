@@ -31,6 +31,7 @@ class TransactionErrand final : public Errand {
   TransactionEnd end{};         ///< Counts once the batch was committed.
   std::exception_ptr thrown{};  ///< What the work threw; it was rolled back.
   bool granted = false;         ///< It reserved.
+  bool is_taken_up = false;     ///< What another attempt had begun, in phases.
   /// What it did to the record, for those who hear of changes.
   std::optional<std::pair<StoreCall, StoreResult>> told{};
 

@@ -22,7 +22,8 @@ CREATE TABLE idem.outbox (
   due_at timestamptz NOT NULL,           -- waiting: not before; in flight: when the claim ends
   attempts integer NOT NULL DEFAULT 0,
   fence bigint NOT NULL DEFAULT 0,       -- of the last claim: an older one notes nothing any more
-  in_flight boolean NOT NULL DEFAULT false, -- claimed, and nothing was noted since: it may be on the wire
+  claimed boolean NOT NULL DEFAULT false, -- until due_at a relay has it
+  in_flight boolean NOT NULL DEFAULT false, -- since the last note it may have been sent
   ambiguous boolean NOT NULL DEFAULT false, -- an attempt may have arrived; nobody knows
   quiet_since timestamptz,               -- ambiguous: since when none of them can be under way any more
   repeat_until timestamptz,              -- until when the destination takes a repeat for what it is
@@ -56,8 +57,8 @@ END $$;
 -- ---- the face ----
 
 -- Sends `payload` to `destination` if and only if the transaction that calls this commits. Called before complete();
--- raises when the attempt has ended or is not the current one any more, so that the business rows roll back, too. The
--- message's id.
+-- raises when the attempt has an answer or is not the current one any more, so that the business rows roll back, too.
+-- The message's id.
 CREATE FUNCTION idem.enqueue_anywhere(operation uuid, fence bigint, attempt uuid, destination text, type text,
   payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
@@ -67,9 +68,11 @@ DECLARE
   before text;
 BEGIN
   IF operation IS NULL OR fence IS NULL OR attempt IS NULL OR coalesce(destination, '') = '' OR coalesce(type, '') = ''
-     OR payload IS NULL OR octet_length(destination) > 255 THEN
-    RAISE EXCEPTION 'operation, fence, attempt, destination (1 to 255 bytes), type and payload are needed'
-      USING ERRCODE = 'IDM05';
+     OR payload IS NULL OR octet_length(payload) > 1048576
+     OR greatest(octet_length(destination), octet_length(type), octet_length(aggregatetype),
+                 octet_length(aggregateid), octet_length(content_type)) > 255 THEN
+    RAISE EXCEPTION 'operation, fence, attempt, destination, type and payload are needed; names have 255 bytes at '
+      'most, a payload 1 MiB' USING ERRCODE = 'IDM05';
   END IF;
   PERFORM idem.be_durable();
   before := idem.wait_a_while();
@@ -125,9 +128,11 @@ END $$;
 
 -- ---- relays ----
 
--- Claims up to `most` messages for `lease` ms; of each aggregate the first only, and that one only while nobody has
--- it. `repeats`: for how long the destination takes a repeat for what it is. Committed before the first byte leaves.
-CREATE FUNCTION idem.claim_messages(of_destination text, most bigint, lease bigint, repeats bigint)
+-- Claims up to `most` messages for `lease` ms; of each aggregate the first only, and none while another of it is on
+-- its way, as after a redrive. `repeats`: for how long the destination takes a repeat for what it is. Committed before
+-- the first byte leaves; with `is_noted` each message is noted before it is sent (idem.note_sending), and otherwise
+-- each may have been sent from here on.
+CREATE FUNCTION idem.claim_messages(of_destination text, most bigint, lease bigint, repeats bigint, is_noted bigint)
 RETURNS TABLE (seq bigint, id text, operation text, aggregatetype text, aggregateid text, type text, payload text,
   content_type text, created_at bigint, attempts integer, fence bigint, ambiguous integer, repeat_left bigint,
   quiet_for bigint) LANGUAGE plpgsql AS $$
@@ -142,14 +147,16 @@ BEGIN
         AND (o.aggregateid = '' OR NOT EXISTS (
           SELECT FROM idem.outbox e
             WHERE e.destination = o.destination AND e.state = 'waiting' AND e.aggregateid <> ''
-              AND e.aggregatetype = o.aggregatetype AND e.aggregateid = o.aggregateid AND e.seq < o.seq))
+              AND e.aggregatetype = o.aggregatetype AND e.aggregateid = o.aggregateid
+              AND (e.seq < o.seq OR (e.seq > o.seq AND e.claimed AND e.due_at > at))))
       ORDER BY o.due_at, o.seq LIMIT most FOR UPDATE OF o SKIP LOCKED
   )
   UPDATE idem.outbox o SET
     fence = o.fence + 1,
     attempts = o.attempts + 1,
     due_at = at + idem.ms(lease),
-    in_flight = true,
+    claimed = true,
+    in_flight = is_noted = 0,
     ambiguous = o.ambiguous OR o.in_flight,
     quiet_since = CASE WHEN o.in_flight THEN at ELSE o.quiet_since END,
     repeat_until = CASE WHEN o.ambiguous OR o.in_flight THEN o.repeat_until ELSE at + idem.ms(repeats) END
@@ -157,6 +164,14 @@ BEGIN
   RETURNING o.seq, encode(uuid_send(o.id), 'hex'), encode(uuid_send(o.operation), 'hex'), o.aggregatetype,
     o.aggregateid, o.type, o.payload, o.content_type, round(extract(epoch FROM o.created_at) * 1000)::bigint,
     o.attempts, o.fence, o.ambiguous::integer, idem.ms_until(o.repeat_until, at), idem.ms_until(at, o.quiet_since);
+END $$;
+
+-- From here on it may be on the wire. No row: the claim is not the last one any more, and nothing may be sent.
+CREATE FUNCTION idem.note_sending(of_seq bigint, of_fence bigint) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM idem.be_durable();
+  RETURN QUERY UPDATE idem.outbox o SET in_flight = true
+    WHERE o.seq = of_seq AND o.fence = of_fence AND o.state = 'waiting' AND o.claimed RETURNING 1;
 END $$;
 
 -- What came of a claim: 'delivered'; 'put_off' for `delay` ms; likewise 'unseen', where nothing was sent because it
@@ -173,6 +188,7 @@ BEGIN
     reference = CASE WHEN new_reference <> '' THEN new_reference ELSE o.reference END,
     due_at = CASE WHEN how IN ('put_off', 'unseen', 'given_back') THEN at + idem.ms(delay) ELSE o.due_at END,
     attempts = o.attempts - CASE how WHEN 'given_back' THEN 1 ELSE 0 END,
+    claimed = false,
     in_flight = false,
     ambiguous = is_ambiguous,
     quiet_since = CASE WHEN NOT is_ambiguous THEN NULL WHEN how IN ('given_back', 'unseen') THEN o.quiet_since
@@ -181,7 +197,7 @@ BEGIN
     history = CASE how WHEN 'given_back' THEN o.history ELSE o.history || jsonb_build_object(
       'at', round(extract(epoch FROM at) * 1000)::bigint, 'attempt', o.attempts, 'how', how, 'why', why) END,
     ended_at = CASE WHEN how IN ('delivered', 'dead') THEN at END
-  WHERE o.seq = of_seq AND o.fence = of_fence AND o.state = 'waiting' AND o.in_flight
+  WHERE o.seq = of_seq AND o.fence = of_fence AND o.state = 'waiting' AND o.claimed
   RETURNING 1;
 END $$;
 
