@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "library/guarded.hpp"
+#include "library/relay_queue.hpp"
 
 /// Messages: there if and only if the rows are, delivered at least once, in order, under one claim
 /// at a time, and repeated only as their destination was declared.
@@ -438,6 +439,39 @@ TEST_P(Relayed, S18_pages_of_messages_and_what_was_delivered_long_ago_is_reaped)
     relay.deliver_due();
   }
   EXPECT_TRUE(outbox_.list({})->empty());
+}
+
+// A relay dies at the first of a batch: only that one may have been sent.
+TEST_P(Relayed, S16_where_nothing_is_declared_only_what_was_noted_counts_as_sent) {
+  for (int i = 0; i < 4; ++i) send(message(fmt::format("m{}", i)));
+  library::RelayQueue queue(*engine_->transactions(), "receipts");
+  const auto claimed = queue.claim(16, 1ms, 0ms, true);
+  ASSERT_TRUE(claimed && claimed->size() == 4);
+  EXPECT_EQ(queue.note_sending(claimed->front()), true);
+  Relay relay(*engine_, {destination(0ms)}, by_hand());
+  deliver_all(relay);
+  EXPECT_EQ(inbox_.payloads(), (std::vector<std::string>{"m1", "m2", "m3"}));
+  const auto dead = stored(claimed->front().id);
+  EXPECT_EQ(dead.state, MessageState::dead);
+  EXPECT_TRUE(dead.may_have_arrived);
+}
+
+TEST_P(Relayed, T61_T59_a_redriven_message_waits_for_a_later_one_of_its_aggregate_on_its_way) {
+  inbox_.answers([](const Delivery&, int) -> CallEnd { return CallNotDone{"no", 0ms, true}; });
+  send(message("first", "a"));
+  send(message("second", "a"));
+  {
+    Relay relay(*engine_, {destination()}, by_hand());
+    EXPECT_EQ(relay.deliver_due(), 1);
+  }
+  library::RelayQueue queue(*engine_->transactions(), "receipts");
+  const auto second = queue.claim(16, 10s, 1h, false);
+  ASSERT_TRUE(second && second->size() == 1);
+  EXPECT_EQ(second->front().message.payload, "second");
+  EXPECT_EQ(outbox_.redrive({.rate = 0, .reason = "r"})->size(), 1);
+  EXPECT_TRUE(queue.claim(16, 10s, 1h, false)->empty());
+  EXPECT_EQ(queue.note(second->front(), {.how = library::Noted::delivered}), true);
+  EXPECT_EQ(queue.claim(16, 10s, 1h, false)->size(), 1);
 }
 
 using RelayedOnPostgres = Relayed;
