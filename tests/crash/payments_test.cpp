@@ -283,5 +283,23 @@ TEST_P(Payments, V21_a_declined_card_is_stored_and_replayed_and_the_provider_ask
   EXPECT_EQ(service.provider().ledger().effects, 0);
 }
 
+TEST_P(Payments, V20_a_client_that_hangs_up_changes_nothing) {
+  IDEM_NEED_PROGRAM("payments-crash");
+  PaymentsService service(GetParam(), "deduplicates");
+  service.start();
+  service.provider().arm("hold=h", 1, "/charges");
+  {
+    Connection gone(service.address());
+    ASSERT_TRUE(gone.send(service.payment("k")));
+    ASSERT_TRUE(service.provider().wait_held("h", 1));
+  }
+  service.provider().release("h");
+  EXPECT_TRUE(service.wait_for_receipts(1));
+  const auto answer = settled(service, service.payment("k"));
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(service.provider().ledger().effects, 1);
+}
+
 }  // namespace
 }  // namespace idem::test

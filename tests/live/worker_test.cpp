@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "support/admin.hpp"
+#include "support/shared_store.hpp"
+
+/// `idem worker` delivers what services in any language enqueued by SQL, and `idem outbox` and
+/// `idem dlq` show and settle what it could not deliver.
+namespace idem::test {
+namespace {
+
+class Worker : public testing::Test {
+ protected:
+  void SetUp() override {
+    IDEM_NEED_PROGRAM("idem");
+    secret_ = (dir_.path() / "secret").string();
+    std::ofstream(secret_) << "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n";
+    std::filesystem::permissions(secret_, std::filesystem::perms::owner_read);
+    provider_ = std::make_unique<Provider>(
+        "127.0.0.1:0", std::vector<std::string>{"--inbox-secret-file", secret_});
+    // The schema is made by whoever opens the store first.
+    start();
+  }
+
+  std::string config(const std::string& deduplicates = "24h") {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << fmt::format(
+        "store: {}\nadmin: 127.0.0.1:0\ndestinations:\n  - name: receipts\n"
+        "    url: \"http://{}/inbox\"\n    secret_files: [{}]\n    deduplicates: {}\n"
+        "    timeout: 2s\n    attempts: 2\n    source: /shop\n",
+        store_.url(), provider_->address(), secret_, deduplicates);
+    return file;
+  }
+  void start(const std::string& deduplicates = "24h") {
+    worker_ = std::make_unique<Process>(
+        ProcessOptions{.program = built_program("idem"),
+                       .arguments = {"worker", "--config", config(deduplicates)}});
+    admin_ = worker_->wait_for_address("admin");
+    ASSERT_FALSE(admin_.empty()) << worker_->output();
+  }
+
+  /// As a service does in its own transaction; the message's id without dashes.
+  std::string send(const std::string& payload, const std::string& aggregate = "") {
+    Psql sql(store_.database());
+    const std::string key = fmt::format("key-{}", ++keys_);
+    return sql.run(fmt::format(
+        "BEGIN;"
+        " CREATE TEMP TABLE mine AS SELECT * FROM idem.reserve('acme', 'pay', '{0}', 'bytes');"
+        " CREATE TEMP TABLE sent AS SELECT idem.enqueue(operation, fence, attempt, 'receipts',"
+        " 'payment.finished', '{1}', 'payment', '{2}') AS id FROM mine;"
+        " SELECT idem.complete(operation, fence, attempt, 201) FROM mine;"
+        " COMMIT; SELECT replace(id::text, '-', '') FROM sent",
+        key, payload, aggregate));
+  }
+
+  Ran idem(std::vector<std::string> words) {
+    return run_program(built_program("idem"), std::move(words),
+                       {"IDEM_ADMIN_URL=http://" + admin_, "IDEM_OPERATOR=grace"});
+  }
+  Json inbox() const {
+    const auto answer =
+        send_once(provider_->address(), {.method = "GET", .target = "/inbox", .fields = {}});
+    return parse_json(answer.body).value_or(Json{});
+  }
+  std::string state_of(const std::string& id) {
+    Psql sql(store_.database());
+    return sql.run("SELECT state FROM idem.outbox WHERE id = '" + id + "'::uuid");
+  }
+  bool wait_for(const std::string& id, const std::string& state) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (state_of(id) != state) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return true;
+  }
+
+  TempDir dir_;
+  SharedStoreUrl store_{"postgres"};
+  std::string secret_;
+  std::unique_ptr<Provider> provider_;
+  std::unique_ptr<Process> worker_;
+  std::string admin_;
+  int keys_ = 0;
+};
+
+TEST_F(Worker, S18_V24_delivers_signed_what_was_enqueued_by_sql) {
+  const auto id = send(R"({"amount":5})", "p 1%");
+  ASSERT_TRUE(wait_for(id, "delivered")) << worker_->output();
+  const Json box = inbox();
+  EXPECT_EQ(box["rejected"].integer, 0);
+  ASSERT_EQ(box["ids"].members.size(), 1);
+  EXPECT_EQ(box["ids"].members[0].first, id);
+  const auto seen =
+      send_once(provider_->address(), {.method = "GET", .target = "/inbox?id=" + id, .fields = {}});
+  const auto one = parse_json(seen.body).value_or(Json{});
+  EXPECT_EQ(one["type"].string, "payment.finished");
+  EXPECT_EQ(one["fields"]["ce-source"].string, "/shop");
+  EXPECT_EQ(one["fields"]["ce-subject"].string, "payment/p%201%25");
+  EXPECT_EQ(one["fields"]["ce-id"].string, id);
+  EXPECT_EQ(one["fields"]["ce-specversion"].string, "1.0");
+  EXPECT_EQ(worker_->output().find("expect"), std::string::npos);
+  worker_->signal(SIGTERM);
+  EXPECT_EQ(worker_->exit_code(), 0) << worker_->output();
+}
+
+TEST_F(Worker, V23_a_dead_letter_is_seen_and_redriven_and_its_depth_is_a_metric) {
+  provider_->arm("refuse=422", 2, "/inbox");
+  const auto id = send("poison", "a");
+  ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  const auto listed = idem({"dlq", "list"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.output;
+  for (const std::string& part : {id, std::string("receipts"), std::string("it answered 422")}) {
+    EXPECT_NE(listed.output.find(part), std::string::npos) << listed.output;
+  }
+  const auto shown = idem({"dlq", "show", id});
+  EXPECT_NE(shown.output.find("poison"), std::string::npos) << shown.output;
+  EXPECT_NE(shown.output.find("history"), std::string::npos);
+  const auto metrics =
+      send_once(admin_, {.method = "GET", .target = "/metrics", .fields = {{"Host", admin_}}});
+  EXPECT_NE(metrics.body.find(R"(idem_dead_letters{destination="receipts"} 1)"), std::string::npos);
+
+  const auto tried = idem({"dlq", "redrive", id, "--reason", "mended", "--dry-run"});
+  EXPECT_EQ(tried.exit_code, 0) << tried.output;
+  EXPECT_NE(tried.output.find("a dry run"), std::string::npos);
+  EXPECT_EQ(state_of(id), "dead");
+  EXPECT_EQ(idem({"dlq", "redrive", id, "--reason", "mended"}).exit_code, 0);
+  EXPECT_TRUE(wait_for(id, "delivered"));
+  const auto history = idem({"outbox", "show", id, "--json"});
+  EXPECT_NE(history.output.find("operator:grace: mended"), std::string::npos) << history.output;
+  EXPECT_EQ(inbox()["ids"].members.size(), 1);
+}
+
+TEST_F(Worker, S18_what_may_have_arrived_is_redriven_only_by_who_has_looked) {
+  worker_->signal(SIGTERM);
+  worker_->wait();
+  start("0s");
+  provider_->arm("drop-after", 1, "/inbox");
+  const auto id = send("once", "a");
+  ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  EXPECT_EQ(inbox()["arrivals"].integer, 1);
+  const auto refused = idem({"dlq", "redrive", "--destination", "receipts", "--reason", "r"});
+  EXPECT_NE(refused.output.find("may_have_arrived"), std::string::npos) << refused.output;
+  EXPECT_EQ(state_of(id), "dead");
+  EXPECT_EQ(idem({"dlq", "discard", id, "--reason", "it is there"}).exit_code, 0);
+  EXPECT_EQ(state_of(id), "discarded");
+  EXPECT_EQ(inbox()["arrivals"].integer, 1);
+}
+
+TEST_F(Worker, S18_the_admin_api_says_what_is_wrong_with_an_order) {
+  const auto post = [&](const std::string& target, std::string body) {
+    return send_once(admin_, {.method = "POST",
+                              .target = target,
+                              .fields = {{"Host", admin_}, {"Content-Type", "application/json"}},
+                              .body = std::move(body)});
+  };
+  const auto says = [&](const Response& answer, std::string_view what) {
+    EXPECT_EQ(answer.status, 400) << answer.raw;
+    EXPECT_NE(answer.body.find(what), std::string::npos) << answer.body;
+  };
+  says(post("/v1/dlq/redrive", R"({"reason":"r"})"), "give id, destination or type, or all: true");
+  says(post("/v1/dlq/redrive", R"({"all":true})"), "/reason: is missing");
+  says(post("/v1/dlq/redrive", R"({"all":true,"reason":"r","rate":0})"), "/rate: must be");
+  says(post("/v1/dlq/discard", R"({"all":true,"reason":"r","rate":1})"), "none of id, destination");
+  says(post("/v1/dlq/discard", R"({"id":"x","reason":"r"})"), "/id: must have 32");
+  const auto get = [&](const std::string& target) {
+    return send_once(admin_, {.method = "GET", .target = target, .fields = {{"Host", admin_}}});
+  };
+  says(get("/v1/outbox?state=lost"), "state: must be waiting, delivered, dead or discarded");
+  says(get("/v1/outbox?limit=0"), "limit: must be");
+  says(get("/v1/dlq?state=dead"), "none of destination, limit and cursor");
+  EXPECT_EQ(get("/v1/outbox/00000000000000000000000000000000").status, 404);
+  EXPECT_EQ(post("/v1/outbox/00000000000000000000000000000000/retry", "{}").status, 404);
+  EXPECT_EQ(idem({"outbox", "retry", "00000000000000000000000000000000"}).exit_code, 4);
+  const auto answer =
+      send_once(admin_, {.method = "POST",
+                         .target = "/v1/dlq/redrive",
+                         .fields = {{"Host", admin_}, {"Content-Type", "text/plain"}},
+                         .body = R"({"all":true,"reason":"r"})"});
+  EXPECT_EQ(answer.status, 415);
+}
+
+TEST_F(Worker, S18_a_message_that_was_put_off_can_be_hastened) {
+  provider_->arm("refuse=429,header=Retry-After:3600", 1, "/inbox");
+  const auto id = send("later", "a");
+  ASSERT_TRUE(worker_->wait_for_line("delivery_failed")) << worker_->output();
+  const auto page = idem({"outbox", "list", "--state", "waiting", "--destination", "receipts"});
+  EXPECT_NE(page.output.find("it answered 429"), std::string::npos) << page.output;
+  EXPECT_EQ(idem({"outbox", "retry", id}).exit_code, 0);
+  EXPECT_TRUE(wait_for(id, "delivered"));
+  EXPECT_EQ(idem({"outbox", "retry", id}).exit_code, 5);
+}
+
+TEST(WorkerConfig, S18_destinations_are_checked_at_the_start) {
+  IDEM_NEED_PROGRAM("idem");
+  const TempDir dir;
+  const auto open_secret = (dir.path() / "open").string();
+  std::ofstream(open_secret) << "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n";
+  const auto bad_secret = (dir.path() / "bad").string();
+  std::ofstream(bad_secret) << "no secret\n";
+  std::filesystem::permissions(bad_secret, std::filesystem::perms::owner_read);
+  const auto refusal = [&](const std::string& destination, const std::string& store = "memory:") {
+    const auto file = (dir.path() / "idem.yaml").string();
+    std::ofstream(file) << "store: \"" + store + "\"\ndestinations:\n" + destination;
+    const auto ran = run_program(built_program("idem"), {"worker", "--config", file});
+    EXPECT_NE(ran.exit_code, 0);
+    return ran.output;
+  };
+  const auto says = [](const std::string& output, std::string_view what) {
+    EXPECT_NE(output.find(what), std::string::npos) << output;
+  };
+  says(refusal("  - {name: a, url: \"http://h/\"}\n"), "deduplicates");
+  says(refusal("  - {name: a, url: \"ftp://h/\", deduplicates: 1h}\n"), "begins with http");
+  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h, timeout: 1m}\n"),
+       "at most 20s");
+  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h}\n"
+               "  - {name: a, url: \"http://i/\", deduplicates: 1h}\n"),
+       "names two destinations");
+  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h, secret_files: [" + bad_secret +
+               "]}\n"),
+       "begins with whsec_");
+  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h, secret_files: [" + open_secret +
+               "]}\n"),
+       "others may read it");
+  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h}\n"), "has no outbox");
+}
+
+}  // namespace
+}  // namespace idem::test
