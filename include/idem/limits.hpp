@@ -307,6 +307,8 @@ inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;
 // Bytes of a commit that are gathered before they are written to the log. SQLite's own file layer
 // takes less than 128 KiB at a time, and fails at just that.
 inline constexpr std::size_t sqlite_log_buffer_bytes = 96 * 1024UL;
+// The longest value that a service's own connection must take: a record with the largest answer.
+inline constexpr int sqlite_length_min = 128 * 1024 * 1024;
 // Rows a listing looks at before the calls that came meanwhile have their turn: less work than the
 // commit that those wait for anyhow.
 inline constexpr std::size_t list_slice_rows = 128;
