@@ -29,7 +29,8 @@ sqlite3* sqlite_connection(Transaction& transaction) noexcept;
 /// Opens the store on a connection that the service has opened and set up itself: functions,
 /// collations, extensions, limits and pragmas stay as they are. Business tables may be there, and
 /// records of such a store; where there are none, their tables are made beside the business's, and
-/// application_id and user_version are the store's from then on.
+/// application_id and user_version are the store's from then on. A file whose schema names
+/// functions or collations of the service's can be opened in this way only.
 ///
 /// On success the connection is the store's: its thread alone uses it, and it is closed with the
 /// store. Authorizer, commit hook, WAL hook and progress handler are replaced by the store's own,

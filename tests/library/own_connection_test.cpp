@@ -234,10 +234,13 @@ void twice(sqlite3_context* context, int, sqlite3_value** values) {
 }
 
 TEST_F(OwnConnection, S17_functions_tables_and_statements_of_the_service_stay_with_its_connection) {
-  open();
-  ASSERT_EQ(sqlite3_create_function(db_, "twice", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
-                                    twice, nullptr, nullptr),
-            SQLITE_OK);
+  const auto open_with_function = [&] {
+    open();
+    EXPECT_EQ(sqlite3_create_function(db_, "twice", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+                                      twice, nullptr, nullptr),
+              SQLITE_OK);
+  };
+  open_with_function();
   ASSERT_EQ(run(db_,
                 "CREATE TABLE payments (id TEXT, amount INTEGER CHECK (twice(amount) > 1));"
                 "CREATE INDEX payments_by_twice ON payments (twice(amount))"),
@@ -254,7 +257,7 @@ TEST_F(OwnConnection, S17_functions_tables_and_statements_of_the_service_stay_wi
       sqlite3_reset(commit);
       tx.run("INSERT INTO payments VALUES ('p', " + amount + ")");
       const auto rows = tx.run("SELECT twice(amount) FROM payments");
-      if (tx.failed()) return NotExecuted{};
+      if (tx.failed()) return NotExecuted{{500, {}, {}}};
       return Response{201, {}, std::to_string(std::get<std::int64_t>(rows.at(0).at(0)))};
     };
   };
@@ -264,10 +267,12 @@ TEST_F(OwnConnection, S17_functions_tables_and_statements_of_the_service_stay_wi
   EXPECT_TRUE(replays(first, guard.serve_in_transaction(payment("k"), pay("6"))));
   sqlite3_finalize(commit);
   engine.reset();
-  // The file is a store like any other.
-  auto store = open_store("sqlite:" + path_, {});
-  ASSERT_TRUE(store) << store.error();
-  Engine later(std::move(*store));
+  // What the schema names has to be there.
+  const auto without = open_store("sqlite:" + path_, {});
+  ASSERT_FALSE(without);
+  EXPECT_NE(without.error().find("twice"), std::string::npos) << without.error();
+  open_with_function();
+  Engine later(taken());
   Guard again(later, {.operation = "create-payment"});
   EXPECT_TRUE(replays(first, again.serve_in_transaction(payment("k"), pay("6"))));
 }
