@@ -1,4 +1,4 @@
-#include <httplib.h>
+#include <idem/adapters/httplib.hpp>
 #include <idem/guard.hpp>
 #include <idem/open_store.hpp>
 
@@ -6,25 +6,6 @@
 
 // POST /payments of a service with a database: a payment that is asked for again, also after a
 // crash, is one payment. Usage: embed [STORE-URL] [PORT]
-
-idem::Request to_idem(const httplib::Request& http) {
-  idem::Request request{http.method,
-                        http.target,
-                        {},
-                        http.body,
-                        http.get_header_value("X-Tenant-Id")};  // Who stands in front checked it.
-  for (const auto& [name, value] : http.headers) request.headers.push_back({name, value});
-  return request;
-}
-
-void to_http(const idem::Response& answer, httplib::Response& http) {
-  std::string type = "application/json";
-  for (const auto& [name, value] : answer.headers) {
-    name == "Content-Type" ? void(type = value) : http.set_header(name, value);
-  }
-  http.status = answer.status;
-  http.set_content(answer.body, type);
-}
 
 int main(int argc, char** argv) {
   auto store = idem::open_store(argc > 1 ? argv[1] : "sqlite:./payments.db", {});
@@ -37,18 +18,15 @@ int main(int argc, char** argv) {
 
   httplib::Server server;
   server.Post("/payments", [&](const httplib::Request& http, httplib::Response& out) {
-    if (http.is_multipart_form_data()) return void(out.status = 415);  // Its bytes are gone by now.
-    const idem::Request request = to_idem(http);
-    to_http(payments.serve_in_transaction(
-                request,
-                [&](idem::Transaction& tx) -> idem::Outcome {
-                  const std::string id = "pay_" + idem::to_hex(idem::random_token().bytes);
-                  tx.run("INSERT INTO payments VALUES ($1, $2, $3)",
-                         {id, request.scope, request.body});
-                  return idem::Response{
-                      201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}"};
-                }),
-            out);
+    // Who asks: whoever stands in front of this service has checked it.
+    const auto request = idem::to_idem(http, http.get_header_value("X-Tenant-Id"));
+    if (!request) return idem::to_http(request.error(), out);
+    const auto pay = [&](idem::Transaction& tx) -> idem::Outcome {
+      const std::string id = "pay_" + idem::to_hex(idem::random_token().bytes);
+      tx.run("INSERT INTO payments VALUES ($1, $2, $3)", {id, request->scope, request->body});
+      return idem::Response{201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}"};
+    };
+    idem::to_http(payments.serve_in_transaction(*request, pay), out);
   });
   const int wanted = argc > 2 ? std::atoi(argv[2]) : 9000;
   const bool bound = wanted > 0 && server.bind_to_port("127.0.0.1", wanted);

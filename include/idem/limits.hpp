@@ -208,6 +208,11 @@ inline constexpr std::size_t service_statement_bytes_max = 4'096;
 inline constexpr std::size_t transaction_connections_max = 16;
 // How long a caller waits for one of them.
 inline constexpr auto transaction_wait_max = 5s;
+// Threads of an engine for the transactions of those who may not block: as many as connections.
+inline constexpr std::size_t transaction_threads_max = transaction_connections_max;
+// Requests that an engine serves at a time without a thread each: as many as a gateway has
+// connections. Beyond them it answers 503.
+inline constexpr std::size_t served_without_thread_max = 16'384;
 // How long such a transaction waits for a lock, its record's or one of a business row.
 inline constexpr auto transaction_lock_max = 2s;
 // How long its work may take between two statements, before the server ends it: meanwhile the
@@ -302,6 +307,8 @@ inline constexpr std::size_t sqlite_cache_bytes = 16 * 1024UL * 1024;
 // Bytes of a commit that are gathered before they are written to the log. SQLite's own file layer
 // takes less than 128 KiB at a time, and fails at just that.
 inline constexpr std::size_t sqlite_log_buffer_bytes = 96 * 1024UL;
+// The longest value that a service's own connection must take: a record with the largest answer.
+inline constexpr int sqlite_length_min = 128 * 1024 * 1024;
 // Rows a listing looks at before the calls that came meanwhile have their turn: less work than the
 // commit that those wait for anyhow.
 inline constexpr std::size_t list_slice_rows = 128;

@@ -10,7 +10,7 @@
 namespace idem::library {
 namespace {
 
-/// How soon a due renewal is noticed; a lease is long against it.
+/// How soon a due renewal, or the end of a wait, is noticed; a lease is long against it.
 constexpr Millis beat_interval{50};
 
 }  // namespace
@@ -149,19 +149,20 @@ ExchangeAction wait_for(Engine::Parts& parts, const std::shared_ptr<Serving>& se
 
 }  // namespace
 
+bool Patience::lasts(Millis delay) {
+  const MonotonicTime now = MonotonicClock::now();
+  if (since_ == MonotonicTime{}) since_ = now;
+  return now + delay <= since_ + limits::settle_wait_max;
+}
+
 std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
                                         const std::shared_ptr<Serving>& serving,
-                                        const ExchangeAction& action,
-                                        MonotonicTime& waiting_since) {
+                                        const ExchangeAction& action, Patience& patience) {
   if (const auto* asked = std::get_if<Ask>(&action)) {
     return ask_store(parts, serving, asked->call);
   }
   if (const auto* later = std::get_if<AskLater>(&action)) {
-    const MonotonicTime now = MonotonicClock::now();
-    if (waiting_since == MonotonicTime{}) waiting_since = now;
-    if (now + later->delay > waiting_since + limits::settle_wait_max) {
-      return serving->on(ClientDeadline{});
-    }
+    if (!patience.lasts(later->delay)) return serving->on(ClientDeadline{});
     serving->sleep(later->delay);
     return serving->on(RetryDue{});
   }
@@ -194,8 +195,10 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
 Engine::Parts::~Parts() {
   {
     std::unique_lock lock(mutex_);
+    closing_ = true;
     idle_.wait(lock, [this] { return busy_ == 0; });
   }
+  transaction_threads.end();
   workers_->stop();
   {
     const std::lock_guard lock(mutex_);
@@ -248,19 +251,52 @@ void Engine::Parts::settle_owed() {
   }
 }
 
+void Engine::Parts::tell_at(MonotonicTime when, std::weak_ptr<Serving> serving,
+                            ExchangeEvent event) {
+  const std::lock_guard lock(mutex_);
+  timers_.emplace(when, Timer{std::move(serving), std::move(event)});
+}
+
 void Engine::Parts::beat() {
   ::pthread_setname_np(::pthread_self(), "idem-heart");
   std::unique_lock lock(mutex_);
   while (pause(lock, library::beat_interval)) {
     const MonotonicTime now = MonotonicClock::now();
-    for (const auto& [unused, beat] : beats_) {
-      if (now >= beat.until) continue;
-      const auto due = beat.serving->heartbeat(now);
-      if (!due) continue;
-      ask(*store, *due,
-          [serving = beat.serving, now](const auto& result) { serving->renewed(result, now); });
-    }
+    renew_due(now);
+    ring_due(now, lock);
   }
+}
+
+void Engine::Parts::renew_due(MonotonicTime now) {
+  for (const auto& [unused, beat] : beats_) {
+    if (now >= beat.until) continue;
+    const auto due = beat.serving->heartbeat(now);
+    if (!due) continue;
+    ask(*store, *due,
+        [serving = beat.serving, now](const auto& result) { serving->renewed(result, now); });
+  }
+}
+
+// Without the lock: whoever is told something goes on here, as far as it can.
+void Engine::Parts::ring_due(MonotonicTime now, std::unique_lock<std::mutex>& lock) {
+  std::vector<Timer> due;
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    due.push_back(std::move(timers_.begin()->second));
+    timers_.erase(timers_.begin());
+  }
+  std::vector<std::shared_ptr<Serving>> late;
+  for (const auto& [unused, beat] : beats_) {
+    if (closing_ && now >= beat.until) late.push_back(beat.serving);
+  }
+  if (due.empty() && late.empty()) return;
+  lock.unlock();
+  for (auto& [serving, event] : due) {
+    if (const auto still = serving.lock()) still->tell(std::move(event));
+  }
+  for (const auto& serving : late) serving->overdue();
+  due.clear();
+  late.clear();
+  lock.lock();
 }
 
 Engine::Parts::Busy::Busy(Parts& parts) : parts_(parts) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/exchange.hpp"
+#include "library/transaction_threads.hpp"
 #include "metrics/shard.hpp"
 #include "workers/runner.hpp"
 
@@ -20,12 +21,15 @@ class Serving {
  public:
   Serving(const ExchangeSettings& settings, Reserve reserve)
       : exchange_(settings, std::move(reserve)) {}
+  virtual ~Serving() = default;
 
   ExchangeAction start();
   ExchangeAction on(ExchangeEvent event);
 
   /// From any thread.
-  void tell(ExchangeEvent event);
+  virtual void tell(ExchangeEvent event);
+  /// The engine ends, and the handler has had all the time that it may take.
+  virtual void overdue() {}
   /// The next of what was told; none when it did not come before `until`.
   std::optional<ExchangeEvent> hear(MonotonicTime until = MonotonicTime::max());
 
@@ -65,11 +69,22 @@ class Awaited final : public Watcher, public std::enable_shared_from_this<Awaite
   std::map<RecordId, std::vector<std::shared_ptr<Serving>>> who_;
 };
 
+/// For how long a client is kept waiting for a store that does not answer.
+class Patience {
+ public:
+  /// False: asked again after `delay`, it would be too long.
+  bool lasts(Millis delay);
+  void renew() noexcept { since_ = {}; }
+
+ private:
+  MonotonicTime since_{};
+};
+
 /// Carries out one action that asks the store, waits, or sleeps; what is left is an answer, or the
 /// handler's turn.
 std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
                                         const std::shared_ptr<Serving>& serving,
-                                        const ExchangeAction& action, MonotonicTime& waiting_since);
+                                        const ExchangeAction& action, Patience& patience);
 
 }  // namespace idem::library
 
@@ -83,9 +98,14 @@ struct Engine::Parts {
   void settle_later(std::shared_ptr<library::Serving> serving);
   bool is_overloaded() const { return owed_count.load() >= limits::unsettled_attempts_max; }
 
+  /// Tells it then, or a moment later; where it is gone by then, nobody.
+  void tell_at(MonotonicTime when, std::weak_ptr<library::Serving> serving, ExchangeEvent event);
+
   EngineOptions options;
   std::unique_ptr<Store> store;
   std::shared_ptr<library::Awaited> awaited;
+  library::TransactionThreads transaction_threads{};
+  std::atomic<std::size_t> served_without_thread{0};
 
   /// Keeps the engine from ending while a guard serves.
   class Busy {
@@ -117,17 +137,25 @@ struct Engine::Parts {
     std::shared_ptr<library::Serving> serving;
     MonotonicTime until;
   };
+  struct Timer {
+    std::weak_ptr<library::Serving> serving;
+    ExchangeEvent event;
+  };
   void beat();
+  void renew_due(MonotonicTime now);
+  void ring_due(MonotonicTime now, std::unique_lock<std::mutex>& lock);
   void settle_owed();
   /// Waits for a little time, or until it is time to end: then false.
   bool pause(std::unique_lock<std::mutex>& lock, Millis length);
 
   std::mutex mutex_;
   std::condition_variable wake_;
+  bool closing_ = false;  ///< Waits for what is still served.
   bool ending_ = false;
   std::size_t busy_ = 0;  ///< Guards' requests under way.
   std::condition_variable idle_;
   std::map<const library::Serving*, Beat> beats_;
+  std::multimap<MonotonicTime, Timer> timers_;
   std::deque<std::shared_ptr<library::Serving>> owed_;
   std::atomic<std::size_t> owed_count{0};
   metrics::Shard shard_;

@@ -77,6 +77,23 @@ Response work_failed(const RecordId& id) {
                   .state = State::failed_retryable});
 }
 
+Response store_unavailable() { return to_response(store_unavailable_answer(Millis{1000})); }
+
+void Ending::keep_large_body(ExchangeEvent& event) {
+  auto* const answered = std::get_if<WorkAnswered>(&event);
+  if (answered != nullptr && !answered->keeps_body) large_body_ = std::move(answered->answer.body);
+}
+
+std::optional<Response> Ending::answer_of(ExchangeAction& action) {
+  if (auto* stream = std::get_if<StreamThrough>(&action)) {
+    stream->head.body = std::move(large_body_);
+    return to_response(std::move(stream->head));
+  }
+  auto* const answer = std::get_if<AnswerClient>(&action);
+  if (answer == nullptr) return std::nullopt;
+  return to_response(std::move(answer->answer));
+}
+
 }  // namespace library
 
 Guard::Rules::Rules(Engine::Parts& parts, GuardOptions options)
@@ -96,14 +113,7 @@ class Guard::Rules::Run final : public Execution {
   Millis lease_left() const override { return serving_.lease_left(); }
 
   Outcome commit(const TransactionWork& work) override {
-    auto* const transactions = rules_.parts_.store->transactions();
-    IDEM_ASSERT(transactions != nullptr);
-    Outcome said;
-    InTransaction what = rules_.transaction_of(work, said);
-    what.id = id_;
-    what.attempt = attempt_;
-    const TransactionEnd end = transactions->run(std::move(what));
-    return rules_.outcome_of(end, std::move(said), id_, attempt_);
+    return rules_.commit(work, id_, attempt_);
   }
 
  private:
@@ -112,6 +122,18 @@ class Guard::Rules::Run final : public Execution {
   RecordId id_;
   Attempt attempt_;
 };
+
+Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
+                             const Attempt& attempt) const {
+  auto* const transactions = parts_.store->transactions();
+  IDEM_ASSERT(transactions != nullptr);
+  Outcome said;
+  InTransaction what = transaction_of(work, said);
+  what.id = id;
+  what.attempt = attempt;
+  const TransactionEnd end = transactions->run(std::move(what));
+  return outcome_of(end, std::move(said), id, attempt);
+}
 
 // The order of protocol.md §6: scope, key syntax, fingerprint, reserve.
 std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request) const {
@@ -130,9 +152,7 @@ std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request
         problem({.code = is_missing ? ProblemCode::key_missing : ProblemCode::key_invalid,
                  .detail = key.error().detail}));
   }
-  if (parts_.is_overloaded()) {
-    return std::unexpected(to_response(store_unavailable_answer(Millis{1000})));
-  }
+  if (parts_.is_overloaded()) return std::unexpected(library::store_unavailable());
   const Identity& identity = parts_.store->identity();
   const auto path = std::string_view(request.target).substr(0, request.target.find('?'));
   const RequestDigest digest = digest_of(request, options_.fingerprint);
@@ -156,51 +176,50 @@ std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request
   return reserve;
 }
 
-std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Reserve reserve,
-                                                    Millis wait_max) const {
+ExchangeSettings Guard::Rules::settings_of(const Request& request, Millis wait_max) const {
   PreferredWait preferred;
   for (const Field& field : request.headers) {
     if (equal_names(field.name, "Prefer")) preferred.read(field.value);
   }
   const WaitRule wait = wait_rule(wait_max, wait_max, preferred.value());
   // A handler is not sent anywhere: its steps look at the lease one by one.
-  const ExchangeSettings settings{.dispatch_timeout = Millis{0},
-                                  .renew_interval = options_.lease / 3,
-                                  .wait = wait.time,
-                                  .wait_applied = wait.applied};
-  return std::make_shared<Serving>(settings, std::move(reserve));
+  return {.dispatch_timeout = Millis{0},
+          .renew_interval = options_.lease / 3,
+          .wait = wait.time,
+          .wait_applied = wait.applied};
+}
+
+std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Reserve reserve,
+                                                    Millis wait_max) const {
+  return std::make_shared<Serving>(settings_of(request, wait_max), std::move(reserve));
+}
+
+void Guard::Rules::log_thrown(const RecordId& id) const {
+  parts_.options.log(LogLevel::error, "handler_threw", {{"operation_ref", to_hex(id.bytes)}});
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
                              const std::function<ExchangeEvent(const Send&)>& turn,
                              const AskReserve& ask_reserve) const {
   const Engine::Parts::Renewed renewed(parts_, serving, options_.run_max);
-  MonotonicTime waiting_since{};
-  std::string large_body;
+  library::Patience patience;
+  library::Ending ending;
   for (;;) {
     if (const auto* send = std::get_if<Send>(&action)) {
       ExchangeEvent event = WorkUnknown{"handler_threw", {}};
       try {
         event = turn(*send);
       } catch (...) {
-        parts_.options.log(LogLevel::error, "handler_threw",
-                           {{"operation_ref", to_hex(send->id.bytes)}});
+        log_thrown(send->id);
       }
-      waiting_since = MonotonicTime{};
-      // Too large to be stored: settled without its body first, then given to this caller.
-      auto* const answered = std::get_if<WorkAnswered>(&event);
-      if (answered != nullptr && !answered->keeps_body)
-        large_body = std::move(answered->answer.body);
+      patience.renew();
+      ending.keep_large_body(event);
       action = serving->on(std::move(event));
       continue;
     }
-    if (auto* stream = std::get_if<StreamThrough>(&action)) {
-      stream->head.body = std::move(large_body);
-      return to_response(std::move(stream->head));
-    }
-    if (auto* answer = std::get_if<AnswerClient>(&action)) {
+    if (auto answer = ending.answer_of(action)) {
       if (serving->owes_settlement()) parts_.settle_later(serving);
-      return to_response(std::move(answer->answer));
+      return std::move(*answer);
     }
     const auto* const asked = std::get_if<Ask>(&action);
     const auto* const reserve = asked != nullptr ? std::get_if<Reserve>(&asked->call) : nullptr;
@@ -209,7 +228,7 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
       action = serving->on(StoreAnswered{std::move(result)});
       continue;
     }
-    auto next = library::carry_out(parts_, serving, action, waiting_since);
+    auto next = library::carry_out(parts_, serving, action, patience);
     IDEM_ASSERT(next.has_value());
     action = std::move(*next);
   }
@@ -295,18 +314,16 @@ Response Guard::Rules::serve(const Request& request, const Handler& handler) con
 /// It would wait for the thread, or the connection, that it holds.
 Response Guard::Rules::called_from_work() const {
   parts_.options.log(LogLevel::error, "guard_called_from_work", {});
-  return to_response(store_unavailable_answer(Millis{1000}));
+  return library::store_unavailable();
 }
 
 Response Guard::Rules::store_unavailable(std::string why) const {
   parts_.options.log(LogLevel::error, "store_error", {{"why", std::move(why)}});
-  return to_response(store_unavailable_answer(Millis{1000}));
+  return library::store_unavailable();
 }
 
-Response Guard::Rules::serve_in_transaction(const Request& request,
-                                            const TransactionWork& work) const {
-  if (library::InWork::is_now()) return called_from_work();
-  const Engine::Parts::Busy busy(parts_);
+auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& work) const
+    -> std::variant<Response, AfterOneCommit> {
   auto* const transactions = parts_.store->transactions();
   IDEM_ASSERT(transactions != nullptr);
   auto reserve = reserve_of(request);
@@ -348,15 +365,32 @@ Response Guard::Rules::serve_in_transaction(const Request& request,
     mark_outcome(answer, "released", std::nullopt);
     return to_response(std::move(answer));
   }
-  // Answered by the record that is there; or in doubt, and then the same token finds out: it is
-  // granted the attempt only where nothing was committed.
-  const auto serving = make_serving(request, std::move(*reserve), options_.wait);
-  ExchangeAction action = serving->start();
-  if (end.how == How::not_run) action = serving->on(StoreAnswered{StoreReply(*end.reserved)});
-  return drive(serving, std::move(action), [&](const Send& send) {
-    if (is_unknown) return event_of(OutcomeUnknown{"work_said_unknown", {}}, send.attempt);
-    return event_of(NotExecuted{work_failed(send.id)}, send.attempt);
-  });
+  return AfterOneCommit{std::move(*reserve), std::move(end), is_unknown};
+}
+
+// Answered by the record that is there; or in doubt, and then the same token finds out: it is
+// granted the attempt only where nothing was committed.
+ExchangeAction Guard::Rules::AfterOneCommit::first_action(Serving& serving) const {
+  ExchangeAction action = serving.start();
+  if (end.how != How::not_run) return action;
+  return serving.on(StoreAnswered{StoreReply(*end.reserved)});
+}
+
+ExchangeEvent Guard::Rules::event_after(const AfterOneCommit& after, const Send& send) const {
+  if (after.is_unknown) return event_of(OutcomeUnknown{"work_said_unknown", {}}, send.attempt);
+  return event_of(NotExecuted{work_failed(send.id)}, send.attempt);
+}
+
+Response Guard::Rules::serve_in_transaction(const Request& request,
+                                            const TransactionWork& work) const {
+  if (library::InWork::is_now()) return called_from_work();
+  const Engine::Parts::Busy busy(parts_);
+  auto begun = in_one_commit(request, work);
+  if (auto* const answer = std::get_if<Response>(&begun)) return std::move(*answer);
+  const auto& after = std::get<AfterOneCommit>(begun);
+  const auto serving = make_serving(request, after.reserve, options_.wait);
+  return drive(serving, after.first_action(*serving),
+               [&](const Send& send) { return event_after(after, send); });
 }
 
 Guard::Guard(Engine& engine, GuardOptions options)

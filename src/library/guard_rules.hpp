@@ -25,6 +25,20 @@ class InWork {
 Answer to_answer(Response response);
 /// 500: nothing of it is there.
 Response work_failed(const RecordId& id);
+/// 503: nothing was begun.
+Response store_unavailable();
+
+/// How a request ends: what of an answer passes the store by, and what the client hears.
+class Ending {
+ public:
+  /// An answer too large to be stored is settled without its body, which waits here meanwhile.
+  void keep_large_body(ExchangeEvent& event);
+  /// None: it goes on.
+  std::optional<Response> answer_of(ExchangeAction& action);
+
+ private:
+  std::string large_body_;
+};
 
 }  // namespace library
 
@@ -41,6 +55,8 @@ class Guard::Rules {
   std::expected<Reserve, Response> reserve_of(const Request& request) const;
   std::shared_ptr<library::Serving> make_serving(const Request& request, Reserve reserve,
                                                  Millis wait_max) const;
+  /// `wait_max`: for another one's attempt.
+  ExchangeSettings settings_of(const Request& request, Millis wait_max) const;
 
   /// Instead of the store, where more is to be done with the reserve in one commit. Blocks.
   using AskReserve = std::function<StoreResult(const Reserve&)>;
@@ -49,6 +65,25 @@ class Guard::Rules {
   Response drive(const std::shared_ptr<library::Serving>& serving, ExchangeAction action,
                  const std::function<ExchangeEvent(const Send&)>& turn,
                  const AskReserve& ask_reserve = {}) const;
+
+  /// Execution::commit of this attempt.
+  Outcome commit(const TransactionWork& work, const RecordId& id, const Attempt& attempt) const;
+  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
+  void log_thrown(const RecordId& id) const;
+
+  /// What is left where reserve, work and completion were asked for in one commit, and that was not
+  /// the end of it.
+  struct AfterOneCommit {
+    Reserve reserve;
+    TransactionEnd end;
+    bool is_unknown = false;  ///< By the work's own word.
+
+    ExchangeAction first_action(library::Serving& serving) const;
+  };
+  std::variant<Response, AfterOneCommit> in_one_commit(const Request& request,
+                                                       const TransactionWork& work) const;
+  /// Of an attempt that is granted after that: nothing is run under it any more.
+  ExchangeEvent event_after(const AfterOneCommit& after, const Send& send) const;
 
   /// Where InWork::is_now().
   Response called_from_work() const;
@@ -69,7 +104,6 @@ class Guard::Rules {
   /// What became of the work, once its transaction has ended so.
   Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
                      const Attempt& attempt) const;
-  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
 
   Engine::Parts& parts_;
   GuardOptions options_;

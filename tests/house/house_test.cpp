@@ -38,10 +38,13 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return lines;
 }
 
-/// Folder of src/ (or include/idem) → what its includes may start with, besides the standard
-/// library. Longest prefix of a file's path decides.
+/// Folder of src/ (or include/idem), or one file → what its includes may start with, besides the
+/// standard library. Longest prefix of a file's path decides.
 const std::map<std::string, std::vector<std::string>> allowed{
     {"include/idem", {"idem/"}},
+    {"include/idem/asio.hpp", {"idem/", "boost/asio/"}},
+    {"include/idem/adapters/httplib.hpp", {"idem/", "httplib.h"}},
+    {"include/idem/adapters/beast.hpp", {"idem/", "boost/beast/"}},
     {"src/core", {"idem/", "core/", "openssl/"}},
     {"src/faults", {"idem/", "core/clock_shift.hpp"}},
     {"src/store", {"idem/", "core/", "store/"}},
@@ -70,7 +73,8 @@ std::string house_of(const fs::path& file) {
   const std::string path = fs::relative(file, root).generic_string();
   std::string best;
   for (const auto& [folder, unused] : allowed) {
-    if (path.starts_with(folder + "/") && folder.size() > best.size()) best = folder;
+    const bool fits = path == folder || path.starts_with(folder + "/");
+    if (fits && folder.size() > best.size()) best = folder;
   }
   return best;
 }
@@ -111,6 +115,19 @@ TEST(House, includes_point_one_way) {
     }
   }
   EXPECT_GT(seen, 100U) << "the scan found too little to mean anything";
+}
+
+/// Headers that name a library which a service may not have: whoever wants one says so.
+TEST(House, no_header_brings_an_optional_one_with_it) {
+  for (const auto* folder : {"src", "include"}) {
+    for (const auto& file : sources(folder)) {
+      if (file.generic_string().find("/adapters/") != std::string::npos) continue;
+      for (const auto& line : lines_of(file)) {
+        EXPECT_EQ(line.find("#include <idem/adapters/"), line.npos) << file;
+        EXPECT_EQ(line.find("#include <idem/asio.hpp>"), line.npos) << file;
+      }
+    }
+  }
 }
 
 // UTF-8 continuation bytes take no column.
@@ -157,7 +174,7 @@ std::string condition_from(const std::string& text, std::size_t from) {
 TEST(House, no_coroutine_awaits_in_a_condition) {
   const std::regex begins(R"re(\b(if|while|switch) \()re");
   std::size_t seen = 0;
-  for (const auto* folder : {"src", "tests"}) {
+  for (const auto* folder : {"src", "include", "tests", "examples"}) {
     for (const auto& file : sources(folder)) {
       const std::string text = read_file(file);
       for (std::sregex_iterator at(text.begin(), text.end(), begins), end; at != end; ++at) {

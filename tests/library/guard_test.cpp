@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-INSTANTIATE_TEST_SUITE_P(Stores, Guarded, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, Guarded, testing::Values("sqlite", "sqlite_own", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {

@@ -1,5 +1,9 @@
 #include "library/guarded.hpp"
 
+#include <idem/sqlite.hpp>
+
+#include <sqlite3.h>
+
 namespace idem::test {
 
 Request payment(std::string_view key, int amount) {
@@ -33,7 +37,7 @@ testing::AssertionResult replays(const Response& first, const Response& again) {
 }
 
 Guarded::Guarded() {
-  if (GetParam() == "sqlite") {
+  if (GetParam().starts_with("sqlite")) {
     url_ = "sqlite:" + (dir_.path() / "service.db").string();
   } else {
     shared_ = std::make_unique<SharedStoreUrl>(GetParam());
@@ -50,8 +54,27 @@ GuardOptions Guarded::commits_only() {
   return {.operation = "create-payment", .after_crash = LeasePolicy::rerun};
 }
 
+std::expected<std::unique_ptr<Store>, std::string> open_own(const std::string& path) {
+  sqlite3* connection = nullptr;
+  if (sqlite3_open(path.c_str(), &connection) != SQLITE_OK ||
+      sqlite3_exec(connection, own_connection_setup, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    const std::string why = sqlite3_errmsg(connection);
+    sqlite3_close(connection);
+    return std::unexpected(why);
+  }
+  auto store = open_sqlite_on(connection, {});
+  if (!store) sqlite3_close(connection);
+  return store;
+}
+
+std::expected<std::unique_ptr<Store>, std::string> open_as(const std::string& kind,
+                                                           const std::string& url) {
+  if (kind != "sqlite_own") return open_store(url, {});
+  return open_own(url.substr(url.find(':') + 1));
+}
+
 std::unique_ptr<Store> Guarded::open() {
-  auto store = open_store(url_, {});
+  auto store = open_as(GetParam(), url_);
   if (!store) {
     ADD_FAILURE() << store.error();
     std::abort();

@@ -24,7 +24,15 @@ std::string code_of(const Response& answer);
 /// `first` once more: status, body and stored fields.
 testing::AssertionResult replays(const Response& first, const Response& again);
 
-/// Of "sqlite" and "postgres", whose transactions hold business rows.
+/// What a service sets its own connection to before a store is opened on it.
+inline constexpr const char* own_connection_setup =
+    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+    "PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON";
+/// The store of a service of this kind; "sqlite_own": on its own connection.
+std::expected<std::unique_ptr<Store>, std::string> open_as(const std::string& kind,
+                                                           const std::string& url);
+
+/// Of "sqlite", "sqlite_own" and "postgres", whose transactions hold business rows.
 class Guarded : public testing::TestWithParam<std::string> {
  protected:
   Guarded();

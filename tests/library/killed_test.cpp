@@ -29,7 +29,7 @@ Response pay(Guard& guard, const std::string& key, bool in_one, const Transactio
 
 /// Started by the test below, with a crash point armed.
 TEST(Child, DISABLED_pays_once) {
-  auto store = open_store(setting("IDEM_CHILD_STORE"), {});
+  auto store = open_as(setting("IDEM_CHILD_KIND"), setting("IDEM_CHILD_STORE"));
   ASSERT_TRUE(store) << store.error();
   Engine engine(std::move(*store));
   Guard guard(engine, rules());
@@ -42,7 +42,7 @@ TEST(Child, DISABLED_pays_once) {
 
 using Killed = Guarded;
 
-INSTANTIATE_TEST_SUITE_P(Stores, Killed, testing::Values("sqlite", "postgres"),
+INSTANTIATE_TEST_SUITE_P(Stores, Killed, testing::Values("sqlite", "sqlite_own", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(Killed, V19_S17_rows_are_there_if_and_only_if_the_answer_is) {
@@ -57,11 +57,12 @@ TEST_P(Killed, V19_S17_rows_are_there_if_and_only_if_the_answer_is) {
       const auto before = payments();
       guard_.reset();
       engine_.reset();
-      ProcessOptions options{.program = std::filesystem::read_symlink("/proc/self/exe"),
-                             .arguments = {"--gtest_also_run_disabled_tests",
-                                           "--gtest_filter=Child.DISABLED_pays_once"},
-                             .environment = {"IDEM_CHILD_STORE=" + url_, "IDEM_CRASH_AT=" + point,
-                                             "IDEM_CHILD_KEY=" + key}};
+      ProcessOptions options{
+          .program = std::filesystem::read_symlink("/proc/self/exe"),
+          .arguments = {"--gtest_also_run_disabled_tests",
+                        "--gtest_filter=Child.DISABLED_pays_once"},
+          .environment = {"IDEM_CHILD_STORE=" + url_, "IDEM_CHILD_KIND=" + GetParam(),
+                          "IDEM_CRASH_AT=" + point, "IDEM_CHILD_KEY=" + key}};
       if (in_one) options.environment.push_back("IDEM_CHILD_IN_ONE=1");
       Process child(options);
       ASSERT_EQ(child.exit_code(), 128 + SIGKILL) << point;

@@ -4,6 +4,7 @@
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
+#include "store/sqlite/own_connection.hpp"
 #include "store/sqlite/route_names.hpp"
 
 #include <idem/limits.hpp>
@@ -34,6 +35,7 @@ class Opener {
       : path_(std::move(path)), options_(options) {}
 
   Opening<Connection> open();
+  Opening<Connection> adopt(sqlite3* db);
 
  private:
   Opening<void> prepare_file() const;
@@ -53,6 +55,7 @@ class Opener {
   Connection connection_;
   std::int64_t version_ = 0;
   bool empty_ = false;
+  bool beside_others_ = false;  ///< Empty is also what has tables, but none of a store.
 };
 
 Opening<Connection> Opener::open() {
@@ -64,6 +67,23 @@ Opening<Connection> Opener::open() {
   if (done) done = migrate();
   if (!done) return std::unexpected(std::move(done.error()));
   return std::move(connection_);
+}
+
+/// On a connection that is set up. After an error it is the caller's, without a transaction.
+Opening<Connection> Opener::adopt(sqlite3* db) {
+  connection_.reset(db);
+  beside_others_ = true;
+  auto done = check_owner();
+  if (done) done = check_whole();
+  if (done) done = migrate();
+  // By now it has written, and so holds the lock that keeps others out.
+  if (done && is_open_to_others(db)) {
+    done = refused(fmt::format("{}: others can open it in spite of its lock", path_));
+  }
+  Connection connection = std::move(connection_);
+  if (done) return connection;
+  (void)connection.release();
+  return std::unexpected(std::move(done.error()));
 }
 
 /// Made by us where there is none, because the file holds the secret and SQLite would make it
@@ -106,8 +126,13 @@ Opening<void> Opener::check_owner() {
   if (!owner) return std::unexpected(owner.error());
   if (!version) return std::unexpected(version.error());
   version_ = *version;
-  empty_ = *tables == 0 && *owner == 0 && version_ == 0;
+  empty_ = (*tables == 0 || beside_others_) && *owner == 0 && version_ == 0;
   if (empty_ || *owner == application_id) return {};
+  if (*owner == 0 && beside_others_) {
+    return refused(
+        fmt::format("{}: its user_version is {}, where the store would keep its own: set it to 0",
+                    path_, version_));
+  }
   return refused(fmt::format("{}: is another program's database (application_id {:#x})", path_,
                              static_cast<std::uint32_t>(*owner)));
 }
@@ -268,6 +293,25 @@ std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
   return IdIndex(std::move(entries));
 }
 
+/// What remains once migrate() has begun the transaction, and its end. After an error that is open.
+std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
+                                                 const IdentitySettings& settings,
+                                                 const SqliteOptions& options) {
+  sqlite3* db = connection.get();
+  Meta meta(db);
+  StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
+  auto identity = settle_identity(db, meta, settings, clock.now());
+  if (!identity) return refused(path + ": " + identity.error());
+  meta.put_clock_mark(clock.mark());
+  Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
+  // Before the commit: a file that is refused stays as it was.
+  auto index = read_ids(db);
+  if (!index) return refused(fmt::format("{}: is corrupt: {}", path, index.error()));
+  Statement(db, "COMMIT").run();
+  return OpenedDatabase{std::move(connection), std::move(*identity), std::move(naming),
+                        std::move(clock), std::move(*index)};
+}
+
 /// Saves a lock per allocation; must come before the library is first used in this process, and
 /// does nothing (harmlessly) where it comes too late.
 void stop_counting_memory() {
@@ -286,20 +330,28 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   auto connection = Opener(absolute, options).open();
   if (!connection) return std::unexpected(std::move(connection.error()));
+  return finish(*connection, absolute, settings, options);
+}
 
-  sqlite3* db = connection->get();
-  Meta meta(db);
-  StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
-  auto identity = settle_identity(db, meta, settings, clock.now());
-  if (!identity) return refused(absolute + ": " + identity.error());
-  meta.put_clock_mark(clock.mark());
-  Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
-  // Before the commit: a file that is refused stays as it was.
-  auto index = read_ids(db);
-  if (!index) return refused(fmt::format("{}: is corrupt: {}", absolute, index.error()));
-  Statement(db, "COMMIT").run();
-  return OpenedDatabase{std::move(*connection), std::move(*identity), std::move(naming),
-                        std::move(clock), std::move(*index)};
+std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
+                                                           const IdentitySettings& settings,
+                                                           const SqliteOptions& options) {
+  const char* const path = sqlite3_db_filename(db, "main");
+  const std::string name = path == nullptr || *path == '\0' ? "the connection" : path;
+  if (const auto why = what_is_unfit(db)) return refused(name + ": " + *why);
+  auto connection = Opener(name, options).adopt(db);
+  auto opened = connection ? finish(*connection, name, settings, options)
+                           : std::unexpected(std::move(connection.error()));
+  if (!opened) {
+    if (connection) (void)connection->release();
+    if (sqlite3_get_autocommit(db) == 0) {
+      sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+    return opened;
+  }
+  // It would end statements of the store's.
+  sqlite3_progress_handler(db, 0, nullptr, nullptr);
+  return opened;
 }
 
 }  // namespace idem::sqlite

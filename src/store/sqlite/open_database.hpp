@@ -24,4 +24,10 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
                                                         const IdentitySettings& settings,
                                                         const SqliteOptions& options);
 
+/// The same on a connection that was opened and set up elsewhere (<idem/sqlite.hpp>). After an
+/// error it is still the caller's, as it was.
+std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
+                                                           const IdentitySettings& settings,
+                                                           const SqliteOptions& options);
+
 }  // namespace idem::sqlite

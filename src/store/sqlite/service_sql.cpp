@@ -116,9 +116,28 @@ std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValu
 
 ServiceSql::ServiceSql(sqlite3* db) : db_(db) {
   sqlite3_set_authorizer(db_, authorize, &turn_);
+  hook_commits();
+}
+
+bool ServiceSql::hook_commits() {
   // ON CONFLICT ROLLBACK ends the transaction from within; nothing that follows it may be durable.
   const auto refuse = [](void* turn) { return static_cast<Turn*>(turn)->works ? 1 : 0; };
-  sqlite3_commit_hook(db_, refuse, &turn_);
+  return sqlite3_commit_hook(db_, refuse, &turn_) == &turn_;
+}
+
+std::optional<std::string> ServiceSql::take_back() {
+  if (!std::exchange(is_lent_, false)) return std::nullopt;
+  std::optional<std::string> why;
+  if (!hook_commits()) why = "the work replaced the store's commit hook";
+  // One that writes keeps a savepoint from ending, and so all that others were promised. None of
+  // the store's is under way here.
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    if (sqlite3_stmt_busy(one) == 0) continue;
+    sqlite3_reset(one);
+    why = "the work left a statement in the middle of its rows";
+  }
+  return why;
 }
 
 ServiceSql::~ServiceSql() {

@@ -3,6 +3,7 @@
 #include <idem/transaction.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,13 @@ class ServiceSql {
 
   /// The service's turn begins, or ends: outside of it every statement is the store's.
   void works(bool now) noexcept { turn_.works = now; }
+  /// The service gets the connection itself, for the rest of its turn.
+  sqlite3* lend() noexcept {
+    is_lent_ = true;
+    return db_;
+  }
+  /// After such a turn: what of it is in the store's way, and is so no more. Outside of its turn.
+  std::optional<std::string> take_back();
   /// Whether a table that it made since then refers to one of the store's. Outside of its turn.
   bool refers_to_records();
 
@@ -46,8 +54,12 @@ class ServiceSql {
 
   std::expected<sqlite3_stmt*, std::string> prepared(std::string_view sql);
 
+  /// True: the hook was ours.
+  bool hook_commits();
+
   sqlite3* db_;
   Turn turn_;
+  bool is_lent_ = false;
   std::unordered_map<std::string, OwnedStatement> statements_;
   std::unordered_map<std::string, OwnedStatement> own_statements_;
 };

@@ -10,8 +10,10 @@
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
 
+#include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
+#include <idem/sqlite.hpp>
 
 #include <pthread.h>
 
@@ -308,6 +310,17 @@ std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string&
                                                               const SqliteOptions& options) {
   auto opened = sqlite::open_database(path, settings, options);
   if (!opened) return std::unexpected(std::move(opened.error()));
+  return std::make_unique<SqliteStore>(std::move(*opened));
+}
+
+std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* connection,
+                                                                  const IdentitySettings& identity,
+                                                                  const OpenOptions& options) {
+  IDEM_ASSERT(connection != nullptr);
+  SqliteOptions how;
+  how.migrate = options.migrate;
+  auto opened = sqlite::open_database_on(connection, identity, how);
+  if (!opened) return std::unexpected(std::move(opened.error().detail));
   return std::make_unique<SqliteStore>(std::move(*opened));
 }
 

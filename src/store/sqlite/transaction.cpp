@@ -4,6 +4,7 @@
 #include "store/sqlite/own_sql.hpp"
 
 #include <idem/assert.hpp>
+#include <idem/sqlite.hpp>
 
 namespace idem::sqlite {
 namespace {
@@ -47,7 +48,8 @@ class SqliteTransaction final : public Transaction {
     if (failure_.empty()) failure_ = why.empty() ? "failed" : std::move(why);
   }
   const std::string& failure() const noexcept override { return failure_; }
-  void* native() noexcept override { return sql_.db(); }
+  void* native() noexcept override { return connection(); }
+  sqlite3* connection() noexcept { return sql_.lend(); }
 
  protected:
   SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override {
@@ -138,6 +140,7 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   }
   sql.works(false);
   expect_transaction(db);
+  if (auto why = sql.take_back()) transaction.fail(std::move(*why));
   if (!transaction.failed() && then && has_broken_references(db)) {
     transaction.fail("FOREIGN KEY constraint failed");
   }
@@ -192,3 +195,12 @@ void StatementErrand::run(ServiceSql& sql) {
 }
 
 }  // namespace idem::sqlite
+
+namespace idem {
+
+sqlite3* sqlite_connection(Transaction& transaction) noexcept {
+  auto* const ours = dynamic_cast<sqlite::SqliteTransaction*>(&transaction);
+  return ours == nullptr ? nullptr : ours->connection();
+}
+
+}  // namespace idem

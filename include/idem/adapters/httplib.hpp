@@ -1,0 +1,66 @@
+#pragma once
+
+#include <idem/adapters/framing.hpp>
+#include <idem/guard.hpp>
+
+#include <httplib.h>
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// For services on cpp-httplib (0.11 and later): a request of theirs for a guard, and its answer
+/// for them. Header-only, and the only place that names the library.
+namespace idem {
+
+/// `scope`: who asks, as the service has established it (Request::scope).
+///
+/// Or the answer to a request that cpp-httplib does not hand over as it came, so that another one
+/// could look the same: 415 for multipart/form-data, whose body it takes apart, for a
+/// Content-Encoding, which it decodes, to nothing where it cannot, and for a body that it did not
+/// read (GET); 400 for a Range, by which it would cut the answer, whatever the method.
+///
+/// It decodes `%41` in the values of fields before anybody sees them, also in a key's.
+inline std::expected<Request, Response> to_idem(const httplib::Request& http, std::string scope) {
+  const auto refused = [](int status, std::string_view why) {
+    return std::unexpected(
+        Response{status,
+                 {{"Content-Type", "application/problem+json"}},
+                 "{\"type\":\"about:blank\",\"status\":" + std::to_string(status) +
+                     ",\"detail\":\"" + std::string(why) + "\"}"});
+  };
+  const bool is_whole = !http.has_header("Content-Length") ||
+                        http.get_header_value("Content-Length") == std::to_string(http.body.size());
+  if (http.is_multipart_form_data() || http.has_header("Content-Encoding") || !is_whole) {
+    return refused(415, "This body cannot be taken byte for byte.");
+  }
+  if (!http.ranges.empty()) return refused(400, "There are no ranges of this answer.");
+  Request request{http.method, http.target, {}, http.body, std::move(scope)};
+  for (const auto& [name, value] : http.headers) {
+    // What cpp-httplib puts in of its own.
+    const bool is_address = name == "REMOTE_ADDR" || name == "REMOTE_PORT" ||
+                            name == "LOCAL_ADDR" || name == "LOCAL_PORT";
+    if (!is_address) request.headers.push_back({name, value});
+  }
+  return request;
+}
+
+/// `default_type`: of a body whose answer names none.
+inline void to_http(const Response& answer, httplib::Response& http,
+                    std::string_view default_type = "application/json") {
+  http.status = answer.status;
+  std::string type;
+  for (const auto& [name, value] : answer.headers) {
+    if (adapters::same_name(name, "Content-Type")) {
+      type = value;
+    } else if (!adapters::is_framing_field(name)) {
+      http.set_header(name, value);  // Beside one of the same name.
+    }
+  }
+  if (adapters::has_no_content(answer.status)) return;
+  if (type.empty() && !answer.body.empty()) type = default_type;
+  if (!type.empty()) http.set_content(answer.body, type);
+}
+
+}  // namespace idem

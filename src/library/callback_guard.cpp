@@ -1,0 +1,119 @@
+#include <idem/callback_guard.hpp>
+
+#include "library/async_serving.hpp"
+
+#include <idem/assert.hpp>
+
+namespace idem {
+namespace {
+
+using library::AsyncServing;
+
+class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn> {
+ public:
+  Turn(std::shared_ptr<AsyncServing> serving, const Send& send)
+      : serving_(std::move(serving)), id_(send.id), attempt_(send.attempt) {}
+  ~Turn() override { end(WorkUnknown{"handler_dropped", {}}); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  const Request& request() const noexcept override { return serving_->request(); }
+  const RecordId& id() const noexcept override { return id_; }
+  const Attempt& attempt() const noexcept override { return attempt_; }
+  Millis lease_left() const override { return serving_->lease_left(); }
+
+  void commit(TransactionWork work, CommitTaken done) override;
+  void finish(Outcome outcome) override {
+    end(serving_->rules().event_of(std::move(outcome), attempt_));
+  }
+  void threw() override {
+    if (const auto held = serving_->hold()) serving_->rules().log_thrown(id_);
+    end(WorkUnknown{"handler_threw", {}});
+  }
+
+ private:
+  void end(ExchangeEvent event) {
+    if (!has_ended_.exchange(true)) serving_->tell(std::move(event));
+  }
+
+  std::shared_ptr<AsyncServing> serving_;
+  RecordId id_;
+  Attempt attempt_;
+  std::atomic<bool> has_ended_ = false;
+};
+
+// Holds the turn meanwhile: a handler that is dropped is not told as unknown before it is known
+// whether its rows are there.
+void Turn::commit(TransactionWork work, CommitTaken done) {
+  auto held = serving_->hold();
+  if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
+  serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
+                                                     held = std::move(held), work = std::move(work),
+                                                     done = std::move(done)]() mutable {
+    Outcome outcome;
+    std::exception_ptr thrown;
+    try {
+      outcome = self->serving_->rules().commit(work, self->id_, self->attempt_);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    work = nullptr;
+    done(std::move(thrown), std::move(outcome));
+    self.reset();
+  });
+}
+
+}  // namespace
+
+CallbackGuard::CallbackGuard(Engine& engine, GuardOptions options)
+    : rules_(std::make_shared<Guard::Rules>(engine.parts(), std::move(options))) {
+  IDEM_ASSERT(rules_->options().after_crash != LeasePolicy::resume);
+}
+
+CallbackGuard::~CallbackGuard() = default;
+
+void CallbackGuard::serve(Request request, CallbackHandler handler, ResponseTaken done) {
+  if (library::InWork::is_now()) return done(rules_->called_from_work());
+  const Engine::Parts::Busy busy(rules_->parts());
+  auto reserve = rules_->reserve_of(request);
+  if (!reserve) return done(std::move(reserve.error()));
+  if (rules_->parts().served_without_thread.load() >= limits::served_without_thread_max) {
+    return done(library::store_unavailable());
+  }
+  auto turn = [handler = std::move(handler)](const std::shared_ptr<AsyncServing>& self,
+                                             const Send& send) mutable {
+    handler(std::make_shared<Turn>(self, send));
+  };
+  const auto serving = std::make_shared<AsyncServing>(
+      rules_, std::move(request), std::move(*reserve), std::move(turn), std::move(done));
+  serving->begin(serving->start());
+}
+
+void CallbackGuard::serve_in_transaction(Request request, TransactionWork work,
+                                         ResponseTaken done) {
+  if (library::InWork::is_now()) return done(rules_->called_from_work());
+  auto& parts = rules_->parts();
+  const Engine::Parts::Busy busy(parts);
+  if (parts.served_without_thread.load() >= limits::served_without_thread_max) {
+    return done(library::store_unavailable());
+  }
+  using After = Guard::Rules::AfterOneCommit;
+  parts.transaction_threads.run([rules = rules_, request = std::move(request),
+                                 work = std::move(work), done = std::move(done),
+                                 held = std::make_unique<Engine::Parts::Busy>(parts)]() mutable {
+    auto begun = rules->in_one_commit(request, work);
+    work = nullptr;
+    if (auto* const answer = std::get_if<Response>(&begun)) {
+      return done(std::move(*answer));
+    }
+    const auto after = std::make_shared<After>(std::get<After>(std::move(begun)));
+    auto turn = [after](const std::shared_ptr<AsyncServing>& self, const Send& send) {
+      self->tell(self->rules().event_after(*after, send));
+    };
+    const auto serving = std::make_shared<AsyncServing>(rules, std::move(request), after->reserve,
+                                                        std::move(turn), std::move(done));
+    serving->begin(after->first_action(*serving));
+  });
+}
+
+}  // namespace idem
