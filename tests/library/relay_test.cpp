@@ -1,119 +1,9 @@
-#include <idem/outbox.hpp>
-#include <idem/relay.hpp>
-
-#include <algorithm>
-#include <map>
-#include <mutex>
-
-#include "library/guarded.hpp"
-#include "library/relay_queue.hpp"
+#include "library/relayed.hpp"
 
 /// Messages: there if and only if the rows are, delivered at least once, in order, under one claim
 /// at a time, and repeated only as their destination was declared.
 namespace idem::test {
 namespace {
-
-using namespace std::chrono_literals;
-
-/// Where messages arrive.
-class Inbox {
- public:
-  using Answer = std::function<CallEnd(const Delivery&, int number)>;
-
-  CallEnd take(const Delivery& delivery) {
-    Answer answer;
-    int number = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      number = ++arrivals_[delivery.message.payload];
-      payloads_.push_back(delivery.message.payload);
-      answer = answer_;
-    }
-    return answer ? answer(delivery, number) : CallAnswered{"ok", "ref-" + delivery.id};
-  }
-  void answers(Answer answer) { answer_ = std::move(answer); }
-
-  std::vector<std::string> payloads() {
-    const std::lock_guard lock(mutex_);
-    return payloads_;
-  }
-  int arrivals(const std::string& payload) {
-    const std::lock_guard lock(mutex_);
-    return arrivals_[payload];
-  }
-
- private:
-  std::mutex mutex_;
-  Answer answer_;
-  std::map<std::string, int> arrivals_;
-  std::vector<std::string> payloads_;
-};
-
-class Relayed : public Guarded {
- protected:
-  Relayed() : outbox_(*engine_->transactions()) {}
-
-  Destination destination(Millis deduplicates = 1h) {
-    Destination made{.name = "receipts",
-                     .send = [this](const Delivery& one) { return inbox_.take(one); }};
-    made.timeout = 1s;
-    made.retry_first = 1ms;
-    made.retry_max = 2ms;
-    made.attempts_max = 3;
-    made.repetition.deduplicates = deduplicates;
-    return made;
-  }
-  static RelayOptions by_hand() {
-    RelayOptions options;
-    options.interval = 0ms;
-    return options;
-  }
-  static Message message(const std::string& payload, const std::string& aggregate = {}) {
-    return {.destination = "receipts",
-            .type = "payment.finished",
-            .payload = payload,
-            .aggregate_type = "payment",
-            .aggregate_id = aggregate};
-  }
-
-  /// One request that pays and sends; the message's id.
-  std::string send(const Message& what) {
-    static std::atomic<int> number = 0;
-    std::string id;
-    const auto answer = guard_->serve_in_transaction(payment(fmt::format("send-{}", ++number)),
-                                                     [&](Transaction& tx) -> Outcome {
-                                                       id = tx.enqueue(what);
-                                                       return paying()(tx);
-                                                     });
-    EXPECT_EQ(answer.status, 201) << answer.body;
-    return id;
-  }
-  StoredMessage stored(const std::string& id) {
-    const auto found = outbox_.find(id);
-    EXPECT_TRUE(found && *found);
-    return found && *found ? **found : StoredMessage{};
-  }
-  std::uint64_t in_state(MessageState state) {
-    if (state == MessageState::delivered) {
-      return outbox_.list({.state = state, .limit = 1000})->size();
-    }
-    std::uint64_t all = 0;
-    const auto counted = outbox_.count();
-    EXPECT_TRUE(counted.has_value());
-    if (!counted) return 0;
-    for (const auto& count : *counted) {
-      if (count.state == state) all += count.messages;
-    }
-    return all;
-  }
-  /// Until nothing waits, except for what has been put off for long.
-  void deliver_all(Relay& relay) {
-    while (in_state(MessageState::waiting) > 0) relay.deliver_due();
-  }
-
-  Inbox inbox_;
-  Outbox outbox_;
-};
 
 INSTANTIATE_TEST_SUITE_P(Stores, Relayed, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
@@ -242,36 +132,6 @@ TEST_P(Relayed, S18_what_is_refused_for_good_dies_at_once_and_can_be_discarded_w
   EXPECT_EQ(after.state, MessageState::discarded);
   EXPECT_TRUE(after.history.find("the customer left") != std::string::npos);
   EXPECT_TRUE(outbox_.redrive({.which = {}, .reason = "r"})->empty());
-}
-
-TEST_P(Relayed, T61_S18_messages_of_one_aggregate_leave_in_order_also_where_the_first_fails) {
-  inbox_.answers([](const Delivery& one, int number) -> CallEnd {
-    if (one.message.payload == "a1" && number < 3) return CallNotDone{"not yet", 0ms};
-    return CallAnswered{"ok", {}};
-  });
-  for (const char* const payload : {"a1", "a2", "a3"}) send(message(payload, "a"));
-  for (const char* const payload : {"b1", "b2"}) send(message(payload, "b"));
-  // Three relays at once.
-  Relay one(*engine_, {destination()}, by_hand());
-  Relay two(*engine_, {destination()}, by_hand());
-  Relay three(*engine_, {destination()}, by_hand());
-  {
-    const std::jthread second([&] { deliver_all(two); });
-    const std::jthread third([&] { deliver_all(three); });
-    deliver_all(one);
-  }
-  const auto all = inbox_.payloads();
-  const auto place = [&](const std::string& payload) {
-    return std::ranges::find(all, payload) - all.begin();
-  };
-  EXPECT_EQ(inbox_.arrivals("a1"), 3);
-  for (const char* const payload : {"a2", "a3", "b1", "b2"}) {
-    EXPECT_EQ(inbox_.arrivals(payload), 1) << payload;
-  }
-  // The last try of a1 is the one that went through.
-  EXPECT_LT(all.rend() - std::ranges::find(all.rbegin(), all.rend(), "a1") - 1, place("a2"));
-  EXPECT_LT(place("a2"), place("a3"));
-  EXPECT_LT(place("b1"), place("b2"));
 }
 
 TEST_P(Relayed, T59_T62_many_relays_and_redrives_at_once_deliver_nothing_twice) {
@@ -454,81 +314,6 @@ TEST_P(Relayed, S16_where_nothing_is_declared_only_what_was_noted_counts_as_sent
   const auto dead = stored(claimed->front().id);
   EXPECT_EQ(dead.state, MessageState::dead);
   EXPECT_TRUE(dead.may_have_arrived);
-}
-
-TEST_P(Relayed, T61_T59_a_redriven_message_waits_for_a_later_one_of_its_aggregate_on_its_way) {
-  inbox_.answers([](const Delivery&, int) -> CallEnd { return CallNotDone{"no", 0ms, true}; });
-  send(message("first", "a"));
-  send(message("second", "a"));
-  {
-    Relay relay(*engine_, {destination()}, by_hand());
-    EXPECT_EQ(relay.deliver_due(), 1);
-  }
-  library::RelayQueue queue(*engine_->transactions(), "receipts");
-  const auto second = queue.claim(16, 10s, 1h, false);
-  ASSERT_TRUE(second && second->size() == 1);
-  EXPECT_EQ(second->front().message.payload, "second");
-  EXPECT_EQ(outbox_.redrive({.rate = 0, .reason = "r"})->size(), 1);
-  EXPECT_TRUE(queue.claim(16, 10s, 1h, false)->empty());
-  EXPECT_EQ(queue.note(second->front(), {.how = library::Noted::delivered}), true);
-  EXPECT_EQ(queue.claim(16, 10s, 1h, false)->size(), 1);
-}
-
-using RelayedOnPostgres = Relayed;
-INSTANTIATE_TEST_SUITE_P(Stores, RelayedOnPostgres, testing::Values("postgres"),
-                         [](const auto& kind) { return kind.param; });
-
-// Two transactions at once, the one with the lower number committed last.
-TEST_P(RelayedOnPostgres, T60_a_message_that_is_committed_late_is_delivered_all_the_same) {
-  std::promise<void> enqueued;
-  std::promise<void> go;
-  std::jthread late([&] {
-    guard_->serve_in_transaction(payment("late"), [&](Transaction& tx) -> Outcome {
-      tx.enqueue(message("late", "x"));
-      enqueued.set_value();
-      go.get_future().wait();
-      return paying()(tx);
-    });
-  });
-  enqueued.get_future().wait();
-  send(message("early", "y"));
-  Relay relay(*engine_, {destination()}, by_hand());
-  deliver_all(relay);
-  EXPECT_EQ(inbox_.payloads(), std::vector<std::string>{"early"});
-  go.set_value();
-  late.join();
-  deliver_all(relay);
-  EXPECT_EQ(inbox_.payloads(), (std::vector<std::string>{"early", "late"}));
-}
-
-// The same about one aggregate: the second waits for the first, so that what is seen is in order.
-TEST_P(RelayedOnPostgres, T60_T61_of_one_aggregate_the_later_number_is_never_seen_first) {
-  std::promise<void> enqueued;
-  std::promise<void> go;
-  std::jthread first([&] {
-    guard_->serve_in_transaction(payment("first"), [&](Transaction& tx) -> Outcome {
-      tx.enqueue(message("first", "x"));
-      enqueued.set_value();
-      go.get_future().wait();
-      return paying()(tx);
-    });
-  });
-  enqueued.get_future().wait();
-  std::jthread second([&] { send(message("second", "x")); });
-  const auto waits = [&] {
-    const auto rows = engine_->transactions()->run(
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        " AND classid = 1229210958");
-    return std::get<std::int64_t>(rows->at(0).at(0)) > 0;
-  };
-  while (!waits()) std::this_thread::yield();
-  Relay relay(*engine_, {destination()}, by_hand());
-  EXPECT_EQ(relay.deliver_due(), 0);
-  go.set_value();
-  first.join();
-  second.join();
-  deliver_all(relay);
-  EXPECT_EQ(inbox_.payloads(), (std::vector<std::string>{"first", "second"}));
 }
 
 }  // namespace

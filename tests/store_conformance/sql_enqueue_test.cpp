@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "store/postgres/postgres_store.hpp"
+#include "store_conformance/harness.hpp"
 #include "support/postgres.hpp"
-#include "support/shared_store.hpp"
-
-#include <idem/open_store.hpp>
 
 /// idem.enqueue for services in other languages: a message is there if and only if its transaction
 /// is, and only while the attempt is the current one.
@@ -14,7 +13,7 @@ namespace {
 class SqlEnqueue : public testing::Test {
  protected:
   void SetUp() override {
-    store_ = *open_store(database_.uri(), {});
+    store_ = *open_postgres(database_.uri(), test_settings(), {});
     sql_ = std::make_unique<Psql>(database_.uri());
   }
   /// The arguments that name an attempt of a new record.

@@ -37,7 +37,8 @@ constexpr std::string_view note_delivery = R"(
   UPDATE idem_outbox SET
     state = CASE $3 WHEN 'delivered' THEN 'delivered' WHEN 'dead' THEN 'dead' ELSE state END,
     reference = CASE WHEN $4 <> '' THEN $4 ELSE reference END,
-    due_at = CASE WHEN $3 IN ('put_off', 'unseen', 'given_back') THEN idem_now() + $6 ELSE due_at END,
+    due_at = CASE WHEN $3 IN ('put_off', 'unseen', 'given_back') THEN idem_now() + $6
+             ELSE due_at END,
     attempts = attempts - ($3 = 'given_back'),
     claimed = 0,
     in_flight = 0,
