@@ -154,7 +154,7 @@ TEST_F(ConfigPrecedence, EverySettingIsAFlagAVariableAndAKeyWithOneMeaning) {
   const auto nothing = printed({});
   std::size_t seen = 0;
   for (const auto& setting : cli::settings_of(flags)) {
-    if (setting.path == "routes") continue;
+    if (setting.shape.kind == config::Shape::Kind::maps) continue;  // Only in the file.
     SCOPED_TRACE(setting.path);
     ++seen;
     const auto value = other_value(setting);

@@ -95,6 +95,10 @@ TEST(ConfigSchemaNames, AreThoseOfTheTable) {
   std::set<std::string> of_routes;
   collect((*schema)["properties"]["routes"]["items"], "", of_routes);
   EXPECT_EQ(of_routes, paths_of(cli::settings_of(route)));
+  cli::DestinationGiven destination;
+  std::set<std::string> of_destinations;
+  collect((*schema)["properties"]["destinations"]["items"], "", of_destinations);
+  EXPECT_EQ(of_destinations, paths_of(cli::settings_of(destination)));
 }
 
 }  // namespace

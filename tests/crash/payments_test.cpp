@@ -46,6 +46,10 @@ struct Case {
   Point point;
 };
 
+std::ostream& operator<<(std::ostream& out, const Case& one) {
+  return out << one.store << ", " << one.provider_is << ", " << one.point.at;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const std::string store : {"sqlite", "postgres"}) {
