@@ -19,6 +19,13 @@
 #include "support/problem.hpp"
 #include "support/temp_dir.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+// Debian's cpp-httplib is not built for it: of what happens in there it sees the half.
+extern "C" const char* __tsan_default_suppressions() { return "race:libcpp-httplib"; }
+#endif
+#endif
+
 /// A guard behind each HTTP server that there is an adapter for, over real sockets.
 namespace idem::test {
 namespace {
