@@ -83,8 +83,9 @@ Json PaymentsService::inbox() const {
   return parse_json(answer.body).value_or(Json{});
 }
 
-bool PaymentsService::wait_until(const std::function<bool(const Json& inbox)>& there) const {
-  const auto until = std::chrono::steady_clock::now() + patience;
+bool PaymentsService::wait_until(const std::function<bool(const Json& inbox)>& there,
+                                 std::chrono::milliseconds at_most) const {
+  const auto until = std::chrono::steady_clock::now() + at_most;
   while (!there(inbox())) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -96,8 +97,21 @@ bool PaymentsService::wait_for_receipts(std::size_t count) const {
   return wait_until([&](const Json& inbox) { return inbox["ids"].members.size() >= count; });
 }
 
-bool PaymentsService::wait_for_arrivals(int count) const {
-  return wait_until([&](const Json& inbox) { return inbox["arrivals"].integer >= count; });
+bool PaymentsService::stop_when_all_is_delivered() {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    stop();
+    if (count("SELECT count(*) FROM idem_outbox WHERE state <> 'delivered'",
+              "SELECT count(*) FROM idem.outbox WHERE state <> 'delivered'") == 0) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() > until) return false;
+    start();
+    const int before = static_cast<int>(inbox()["arrivals"].integer);
+    // Until its claim is over and the receiver hears of it again.
+    wait_until([&](const Json& now) { return now["arrivals"].integer > before; },
+               std::chrono::seconds(2));
+  }
 }
 
 int PaymentsService::count(const std::string& sqlite, const std::string& postgres) const {

@@ -35,14 +35,16 @@ class PaymentsService {
   Json inbox() const;
   /// Waits until the inbox has so many receipts; false when they did not come.
   bool wait_for_receipts(std::size_t count) const;
-  /// The same of deliveries, the repeated ones among them.
-  bool wait_for_arrivals(int count) const;
+  /// Stops it, and starts it again for as long as there are messages that are not delivered; false
+  /// when they never were.
+  bool stop_when_all_is_delivered();
   /// How many records are in a state, or messages: `SELECT count(*) FROM ...`. SQLite: only while
   /// the service does not run.
   int count(const std::string& sqlite, const std::string& postgres) const;
 
  private:
-  bool wait_until(const std::function<bool(const Json& inbox)>& there) const;
+  bool wait_until(const std::function<bool(const Json& inbox)>& there,
+                  std::chrono::milliseconds at_most = patience) const;
 
   TempDir dir_;
   std::unique_ptr<SharedStoreUrl> shared_;

@@ -105,7 +105,8 @@ TEST_P(PaymentsKilled, V14_V18_V19_T18_nothing_is_charged_twice_and_everything_e
   }
 
   service.start();
-  const bool has_begun = point.name != "before_the_reserve";
+  // With a relay, one may die of an older message before it has heard of its own request.
+  const bool has_begun = point.name != "before_the_reserve" && !point.in_relay;
   // Between phases it has not even been noted that a call would be made.
   const bool is_known = provider_is != "neither" || point.name == "between_phases";
   // Without its client: all that was reserved ends by itself, but for what nobody can know.
@@ -131,11 +132,8 @@ TEST_P(PaymentsKilled, V14_V18_V19_T18_nothing_is_charged_twice_and_everything_e
   if (is_known) {
     EXPECT_TRUE(service.wait_for_receipts(kills));
   }
-  // What died behind the receiver's answer is delivered once more, and told by its id.
-  if (point.name == "in_the_relay_behind_the_answer") {
-    EXPECT_TRUE(service.wait_for_arrivals(2 * kills));
-  }
-  service.stop();
+  // What a relay died with is delivered once more when its claim is over, and told by its id.
+  EXPECT_TRUE(service.stop_when_all_is_delivered());
 
   int twice = 0;
   int charged = 0;
@@ -154,9 +152,6 @@ TEST_P(PaymentsKilled, V14_V18_V19_T18_nothing_is_charged_twice_and_everything_e
                           "SELECT count(*) FROM payments WHERE state = 'finished'"),
             kills - unknown);
   EXPECT_EQ(service.count("SELECT count(*) FROM payments", "SELECT count(*) FROM payments"), kills);
-  EXPECT_EQ(service.count("SELECT count(*) FROM idem_outbox WHERE state <> 'delivered'",
-                          "SELECT count(*) FROM idem.outbox WHERE state <> 'delivered'"),
-            0);
   fmt::print("kills={} answered_before={} charged={} charged_twice={} unknown={} arrivals={}\n",
              kills, answered, charged, twice, unknown, inbox["arrivals"].integer);
 }
