@@ -145,6 +145,38 @@ TEST(House, the_readme_shows_the_smallest_program_as_it_is) {
   EXPECT_LE(std::ranges::count(code, '\n'), 60);
 }
 
+// Each block of code stands below a link to the file that it is a part of, line by line.
+TEST(House, the_tutorial_shows_the_code_that_is_compiled) {
+  const std::regex link(R"re(\]\(\.\./examples/tutorial/(step\d\.cpp)\))re");
+  std::map<std::string, int> shown;
+  std::string file;
+  std::string block;
+  bool in_block = false;
+  for (const auto& line : lines_of(root / "docs/tutorial.md")) {
+    std::smatch match;
+    if (!in_block && std::regex_search(line, match, link)) file = match[1];
+    if (in_block && line == "```") {
+      const std::string code = "\n" + read_file(root / "examples/tutorial" / file);
+      EXPECT_NE(code.find("\n" + block), code.npos) << "not in " << file << ":\n" << block;
+      ++shown[file];
+      in_block = false;
+    } else if (in_block) {
+      block += line + "\n";
+    } else if (line == "```cpp") {
+      in_block = true;
+      block.clear();
+    }
+  }
+  EXPECT_FALSE(in_block);
+  for (const auto& step : sources("examples/tutorial")) {
+    const std::string name = step.filename();
+    if (!name.starts_with("step")) continue;
+    EXPECT_GE(shown[name], 1) << name;
+    EXPECT_LE(lines_of(step).size(), 90) << name;
+  }
+  EXPECT_EQ(shown.size(), 5);
+}
+
 TEST(House, files_stay_readable) {
   std::size_t seen = 0;
   for (const auto* folder : {"src", "include", "tests", "examples", "bench", "fuzz"}) {
