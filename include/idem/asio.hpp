@@ -24,6 +24,7 @@
 #include <type_traits>
 #include <utility>
 
+/// @file
 /// A guard for coroutines on Boost.Asio (1.81 and later): header-only, and the only place that
 /// names it. No thread is blocked for a request; transactions run on a few threads of the engine's.
 namespace idem {
@@ -166,12 +167,15 @@ using Token = boost::asio::use_awaitable_t<>;
 /// The right to execute that a handler was given. Lives as long as the handler runs.
 class AsyncExecution {
  public:
+  /// The guard makes it.
   AsyncExecution(std::shared_ptr<HandlerTurn> turn, std::shared_ptr<asio_glue::Waiters> waiters)
       : turn_(std::move(turn)), waiters_(std::move(waiters)) {}
   AsyncExecution(const AsyncExecution&) = delete;
   AsyncExecution& operator=(const AsyncExecution&) = delete;
 
+  /// As Execution::id().
   const RecordId& id() const noexcept { return turn_->id(); }
+  /// As Execution::attempt().
   const Attempt& attempt() const noexcept { return turn_->attempt(); }
   /// As Execution::lease_left().
   Millis lease_left() const { return turn_->lease_left(); }
@@ -282,6 +286,7 @@ class AwaitableGuard {
   boost::asio::awaitable<Response> serve(const Request& request, Handler&& handler) {
     return serve_own(request, std::decay_t<Handler>(std::forward<Handler>(handler)));
   }
+  /// The same; the request is moved from.
   template <class Handler>
   boost::asio::awaitable<Response> serve(Request&& request, Handler&& handler) {
     return serve_own(std::move(request), std::decay_t<Handler>(std::forward<Handler>(handler)));

@@ -2,6 +2,9 @@
 
 #include <source_location>
 
+/// @file
+/// Broken invariants end the process.
+
 namespace idem {
 
 /// Prints the failed condition with its place to stderr and aborts. A broken invariant in a program

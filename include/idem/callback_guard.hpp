@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+/// @file
 /// A guard for servers that must not block a thread for each request: it answers by calling back.
 /// Who has coroutines on Asio takes <idem/asio.hpp>, which stands on this.
 namespace idem {
@@ -17,12 +18,16 @@ class HandlerTurn {
  public:
   virtual ~HandlerTurn() = default;
 
+  /// What was asked.
   virtual const Request& request() const noexcept = 0;
+  /// As Execution::id().
   virtual const RecordId& id() const noexcept = 0;
+  /// As Execution::attempt().
   virtual const Attempt& attempt() const noexcept = 0;
   /// As Execution::lease_left().
   virtual Millis lease_left() const = 0;
 
+  /// Who hears how a commit() ended.
   using CommitTaken = std::move_only_function<void(std::exception_ptr thrown, Outcome outcome)>;
   /// As Execution::commit(), on one of the engine's threads for this
   /// (limits::transaction_threads_max). `done` is called there, once, after `work` is gone; with

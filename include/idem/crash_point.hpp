@@ -2,6 +2,9 @@
 
 #include <cstdint>
 
+/// @file
+/// Where test builds die, to see what is left.
+
 namespace idem {
 
 /// The places at which a test build can be killed or stopped: each lies between two lines that

@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+/// @file
 /// Digests: what names a record and what tells two requests apart (protocol.md §2, §10).
 namespace idem {
 
+/// Names and fingerprints are made under one.
 using Secret = std::array<std::uint8_t, 32>;
 
 /// What a route counts as part of the request besides method, target and media type. Order and
@@ -26,6 +28,7 @@ struct FingerprintRule {
   std::vector<std::string> headers{};  ///< Names of fields that count.
   bool operator==(const FingerprintRule&) const = default;
 
+  /// All of the request counts.
   bool empty() const noexcept { return include.empty() && exclude.empty() && headers.empty(); }
 };
 
@@ -60,6 +63,7 @@ inline constexpr std::uint32_t fingerprint_version = 3;
 /// leaves out.
 class RequestDigest {
  public:
+  /// Reads the whole body.
   explicit RequestDigest(const FingerprintParts& parts);
 
   /// HMAC-SHA-256 under a key derived from `secret`: one for each version that could have made the
@@ -94,6 +98,7 @@ std::string credential_digest(const Secret& secret, std::string_view credential)
 /// Unpredictable bytes from the operating system's generator, by way of OpenSSL; aborts if it
 /// fails.
 void random_bytes(std::span<std::uint8_t> out);
+/// A new one.
 Token random_token();
 
 }  // namespace idem

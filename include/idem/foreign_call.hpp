@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+/// @file
 /// Calls to the outside world, which no transaction can take back, and what may be done where
 /// nobody knows whether one arrived (protocol.md §16).
 namespace idem {
@@ -18,24 +19,26 @@ struct CallAnswered {
 };
 /// Proven: it did nothing there. It never left this machine, or the answer says so.
 struct CallNotDone {
-  std::string why{};
+  std::string why{};      ///< For the log.
   Millis retry_in{};      ///< As the other side asked (Retry-After); 0: it did not.
   bool is_final = false;  ///< It never will: no use in asking again.
 };
 /// It may have been done there.
 struct CallAmbiguous {
-  std::string why{};
-  std::string reference{};
-  Millis retry_in{};
+  std::string why{};        ///< For the log.
+  std::string reference{};  ///< What the other side calls it, where that was heard.
+  Millis retry_in{};        ///< As the other side asked; 0: it did not.
 };
 /// Anything that `send` throws is ambiguous, too.
 using CallEnd = std::variant<CallAnswered, CallNotDone, CallAmbiguous>;
 
 /// The other side has never seen it.
 struct NothingThere {};
+/// It was asked, and did not say.
 struct CannotTell {
-  std::string why{};
+  std::string why{};  ///< For the log.
 };
+/// What a lookup says.
 using LookedUp = std::variant<CallAnswered, NothingThere, CannotTell>;
 
 /// What a repeated call can rely on. Declared by who knows the other side; without any of it a call

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+/// @file
 /// Exactly one effect for a request that is retried, in the service itself: reserve, execute,
 /// settle, replay, with the machine that the gateway has (protocol.md §2–§6, §12, §15–§17).
 namespace idem {
@@ -48,14 +49,14 @@ struct OutcomeUnknown {
 /// Rows and answer are durable. Only Execution::commit() says so; from anywhere else it counts as
 /// unknown.
 struct Committed {
-  Response answer{};
-  OwnerReply reply{};
+  Response answer{};   ///< As it was committed.
+  OwnerReply reply{};  ///< Of the store to the completion.
   Attempt attempt{};
 };
-/// What commit() says besides: its rows are not there, or were lost to sight with the connection.
-/// A handler that has done nothing else may turn it into NotExecuted. As it is it counts as that
-/// under GuardOptions::after_crash `rerun`, which declares the same, and as unknown otherwise: a
-/// charge may lie before it.
+/// What Execution::commit() says besides: its rows are not there, or were lost to sight with the
+/// connection. A handler that has done nothing else may turn it into NotExecuted. As it is it
+/// counts as that under GuardOptions::after_crash `rerun`, which declares the same, and as unknown
+/// otherwise: a charge may lie before it.
 struct NotCommitted {
   Response answer{};
 };
@@ -72,7 +73,10 @@ class Execution {
  public:
   virtual ~Execution() = default;
 
+  /// The record: the same at every attempt of a request, so that what is named after it is made
+  /// once.
   virtual const RecordId& id() const noexcept = 0;
+  /// This grant of the right to execute, for who takes fences.
   virtual const Attempt& attempt() const noexcept = 0;
   /// What of the lease is left by this machine's monotonic clock; ask before anything that cannot
   /// be taken back. 0: somebody else may execute.
@@ -90,10 +94,11 @@ class Execution {
 /// NotExecuted, where nothing else was done.
 using Handler = std::function<Outcome(const Request&, Execution&)>;
 
+/// What an engine is made with.
 struct EngineOptions {
   /// Who has a lease, for people that read records: host and process.
   std::string owner{};
-  LogSink log{};
+  LogSink log{};  ///< Null: nothing is said.
 };
 
 /// What the guards of a process share: the store, the renewal of leases, those who wait, the
@@ -108,11 +113,13 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// For verbs that no guard has: Find, List, Resolve.
   Store& store() noexcept;
   /// Of the store; null: it has none (<idem/transaction.hpp>).
   Transactions* transactions() noexcept;
 
   struct Parts;
+  /// For guards and relays.
   Parts& parts() noexcept { return *parts_; }
 
  private:
@@ -124,19 +131,23 @@ struct GuardOptions {
   /// The operation's name, a part of each record's name: keep it for as long as there are records.
   /// Empty: method and path.
   std::string operation{};
+  /// Names of fields that may carry the key; two of them in one request are refused.
   std::vector<std::string> key_fields{"Idempotency-Key"};
-  KeyOptions key{};
-  FingerprintRule fingerprint{};
+  KeyOptions key{};               ///< What a key must look like.
+  FingerprintRule fingerprint{};  ///< What of a request must be the same in a retry; empty: all.
+  /// Renewed at a third of it for as long as the handler runs, and `run_max` at most.
   Millis lease = limits::lease_default;
   /// A handler that runs for longer has its lease renewed no more, and is then as good as dead.
   Millis run_max = limits::run_default;
   /// What becomes of an execution whose process died: `unknown`, or `rerun`. `rerun` declares that
   /// the handler does nothing but commit(), once: what did not commit is not there.
   LeasePolicy after_crash = LeasePolicy::unknown;
-  Millis retention = limits::retention_default;
+  Millis retention = limits::retention_default;  ///< How long an answer is kept.
+  /// How long the key is remembered beyond that: a retry hears 410 and does not run.
   Millis tombstone = limits::tombstone_default;
   /// How long a duplicate of a running request is kept waiting for its answer; 0: 409 at once.
   Millis wait{};
+  /// A larger answer is given once; a retry hears 409 `response_not_stored`.
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
 };
 

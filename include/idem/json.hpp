@@ -4,9 +4,11 @@
 #include <string>
 #include <string_view>
 
+/// @file
 /// RFC 8785 (JSON Canonicalization Scheme) and the fingerprint form that is stricter about numbers.
 namespace idem {
 
+/// Why a text was refused.
 struct JsonError {
   std::size_t offset = 0;  ///< Of the byte at which the text stopped being acceptable.
   std::string_view what;   ///< Static text: "duplicate name", "invalid UTF-8", ...

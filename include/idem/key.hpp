@@ -5,15 +5,18 @@
 #include <string>
 #include <string_view>
 
+/// @file
 /// The `Idempotency-Key` field's value (protocol.md §8).
 namespace idem {
 
+/// `structured`: a String Item in quotes; `bare`: without them.
 enum class KeySyntax { any, structured, bare };
 
+/// What a key must look like.
 struct KeyOptions {
   KeySyntax syntax = KeySyntax::any;
-  std::size_t bytes_min = 1;
-  bool reject_pii = false;  ///< Refuse what looks_like() takes for personal data.
+  std::size_t bytes_min = 1;  ///< After decoding.
+  bool reject_pii = false;    ///< Refuse what looks_like() takes for personal data.
 };
 
 /// What a key seems to be made of. Keys travel through logs and tools of others, so they should
@@ -25,7 +28,9 @@ enum class PersonalData { none, email, phone, card };
 /// with an issuer's prefix (ISO/IEC 7812) and a right check digit. UUIDs are none of these.
 PersonalData looks_like(std::string_view key) noexcept;
 
+/// Why a request has no key.
 struct KeyError {
+  /// For programs.
   enum class Code { missing, several_lines, malformed, empty, too_long, too_short, personal };
   Code code = Code::malformed;
   std::string detail;  ///< A sentence for people; never repeats the key itself.

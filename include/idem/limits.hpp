@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+/// @file
 /// Every bound of the product with its reason. A default may be changed by configuration only
 /// within the hard cap beside it.
 namespace idem::limits {

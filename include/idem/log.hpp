@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 
+/// @file
 /// Where the program's parts report what people should know. Never given a raw key, a body or a
 /// credential: a record is named by its handle.
 namespace idem {
 
+/// Who should look: nobody, somebody some day, somebody now.
 enum class LogLevel { info, warning, error };
 
+/// Of one event.
 struct LogField {
   std::string_view name;
   std::string value;

@@ -2,6 +2,8 @@
 
 #include <string>
 
+/// @file
+/// What the outbox sends.
 namespace idem {
 
 /// Something to be sent because of what was done: a receipt, an event, a webhook (protocol.md §18).
@@ -15,7 +17,8 @@ struct Message {
   /// What it speaks of. Messages to one destination about one aggregate are delivered in the order
   /// of their commits; with an empty id, in any order.
   std::string aggregate_type{};
-  std::string aggregate_id{};
+  std::string aggregate_id{};  ///< "pay_17"; empty: no order is kept.
+  /// Sent as `Content-Type`.
   std::string content_type = "application/json";
 };
 

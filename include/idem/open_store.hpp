@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+/// @file
+/// Stores by URL.
 namespace idem {
 
 /// Whether a URL names a store of this version, as open_store() takes it; nothing is opened. The
@@ -20,6 +22,7 @@ std::string shown_store_url(const std::string& url);
 /// request is about to leave is a step of its own unless something else is said (protocol.md §11).
 bool marks_dispatch_apart(const std::string& url);
 
+/// How a store is opened.
 struct OpenOptions {
   /// Upgrade an older schema, which is refused otherwise.
   bool migrate = false;

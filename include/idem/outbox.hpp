@@ -8,14 +8,18 @@
 #include <string>
 #include <vector>
 
+/// @file
 /// What operators see of messages and do about them (protocol.md §18).
 namespace idem {
 
+/// Dead ones are kept until somebody redrives or discards them.
 enum class MessageState : std::uint8_t { waiting, delivered, dead, discarded };
 /// "waiting", as in SQL, logs and the API.
 std::string_view name_of(MessageState state) noexcept;
+/// Of such a name.
 std::optional<MessageState> message_state(std::string_view name) noexcept;
 
+/// A message as it lies in the outbox.
 struct StoredMessage {
   std::int64_t seq = 0;  ///< Grows; a page goes on behind it. Of one aggregate, in commit order.
   std::string id{};
@@ -23,20 +27,21 @@ struct StoredMessage {
   Message message{};  ///< In a list without its payload and content type.
   MessageState state = MessageState::waiting;
   StoreTime created_at{};
-  StoreTime due_at{};  ///< Waiting: not before; in flight: when the claim ends.
-  int attempts = 0;
-  bool in_flight = false;
-  bool may_have_arrived = false;
-  std::string reference{};  ///< What the receiver calls it.
+  StoreTime due_at{};             ///< Waiting: not before; in flight: when the claim ends.
+  int attempts = 0;               ///< Since it was enqueued or redriven.
+  bool in_flight = false;         ///< Claimed, and nothing was noted since: it may be on the wire.
+  bool may_have_arrived = false;  ///< An attempt ended without a word of it.
+  std::string reference{};        ///< What the receiver calls it.
   std::string last_error{};
   std::optional<StoreTime> ended_at{};
   std::string history{};  ///< Of one only: a JSON array of what was tried and decided.
 };
 
+/// Which messages, and how many.
 struct MessageFilter {
   std::optional<MessageState> state{};
   std::string destination{};  ///< Empty: any.
-  std::int64_t after = 0;
+  std::int64_t after = 0;     ///< A StoredMessage::seq; 0: from the first.
   std::size_t limit = 100;
 };
 
@@ -47,6 +52,7 @@ struct DeadLetters {
   std::string type{};
   std::size_t limit = 1'000;
 };
+/// An order to send dead letters once more.
 struct Redrive {
   DeadLetters which{};
   /// So many a second, from now on; each is due that much later than the one before. 0: all at
@@ -57,6 +63,7 @@ struct Redrive {
   bool dry_run = false;
   std::string reason{};
 };
+/// An order to give dead letters up.
 struct Discard {
   DeadLetters which{};
   bool dry_run = false;
@@ -72,6 +79,7 @@ struct Ordered {
   std::string verdict{};
   bool operator==(const Ordered&) const = default;
 };
+/// How many of a destination are in a state.
 struct MessageCount {
   std::string destination{};
   MessageState state = MessageState::waiting;
@@ -85,10 +93,13 @@ class Outbox {
   /// Of a store that has them; it must outlive this.
   explicit Outbox(Transactions& transactions) : transactions_(&transactions) {}
 
+  /// Or why not.
   template <class T>
   using Result = std::expected<T, std::string>;
 
+  /// A page, oldest first.
   Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
+  /// Everything about one, with its history; none: there is none of this id.
   Result<std::optional<StoredMessage>> find(const std::string& id);
   /// Of those that wait and of the dead letters: of what is over there may be many.
   Result<std::vector<MessageCount>> count();
@@ -96,6 +107,7 @@ class Outbox {
   Result<bool> hasten(const std::string& id);
   /// Messages that another order is about at this moment are left out.
   Result<std::vector<Ordered>> redrive(const Redrive& order);
+  /// They stay for who asks until they are reaped, as those that were delivered do.
   Result<std::vector<Ordered>> discard(const Discard& order);
 
  private:

@@ -3,6 +3,7 @@
 #include <idem/foreign_call.hpp>
 #include <idem/guard.hpp>
 
+/// @file
 /// Work that cannot be one transaction because it calls somebody outside: named phases, each a call
 /// (with no transaction open) and then one transaction, with a recovery point after each
 /// (protocol.md §16; Brandur Leach, "Implementing Stripe-like Idempotency Keys in Postgres", 2017).
@@ -10,8 +11,8 @@ namespace idem {
 
 /// What a call is told.
 struct PhaseCall {
-  const Request& request;
-  const RecordId& id;
+  const Request& request;  ///< What is kept of it (PhasedOptions::keep_fields).
+  const RecordId& id;      ///< The record: the same at every attempt.
   std::string key;   ///< derived_key() of this phase: send it as the other side's idempotency key.
   Millis timeout{};  ///< Must be over by then, whatever happens.
 };
@@ -21,13 +22,14 @@ struct ForeignCall {
   /// Makes it, once. Blocks for `timeout` at most. What the other side refuses for good (a card is
   /// declined) is CallAnswered too: the phase's transaction writes it down.
   std::function<CallEnd(const PhaseCall&)> send{};
-  Repetition<PhaseCall> repetition{};
+  Repetition<PhaseCall> repetition{};  ///< What a repeated call can rely on.
+  /// The lease must cover it twice.
   Millis timeout = limits::call_timeout_default;
 };
 
 /// What a phase's transaction is told.
 struct PhaseRun {
-  const Request& request;
+  const Request& request;  ///< As PhaseCall has it.
   const RecordId& id;
   const CallAnswered& called;  ///< Empty in a phase without a call.
 };
@@ -37,6 +39,7 @@ struct NextPhase {};
 /// replayed.
 using PhaseEnd = std::variant<NextPhase, Response>;
 
+/// One step of the work: a call, if there is one, then a transaction.
 struct Phase {
   /// Of the recovery point and of the derived key; 1 to 64 bytes. Records remember it: where
   /// another phase has its place by now and its call may have been made, the request ends as
@@ -49,6 +52,7 @@ struct Phase {
   std::function<PhaseEnd(const PhaseRun&, Transaction&)> work{};
 };
 
+/// How one operation is guarded that runs in phases.
 struct PhasedOptions {
   /// As of any guard. `operation` is needed; `after_crash` is always `resume`.
   GuardOptions guard{};

@@ -9,6 +9,7 @@
 
 struct pg_conn;
 
+/// @file
 /// For services whose records lie in PostgreSQL and who talk libpq.
 ///
 /// Transaction::run() prepares a statement from its second time in a session where it answers no
@@ -36,8 +37,8 @@ struct PostgresError {
   bool is_late() const noexcept { return sqlstate == "IDM01" || sqlstate == "IDM02"; }
 };
 
-/// Bring your own connection: ends the attempt with an answer, or notes that a phase committed, in
-/// the transaction that is open on the caller's own connection to the store's database. Blocks.
+/// Bring your own connection: ends the attempt with an answer, in the transaction that is open on
+/// the caller's own connection to the store's database. Blocks.
 ///
 /// Nothing is done yet when it is answered: the caller's COMMIT does it, together with the rows.
 /// After an error the transaction is a failed one, and its COMMIT rolls back: also where the
@@ -47,6 +48,7 @@ std::expected<void, PostgresError> complete_on(pg_conn* connection, const Record
                                                const Attempt& attempt,
                                                const StoredResponse& response,
                                                std::string_view upstream_reference = {});
+/// As complete_on(): notes that a phase committed.
 std::expected<void, PostgresError> advance_on(pg_conn* connection, const RecordId& id,
                                               const Attempt& attempt,
                                               std::string_view recovery_point);

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <vector>
 
+/// @file
 /// The record of protocol.md §2 and its parts: plain values, no behaviour that touches the world.
 namespace idem {
 
+/// A length of time.
 using Millis = std::chrono::milliseconds;
 
 /// A moment by the *store's* clock, in milliseconds since the Unix epoch. Never compare it with a
@@ -25,8 +27,9 @@ struct MonotonicClock {
   using period = duration::period;
   using time_point = std::chrono::time_point<MonotonicClock, Millis>;
   static constexpr bool is_steady = true;
-  static time_point now() noexcept;
+  static time_point now() noexcept;  ///< Safe from any thread.
 };
+/// Such a moment.
 using MonotonicTime = MonotonicClock::time_point;
 
 /// Name of a record: HMAC-SHA-256, cut to 128 bits, over the length-framed (scope, operation, key)
@@ -64,11 +67,13 @@ bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept;
 
 /// Which FingerprintRule a digest was made by: from that version on it begins with this.
 using RuleName = std::array<std::uint8_t, 8>;
+/// See RuleName.
 inline constexpr std::uint32_t fingerprints_name_their_rule = 3;
 
 /// Made by the same rules: only then does an unequal digest prove another request.
 bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept;
 
+/// Of a record (§3).
 enum class State : std::uint8_t {
   pending = 1,
   in_progress = 2,
@@ -87,6 +92,7 @@ enum class ReleaseBasis : std::uint8_t { proven = 1, declared = 2 };
 
 /// The field's name, as used in SQL, logs, metrics and the API: "in_progress".
 std::string_view name_of(State state) noexcept;
+/// Likewise: "proven".
 std::string_view name_of(ReleaseBasis basis) noexcept;
 
 /// One header field; the name keeps its spelling, the value has no surrounding white space.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+/// @file
 /// Delivers what transactions enqueued (protocol.md §18).
 namespace idem {
 
@@ -27,15 +28,17 @@ struct Destination {
   std::string name{};
   /// Sends it, once. Blocks for `timeout` at most.
   std::function<CallEnd(const Delivery&)> send{};
-  Repetition<Delivery> repetition{};
-  Millis timeout = limits::delivery_timeout_default;
+  Repetition<Delivery> repetition{};  ///< Without any, what may have arrived is never sent again.
+  Millis timeout = limits::delivery_timeout_default;  ///< For one delivery.
   /// After so many, the message is a dead letter.
   int attempts_max = limits::delivery_attempts_default;
   /// Pauses between attempts: from half to all of it, doubled each time, up to the longest.
   Millis retry_first = limits::delivery_retry_first;
+  /// See `retry_first`.
   Millis retry_max = limits::delivery_retry_max;
 };
 
+/// How a relay works.
 struct RelayOptions {
   /// How often it looks for messages; 0: only deliver_due() does.
   Millis interval = limits::relay_interval;

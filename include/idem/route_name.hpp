@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+/// @file
+/// How routes name operations.
 namespace idem {
 
 /// How one route names the operations of the requests that it matches (protocol.md §2). A table of

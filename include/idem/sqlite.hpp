@@ -9,6 +9,7 @@
 
 struct sqlite3;
 
+/// @file
 /// For services whose records lie in SQLite and who talk to it themselves.
 namespace idem {
 

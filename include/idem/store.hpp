@@ -13,12 +13,14 @@
 #include <variant>
 #include <vector>
 
+/// @file
 /// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What
 /// a store *is* stands in tests/store_conformance, which every store passes by URL.
 namespace idem {
 
 /// What the caller should do, not what broke; `detail` says that for people.
 struct StoreError {
+  /// What it means for what was asked.
   enum class Code : std::uint8_t {
     unavailable,  ///< Nothing was changed. Ask again later.
     in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
@@ -32,12 +34,14 @@ struct StoreError {
 // `id` is the record's: it differs from the asked one where it was found under an older secret or
 // name.
 
+/// The right to execute is won.
 struct Execute {
   RecordId id;
   Attempt attempt;
   std::string recovery_point;
   bool again = false;  ///< There was a record: what was released or cut off is run once more.
 };
+/// It completed: this is the answer.
 struct Replay {
   StoredResponse response;
   StoreTime completed_at;
@@ -46,12 +50,14 @@ struct Replay {
   Millis expires_in{};  ///< From the store's now: until then the record stays as it is.
   Fence fence = 0;      ///< Of the attempt that completed; 0: not told.
 };
+/// Another attempt has it.
 struct InProgress {
   Millis lease_remaining;  ///< > 0
   RecordId id{};
   Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
   StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
 };
+/// The key was used for something else.
 struct KeyMisuse {
   State state;
   /// False: the record was made under other rules of what counts of a request, so that this may be
@@ -59,21 +65,26 @@ struct KeyMisuse {
   bool is_other = true;
   RecordId id{};
 };
+/// Nobody knows whether an earlier attempt ran; evidence ends that.
 struct Unknown {
   StoreTime since;
   std::optional<Millis> reconcile_in;  ///< From now; absent when nothing is scheduled.
   RecordId id{};
 };
+/// It completed; the answer is not kept any more.
 struct Expired {
   StoreTime completed_at;
   RecordId id{};
 };
+/// The request is stored, and waits for a dispatcher.
 struct Pending {
   RecordId id{};
 };
+/// This scope has too many new keys.
 struct QuotaExceeded {
   Millis retry_after;
 };
+/// Exactly one of these.
 using ReserveOutcome =
     std::variant<Execute, Replay, InProgress, KeyMisuse, Unknown, Expired, Pending, QuotaExceeded>;
 
@@ -83,6 +94,7 @@ enum class Verdict : std::uint8_t {
   settled,  ///< This attempt had already ended; the first ending stands. Read the record.
   stale,    ///< Another attempt, or nobody, has the record. Nothing changed. Read the record.
 };
+/// What an owner's verb is answered with.
 struct OwnerReply {
   Verdict verdict = Verdict::stale;
   std::optional<State> state;           ///< The state it is in now; none if there is no record.
@@ -130,6 +142,7 @@ struct Accept {
   std::string request;
 };
 
+/// A pending request and the right to execute it.
 struct Claimed {
   RecordId id;
   std::string scope;
@@ -203,7 +216,9 @@ struct MarkUnknown {
 /// failed_retryable it counts only if it was observed after the end of the attempt's lease and
 /// `grace`, by the store's clock. One from the future is none.
 struct Resolve {
+  /// What the evidence says: it was done, or it was not.
   enum class As : std::uint8_t { completed, failed_retryable };
+  /// What became of it.
   enum class Verdict : std::uint8_t {
     done,
     not_found,
@@ -213,6 +228,7 @@ struct Resolve {
     too_early,
     by_evidence,  ///< Of a CacheBust: what is stored was found out, and stands.
   };
+  /// With the state that the record is in now.
   struct Reply {
     Verdict verdict = Verdict::not_found;
     std::optional<State> state;
@@ -288,6 +304,7 @@ struct EvidenceEntry {
   StoreTime recorded_at{};
   bool operator==(const EvidenceEntry&) const = default;
 };
+/// The decisions about one record.
 struct ReadEvidence {
   using Reply = std::vector<EvidenceEntry>;  ///< Oldest first.
   RecordId id;
@@ -302,6 +319,7 @@ struct Census {
   StoreTime now{};
   bool operator==(const Census&) const = default;
 };
+/// Asks for a Census.
 struct Count {
   using Reply = Census;
 };
@@ -312,6 +330,7 @@ struct Count {
 /// holds might not be found any more: under another name, or for want of the field that carries its
 /// key.
 struct AdoptRoutes {
+  /// Whether it was adopted.
   struct Reply {
     std::uint64_t generation = 0;  ///< The store's, then.
     std::string why_not;           ///< Empty: adopted.
@@ -321,14 +340,18 @@ struct AdoptRoutes {
   std::vector<std::string> key_fields{};  ///< Whose value is taken for a key.
 };
 
+/// Any of the verbs.
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
                  Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
+/// What they are answered with: of each verb, its `Reply`.
 using StoreReply =
     std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
                  std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
                  std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply>;
+/// Or why there is none.
 using StoreResult = std::expected<StoreReply, StoreError>;
+/// Who hears it.
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 
 /// What decides under which name a record is found; recorded in the store (§2). While it holds
@@ -341,6 +364,7 @@ struct IdentitySettings {
   /// are for as long as there are records of theirs. The store keeps their ids only.
   std::vector<std::array<std::uint8_t, 32>> secrets{};
 };
+/// What names the records of an open store.
 struct Identity {
   /// At the start; AdoptRoutes may begin another.
   std::uint64_t generation = 0;
@@ -371,6 +395,7 @@ class Watcher {
 
 class Transactions;
 
+/// Where records lie. One process may have several.
 class Store {
  public:
   virtual ~Store() = default;  ///< Finishes what was asked, completing it, then closes.
@@ -383,6 +408,7 @@ class Store {
   /// and before the first call().
   virtual void watch(std::shared_ptr<Watcher> watcher) = 0;
 
+  /// Of the store as it was opened; AdoptRoutes may have begun another generation since.
   virtual const Identity& identity() const noexcept = 0;
 
   /// Transactions of the database that the records lie in (<idem/transaction.hpp>); null where

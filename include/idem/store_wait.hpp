@@ -5,6 +5,8 @@
 #include <future>
 #include <memory>
 
+/// @file
+/// The store port for those who may block.
 namespace idem {
 
 /// Waits for the reply; for tests, start-up and command lines, never on an event loop.

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+/// @file
 /// Business rows, and what an owner does to its record, in one commit (protocol.md §16, §17).
 namespace idem {
 
@@ -24,7 +25,9 @@ struct SqlBytes {
 /// What goes into a statement or comes out of it; NULL first. What a database has besides (numeric,
 /// dates, booleans of PostgreSQL) comes out as text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SqlBytes>;
+/// One row that a statement answers.
 using SqlRow = std::vector<SqlValue>;
+/// All of them, in their order.
 using SqlRows = std::vector<SqlRow>;
 
 enum class OwnStatement : std::uint8_t;
@@ -41,6 +44,7 @@ class Transaction {
 
   /// Runs one statement, in which `$1`, `$2`... stand for `values`. The rows that it answers.
   virtual SqlRows run(std::string_view sql, std::span<const SqlValue> values) = 0;
+  /// The same, with the values written down: `tx.run("DELETE FROM t WHERE id = $1", {id})`.
   SqlRows run(std::string_view sql, std::initializer_list<SqlValue> values = {}) {
     return run(sql, std::span(values.begin(), values.size()));
   }
@@ -60,6 +64,7 @@ class Transaction {
   virtual void fail(std::string why) = 0;
   /// Why it will be rolled back, as the database said it; empty: nothing failed so far.
   virtual const std::string& failure() const noexcept = 0;
+  /// It will be rolled back.
   bool failed() const noexcept { return !failure().empty(); }
 
   /// The connection below, for a library that wants its own type: <idem/sqlite.hpp>,
@@ -88,6 +93,7 @@ struct InTransaction {
 
 /// How such a transaction ended.
 struct TransactionEnd {
+  /// What is there, and what is known.
   enum class How : std::uint8_t {
     committed,    ///< Durable: rows, and `reply` to what was done to the record.
     rolled_back,  ///< Nothing of it is there: the work wanted it so, or failed (`why`).
@@ -124,6 +130,7 @@ class Transactions {
   /// database's.
   virtual std::expected<SqlRows, std::string> run(std::string_view sql,
                                                   std::span<const SqlValue> values) = 0;
+  /// The same, with the values written down.
   std::expected<SqlRows, std::string> run(std::string_view sql,
                                           std::initializer_list<SqlValue> values = {}) {
     return run(sql, std::span(values.begin(), values.size()));
@@ -131,6 +138,7 @@ class Transactions {
 
  protected:
   friend class OwnRows;
+  /// As Transaction::run_own, in a transaction of its own.
   virtual std::expected<SqlRows, std::string> run_own(OwnStatement which,
                                                       std::span<const SqlValue> values) = 0;
 };

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+/// @file
 /// Messages as signed HTTP requests: Standard Webhooks (www.standardwebhooks.com) for who sent them
 /// and that they are whole, CloudEvents 1.0 in HTTP's binary mode for what they are.
 namespace idem {
 
+/// Where messages go, and who signs them.
 struct WebhookOptions {
   /// http:// or https://. Redirects are not followed, and no proxy is used.
   std::string url{};

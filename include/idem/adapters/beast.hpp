@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+/// @file
 /// For services on Boost.Beast (1.81 and later): a request of theirs for a guard, and its answer
 /// for them. Header-only, and the only place that names the library.
 namespace idem {

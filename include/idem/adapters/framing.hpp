@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+/// @file
 /// What the adapters to HTTP servers share.
 namespace idem::adapters {
 

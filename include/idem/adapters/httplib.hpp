@@ -10,8 +10,11 @@
 #include <string_view>
 #include <utility>
 
+/// @file
 /// For services on cpp-httplib (0.11 and later): a request of theirs for a guard, and its answer
-/// for them. Header-only, and the only place that names the library.
+/// for them. Header-only, and the only place that names the library. Where cpp-httplib is a library
+/// of its own (Debian), compile with the macros that it was compiled with, which `pkg-config
+/// --cflags cpp-httplib` tells: some of its classes have another size otherwise.
 namespace idem {
 
 /// `scope`: who asks, as the service has established it (Request::scope).
