@@ -218,6 +218,7 @@ class Arriving {
     if (turn_) turn_->finish(NotExecuted{{503, {{"Retry-After", "1"}}, {}}});
   }
   std::shared_ptr<HandlerTurn> arrive() { return std::move(turn_); }
+  Millis lease_left() const { return turn_->lease_left(); }
 
  private:
   std::shared_ptr<HandlerTurn> turn_;
@@ -256,6 +257,9 @@ class Starting final : public Waiters::One {
     std::shared_ptr<Waiters> waiters;
     Handler handler;
     void operator()() {
+      // The executor may have been busy, or stopped, for longer than the lease: somebody else may
+      // execute by now. Let go, it is told as not executed.
+      if (arriving.lease_left() <= Millis{0}) return;
       auto running = run(arriving.arrive(), std::move(waiters), std::move(handler));
       boost::asio::co_spawn(executor, std::move(running), boost::asio::detached);
     }

@@ -26,6 +26,7 @@ CREATE TABLE idem.outbox (
   in_flight boolean NOT NULL DEFAULT false, -- since the last note it may have been sent
   ambiguous boolean NOT NULL DEFAULT false, -- an attempt may have arrived; nobody knows
   quiet_since timestamptz,               -- ambiguous: since when none of them can be under way any more
+  first_at timestamptz,                  -- ambiguous: none of them arrived before this
   repeat_until timestamptz,              -- until when the destination takes a repeat for what it is
   reference text NOT NULL DEFAULT '',    -- what the receiver calls it; noted with the delivery, never after it
   last_error text NOT NULL DEFAULT '',
@@ -159,7 +160,9 @@ BEGIN
     in_flight = is_noted = 0,
     ambiguous = o.ambiguous OR o.in_flight,
     quiet_since = CASE WHEN o.in_flight THEN at ELSE o.quiet_since END,
-    repeat_until = CASE WHEN o.ambiguous OR o.in_flight THEN o.repeat_until ELSE at + idem.ms(repeats) END
+    first_at = CASE WHEN o.ambiguous OR o.in_flight THEN o.first_at ELSE at END,
+    -- By what is declared today.
+    repeat_until = CASE WHEN o.ambiguous OR o.in_flight THEN o.first_at ELSE at END + idem.ms(repeats)
   FROM due d WHERE o.seq = d.seq
   RETURNING o.seq, encode(uuid_send(o.id), 'hex'), encode(uuid_send(o.operation), 'hex'), o.aggregatetype,
     o.aggregateid, o.type, o.payload, o.content_type, round(extract(epoch FROM o.created_at) * 1000)::bigint,

@@ -22,6 +22,7 @@ CREATE TABLE idem_outbox (
   in_flight INTEGER NOT NULL DEFAULT 0,  -- since the last note it may have been sent
   ambiguous INTEGER NOT NULL DEFAULT 0,  -- an attempt may have arrived; nobody knows
   quiet_since INTEGER,                   -- ambiguous: since when none of them can be under way any more
+  first_at INTEGER,                      -- ambiguous: none of them arrived before this
   repeat_until INTEGER,                  -- until when the destination takes a repeat for what it is
   reference TEXT NOT NULL DEFAULT '',    -- what the receiver calls it; noted with the delivery, never after it
   last_error TEXT NOT NULL DEFAULT '',

@@ -94,7 +94,7 @@ class Admin final : public http::Service {
   AdminParts parts_;
   KeysApi keys_;
   Offload offload_{"idem-outbox"};
-  OutboxApi outbox_;
+  OutboxApi outbox_;  ///< Holds nothing but references: what still runs offloaded may use it.
 };
 
 }  // namespace

@@ -274,6 +274,7 @@ class GatewayProcess {
     for (auto& loop : loops_) loop->stop();
     admin_loop_->stop();
     for (auto& thread : threads_) thread.join();
+    admin_.reset();  // Its last questions are the store's.
     store_.reset();
     log_(LogLevel::info, "stopped", {});
     return done;

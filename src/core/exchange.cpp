@@ -78,7 +78,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
           },
           [&](UpstreamAnswered& answered) { return on_answered(std::move(answered)); },
           [&](UpstreamOversize& oversize) { return on_oversize(std::move(oversize)); },
-          [&](UpstreamLost& lost) { return on_lost(lost); },
+          [&](UpstreamLost& lost) { return on_lost(lost, now); },
           [&](WorkAnswered& answered) { return on_work_answered(std::move(answered)); },
           [&](WorkCommitted& committed) { return on_committed(std::move(committed)); },
           [&](WorkUnknown& unknown) { return on_unknown(std::move(unknown)); },
@@ -258,8 +258,10 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
                 std::move(answer));
 }
 
-ExchangeAction Exchange::on_lost(const UpstreamLost& event) {
+ExchangeAction Exchange::on_lost(const UpstreamLost& event, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::sending);
+  // Declared safe to run again: that its answer was lost is no worse than that we were.
+  if (reserve_.lease_policy == LeasePolicy::rerun) return on_left(now);
   std::string code(describe(event.how));
   if (event.status) code += "_http_" + std::to_string(*event.status);
   const bool timeout = event.how == UpstreamLost::How::timeout;

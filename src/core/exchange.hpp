@@ -186,7 +186,7 @@ class Exchange {
   ExchangeAction on_answered(UpstreamAnswered event);
   ExchangeAction on_oversize(UpstreamOversize event);
   ExchangeAction conclude(UpstreamAnswered event);
-  ExchangeAction on_lost(const UpstreamLost& event);
+  ExchangeAction on_lost(const UpstreamLost& event, MonotonicTime now);
   ExchangeAction on_work_answered(WorkAnswered event);
   ExchangeAction on_committed(WorkCommitted event);
   ExchangeAction on_unknown(WorkUnknown event);

@@ -10,11 +10,14 @@
 namespace idem {
 namespace {
 
+// An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
+bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
+  return !host.boot_id.empty() && host.boot_id == last.boot_id && uptime >= last.uptime;
+}
+
 StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<ClockMark>& last) {
   if (!last) return host.wall();
-  const bool same_boot = !host.boot_id.empty() && host.boot_id == last->boot_id;
-  // An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
-  if (same_boot && uptime >= last->uptime) return last->store + (uptime - last->uptime);
+  if (is_same_boot(host, uptime, *last)) return last->store + (uptime - last->uptime);
   // Another boot, and only the wall clock to go by, which may be wrong by years (an RTC before its
   // first synchronisation). A step back is not taken; a step forward is taken up to a bound,
   // because lagging behind only delays expiry, while a jump would end every replay and tombstone at
@@ -50,7 +53,12 @@ HostClock this_host() {
 StoreClock::StoreClock(HostClock host, const std::optional<ClockMark>& last)
     : host_(std::move(host)),
       base_uptime_(host_.uptime()),
-      base_(base_of(host_, base_uptime_, last)) {}
+      base_(base_of(host_, base_uptime_, last)),
+      was_restarted_(last && !is_same_boot(host_, base_uptime_, *last)) {
+  if (!was_restarted_) return;
+  const StoreTime wall = host_.wall();
+  has_lost_time_ = wall < last->store || wall > last->store + limits::store_clock_jump_max;
+}
 
 StoreTime StoreClock::now() const {
   return base_ + std::max(Millis::zero(), host_.uptime() - base_uptime_);

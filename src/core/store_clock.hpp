@@ -42,10 +42,19 @@ class StoreClock {
   StoreTime now() const;
   ClockMark mark() const;
 
+  /// How much time went by since `last` is not known: the machine was started anew, and its wall
+  /// clock says what cannot be, or more than is believed. What must not seem to be younger than it
+  /// is counts as old then.
+  bool has_lost_time() const noexcept { return has_lost_time_; }
+  /// Nothing that ran at `last` can be running.
+  bool was_restarted() const noexcept { return was_restarted_; }
+
  private:
   HostClock host_;
   Millis base_uptime_;
   StoreTime base_;
+  bool was_restarted_ = false;
+  bool has_lost_time_ = false;
 };
 
 }  // namespace idem

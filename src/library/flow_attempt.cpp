@@ -58,11 +58,16 @@ ExchangeEvent FlowAttempt::run(FlowState state) {
   const auto first = next_phase();
   if (!first) return give_up("unknown_recovery_point");
   // What may have been sent under another name would be sent under another key.
-  const bool is_open = state_.quiet_since && phases_[*first].call.send;
   if (state_.quiet_since && !state_.next.empty() && state_.next != phases_[*first].name) {
     return give_up("phases_changed");
   }
-  if (is_open && state_.next.empty()) state_.next = phases_[*first].name;
+  // Begun anew behind an end that an operator released: nobody knows which call was made then, nor
+  // how long ago.
+  const bool may_call = std::ranges::any_of(
+      phases_.subspan(*first), [](const Phase& phase) { return phase.call.send != nullptr; });
+  if (state_.quiet_since && state_.next.empty() && may_call) {
+    return give_up("call_outcome_unknown");
+  }
   if (state_.attempts > attempts_max_) return give_up("attempts_exhausted");
   for (std::size_t index = *first; index < phases_.size(); ++index) {
     const Phase& phase = phases_[index];

@@ -161,8 +161,11 @@ void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) 
   }
   if (notes_sending()) {
     const auto noted = queue_.note_sending(claimed);
-    // Not noted: it counts as claimed until the claim is over, and was not sent.
-    if (!noted || !*noted) return tell(LogLevel::warning, "delivery_not_begun", claimed, {});
+    if (!noted || !*noted) {
+      // Whether it was noted or not, it was not sent.
+      tell(LogLevel::warning, "delivery_not_begun", claimed, noted ? "" : noted.error());
+      return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
+    }
     if (!covers()) return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
   }
   CallEnd end = CallAmbiguous{"the delivery threw", {}, {}};

@@ -33,6 +33,22 @@ TEST_P(LostPhases, V36_S16_a_stored_5xx_that_is_released_goes_on_where_it_ended)
   EXPECT_EQ(ran_charged_, 1);
 }
 
+// Also where a window is declared: from when on it counts, nobody knows any more.
+TEST_P(LostPhases, V36_S16_nor_within_a_window_whose_beginning_nobody_knows) {
+  auto made = phases(Declares::window);
+  made[1].work = [](const PhaseRun&, Transaction&) { return PhaseEnd(Response{503, {}, "no"}); };
+  PhasedGuard guard(*engine_, rules(), made);
+  EXPECT_EQ(guard.serve(payment("k")).status, 503);
+  const auto listed = ask_and_wait(engine_->store(), List{.state = State::completed});
+  ASSERT_TRUE(listed && listed->size() == 1);
+  const auto bust = ask_and_wait(
+      engine_->store(),
+      CacheBust{.id = listed->at(0).id, .fence = listed->at(0).attempt.fence, .reason = "r"});
+  ASSERT_TRUE(bust && bust->verdict == Resolve::Verdict::done);
+  EXPECT_EQ(code_of(guard.serve(payment("k"))), "outcome_unknown");
+  EXPECT_EQ(bank_.calls(), 1);
+}
+
 // It had not come behind a call's phase: whether the call was made nobody knows any more.
 TEST_P(LostPhases, V36_S16_one_that_a_call_may_follow_is_not_called_again) {
   auto made = phases(Declares::none);

@@ -230,6 +230,21 @@ TEST_P(Relayed, S16_S18_a_delivery_in_doubt_is_repeated_only_within_the_window) 
   EXPECT_EQ(stored(never).state, MessageState::delivered);
 }
 
+TEST_P(Relayed, S16_S18_a_window_that_was_lowered_counts_for_what_is_in_doubt_already) {
+  inbox_.answers(
+      [](const Delivery&, int) -> CallEnd { return CallAmbiguous{"no answer", {}, 0ms}; });
+  const auto id = send(message("m"));
+  {
+    Relay relay(*engine_, {destination(24h)}, by_hand());
+    EXPECT_EQ(relay.deliver_due(), 1);
+  }
+  EXPECT_EQ(stored(id).state, MessageState::waiting);
+  Relay relay(*engine_, {destination(0ms)}, by_hand());
+  deliver_all(relay);
+  EXPECT_EQ(inbox_.arrivals("m"), 1);
+  EXPECT_TRUE(stored(id).may_have_arrived);
+}
+
 TEST_P(Relayed, S16_S18_with_a_lookup_what_arrived_is_found_and_what_did_not_is_sent) {
   bool has_it = false;
   inbox_.answers([](const Delivery&, int number) -> CallEnd {

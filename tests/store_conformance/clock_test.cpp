@@ -1,4 +1,7 @@
+#include "store/own_rows.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
+#include "support/temp_dir.hpp"
 
 #include <idem/limits.hpp>
 
@@ -73,6 +76,67 @@ TEST(StoreClock, S15_an_unknown_boot_is_never_the_same_one) {
   host.uptime += 24h * 3650;
   host.wall += 1h;
   EXPECT_EQ(StoreClock(host.clock(), mark).now(), StoreTime(host.wall));
+}
+
+TEST(StoreClock, S16_knows_where_it_cannot_tell_how_much_time_went_by) {
+  Host host;
+  const ClockMark mark = StoreClock(host.clock(), std::nullopt).mark();
+  host.uptime += 1s;
+  host.wall -= 24h * 400;
+  const StoreClock in_this_boot(host.clock(), mark);
+  EXPECT_FALSE(in_this_boot.was_restarted());
+  EXPECT_FALSE(in_this_boot.has_lost_time());
+  const auto after_another_boot = [&](Millis later) {
+    Host other;
+    other.boot = "boot-2";
+    other.wall += later;
+    return StoreClock(other.clock(), mark);
+  };
+  EXPECT_TRUE(after_another_boot(1min).was_restarted());
+  EXPECT_FALSE(after_another_boot(1min).has_lost_time());
+  EXPECT_TRUE(after_another_boot(-1min).has_lost_time());
+  EXPECT_TRUE(after_another_boot(25h).has_lost_time());
+}
+
+// What a provider may have forgotten by then is not asked of it again.
+TEST(SqliteRestart, S16_where_time_was_lost_every_window_is_over) {
+  const TempDir dir;
+  const auto path = (dir.path() / "idem.db").string();
+  const auto ages = [&](const std::string& boot, Millis later) {
+    Host host;
+    host.boot = boot;
+    host.wall += later;
+    auto store = open_sqlite(path, test_settings(), {.host = host.clock()});
+    EXPECT_TRUE(store);
+    Transactions& sql = *(*store)->transactions();
+    (void)sql.run(
+        "CREATE TABLE IF NOT EXISTS made AS SELECT 1");  // So that there is something to commit.
+    const auto point = sql.run("SELECT point_at FROM idem_flows");
+    const auto first = sql.run("SELECT first_at FROM idem_outbox");
+    return std::pair(point && !point->empty() ? std::get<std::int64_t>(point->at(0).at(0)) : -1,
+                     first && !first->empty() ? std::get<std::int64_t>(first->at(0).at(0)) : -1);
+  };
+  {
+    Host host;
+    auto store = open_sqlite(path, test_settings(), {.host = host.clock()});
+    ASSERT_TRUE(store);
+    Transactions& sql = *(*store)->transactions();
+    const std::string id(32, 'a');
+    ASSERT_TRUE(OwnRows::run(sql, OwnStatement::open_flow,
+                             {id, std::string("pay"), SqlBytes{"input"}, std::int64_t{1000}, id,
+                              std::int64_t{0}, std::string("charged"), std::string()}));
+    ASSERT_TRUE(OwnRows::run(sql, OwnStatement::put_message,
+                             {id, id, std::string("d"), std::string(), std::string(),
+                              std::string("t"), std::string("p"), std::string("c")}));
+    ASSERT_TRUE(OwnRows::run(sql, OwnStatement::claim_messages,
+                             {std::string("d"), std::int64_t{1}, std::int64_t{1000},
+                              std::int64_t{1000}, std::int64_t{0}}));
+  }
+  EXPECT_GT(ages("boot-1", 0ms).first, 0);
+  EXPECT_GT(ages("boot-2", 1min).second, 0);
+  const auto lost = ages("boot-3", 48h);
+  EXPECT_EQ(lost.first, 0);
+  EXPECT_EQ(lost.second, 0);
 }
 
 TEST(StoreClock, S15_this_machine_can_be_read) {

@@ -23,8 +23,20 @@ inline Reserve some_reserve(bool dispatched = true) {
   return reserve;
 }
 
+inline Reserve under(LeasePolicy policy) {
+  Reserve reserve = some_reserve();
+  reserve.lease_policy = policy;
+  return reserve;
+}
+
 class ExchangeScript {
  public:
+  /// Of a request whose record has this policy.
+  explicit ExchangeScript(LeasePolicy policy)
+      : exchange_({.dispatch_timeout = dispatch_timeout, .renew_interval = lease / 3},
+                  under(policy)) {
+    action_ = exchange_.start(now_);
+  }
   explicit ExchangeScript(bool dispatched_with_reserve = true, Millis wait = {},
                           std::optional<std::chrono::seconds> wait_applied = {})
       : exchange_({.dispatch_timeout = dispatch_timeout,
@@ -48,6 +60,7 @@ class ExchangeScript {
     on(UpstreamReady{});
   }
 
+  bool owes() const { return exchange_.owes_settlement(); }
   static Attempt attempt() { return {41, some_reserve().token}; }
   static UpstreamAnswered answered(int status, std::vector<Field> headers = {}) {
     UpstreamAnswered event;

@@ -97,6 +97,35 @@ INSTANTIATE_TEST_SUITE_P(How, ExchangeLost,
                                          LostCase{UpstreamLost::How::cut, 502},
                                          LostCase{UpstreamLost::How::unframed, 502}));
 
+TEST_P(ExchangeLost, S03_under_rerun_it_is_left_for_the_next_attempt_once_its_lease_is_over) {
+  ExchangeScript script(LeasePolicy::rerun);
+  script.until_sent();
+  script.advance(Millis{10'000});
+  script.on(UpstreamLost{GetParam().how, 200});
+  ASSERT_NE(script.asked<Find>(), nullptr);
+  Record record;
+  record.state = State::in_progress;
+  script.store_says(std::optional<Record>(record));
+  EXPECT_EQ(script.status(), 409);
+  EXPECT_TRUE(script.body_has("in_progress"));
+  EXPECT_EQ(script.header("Retry-After"), "50");
+  EXPECT_FALSE(script.owes());
+}
+
+// An attempt in phases may have taken up what others had begun: that it did nothing proves nothing.
+TEST(Exchange, S16_under_resume_nothing_is_released_that_was_not_done) {
+  ExchangeScript script(LeasePolicy::resume);
+  script.store_says(ReserveOutcome(Execute{some_reserve().id, script.attempt(), "charged", true}));
+  script.advance(lease + Millis{1});
+  script.on(UpstreamReady{});
+  ASSERT_NE(script.asked<Find>(), nullptr);
+  ExchangeScript in_doubt(LeasePolicy::resume);
+  in_doubt.store_fails(StoreError::Code::in_doubt);
+  in_doubt.on(ClientDeadline{});
+  EXPECT_EQ(in_doubt.status(), 503);
+  EXPECT_FALSE(in_doubt.owes());
+}
+
 TEST(Exchange, T32_credentials_reach_the_first_caller_and_never_the_store) {
   ExchangeScript script;
   script.until_sent();

@@ -293,6 +293,25 @@ std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
   return IdIndex(std::move(entries));
 }
 
+/// What other parties may have forgotten by now must not be asked of them again (protocol.md §16):
+/// where it is not known how much time went by, all of it is taken to be over. And what may have
+/// been under way before the machine was started anew has been quiet only since then.
+void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
+  if (!clock.was_restarted()) return;
+  for (const char* const sql :
+       {"UPDATE idem_flows SET quiet_since = ? WHERE quiet_since IS NOT NULL",
+        "UPDATE idem_outbox SET quiet_since = ? WHERE state = 'waiting' AND quiet_since IS NOT "
+        "NULL"}) {
+    Statement quiet(db, sql);
+    quiet.bind(1, clock.now().time_since_epoch().count());
+    quiet.run();
+  }
+  if (!clock.has_lost_time()) return;
+  Statement(db, "UPDATE idem_flows SET point_at = 0").run();
+  Statement(db, "UPDATE idem_outbox SET first_at = 0, repeat_until = 0 WHERE state <> 'delivered'")
+      .run();
+}
+
 /// What remains once migrate() has begun the transaction, and its end. After an error that is open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
                                                  const IdentitySettings& settings,
@@ -303,6 +322,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   auto identity = settle_identity(db, meta, settings, clock.now());
   if (!identity) return refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
+  count_calls_as_old(db, clock);
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   // Before the commit: a file that is refused stays as it was.
   auto index = read_ids(db);

@@ -20,7 +20,8 @@ constexpr std::string_view claim_messages = R"(
     in_flight = NOT $5,
     ambiguous = ambiguous OR in_flight,
     quiet_since = CASE WHEN in_flight THEN idem_now() ELSE quiet_since END,
-    repeat_until = CASE WHEN ambiguous OR in_flight THEN repeat_until ELSE idem_now() + $4 END
+    first_at = CASE WHEN ambiguous OR in_flight THEN first_at ELSE idem_now() END,
+    repeat_until = CASE WHEN ambiguous OR in_flight THEN first_at ELSE idem_now() END + $4
   WHERE seq IN (
     SELECT d.seq FROM idem_outbox d
       WHERE d.destination = $1 AND d.state = 'waiting' AND d.due_at <= idem_now()
