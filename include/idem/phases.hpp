@@ -73,9 +73,9 @@ struct PhasedOptions {
 /// one that calls.
 class PhasedGuard {
  public:
-  /// Starts to complete what was left unfinished. Needs a store with transactions(); aborts
-  /// without, on no phases, on a name that is empty, too long or there twice, and on a lease that
-  /// does not cover each call twice.
+  /// Starts to complete what was left unfinished; must be gone before the engine. Needs a store
+  /// with transactions(); aborts without, on no phases, on a name that is empty, too long or there
+  /// twice, and on a lease that does not cover each call twice.
   PhasedGuard(Engine& engine, PhasedOptions options, std::vector<Phase> phases);
   /// Waits for the attempt that it may be completing.
   ~PhasedGuard();

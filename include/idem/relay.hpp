@@ -59,8 +59,9 @@ struct RelayOptions {
 /// message. Any number of relays may run, in this process and in others.
 class Relay {
  public:
-  /// A thread for each destination, from now on. Needs a store with transactions(); aborts without,
-  /// on a name that is empty or there twice, and on a lease that does not cover one delivery.
+  /// A thread for each destination, from now on; must be gone before the engine. Needs a store with
+  /// transactions(); aborts without, on a name that is empty or there twice, and on a lease that
+  /// does not cover one delivery.
   Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options = {});
   /// Where there are no guards: `store` outlives it.
   Relay(Store& store, LogSink log, std::vector<Destination> destinations,
