@@ -18,7 +18,7 @@ std::string setting(const char* name) {
 
 /// What did not commit is not there, so another may run it once the lease is over.
 GuardOptions rules() {
-  return {.operation = "create-payment", .lease = 150ms, .after_crash = LeasePolicy::rerun};
+  return {.operation = "create-payment", .lease = 600ms, .after_crash = LeasePolicy::rerun};
 }
 
 Response pay(Guard& guard, const std::string& key, bool in_one, const TransactionWork& work) {
