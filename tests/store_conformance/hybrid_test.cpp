@@ -172,6 +172,30 @@ TEST_F(Hybrid, S20_T55_in_flight_is_not_believed_for_long_nor_once_it_has_ended)
   EXPECT_TRUE(is<Unknown>(hear(3).first));
 }
 
+TEST_F(Hybrid, S20_who_names_its_attempt_by_the_token_alone_ends_it_here_too) {
+  Execute attempt = run(1);
+  attempt.attempt.fence = 0;
+  ask(a_complete(attempt));
+  const auto [outcome, was_asked] = hear(1);
+  EXPECT_TRUE(was_asked);
+  EXPECT_TRUE(is<Replay>(outcome)) << describe(outcome);
+}
+
+TEST_F(Hybrid, S10_S20_what_was_found_under_a_former_name_is_not_kept_under_what_was_asked) {
+  Reserve first = a_reserve(1);
+  first.fingerprints = {body(2)};
+  const auto begun = ask(first);
+  ASSERT_TRUE(is<Execute>(begun)) << describe(begun);
+  Execute nameless = std::get<Execute>(begun);
+  nameless.attempt.fence = 0;  // So that its completion is not kept, and the replay would be.
+  ask(a_complete(nameless));
+  Reserve renamed = a_reserve(1, 2);
+  renamed.also = {{key(1), {body(2)}}};
+  ASSERT_TRUE(is<Replay>(ask(renamed)));
+  const auto [outcome, was_asked] = hear(1);
+  EXPECT_TRUE(is<KeyMisuse>(outcome)) << describe(outcome);
+}
+
 TEST_F(Hybrid, S20_T55_an_answer_is_not_believed_up_to_its_expiry) {
   ask(a_complete(run(1)));
   clock_.advance(retention);

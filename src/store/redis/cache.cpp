@@ -14,6 +14,12 @@ namespace {
 
 constexpr int server_errors_from = 500;
 
+/// Otherwise the store has matched one of several, and does not tell which: an entry under another
+/// would stand for requests that it knows to be different.
+bool asks_with_one(const Reserve& verb) {
+  return verb.fingerprints.size() == 1 && verb.also.empty();
+}
+
 bool may_be_kept(const StoredResponse& response) {
   return response.status < server_errors_from && response.body_stored &&
          response.body.size() <= limits::cache_body_max;
@@ -147,9 +153,7 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
     const bool is_timely =
         heard_of_store(replay->expires_at - replay->expires_in, asked.at) || clock_;
     if (!is_timely || replay->fence == 0 || replay->id != verb.id) return;
-    // Of several the store has matched one that is not told; an entry under another would stand for
-    // requests that it knows to be different.
-    if (verb.fingerprints.size() != 1 || !may_be_kept(replay->response)) return;
+    if (!asks_with_one(verb) || !may_be_kept(replay->response)) return;
     return put(verb.id,
                {.kind = CacheEntry::Kind::completed,
                 .fence = replay->fence,
@@ -165,22 +169,22 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
   // Under another name; asked again under its own, it is answered with the same attempt, whose
   // lease did not begin then.
   if (execute->id != verb.id) return note_doubt(execute->id);
-  if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
-  // Of one that is run once more the store may keep an older fingerprint.
-  if (execute->again && verb.fingerprints.size() != 1) return void(running_.erase(verb.id));
-  const Fingerprint& stored = verb.fingerprints.front();
+  const bool was_in_doubt = doubted_.erase(verb.id) > 0;
   const auto before = running_.find(verb.id);
-  const bool is_told_again =
-      doubted_.erase(verb.id) > 0 ||
-      (before != running_.end() && before->second.fence == execute->attempt.fence);
-  running_[verb.id] = {execute->attempt.fence, stored, verb.generation, verb.retention};
-  if (!asked.store || execute->again || is_told_again) return;
+  // Told again: its lease did not begin now, nor is what it asks with what the store keeps of it.
+  if (before != running_.end() && before->second.fence == execute->attempt.fence) return;
+  if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
+  Kept kept{execute->attempt.fence, {}, verb.generation, verb.retention};
+  // Of one that is run once more the store keeps what it was first asked with.
+  if (!execute->again || asks_with_one(verb)) kept.fingerprint = verb.fingerprints.front();
+  running_[verb.id] = kept;
+  if (!asked.store || execute->again || was_in_doubt) return;
   const Millis believed =
       std::min<Millis>(limits::cache_in_flight_max, verb.lease - verb.lease / 4);
   const CacheEntry entry{.kind = CacheEntry::Kind::in_flight,
                          .fence = execute->attempt.fence,
                          .generation = verb.generation,
-                         .fingerprint = stored,
+                         .fingerprint = *kept.fingerprint,
                          .until = *asked.store + verb.lease,
                          .believed_until = *asked.store + believed,
                          .token = codec_.token_digest(verb.token)};
@@ -190,8 +194,12 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
 void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
                        std::optional<StoredResponse> response, MonotonicTime asked) {
   const auto found = running_.find(id);
-  if (reply.verdict != Verdict::done || attempt.fence == 0) return;
-  CacheEntry entry{.kind = CacheEntry::Kind::ask, .fence = attempt.fence};
+  if (reply.verdict != Verdict::done) return;
+  // Who names its attempt by the token alone has the newest that is known here, or one before it.
+  const bool is_named = attempt.fence != 0;
+  if (!is_named && found == running_.end()) return;
+  CacheEntry entry{.kind = CacheEntry::Kind::ask,
+                   .fence = is_named ? attempt.fence : found->second.fence};
   const bool is_known = found != running_.end() && found->second.fence == attempt.fence;
   const bool is_completed = reply.state == State::completed && reply.expires_at && response;
   Millis length = limits::cache_in_flight_max;
@@ -199,11 +207,11 @@ void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerRe
     const Kept& kept = found->second;
     const StoreTime completed_at = *reply.expires_at - kept.retention;
     const bool is_timely = heard_of_store(completed_at, asked) || clock_;
-    if (is_timely && may_be_kept(*response)) {
+    if (is_timely && kept.fingerprint && may_be_kept(*response)) {
       entry = {.kind = CacheEntry::Kind::completed,
                .fence = attempt.fence,
                .generation = kept.generation,
-               .fingerprint = kept.fingerprint,
+               .fingerprint = *kept.fingerprint,
                .until = *reply.expires_at,
                .completed_at = completed_at,
                .response = std::move(response)};

@@ -64,7 +64,7 @@ class Cache {
   /// Of an attempt that runs here.
   struct Kept {
     Fence fence = 0;
-    Fingerprint fingerprint{};
+    std::optional<Fingerprint> fingerprint{};  ///< None: the store may keep another than was asked.
     std::uint64_t generation = 0;
     Millis retention{};
   };
