@@ -364,6 +364,18 @@ inline constexpr auto store_clock_jump_max = 24h;
 inline constexpr auto store_clock_apart_max = 2s;
 inline constexpr auto sweep_interval = 1s;
 
+// Unknown records that a reconciler looks at in one turn, how often it does, and how many it asks
+// about at the same time: a provider's answer takes a fraction of a second.
+inline constexpr std::size_t reconcile_page = 1'000;
+inline constexpr auto reconcile_interval = 200ms;
+inline constexpr unsigned reconcile_lanes = 4;
+// How often it hears the store's clock anew. Two clocks drift apart by less than 0.1 %.
+inline constexpr auto reconcile_clock_interval = 60s;
+// Pauses between turns at one record: in all about four hours, then a person has to look.
+inline constexpr auto reconcile_retry_first = 2s;
+inline constexpr auto reconcile_retry_max = 10min;
+inline constexpr int reconcile_attempts_default = 30;
+
 // Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
 inline constexpr std::size_t phases_max = 32;
 inline constexpr std::size_t phase_name_bytes_max = 64;

@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/waiters.hpp"
@@ -178,6 +179,7 @@ class GatewayProcess {
       });
     }
     admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
+    reconciling_->use(settings_);
     taken->wait();
   }
 
@@ -248,6 +250,8 @@ class GatewayProcess {
             [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
             [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
+    reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
+                                                 options_.providers, settings_);
     if (!options_.destinations.empty()) {
       relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
     }
@@ -270,6 +274,7 @@ class GatewayProcess {
       std::_Exit(failed);
     }
     relay_.reset();
+    reconciling_.reset();
     runner_->stop();
     for (auto& loop : loops_) loop->stop();
     admin_loop_->stop();
@@ -318,6 +323,7 @@ class GatewayProcess {
   std::vector<std::thread> threads_;
   std::unique_ptr<workers::Runner> runner_;
   std::unique_ptr<Relay> relay_;
+  std::unique_ptr<Reconciling> reconciling_;
 };
 
 }  // namespace

@@ -243,6 +243,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
   options.destinations =
       take_destinations(read_destinations(flags.destinations, complaints), complaints);
+  options.providers = take_providers(read_providers(flags.providers, complaints), complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);
@@ -254,6 +255,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   take_route(flags.rest, rest, complaints);
   const auto given = read_routes(flags.routes, complaints);
   auto routes = take_routes(given, rest, complaints);
+  take_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
   return options;

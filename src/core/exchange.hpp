@@ -30,6 +30,8 @@ struct ExchangeSettings {
   Millis wait{};
   /// What `Prefer: wait` asked for and gets: said in the answer to those whom it concerned.
   std::optional<std::chrono::seconds> wait_applied{};
+  /// Unknown outcomes are asked about, from so soon on; none: by nobody.
+  std::optional<Millis> reconcile_in{};
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };
@@ -207,7 +209,8 @@ class Exchange {
   ExchangeAction still_running(MonotonicTime now);
   ExchangeAction finish_waiting(Answer answer);
   Millis until(StoreTime moment, MonotonicTime now) const;
-  Answer outcome_unknown(int status, std::string detail) const;
+  Answer outcome_unknown(int status, std::string detail,
+                         std::optional<Millis> reconcile_in = {}) const;
 
   ExchangeSettings settings_;
   Reserve reserve_;

@@ -74,7 +74,8 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .answers = route.answers,
           .store_body = route.store_body,
           .wait = wait.time,
-          .wait_applied = wait.applied};
+          .wait_applied = wait.applied,
+          .reconcile_in = route.reconcile_in};
 }
 
 class KeyedDriver {

@@ -47,6 +47,9 @@ struct Route {
   /// Fields that are stored and replayed although §14 withholds them by default.
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
+  /// Who is asked about unknown outcomes, and how soon; empty: nobody.
+  std::string reconcile;
+  std::optional<Millis> reconcile_in;
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
   bool needs_key(std::string_view method) const noexcept;
