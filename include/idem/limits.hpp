@@ -423,4 +423,26 @@ inline constexpr auto message_reap_interval = 1min;
 // Dead letters a second that a redrive may let loose on a destination that has just been mended.
 inline constexpr double redrive_rate_max = 1'000;
 
+// One request to somebody outside, and what is read of its answer: a page of a provider's list has
+// some hundred entries of some hundred bytes.
+inline constexpr auto fetch_timeout_default = 30s;
+inline constexpr std::size_t fetch_bytes_default = 8UL * 1024 * 1024;
+inline constexpr std::size_t fetch_head_bytes_max = 64UL * 1024;
+
+// A line of a provider's export, which is one charge with what hangs on it, and a CSV file's
+// columns.
+inline constexpr std::size_t export_line_bytes_max = 1024UL * 1024;
+inline constexpr std::size_t export_columns_max = 1'024;
+// Of one comparison, records and lines together: each takes about 200 bytes.
+inline constexpr std::size_t comparison_entries_max = 10'000'000;
+// Differences that one comparison keeps to show; what is beyond is counted.
+inline constexpr std::size_t comparison_findings_max = 100'000;
+// Lines that cannot be read, told one by one; what is beyond is counted.
+inline constexpr std::size_t comparison_bad_lines_shown = 100;
+// Pages of a list that never ends.
+inline constexpr std::size_t export_pages_max = 1'000'000;
+// Values of a stored answer that a listing may be asked for.
+inline constexpr std::size_t listed_values_max = 8;
+inline constexpr std::size_t listed_value_bytes_max = 1'024;
+
 }  // namespace idem::limits
