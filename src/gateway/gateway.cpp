@@ -3,6 +3,7 @@
 #include "core/answers.hpp"
 #include "core/store_clock.hpp"
 #include "gateway/authority.hpp"
+#include "gateway/events.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/policy_document.hpp"
@@ -94,6 +95,10 @@ class GatewayService final : public Gateway {
   // exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
+    if (path_of(head).starts_with(events_path)) {
+      co_await serve_event(client, shared_, observer_, settings_);
+      co_return;
+    }
     if (is_ours(path_of(head))) {
       const Answer page = our_page(head, *settings_);
       co_await client.answer(page);
