@@ -10,21 +10,53 @@ namespace {
 
 using json::Value;
 
+/// What a line of the log found out, as a sentence part: the members that evidence of ours has, or
+/// its text.
+std::string said(const Value& entry) {
+  const std::string text = text_of(entry.find("evidence"));
+  const auto parsed = json::parse(text);
+  const auto* const word = parsed ? parsed->find("said") : nullptr;
+  if (word == nullptr) return text;
+  std::string all = text_of(word);
+  for (const auto* name : {"event", "status", "body_sha256"}) {
+    if (const auto* value = parsed->find(name)) {
+      all += std::string(", ") + name + " " + text_of(value);
+    }
+  }
+  if (const auto* kept = parsed->find("kept")) {
+    all += ", its answer of status " + text_of(kept->find("status")) + " kept";
+  }
+  return all;
+}
+
+std::string what_became(const Value& entry) {
+  const std::string before = text_of(entry.find("before"));
+  const std::string after = text_of(entry.find("after"));
+  if (before == "-" || before == "none") return "there was no record";
+  if (text_of(entry.find("applied")) == "yes") return before + " became " + after;
+  return "nothing changed; it was " + before;
+}
+
+/// Oldest first, as it came about.
 void print_evidence(const Value& record) {
   const auto& entries = items_of(record.find("evidence"));
   if (entries.empty()) return;
   std::printf("\nevidence\n");
-  std::vector<std::vector<std::string>> rows{
-      {"RECORDED", "SOURCE", "FENCE", "BEFORE", "AFTER", "APPLIED", "REASON", "EVIDENCE"}};
   for (const auto& entry : entries) {
-    std::vector<std::string> row;
-    for (const auto* name :
-         {"recorded_at", "source", "fence", "before", "after", "applied", "reason", "evidence"}) {
-      row.push_back(text_of(entry.find(name)));
-    }
-    rows.push_back(std::move(row));
+    const auto recorded = text_of(entry.find("recorded_at"));
+    std::printf("  %s  %s, of the attempt with fence %s\n", recorded.c_str(),
+                printable(text_of(entry.find("source"))).c_str(),
+                text_of(entry.find("fence")).c_str());
+    const auto line = [](const char* name, const std::string& text) {
+      if (!text.empty() && text != "-")
+        std::printf("      %-9s %s\n", name, printable(text).c_str());
+    };
+    const auto observed = text_of(entry.find("observed_at"));
+    line("said", said(entry));
+    line("because", text_of(entry.find("reason")));
+    line("observed", observed == recorded ? "" : observed);
+    line("so", what_became(entry));
   }
-  print_rows(rows);
 }
 
 }  // namespace

@@ -77,6 +77,13 @@ TEST_F(Reconciled, S19_a_lost_answer_is_found_and_replayed_as_it_would_have_been
   ASSERT_EQ(record["evidence"].items.size(), 1U);
   EXPECT_EQ(record["evidence"].items[0]["source"].string, "poll:bank");
   EXPECT_EQ(metric("idem_reconcile_total{result=\"resolved\"}"), 1);
+  const auto shown_record = run_program(built_program("idem"), {"keys", "show", ref},
+                                        {"IDEM_ADMIN_URL=http://" + gateway_->admin()});
+  EXPECT_EQ(shown_record.exit_code, 0);
+  for (const auto* part : {"poll:bank, of the attempt with fence", "said      found, status 200",
+                           "so        unknown became completed"}) {
+    EXPECT_NE(shown_record.output.find(part), std::string::npos) << shown_record.output;
+  }
 }
 
 TEST_F(Reconciled, S19_what_was_never_done_is_freed_and_a_retry_does_it) {
