@@ -5,6 +5,7 @@
 #include "gateway/authority.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
+#include "gateway/operations.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/reserve.hpp"
@@ -94,6 +95,14 @@ class GatewayService final : public Gateway {
   // exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
+    const bool reads = head.method == "GET" || head.method == "HEAD";
+    if (reads && is_operation_path(path_of(head))) {
+      const SharedSettings settings = settings_;
+      drop_unbelieved_scope(client, settings->scope);
+      Authority authority(scopes_, authorizer_, client, *settings);
+      co_await serve_operation(client, shared_, authority, *settings);
+      co_return;
+    }
     if (is_ours(path_of(head))) {
       const Answer page = our_page(head, *settings_);
       co_await client.answer(page);
