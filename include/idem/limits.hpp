@@ -426,7 +426,7 @@ inline constexpr auto async_claim_interval_idle = 10s;
 // Requests that were claimed and put back within a second because their route or tenant had all its
 // places taken: two writes each, so that this is what one busy route may cost the others.
 inline constexpr std::size_t async_put_back_max = 64;
-inline constexpr auto async_put_back_rest = 1s;
+inline constexpr auto async_put_back_rest = 250ms;
 // Rests after a release: half to all of this, doubled with each, at most so much; a minute is what
 // a client may lose behind an upstream that is back.
 inline constexpr auto async_rest_first = 1s;

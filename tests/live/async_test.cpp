@@ -90,6 +90,33 @@ TEST_F(Async, S07_DuplicatesHearWhatTheTableSays) {
   EXPECT_EQ(provider_->effects("lost"), 1);
 }
 
+TEST_F(Async, S07_ARecordThatAnotherModeMadeIsAnsweredByTheTable) {
+  start_with({});
+  EXPECT_EQ(ask(charge("released", "refuse=401")).status, 401);
+  const auto first = ask(charge("completed"));
+  start_with({"--mode", "async"});
+  const auto accepted = ask(charge("released", "refuse=401"));
+  EXPECT_EQ(accepted.status, 202) << "failed_retryable: accepted";
+  EXPECT_TRUE(replays(first, ask(charge("completed"))));
+
+  const auto address = provider_->address();
+  provider_.reset();
+  const auto pending = ask(charge("pending"));
+  EXPECT_EQ(pending.status, 202);
+  start_with({}, address);
+  const auto heard = ask_until_settled(gateway_->address(), charge("pending"));
+  EXPECT_EQ(heard.status, 202) << heard.raw;
+  EXPECT_EQ(heard.get("Location"), pending.get("Location"));
+  start_with({"--mode", "wait"}, address);
+  Connection waiter(gateway_->address());
+  waiter.send(charge("pending"));
+  provider_ = std::make_unique<Provider>(address);
+  ASSERT_TRUE(provider_->running());
+  const auto woken = waiter.read_response();
+  EXPECT_EQ(woken.status, 201) << woken.raw;
+  EXPECT_EQ(provider_->effects("pending"), 1);
+}
+
 TEST_F(Async, S07_WhoWaitsFromTheStartHearsTheAnswer) {
   const auto answer = ask(with(charge("k"), "Prefer", "wait=30"));
   EXPECT_EQ(answer.status, 201) << answer.raw;
@@ -100,7 +127,7 @@ TEST_F(Async, S07_RespondAsyncOnlyWhereItIsPermitted) {
   start_with({});
   const auto asked = with(charge("a"), "Prefer", "respond-async");
   EXPECT_EQ(ask(asked).status, 201);
-  start_with({"--respond-async", "true"});
+  start_with({"--respond-async"});
   EXPECT_EQ(ask(charge("b")).status, 201) << "who does not ask is served at once";
   const auto accepted = ask(with(charge("c"), "Prefer", "respond-async"));
   EXPECT_EQ(accepted.status, 202) << accepted.raw;
@@ -204,7 +231,7 @@ TEST_F(Async, S07_TheStatusResourceWaitsAndHasAHead) {
   EXPECT_EQ(connection.exchange(looking_up(place)).status, 200) << "nothing was left on the wire";
 }
 
-TEST_F(Async, V34_LookupsAreBounded) {
+TEST_F(Async, S09_LookupsAreBounded) {
   const auto nothing = looking_up("/.idem/operations/00112233445566778899aabbccddeeff");
   Connection connection(gateway_->address());
   int refused = 0;
