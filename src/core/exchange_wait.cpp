@@ -77,13 +77,15 @@ ExchangeAction Exchange::wait_on(MonotonicTime now) {
 
 ExchangeAction Exchange::still_running(MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
-  if (in_background_ || settings_.respond_async) {
+  const Millis left = met_ ? until(met_->locked_until, now) : Millis{};
+  // An attempt whose lease is over goes on for nobody, and 202 would promise that it does.
+  if (in_background_ || (settings_.respond_async && left > Millis{1})) {
     const State state = met_ ? State::in_progress : State::pending;
     Answer answer = pending_answer(reserve_.id, state, settings_.look_again);
     if (settings_.async_applied) answer.headers.push_back({"Preference-Applied", "respond-async"});
     return finish_waiting(std::move(answer));
   }
-  return finish_waiting(in_progress_answer({until(met_->locked_until, now)}, reserve_.id));
+  return finish_waiting(in_progress_answer({left}, reserve_.id));
 }
 
 /// From now, by the store's clock.
