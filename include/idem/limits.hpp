@@ -364,6 +364,18 @@ inline constexpr auto store_clock_jump_max = 24h;
 inline constexpr auto store_clock_apart_max = 2s;
 inline constexpr auto sweep_interval = 1s;
 
+// Unknown records that a reconciler looks at in one turn, how often it does, and how many it asks
+// about at the same time: a provider's answer takes a fraction of a second.
+inline constexpr std::size_t reconcile_page = 1'000;
+inline constexpr auto reconcile_interval = 200ms;
+inline constexpr unsigned reconcile_lanes = 4;
+// How often it hears the store's clock anew. Two clocks drift apart by less than 0.1 %.
+inline constexpr auto reconcile_clock_interval = 60s;
+// Pauses between turns at one record: in all about four hours, then a person has to look.
+inline constexpr auto reconcile_retry_first = 2s;
+inline constexpr auto reconcile_retry_max = 10min;
+inline constexpr int reconcile_attempts_default = 30;
+
 // Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
 inline constexpr std::size_t phases_max = 32;
 inline constexpr std::size_t phase_name_bytes_max = 64;
@@ -444,5 +456,27 @@ inline constexpr double lookups_per_second = 100;
 inline constexpr double lookups_at_once = 200;
 // Scopes whose lookups are counted; a scope that has rested needs no place.
 inline constexpr std::size_t lookup_scopes_max = 16'384;
+
+// One request to somebody outside, and what is read of its answer: a page of a provider's list has
+// some hundred entries of some hundred bytes.
+inline constexpr auto fetch_timeout_default = 30s;
+inline constexpr std::size_t fetch_bytes_default = 8UL * 1024 * 1024;
+inline constexpr std::size_t fetch_head_bytes_max = 64UL * 1024;
+
+// A line of a provider's export, which is one charge with what hangs on it, and a CSV file's
+// columns.
+inline constexpr std::size_t export_line_bytes_max = 1024UL * 1024;
+inline constexpr std::size_t export_columns_max = 1'024;
+// Of one comparison, records and lines together: each takes about 200 bytes.
+inline constexpr std::size_t comparison_entries_max = 10'000'000;
+// Differences that one comparison keeps to show; what is beyond is counted.
+inline constexpr std::size_t comparison_findings_max = 100'000;
+// Lines that cannot be read, told one by one; what is beyond is counted.
+inline constexpr std::size_t comparison_bad_lines_shown = 100;
+// Pages of a list that never ends.
+inline constexpr std::size_t export_pages_max = 1'000'000;
+// Values of a stored answer that a listing may be asked for.
+inline constexpr std::size_t listed_values_max = 8;
+inline constexpr std::size_t listed_value_bytes_max = 1'024;
 
 }  // namespace idem::limits

@@ -227,6 +227,7 @@ struct Resolve {
     missing_response,
     too_early,
     by_evidence,  ///< Of a CacheBust: what is stored was found out, and stands.
+    superseded,   ///< Of a Reschedule: somebody else has planned since it was read.
   };
   /// With the state that the record is in now.
   struct Reply {
@@ -253,6 +254,22 @@ struct CacheBust {
   Fence fence = 0;  ///< The attempt whose answer it is: what was decided about one frees no other.
   std::string reason;
   std::string source = "operator";  ///< Who decided it.
+};
+
+/// Plans when somebody next tries to find out about an unknown record (§19). Of several that have
+/// read the same plan one succeeds, so that each turn is one asker's; a crash behind it leaves the
+/// record due again. What is known stays as it is.
+struct Reschedule {
+  using Reply = Resolve::Reply;
+  RecordId id;
+  Fence fence = 0;                       ///< The attempt that is asked about.
+  std::uint32_t attempts = 0;            ///< As it was read; there is one more then.
+  std::optional<Millis> reconcile_in{};  ///< From now; none: from here on it is an operator's.
+  /// What the last turn came to, for the evidence log. No source: nothing is appended.
+  std::string source{};
+  std::string evidence{};
+  std::string reason{};
+  StoreTime observed_at{};
 };
 
 /// The record with its stored answer, as it reads now: a completed record past its `expires_at`
@@ -341,9 +358,9 @@ struct AdoptRoutes {
 };
 
 /// Any of the verbs.
-using StoreCall =
-    std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
-                 Resolve, CacheBust, Find, List, Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
+using StoreCall = std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete,
+                               Release, MarkUnknown, Resolve, CacheBust, Reschedule, Find, List,
+                               Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
 /// What they are answered with: of each verb, its `Reply`.
 using StoreReply =
     std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,

@@ -54,6 +54,8 @@ std::string_view name_of(Verdict verdict) {
       return "too_early";
     case Verdict::by_evidence:
       return "by_evidence";
+    case Verdict::superseded:
+      return "superseded";
   }
   return "";
 }
@@ -267,6 +269,8 @@ Task<std::string> KeysApi::why_refused(RecordId id, Resolve::Reply reply) {
     case Verdict::wrong_fence:
       co_return "The fence is of another attempt than the current one" +
           (known ? ", which has fence " + std::to_string((*record)->attempt.fence) : "") + ".";
+    case Verdict::superseded:  // Nothing that is asked here.
+      break;
     case Verdict::by_evidence:
       co_return "What is stored was settled by evidence that the operation ran; a release would "
           "run it again.";

@@ -2,6 +2,7 @@
 
 #include "gateway/settings.hpp"
 #include "metrics/tenants.hpp"
+#include "workers/reconciler.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
@@ -9,6 +10,7 @@
 #include <idem/store.hpp>
 
 #include <expected>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,6 +28,8 @@ enum ExitCode : int {
 };
 
 int run(int argc, char** argv);
+
+using Providers = std::map<std::string, std::shared_ptr<const workers::Provider>>;
 
 struct GatewayOptions {
   std::string listen;
@@ -47,6 +51,7 @@ struct GatewayOptions {
   std::size_t connections = limits::connections_default;
   std::size_t connections_per_address = limits::connections_per_address_default;
   std::vector<Destination> destinations{};
+  Providers providers{};
 };
 class SettingsSource;
 /// Runs until it is told to end. SIGHUP reads the settings again.

@@ -43,6 +43,9 @@ std::string print_settings(GatewayFlags flags) {
   const auto destinations = read_destinations(flags.destinations, ignored);
   if (!destinations.empty()) text += "destinations:\n";
   for (const auto& destination : destinations) text += print_item(destination);
+  const auto providers = read_providers(flags.providers, ignored);
+  if (!providers.empty()) text += "providers:\n";
+  for (const auto& provider : providers) text += print_item(provider);
   return text;
 }
 
@@ -50,9 +53,10 @@ std::string settings_schema() {
   GatewayFlags flags;
   RouteGiven route;
   DestinationGiven destination;
-  const config::ItemSchemas items{
-      {"routes", config::to_schema(settings_of(route), {})},
-      {"destinations", config::to_schema(settings_of(destination), {})}};
+  ProviderGiven provider;
+  const config::ItemSchemas items{{"routes", config::to_schema(settings_of(route), {})},
+                                  {"destinations", config::to_schema(settings_of(destination), {})},
+                                  {"providers", config::to_schema(settings_of(provider), {})}};
   return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
          R"("title":"Configuration of idem gateway",)" +
          config::to_schema(settings_of(flags), items) + "}\n";

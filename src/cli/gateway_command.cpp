@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
 #include "gateway/dispatcher.hpp"
 #include "gateway/gateway.hpp"
@@ -182,6 +183,7 @@ class GatewayProcess {
     }
     admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
     dispatcher_->use(settings_);
+    reconciling_->use(settings_);
     taken->wait();
   }
 
@@ -257,6 +259,8 @@ class GatewayProcess {
             [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
             [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
+    reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
+                                                 options_.providers, settings_);
     if (!options_.destinations.empty()) {
       relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
     }
@@ -280,6 +284,7 @@ class GatewayProcess {
       std::_Exit(failed);
     }
     relay_.reset();
+    reconciling_.reset();
     runner_->stop();
     for (auto& loop : loops_) loop->stop();
     dispatch_loop_->stop();
@@ -331,6 +336,7 @@ class GatewayProcess {
   std::vector<std::thread> threads_;
   std::unique_ptr<workers::Runner> runner_;
   std::unique_ptr<Relay> relay_;
+  std::unique_ptr<Reconciling> reconciling_;
 };
 
 }  // namespace

@@ -250,6 +250,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
   options.destinations =
       take_destinations(read_destinations(flags.destinations, complaints), complaints);
+  options.providers = take_providers(read_providers(flags.providers, complaints), complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);
@@ -264,6 +265,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   auto routes = take_routes(given, rest, complaints);
   check_kept(flags.rest.async_keep_headers, flags, complaints);
   for (const auto& route : given) check_kept(route.async_keep_headers, flags, complaints);
+  take_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
   return options;

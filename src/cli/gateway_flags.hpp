@@ -44,6 +44,7 @@ struct RouteGiven {
   GivenList async_keep_headers{};
   Given async_concurrency{};
   Given async_tenant_concurrency{};
+  Given reconcile{};
 };
 
 /// What every route is that says nothing else. Texts, as they could have been written.
@@ -77,6 +78,28 @@ struct DestinationGiven {
   Given attempts{std::to_string(limits::delivery_attempts_default)};
   Given source{"/idem"};
   Given ca{};
+};
+
+/// One entry of `providers`: who knows whether work was done, and how to ask.
+struct ProviderGiven {
+  config::Place place{};
+  Given name{};
+  Given url{};
+  Given auth_file{};
+  Given ca{};
+  Given timeout{"10s"};
+  GivenList found{};
+  GivenList failed{};
+  GivenList not_there{};
+  Given grace{"60s"};
+  Given retry_first{"2s"};
+  Given retry_max{"10m"};
+  Given attempts{std::to_string(limits::reconcile_attempts_default)};
+  Given found_status{"200"};
+  Given failed_status{"402"};
+  Given content_type{"application/json"};
+  Given body{};
+  GivenList headers{};
 };
 
 /// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
@@ -120,6 +143,7 @@ struct GatewayFlags {
   Given log_format{"text"};
   std::vector<config::Node> routes{};
   std::vector<config::Node> destinations{};
+  std::vector<config::Node> providers{};
 };
 
 /// The one table of settings: name in the file, flag, shape, place, help. The IDEM_* variable
@@ -127,6 +151,8 @@ struct GatewayFlags {
 std::vector<config::Setting> settings_of(GatewayFlags& flags);
 /// The table of one entry of `destinations`.
 std::vector<config::Setting> settings_of(DestinationGiven& destination);
+/// The table of one entry of `providers`.
+std::vector<config::Setting> settings_of(ProviderGiven& provider);
 /// The table of one entry of `routes`.
 std::vector<config::Setting> settings_of(RouteGiven& route);
 
@@ -136,6 +162,9 @@ std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
 
 std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>& destinations,
                                                 Complaints& complaints);
+
+std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& providers,
+                                          Complaints& complaints);
 
 /// Who is to be run by the settings. A worker takes no requests: it needs neither upstream nor
 /// scope.

@@ -171,7 +171,40 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
                  "what differs between requests; the first that matches wins", live});
   all.push_back({"destinations", "", config::maps, &f.destinations,
                  "where messages of the outbox go, as signed webhooks; without any, none is sent"});
+  all.push_back({"providers", "", config::maps, &f.providers,
+                 "who is asked about unknown outcomes; routes name them by `reconcile`"});
   return all;
+}
+
+std::vector<Setting> settings_of(ProviderGiven& p) {
+  return {
+      {"name", "", text, &p.name, "as routes name it", config::Change::restart, true},
+      {"url", "", text, &p.url,
+       "where it is asked, by GET, with {operation} (the handle that the upstream was sent), "
+       "{reference} (its Idem-Reference) or {derived_key:PHASE}",
+       config::Change::restart, true},
+      {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
+      {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},
+      {"timeout", "", duration, &p.timeout, "for one answer; at most 20s"},
+      {"found", "", texts, &p.found,
+       "answers that say that it was done: 200, 2xx, \"200 /status=captured\", \"200 /data/0\""},
+      {"failed", "", texts, &p.failed, "answers that say that it was tried and failed for good"},
+      {"not_there", "", texts, &p.not_there,
+       "answers that say that there is nothing of it; all others say nothing yet"},
+      {"grace", "", duration, &p.grace,
+       "how long it may take to show what it did; before that, \"not there\" proves nothing"},
+      {"retry_first", "", duration, &p.retry_first, "pause behind the first turn, doubled by each"},
+      {"retry_max", "", duration, &p.retry_max, "longest pause between two turns"},
+      {"attempts", "", number(1, 1'000), &p.attempts, "after so many turns it is an operator's"},
+      {"replay.found_status", "", number(200, 599), &p.found_status,
+       "status of the answer that is replayed for what was done"},
+      {"replay.failed_status", "", number(200, 599), &p.failed_status, "and for what failed"},
+      {"replay.content_type", "", text, &p.content_type, "of its body"},
+      {"replay.body", "", text, &p.body,
+       "JSON Pointer to the part of the provider's answer that becomes its body; all by default"},
+      {"replay.headers", "", texts, &p.headers,
+       "such as \"Location: /v1/payments/{/id}\", with JSON Pointers into the provider's answer"},
+  };
 }
 
 std::vector<Setting> settings_of(DestinationGiven& d) {
@@ -240,6 +273,7 @@ Table route_times(RouteGiven& r) {
       {"dispatch_mark", "", one_of(marks), &r.dispatch_mark,
        "reserve: one durable write before dispatch; separate: a second one just before the first "
        "byte"},
+      {"reconcile", "", text, &r.reconcile, "the provider that is asked about unknown outcomes"},
   };
 }
 
@@ -283,6 +317,18 @@ std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>&
   std::vector<DestinationGiven> read;
   read.reserve(destinations.size());
   for (const auto& node : destinations) {
+    auto& one = read.emplace_back();
+    one.place = node.place;
+    config::take(node, settings_of(one), complaints);
+  }
+  return read;
+}
+
+std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& providers,
+                                          Complaints& complaints) {
+  std::vector<ProviderGiven> read;
+  read.reserve(providers.size());
+  for (const auto& node : providers) {
     auto& one = read.emplace_back();
     one.place = node.place;
     config::take(node, settings_of(one), complaints);

@@ -9,6 +9,9 @@ namespace idem::cli {
 std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& given,
                                            Complaints& complaints);
 
+/// Who knows whether work was done, by name. What is wrong is complained about, and left as null.
+Providers take_providers(const std::vector<ProviderGiven>& given, Complaints& complaints);
+
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);
 /// At most limits::request_body_bytes_cap.
 bool take_size(const Given& given, std::size_t& out, Complaints& complaints);
@@ -26,5 +29,9 @@ void take_route(const RouteGiven& given, gateway::Route& out, Complaints& compla
 /// The routes in front of `rest`, checked each for itself and against each other.
 std::vector<gateway::Route> take_routes(const std::vector<RouteGiven>& given,
                                         const gateway::Route& rest, Complaints& complaints);
+
+/// Each route's provider must be one of them.
+void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
+                    std::vector<gateway::Route>& routes, Complaints& complaints);
 
 }  // namespace idem::cli

@@ -232,4 +232,19 @@ std::vector<Route> take_routes(const std::vector<RouteGiven>& given, const Route
   return routes;
 }
 
+void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
+                    std::vector<Route>& routes, Complaints& complaints) {
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const Given& named = given[i].reconcile;
+    if (named.text.empty()) continue;
+    const auto found = providers.find(named.text);
+    if (found == providers.end()) {
+      complaints.add(named.place, shown(named.text) + " is no provider; write one of `providers`");
+    } else if (found->second) {
+      routes[i].reconcile = named.text;
+      routes[i].reconcile_in = found->second->retry_first;
+    }
+  }
+}
+
 }  // namespace idem::cli

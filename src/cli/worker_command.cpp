@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/reconciling.hpp"
 #include "cli/settings_source.hpp"
 #include "gateway/route.hpp"
 #include "workers/reaper.hpp"
@@ -92,11 +93,15 @@ class WorkerProcess {
             [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
             [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
         limits::sweep_interval);
+    reconciling_ = std::make_unique<Reconciling>(
+        *store_, log_, registry_->add_shard(), options_.providers,
+        std::make_shared<const gateway::GatewaySettings>(options_.settings));
     if (!options_.destinations.empty()) {
       relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
     }
     log_(LogLevel::info, "working",
-         {{"destinations", std::to_string(options_.destinations.size())}});
+         {{"destinations", std::to_string(options_.destinations.size())},
+          {"providers", std::to_string(options_.providers.size())}});
     if (server_) {
       log_(LogLevel::info, "listening", {{"address", server_->address()}, {"role", "admin"}});
     }
@@ -107,6 +112,7 @@ class WorkerProcess {
     log_(LogLevel::info, "draining", {});
     draining_.store(true);
     relay_.reset();
+    reconciling_.reset();
     runner_->stop();
     loop_.stop();
     thread_.join();
@@ -130,6 +136,7 @@ class WorkerProcess {
   std::thread thread_;
   std::unique_ptr<workers::Runner> runner_;
   std::unique_ptr<Relay> relay_;
+  std::unique_ptr<Reconciling> reconciling_;
 };
 
 }  // namespace

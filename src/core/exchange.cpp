@@ -254,8 +254,9 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
       break;
   }
   outcome_ = "unknown";
-  return settle(MarkUnknown{reserve_.id, attempt_, code, {}, std::move(event.reference)},
-                std::move(answer));
+  return settle(
+      MarkUnknown{reserve_.id, attempt_, code, settings_.reconcile_in, std::move(event.reference)},
+      std::move(answer));
 }
 
 ExchangeAction Exchange::on_lost(const UpstreamLost& event, MonotonicTime now) {
@@ -265,10 +266,13 @@ ExchangeAction Exchange::on_lost(const UpstreamLost& event, MonotonicTime now) {
   std::string code(describe(event.how));
   if (event.status) code += "_http_" + std::to_string(*event.status);
   const bool timeout = event.how == UpstreamLost::How::timeout;
-  Answer answer = outcome_unknown(
-      timeout ? 504 : 502, timeout ? "The upstream received the request and did not answer in time."
-                                   : "The upstream received the request and its answer was lost.");
-  return settle(MarkUnknown{reserve_.id, attempt_, std::move(code), {}, {}}, std::move(answer));
+  Answer answer =
+      outcome_unknown(timeout ? 504 : 502,
+                      timeout ? "The upstream received the request and did not answer in time."
+                              : "The upstream received the request and its answer was lost.",
+                      settings_.reconcile_in);
+  return settle(MarkUnknown{reserve_.id, attempt_, std::move(code), settings_.reconcile_in, {}},
+                std::move(answer));
 }
 
 // The handler says how it ended, so nothing is read out of the status (§11, §12).
@@ -302,12 +306,15 @@ ExchangeAction Exchange::on_left(MonotonicTime now) {
   return Ask{Find{reserve_.id}};
 }
 
-Answer Exchange::outcome_unknown(int status, std::string detail) const {
+Answer Exchange::outcome_unknown(int status, std::string detail,
+                                 std::optional<Millis> reconcile_in) const {
   return to_answer({.code = ProblemCode::outcome_unknown,
                     .detail = std::move(detail),
                     .status = status,
                     .operation = reserve_.id,
-                    .state = State::unknown});
+                    .state = State::unknown,
+                    .retry_after = reconcile_in,
+                    .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never});
 }
 
 ExchangeAction Exchange::settle(StoreCall call, Answer answer) {

@@ -38,6 +38,8 @@ struct ExchangeSettings {
   Millis look_again{1000};
   /// How long a claimed request rests at least when it is released.
   Millis rest{};
+  /// Unknown outcomes are asked about, from so soon on; none: by nobody.
+  std::optional<Millis> reconcile_in{};
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };
@@ -224,7 +226,8 @@ class Exchange {
   ExchangeAction still_running(MonotonicTime now);
   ExchangeAction finish_waiting(Answer answer);
   Millis until(StoreTime moment, MonotonicTime now) const;
-  Answer outcome_unknown(int status, std::string detail) const;
+  Answer outcome_unknown(int status, std::string detail,
+                         std::optional<Millis> reconcile_in = {}) const;
 
   ExchangeSettings settings_;
   Reserve reserve_;

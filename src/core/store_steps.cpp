@@ -149,6 +149,8 @@ class StepMaker {
     });
   }
 
+  StoreResult operator()(Reschedule& verb) { return by_evidence(verb, transitions::reschedule); }
+
   StoreResult operator()(Find& verb) {
     auto found = context_.table.load(verb.id, Parts::all, context_.now);
     if (!found) return std::unexpected(std::move(found.error()));
@@ -238,7 +240,7 @@ class StepMaker {
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
     write_back(context_, subject, step.change);
-    context_.table.append_evidence(verb.id, step.entry);
+    if (!step.entry.source.empty()) context_.table.append_evidence(verb.id, step.entry);
     return step.outcome;
   }
 

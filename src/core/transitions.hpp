@@ -101,6 +101,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
 /// `log` is the record's, oldest first.
 EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
                         std::span<const EvidenceEntry> log, StoreTime now);
+EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, StoreTime now);
 
 // ---- time ----
 

@@ -41,6 +41,12 @@ Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const 
   return was_found_out ? Verdict::by_evidence : Verdict::done;
 }
 
+Verdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
+  if (record.state != State::unknown) return Verdict::wrong_state;
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  return verb.attempts == record.reconcile_attempts ? Verdict::done : Verdict::superseded;
+}
+
 /// Closes the log's line over what became of the record.
 void conclude(EvidenceStep& step, const std::optional<Record>& record, StoreTime now) {
   if (step.outcome.verdict == Verdict::not_found) return;
@@ -99,6 +105,28 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
     record->attempt.token = {};
   }
   conclude(step, record, now);
+  return step;
+}
+
+EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.fence = verb.fence,
+                .source = verb.source,
+                .evidence = verb.evidence,
+                .reason = verb.reason,
+                .observed_at = verb.observed_at,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.before = state_at(*record, now);
+  step.outcome.verdict = verdict_on(*record, verb);
+  if (step.outcome.verdict == Verdict::done) {
+    record->reconcile_attempts += 1;
+    record->reconcile_after.reset();
+    if (verb.reconcile_in) record->reconcile_after = now + *verb.reconcile_in;
+    step.change = {Write::update, false, false};
+  }
+  conclude(step, record, now);
+  step.entry.applied = false;  // It decides nothing about what is known.
   return step;
 }
 

@@ -54,6 +54,9 @@ struct Check {
     if (!bad && verb.response) bad = bad_response(*verb.response);
     return bad;
   }
+  Complaint operator()(const Reschedule& verb) const {
+    return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
+  }
   template <class Verb>
   Complaint operator()(const Verb&) const {
     return std::nullopt;

@@ -158,7 +158,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
                                  .replay_fields = route.replay_fields,
                                  .answers = route.answers,
                                  .store_body = route.store_body,
-                                 .rest = rest};
+                                 .rest = rest,
+                                 .reconcile_in = route.reconcile_in};
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
     bool released = false;
     {

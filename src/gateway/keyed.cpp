@@ -60,7 +60,8 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .wait_applied = wait.applied,
           .respond_async = async,
           .async_applied = async && route.mode != Mode::async,
-          .look_again = look_again};
+          .look_again = look_again,
+          .reconcile_in = route.reconcile_in};
 }
 
 class KeyedDriver {

@@ -53,6 +53,9 @@ struct Route {
   std::vector<std::string> async_keep_fields;
   std::size_t async_running_max = limits::async_route_default;  ///< Stored requests run at a time.
   std::size_t async_tenant_max = limits::async_tenant_default;  ///< Of them, of one scope.
+  /// Who is asked about unknown outcomes, and how soon; empty: nobody.
+  std::string reconcile;
+  std::optional<Millis> reconcile_in;
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
   bool needs_key(std::string_view method) const noexcept;

@@ -49,6 +49,10 @@ void write_protocol_counters(Text& text, const std::deque<Shard>& shards) {
     text.sample("idem_reconcile_total", "result", name_of(static_cast<Reconciled>(i)),
                 sum(shards, [i](const Shard& shard) { return shard.reconciled[i].value(); }));
   }
+  text.single("idem_contradictions_total", "counter",
+              "api.idempotency.contradictions: evidence that an attempt ran although another one "
+              "has its record, or ended otherwise than its answer says.",
+              sum(shards, &Shard::contradictions));
   text.single("idem_store_errors_total", "counter",
               "api.idempotency.store.errors: calls that the store did not answer.",
               sum(shards, &Shard::store_errors));

@@ -70,6 +70,7 @@ struct alignas(64) Shard {
   Counter leases_ended;
   Counter pruned;
   std::array<Counter, reconciled_count> reconciled;
+  Counter contradictions;
   Counter personal_keys;
   /// At the number that Tenants gave; the first is that of all others.
   std::array<Counter, limits::metric_tenants_max + 1> duplicates;

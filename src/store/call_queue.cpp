@@ -23,6 +23,7 @@ struct IsNewWork {
   bool operator()(const MarkUnknown&) const { return false; }
   bool operator()(const Resolve&) const { return false; }
   bool operator()(const CacheBust&) const { return false; }
+  bool operator()(const Reschedule&) const { return true; }
   bool operator()(const Find&) const { return false; }  // How an owner that lost settles.
 };
 

@@ -28,6 +28,7 @@ class TellChanges {
   // These leave state, attempt and lease as they are.
   void operator()(const Dispatched&) const {}
   void operator()(const Advance&) const {}
+  void operator()(const Reschedule&) const {}
   void operator()(const Find&) const {}
   void operator()(const List&) const {}
   void operator()(const ReadEvidence&) const {}

@@ -1,4 +1,5 @@
 #include "core/rfc3339.hpp"
+#include "webhook/fetch.hpp"
 
 #include <idem/webhook.hpp>
 
@@ -7,57 +8,12 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <memory>
-#include <mutex>
 
 namespace idem {
 namespace {
 
 /// Of an answer's body, which nobody reads; a receiver that sends more is cut off.
 constexpr std::size_t answer_bytes_max = 64UL * 1024;
-
-struct FreeEasy {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
-};
-struct FreeList {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-using Easy = std::unique_ptr<CURL, FreeEasy>;
-
-/// What is looked at of an answer.
-struct Heard {
-  std::string idem_reference{};
-  std::string location{};
-  std::string retry_after{};
-  std::size_t body_bytes = 0;
-};
-
-bool is_field(std::string_view line, std::string_view name, std::string& into) {
-  if (line.size() <= name.size() || line[name.size()] != ':') return false;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if ((line[i] | 0x20) != name[i]) return false;
-  }
-  line.remove_prefix(name.size() + 1);
-  const auto from = line.find_first_not_of(" \t");
-  const auto to = line.find_last_not_of(" \t\r\n");
-  if (from != line.npos && to >= from) into = line.substr(from, to - from + 1);
-  return true;
-}
-
-std::size_t on_field(char* data, std::size_t size, std::size_t count, void* to) {
-  const std::string_view line(data, size * count);
-  auto& heard = *static_cast<Heard*>(to);
-  (void)(is_field(line, "idem-reference", heard.idem_reference) ||
-         is_field(line, "location", heard.location) ||
-         is_field(line, "retry-after", heard.retry_after));
-  return size * count;
-}
-
-std::size_t on_body(char*, std::size_t size, std::size_t count, void* to) {
-  auto& heard = *static_cast<Heard*>(to);
-  heard.body_bytes += size * count;
-  return heard.body_bytes > answer_bytes_max ? 0 : size * count;
-}
 
 /// RFC 9110 §10.2.3, in either form; 0: neither.
 Millis retry_after(const std::string& text) {
@@ -73,13 +29,15 @@ Millis retry_after(const std::string& text) {
   return std::max(std::chrono::duration_cast<Millis>(in), Millis{0});
 }
 
-CallEnd answered(long status, const Heard& heard) {
+CallEnd answered(const FetchAnswer& head) {
+  const int status = head.status;
   const std::string why = "it answered " + std::to_string(status);
   if (status >= 200 && status < 300) {
-    const auto& reference = heard.idem_reference.empty() ? heard.location : heard.idem_reference;
-    return CallAnswered{std::to_string(status), reference};
+    const auto reference = head.header("Idem-Reference");
+    return CallAnswered{std::to_string(status),
+                        std::string(reference.empty() ? head.header("Location") : reference)};
   }
-  const Millis retry_in = retry_after(heard.retry_after);
+  const Millis retry_in = retry_after(std::string(head.header("Retry-After")));
   // They speak of another request that is under way, or of none that was read to its end.
   const bool says_nothing = status == 408 || status == 409 || status == 425;
   if (status < 400 || status >= 500 || says_nothing) return CallAmbiguous{why, {}, retry_in};
@@ -102,109 +60,73 @@ std::string encoded(std::string_view text) {
   return out;
 }
 
-class Fields {
- public:
-  /// Values come from a message: nothing of them may end the line.
-  void add(std::string_view name, std::string_view value) {
-    std::string line(name);
-    line += value.empty() ? ";" : ": ";
-    for (const char c : value) line += c >= ' ' && c <= '~' ? c : '?';
-    append(line);
-  }
-  /// One that libcurl would send by itself.
-  void leave_out(const char* name) { append(std::string(name) + ":"); }
-  curl_slist* get() const noexcept { return list_.get(); }
-
- private:
-  void append(const std::string& line) {
-    curl_slist* const longer = curl_slist_append(list_.get(), line.c_str());
-    if (longer == nullptr) return;
-    (void)list_.release();
-    list_.reset(longer);
-  }
-
-  std::unique_ptr<curl_slist, FreeList> list_;
-};
+/// Values come from a message: nothing of them may end the line.
+Field field(std::string_view name, std::string_view value) {
+  std::string text;
+  for (const char c : value) text += c >= ' ' && c <= '~' ? c : '?';
+  return {std::string(name), std::move(text)};
+}
 
 class Webhook {
  public:
-  explicit Webhook(WebhookOptions options) : options_(std::move(options)) {}
+  Webhook(WebhookOptions options, std::string host)
+      : options_(std::move(options)), host_(std::move(host)) {}
 
   CallEnd operator()(const Delivery& delivery) const;
 
  private:
-  Fields fields_of(const Delivery& delivery) const;
+  std::vector<Field> fields_of(const Delivery& delivery) const;
 
   WebhookOptions options_;
+  std::string host_;
 };
 
-Fields Webhook::fields_of(const Delivery& delivery) const {
+std::vector<Field> Webhook::fields_of(const Delivery& delivery) const {
   const Message& message = delivery.message;
   const auto now = std::chrono::duration_cast<std::chrono::seconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
-  Fields fields;
-  fields.add("Content-Type", message.content_type);
-  fields.add("webhook-id", delivery.id);
-  fields.add("webhook-timestamp", std::to_string(now));
+  std::vector<Field> fields;
+  fields.push_back(field("Content-Type", message.content_type));
+  fields.push_back(field("webhook-id", delivery.id));
+  fields.push_back(field("webhook-timestamp", std::to_string(now)));
   if (!options_.secrets.empty()) {
     // Checked when this was made.
-    fields.add("webhook-signature",
-               webhook_signature(options_.secrets, delivery.id, now, message.payload).value_or(""));
+    const auto signature = webhook_signature(options_.secrets, delivery.id, now, message.payload);
+    fields.push_back(field("webhook-signature", signature.value_or("")));
   }
-  fields.add("ce-specversion", "1.0");
-  fields.add("ce-id", delivery.id);
-  fields.add("ce-source", encoded(options_.source));
-  fields.add("ce-type", encoded(message.type));
-  fields.add("ce-time", to_rfc3339(delivery.created_at));
+  fields.push_back(field("ce-specversion", "1.0"));
+  fields.push_back(field("ce-id", delivery.id));
+  fields.push_back(field("ce-source", encoded(options_.source)));
+  fields.push_back(field("ce-type", encoded(message.type)));
+  fields.push_back(field("ce-time", to_rfc3339(delivery.created_at)));
   if (!message.aggregate_id.empty()) {
-    fields.add("ce-subject", encoded(message.aggregate_type + "/" + message.aggregate_id));
+    const auto subject = encoded(message.aggregate_type + "/" + message.aggregate_id);
+    fields.push_back(field("ce-subject", subject));
   }
-  fields.add("Idempotency-Key", delivery.key);
-  fields.add("User-Agent", "Idem");
-  fields.leave_out("Expect");
+  fields.push_back(field("Idempotency-Key", delivery.key));
+  fields.push_back(field("User-Agent", "Idem"));
   return fields;
 }
 
 CallEnd Webhook::operator()(const Delivery& delivery) const {
-  const Easy easy(curl_easy_init());
-  if (!easy) return CallNotDone{"no memory for a request", {}};
-  CURL* const c = easy.get();
-  const Fields fields = fields_of(delivery);
-  Heard heard;
-  curl_easy_setopt(c, CURLOPT_URL, options_.url.c_str());
-  curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(c, CURLOPT_PROXY, "");
-  curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-  // On a connection that was used before, a request that met its end would be sent once more.
-  curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
-  curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
-  curl_easy_setopt(c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(delivery.timeout.count()));
-  curl_easy_setopt(c, CURLOPT_POST, 1L);
-  curl_easy_setopt(c, CURLOPT_POSTFIELDS, delivery.message.payload.data());
-  curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
-                   static_cast<curl_off_t>(delivery.message.payload.size()));
-  curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields.get());
-  curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_field);
-  curl_easy_setopt(c, CURLOPT_HEADERDATA, &heard);
-  curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-  curl_easy_setopt(c, CURLOPT_WRITEDATA, &heard);
-  if (!options_.ca_file.empty()) curl_easy_setopt(c, CURLOPT_CAINFO, options_.ca_file.c_str());
-
-  const CURLcode code = curl_easy_perform(c);
-  long status = 0;
-  long sent = 0;
-  curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-  curl_easy_getinfo(c, CURLINFO_REQUEST_SIZE, &sent);
+  const FetchRequest request{.method = "POST",
+                             .url = options_.url,
+                             .headers = fields_of(delivery),
+                             .body = delivery.message.payload,
+                             .timeout = delivery.timeout,
+                             .max_bytes = answer_bytes_max,
+                             .allowed_hosts = {host_},
+                             .ca_file = options_.ca_file};
+  const auto answer = Fetcher().fetch(request);
+  if (answer) return answered(*answer);
+  const FetchError& error = answer.error();
   // A head that was read whole says how it ended, whatever became of a body that nobody needs.
-  if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && status >= 200)) {
-    return answered(status, heard);
+  if (error.kind == FetchError::Kind::too_large && error.head.status != 0) {
+    return answered(error.head);
   }
-  const std::string why = curl_easy_strerror(code);
-  if (sent == 0) return CallNotDone{why, {}};
-  return CallAmbiguous{why, {}, {}};
+  if (!error.sent) return CallNotDone{error.why, {}};
+  return CallAmbiguous{error.why, {}, {}};
 }
 
 }  // namespace
@@ -217,9 +139,9 @@ std::expected<std::function<CallEnd(const Delivery&)>, std::string> webhook(
   if (auto tried = webhook_signature(options.secrets, "id", 0, ""); !tried) {
     return std::unexpected(std::move(tried.error()));
   }
-  static std::once_flag once;
-  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
-  return Webhook(options);
+  auto host = fetch_host_of(options.url);
+  if (!host) return std::unexpected(std::move(host.error()));
+  return Webhook(options, std::move(*host));
 }
 
 }  // namespace idem

@@ -60,13 +60,14 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/gateway", {"idem/", "core/", "loop/", "http/", "metrics/", "gateway/"}},
     {"src/gateway/jwt", {"idem/", "gateway/jwt/", "openssl/", "boost/json"}},
     {"src/webhook", {"idem/", "core/", "webhook/", "curl/", "openssl/"}},
+    {"src/compare", {"idem/", "core/", "compare/"}},
     {"src/workers", {"idem/", "core/", "metrics/", "workers/", "fmt/"}},
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
     {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},
     {"src/library", {"idem/", "core/", "store/", "metrics/", "workers/", "library/"}},
     {"src/cli",
      {"idem/", "core/", "loop/", "http/", "store/", "gateway/", "workers/", "admin/", "json/",
-      "metrics/", "config/", "cli/", "CLI/", "fmt/"}},
+      "metrics/", "config/", "compare/", "webhook/", "cli/", "CLI/", "fmt/"}},
 };
 
 std::string house_of(const fs::path& file) {

@@ -217,7 +217,7 @@ class Twins {
 
   StoreCall next_verb() {
     const RecordId id = any_key();
-    switch (below(23)) {
+    switch (below(24)) {
       case 0:
       case 1:
       case 2:
@@ -255,6 +255,15 @@ class Twins {
         return Sweep{1'000};
       case 21:
         return Count{};
+      case 22:
+        return Reschedule{.id = id,
+                          .fence = any_attempt(id).fence,
+                          .attempts = static_cast<std::uint32_t>(below(3)),
+                          .reconcile_in = one_in(3) ? std::nullopt : std::optional<Millis>(10s),
+                          .source = one_in(2) ? "poll" : "",
+                          .evidence = "said",
+                          .reason = "later",
+                          .observed_at = clock_.now()};
       default:
         return Reap{1'000};
     }

@@ -147,6 +147,70 @@ TEST_P(StoreConformance, S19_every_decision_is_appended_to_the_log) {
   EXPECT_FALSE(about_nothing[0].applied);
 }
 
+TEST_P(StoreConformance, S19_of_those_who_read_the_same_plan_one_asks) {
+  const Execute attempt = run(1);
+  ask(a_mark_unknown(attempt));
+  ASSERT_EQ(find(1)->reconcile_attempts, 0u);
+  const Reschedule plan{
+      .id = key(1), .fence = attempt.attempt.fence, .attempts = 0, .reconcile_in = 7s};
+  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::done, State::unknown}));
+  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::superseded, State::unknown}));
+  auto record = find(1);
+  EXPECT_EQ(record->reconcile_attempts, 1u);
+  EXPECT_EQ(record->reconcile_after, clock.now() + 7s);
+  EXPECT_TRUE(ask(ReadEvidence{key(1)}).empty()) << "nothing was found out";
+  const auto heard = ask(a_reserve(1, 2));
+  ASSERT_TRUE(is<Unknown>(heard)) << describe(heard);
+  EXPECT_EQ(std::get<Unknown>(heard).reconcile_in, 7s);
+  reopen();
+  EXPECT_EQ(find(1)->reconcile_attempts, 1u);
+}
+
+TEST_P(StoreConformance, S19_what_a_turn_came_to_is_noted_and_the_last_one_leaves_it_to_people) {
+  const Execute attempt = run(1);
+  ask(a_mark_unknown(attempt));
+  Reschedule turn{.id = key(1),
+                  .fence = attempt.attempt.fence,
+                  .attempts = 0,
+                  .reconcile_in = {},
+                  .source = "poll",
+                  .evidence = "status 503",
+                  .reason = "ask later",
+                  .observed_at = clock.now()};
+  EXPECT_EQ(ask(turn).verdict, Said::done);
+  const auto record = find(1);
+  EXPECT_FALSE(record->reconcile_after);
+  EXPECT_EQ(record->reconcile_attempts, 1u);
+  EXPECT_EQ(record->state, State::unknown);
+  const auto heard = ask(a_reserve(1, 2));
+  EXPECT_FALSE(std::get<Unknown>(heard).reconcile_in);
+  const auto entries = ask(ReadEvidence{key(1)});
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].evidence, "status 503");
+  EXPECT_EQ(entries[0].source, "poll");
+  EXPECT_FALSE(entries[0].applied);
+  EXPECT_EQ(entries[0].before, State::unknown);
+  EXPECT_EQ(entries[0].after, State::unknown);
+}
+
+TEST_P(StoreConformance, S19_only_an_unknown_record_of_that_attempt_is_planned) {
+  const Execute attempt = run(1);
+  Reschedule plan{.id = key(1), .fence = attempt.attempt.fence, .attempts = 0, .reconcile_in = 7s};
+  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::wrong_state, State::in_progress}));
+  EXPECT_EQ(ask(Reschedule{.id = key(2), .fence = 1, .reconcile_in = 7s}).verdict, Said::not_found);
+  ask(a_mark_unknown(attempt));
+  const std::string before = snapshot(1);
+  plan.fence += 1;
+  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::wrong_fence, State::unknown}));
+  plan.fence = 0;
+  EXPECT_EQ(ask(plan).verdict, Said::wrong_fence);
+  EXPECT_EQ(snapshot(1), before);
+  plan.reconcile_in = -1ms;
+  const auto refused = ask_and_wait(store(), plan);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, StoreError::Code::refused);
+}
+
 TEST_P(StoreConformance, S03_cache_bust_frees_a_stored_5xx) {
   const Execute first = run(1);
   ask(a_complete(first, answer(503, "sorry")));

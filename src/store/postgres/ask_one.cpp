@@ -81,6 +81,19 @@ struct Ask {
         .text(as_text(verb.source));
     return statement;
   }
+  Statement operator()(const Reschedule& verb) const {
+    Statement statement{"SELECT * FROM idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8)", {}};
+    Params& to = statement.params;
+    to.uuid(verb.id.bytes)
+        .number(static_cast<std::int64_t>(verb.fence))
+        .small(static_cast<std::int32_t>(verb.attempts));
+    verb.reconcile_in ? to.number(verb.reconcile_in->count()) : to.null(Type::int8);
+    to.text(as_text(verb.source))
+        .text(as_text(verb.evidence))
+        .text(as_text(verb.reason))
+        .moment(verb.observed_at);
+    return statement;
+  }
   Statement operator()(const Find& verb) const {
     const Find* const calls[] = {&verb};
     return ask_finds(calls);
@@ -129,7 +142,7 @@ struct Ask {
 Resolve::Reply to_verdict(Cells& cells) {
   static constexpr std::string_view names[] = {"done",        "not_found",        "wrong_state",
                                                "wrong_fence", "missing_response", "too_early",
-                                               "by_evidence"};
+                                               "by_evidence", "superseded"};
   Resolve::Reply reply;
   const auto found = std::ranges::find(names, cells.bytes());
   IDEM_ASSERT(found != std::end(names));
@@ -158,6 +171,7 @@ struct Tell {
   }
   Told operator()(const Resolve&) const { return verdict(); }
   Told operator()(const CacheBust&) const { return verdict(); }
+  Told operator()(const Reschedule&) const { return verdict(); }
   Told operator()(const Find& verb) const {
     const Find* const calls[] = {&verb};
     return std::move(told_of_finds(calls, rows).front());

@@ -37,7 +37,7 @@ std::string parts_of(const Subject& subject) {
 /// Made twice, it does more, or tells its asker something else.
 bool is_once(const StoreCall& call) {
   return std::holds_alternative<Resolve>(call) || std::holds_alternative<CacheBust>(call) ||
-         std::holds_alternative<Claim>(call);
+         std::holds_alternative<Reschedule>(call) || std::holds_alternative<Claim>(call);
 }
 
 }  // namespace

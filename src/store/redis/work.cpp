@@ -195,6 +195,9 @@ Task<StoreResult> Work::answer(StoreCall& call) {
     if (const auto* verb = std::get_if<CacheBust>(&call)) {
       return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_evidence = true});
     }
+    if (const auto* verb = std::get_if<Reschedule>(&call)) {
+      return steps_.make(call, {.id = verb->id});
+    }
     if (const auto* verb = std::get_if<Sweep>(&call)) {
       return lifecycle(sweep_set, Sweep{1}, verb->limit);
     }

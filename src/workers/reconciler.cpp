@@ -1,0 +1,277 @@
+#include "workers/reconciler.hpp"
+
+#include "core/digests.hpp"
+
+#include <idem/store_wait.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+
+namespace idem::workers {
+namespace {
+
+using Verdict = Resolve::Verdict;
+
+double dice() {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return std::uniform_real_distribution<double>(0, 1)(random);
+}
+
+std::string source_of(const Provider& provider) { return "poll:" + provider.name; }
+
+std::string evidence_of(Finding finding, const Provider::Heard& heard) {
+  return fmt::format(R"({{"said":"{}","status":{},"body_sha256":"{}"}})", name_of(finding),
+                     heard.status, to_hex(sha256(heard.body)));
+}
+
+bool is_positive(Finding finding) {
+  return finding == Finding::found || finding == Finding::failed;
+}
+
+}  // namespace
+
+bool contradicts(Finding finding, const Resolve::Reply& reply,
+                 const std::optional<Record>& record) noexcept {
+  if (!is_positive(finding)) return false;
+  if (reply.verdict == Verdict::wrong_fence) return true;
+  if (reply.verdict != Verdict::wrong_state) return false;
+  if (reply.state == State::in_progress) return true;
+  const bool is_answered = record && record->response && reply.state == State::completed;
+  return is_answered && (finding == Finding::found) != (record->response->status < 400);
+}
+
+Reconciler::Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
+                       unsigned lanes)
+    : store_(store),
+      log_(std::move(log)),
+      shard_(shard),
+      provider_of_(std::move(provider_of)),
+      lanes_(std::max(1U, lanes)) {}
+
+bool Reconciler::turn() {
+  if (!learn_time()) return false;
+  List page{.state = State::unknown, .after = after_, .limit = limits::reconcile_page};
+  auto unknown = ask_and_wait(store_, page);
+  if (!unknown) {
+    shard_.store_errors.add();
+    log_(LogLevel::warning, "reconcile_failed", {{"detail", unknown.error().detail}});
+    return false;
+  }
+  const bool is_full = unknown->size() >= limits::reconcile_page;
+  after_ = is_full ? std::optional(unknown->back().id) : std::nullopt;
+  std::vector<Task> due;
+  for (Record& record : *unknown) {
+    if (!is_due(record, now())) continue;
+    auto provider = provider_of_(record.operation);
+    if (provider && may_ask(provider->name))
+      due.push_back({std::move(record), std::move(provider)});
+  }
+  std::atomic<std::size_t> next{0};
+  const auto work_off = [&] {
+    for (std::size_t i = next++; i < due.size(); i = next++) work(due[i]);
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < std::min<std::size_t>(lanes_, due.size()); ++i) {
+      helpers.emplace_back(work_off);
+    }
+    work_off();
+  }
+  count(due);
+  return is_full && !due.empty();
+}
+
+// ---- when ----
+
+// When a record is due is a matter of the store's clock, which tells it with a census. What
+// evidence counts by is taken from the store's own reply.
+bool Reconciler::learn_time() {
+  const MonotonicTime at = MonotonicClock::now();
+  if (store_time_ && at - heard_at_ < limits::reconcile_clock_interval) return true;
+  const auto census = ask_and_wait(store_, Count{});
+  if (!census) {
+    shard_.store_errors.add();
+    return store_time_.has_value();
+  }
+  store_time_ = census->now;
+  heard_at_ = at;
+  return true;
+}
+
+StoreTime Reconciler::now() const {
+  return *store_time_ + std::chrono::duration_cast<Millis>(MonotonicClock::now() - heard_at_);
+}
+
+bool Reconciler::is_due(const Record& record, StoreTime now) const {
+  if (record.reconcile_after) return *record.reconcile_after <= now;
+  // Ended by its lease, which knows of no plan. One that was given up has had its turns.
+  return record.reconcile_attempts == 0;
+}
+
+bool Reconciler::may_ask(const std::string& provider) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, breaker] : breakers_) {
+    if (name == provider) return !breaker.is_open(MonotonicClock::now());
+  }
+  return true;
+}
+
+void Reconciler::note_asked(const std::string& provider, bool answered) {
+  const std::lock_guard lock(mutex_);
+  const auto is_its = [&](const auto& entry) { return entry.first == provider; };
+  auto found = std::ranges::find_if(breakers_, is_its);
+  if (found == breakers_.end()) {
+    breakers_.emplace_back(provider, Breaker({.failures = limits::breaker_failures,
+                                              .pause_first = limits::breaker_pause_first,
+                                              .pause_max = limits::breaker_pause_max}));
+    found = std::prev(breakers_.end());
+  }
+  if (answered) {
+    found->second.succeeded();
+  } else {
+    found->second.failed(MonotonicClock::now());
+  }
+}
+
+Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done) const {
+  const Provider& provider = *task.provider;
+  const Millis pause = std::max<Millis>(
+      backoff(static_cast<int>(turns_done), provider.retry_first, provider.retry_max, dice()),
+      Millis(1));
+  // The first moment at which "not there" proves something is worth a turn of its own.
+  const Millis until_proof = task.record.locked_until + provider.grace - now() + Millis(1);
+  return until_proof > Millis(0) && until_proof < pause ? until_proof : pause;
+}
+
+// ---- one turn at one record ----
+
+void Reconciler::work(Task& task) {
+  const auto observed_at = plan(task);
+  if (!observed_at) return;
+  const auto heard = task.provider->ask(task.record);
+  note_asked(task.provider->name, heard && heard->status < 500);
+  if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
+  conclude(task, *heard, *observed_at);
+}
+
+// What is heard from here on was observed later than the store's reply, by the store's own clock.
+std::optional<StoreTime> Reconciler::plan(Task& task) {
+  Record& record = task.record;
+  const Millis pause = pause_before_next(task, record.reconcile_attempts + 1);
+  const auto planned = ask_and_wait(store_, Reschedule{.id = record.id,
+                                                       .fence = record.attempt.fence,
+                                                       .attempts = record.reconcile_attempts,
+                                                       .reconcile_in = pause});
+  if (!planned || planned->verdict != Verdict::done) return std::nullopt;
+  auto found = ask_and_wait(store_, Find{record.id});
+  const bool is_ours = found && *found && (*found)->state == State::unknown &&
+                       (*found)->attempt.fence == record.attempt.fence &&
+                       (*found)->reconcile_attempts == record.reconcile_attempts + 1 &&
+                       (*found)->reconcile_after;
+  if (!is_ours) return std::nullopt;
+  record = std::move(**found);
+  task.ends.push_back(End::scheduled);
+  return *record.reconcile_after - pause;
+}
+
+void Reconciler::conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at) {
+  const Finding finding = judge(task.provider->says, heard.status, heard.body);
+  if (finding == Finding::later) {
+    return give_up_or_wait(task, "it says nothing yet", evidence_of(finding, heard), observed_at);
+  }
+  resolve(task, finding, heard, observed_at);
+}
+
+void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& heard,
+                         StoreTime observed_at) {
+  const Provider& provider = *task.provider;
+  Resolve verb;
+  verb.id = task.record.id;
+  verb.fence = task.record.attempt.fence;
+  verb.source = source_of(provider);
+  verb.evidence = evidence_of(finding, heard);
+  verb.observed_at = observed_at;
+  verb.grace = provider.grace;
+  verb.as = Resolve::As::failed_retryable;
+  if (is_positive(finding)) {
+    verb.as = Resolve::As::completed;
+    verb.response = rebuild(provider.rebuild, finding, heard.body);
+    if (!verb.response) {
+      return give_up_or_wait(task, "it was done, and no answer can be made of what was heard",
+                             verb.evidence, observed_at);
+    }
+  }
+  const auto reply = ask_and_wait(store_, verb);
+  if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
+  if (reply->verdict == Verdict::done) {
+    task.ends.push_back(End::resolved);
+    return log_(LogLevel::info, "reconciled",
+                {{"operation_ref", to_hex(verb.id.bytes)},
+                 {"provider", provider.name},
+                 {"said", std::string(name_of(finding))},
+                 {"to", std::string(reply->state ? name_of(*reply->state) : "gone")}});
+  }
+  on_refused(task, *reply, finding);
+}
+
+void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
+  if (reply.verdict == Verdict::too_early) return;  // Planned for when it is not.
+  const auto record = ask_and_wait(store_, Find{task.record.id});
+  if (!record || !contradicts(finding, reply, *record)) return;
+  task.ends.push_back(End::contradicted);
+  log_(LogLevel::error, "evidence_contradicts",
+       {{"operation_ref", to_hex(task.record.id.bytes)},
+        {"provider", task.provider->name},
+        {"said", std::string(name_of(finding))},
+        {"fence", std::to_string(task.record.attempt.fence)},
+        {"state", std::string(reply.state ? name_of(*reply.state) : "gone")}});
+}
+
+void Reconciler::give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
+                                 StoreTime observed_at) {
+  const Record& record = task.record;
+  const auto turns = static_cast<int>(record.reconcile_attempts);
+  if (turns < task.provider->attempts_max) return;
+  const auto left = ask_and_wait(store_, Reschedule{.id = record.id,
+                                                    .fence = record.attempt.fence,
+                                                    .attempts = record.reconcile_attempts,
+                                                    .reconcile_in = std::nullopt,
+                                                    .source = source_of(*task.provider),
+                                                    .evidence = evidence,
+                                                    .reason = "given up: " + why,
+                                                    .observed_at = observed_at});
+  if (!left || left->verdict != Verdict::done) return;
+  task.ends.push_back(End::failed);
+  log_(LogLevel::warning, "reconcile_given_up",
+       {{"operation_ref", to_hex(record.id.bytes)},
+        {"provider", task.provider->name},
+        {"turns", std::to_string(turns)},
+        {"detail", why}});
+}
+
+void Reconciler::count(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks) {
+    for (const End end : task.ends) {
+      switch (end) {
+        case End::scheduled:
+          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::scheduled)].add();
+          break;
+        case End::resolved:
+          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
+          break;
+        case End::failed:
+          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::failed)].add();
+          break;
+        case End::contradicted:
+          shard_.contradictions.add();
+          break;
+      }
+    }
+  }
+}
+
+}  // namespace idem::workers

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "core/backoff.hpp"
+#include "core/provider_rules.hpp"
+#include "metrics/shard.hpp"
+
+#include <idem/log.hpp>
+#include <idem/store.hpp>
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace idem::workers {
+
+/// Who knows whether an attempt was done, and how to ask (protocol.md §19).
+struct Provider {
+  /// What it answered.
+  struct Heard {
+    int status = 0;
+    std::string body{};
+  };
+  std::string name{};
+  /// Asks once about the record's attempt; changes nothing there. Blocks for a bounded time; safe
+  /// from several threads. The error is a sentence for people.
+  std::function<std::expected<Heard, std::string>(const Record&)> ask{};
+  SayingRules says{};
+  RebuildRule rebuild{};
+  /// How long it may take to show what it did: "not there" counts only when it was seen so long
+  /// after the last moment at which the attempt could still send.
+  Millis grace = limits::evidence_grace_default;
+  /// Pauses between turns at one record: from half to all of it, doubled each time, to the longest.
+  Millis retry_first = limits::reconcile_retry_first;
+  Millis retry_max = limits::reconcile_retry_max;
+  /// After so many turns without an answer that settles it, the record is an operator's.
+  int attempts_max = limits::reconcile_attempts_default;
+};
+
+/// Ends unknown records by asking those who know. Each turn at a record is planned in the store
+/// first, so that of several reconcilers one asks, and a crash only makes it due again.
+class Reconciler {
+ public:
+  /// Null: nobody knows about this operation; its records are left to people.
+  using ProviderOf = std::function<std::shared_ptr<const Provider>(const std::string& operation)>;
+
+  /// `lanes`: how many are asked at the same time. `shard` is counted in by who calls turn().
+  Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
+             unsigned lanes = limits::reconcile_lanes);
+
+  /// Looks at one page of unknown records and takes its turn at those that are due. True: it found
+  /// some, and there may be more.
+  bool turn();
+
+ private:
+  enum class End : std::uint8_t { scheduled, resolved, failed, contradicted };
+  struct Task {
+    Record record;
+    std::shared_ptr<const Provider> provider;
+    std::vector<End> ends{};
+  };
+
+  bool learn_time();
+  StoreTime now() const;
+  bool is_due(const Record& record, StoreTime now) const;
+  bool may_ask(const std::string& provider);
+  void note_asked(const std::string& provider, bool answered);
+
+  void work(Task& task);
+  Millis pause_before_next(const Task& task, std::uint32_t turns_done) const;
+  std::optional<StoreTime> plan(Task& task);
+  void conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at);
+  void resolve(Task& task, Finding finding, const Provider::Heard& heard, StoreTime observed_at);
+  void on_refused(Task& task, const Resolve::Reply& reply, Finding finding);
+  void give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
+                       StoreTime observed_at);
+  void count(const std::vector<Task>& tasks);
+
+  Store& store_;
+  LogSink log_;
+  metrics::Shard& shard_;
+  ProviderOf provider_of_;
+  unsigned lanes_;
+  std::optional<RecordId> after_;
+  /// The store's clock beside ours, as it was last heard.
+  std::optional<StoreTime> store_time_;
+  MonotonicTime heard_at_{};
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, Breaker>> breakers_;
+};
+
+/// Whether evidence that a store refused says that something went wrong: the work of an attempt ran
+/// although another one has the record, or ended otherwise than its answer says.
+bool contradicts(Finding finding, const Resolve::Reply& reply,
+                 const std::optional<Record>& record) noexcept;
+
+}  // namespace idem::workers

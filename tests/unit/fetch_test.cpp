@@ -1,0 +1,187 @@
+#include "support/scripted_upstream.hpp"
+
+#include "webhook/fetch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace idem::test {
+namespace {
+
+using Kind = FetchError::Kind;
+
+FetchRequest request_to(const ScriptedUpstream& upstream, const std::string& target = "/list") {
+  return {.url = "http://" + upstream.address() + target, .allowed_hosts = {upstream.address()}};
+}
+
+void expect_refused(FetchRequest request) {
+  const auto answer = Fetcher().fetch(request);
+  ASSERT_FALSE(answer) << request.url;
+  EXPECT_EQ(answer.error().kind, Kind::refused_by_rule) << request.url << answer.error().why;
+  EXPECT_FALSE(answer.error().sent);
+}
+
+ScriptedUpstream::Script answering(std::string bytes) {
+  return [bytes = std::move(bytes)](UpstreamConnection& connection) {
+    (void)connection.read_request();
+    connection.write(bytes);
+  };
+}
+
+TEST(Fetch, sends_what_it_is_given_and_returns_the_answer) {
+  ScriptedUpstream upstream(
+      answering("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+                "HTTP/1.1 201 Created\r\nLocation:  /x \r\nContent-Length: 2\r\n\r\nok"));
+  FetchRequest request = request_to(upstream);
+  request.method = "POST";
+  request.body = "{}";
+  request.headers = {{"Authorization", "Bearer t"}, {"X-Empty", ""}};
+  const auto answer = Fetcher().fetch(request);
+  ASSERT_TRUE(answer) << answer.error().why;
+  EXPECT_EQ(answer->status, 201);
+  EXPECT_EQ(answer->body, "ok");
+  EXPECT_EQ(answer->header("location"), "/x");
+  EXPECT_EQ(answer->header("link"), "") << "an interim answer's";
+  const std::string seen = upstream.received().at(0);
+  EXPECT_TRUE(seen.starts_with("POST /list HTTP/1.1\r\n")) << seen;
+  EXPECT_NE(seen.find("Authorization: Bearer t\r\n"), seen.npos) << seen;
+  EXPECT_NE(seen.find("X-Empty:"), seen.npos) << seen;
+  EXPECT_EQ(seen.find("Expect"), seen.npos) << seen;
+  EXPECT_EQ(seen.find("Content-Type"), seen.npos) << seen;
+  EXPECT_TRUE(seen.ends_with("\r\n\r\n{}")) << seen;
+}
+
+TEST(Fetch, asks_nobody_who_is_not_allowed) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all);
+  const std::string& address = upstream.address();
+  FetchRequest request = request_to(upstream);
+  request.allowed_hosts = {};
+  expect_refused(request);
+  request.allowed_hosts = {"127.0.0.1"};  // Of port 80.
+  expect_refused(request);
+  request.allowed_hosts = {address};
+  request.url = "http://" + address + "@127.0.0.2/";
+  expect_refused(request);
+  request.url = "http://user:secret@" + address + "/";
+  expect_refused(request);
+  request.url = "http://127.0.0.2" + address.substr(address.find(':')) + "/";
+  expect_refused(request);
+  for (const auto* url : {"file:///etc/passwd", "ftp://127.0.0.1/", "gopher://x/", "//x/", ""}) {
+    request.url = url;
+    expect_refused(request);
+  }
+  request = request_to(upstream);
+  request.headers = {{"X", "a\r\nInjected: b"}};
+  expect_refused(request);
+  request.headers = {{"X: y\r\nInjected", "b"}};
+  expect_refused(request);
+  request = request_to(upstream);
+  request.method = "GET / HTTP/1.1\r\n";
+  expect_refused(request);
+  EXPECT_EQ(upstream.connections(), 0);
+}
+
+TEST(Fetch, hosts_are_compared_as_the_connection_reads_them) {
+  EXPECT_EQ(fetch_host_of("http://Example.COM/a?b"), "example.com:80");
+  EXPECT_EQ(fetch_host_of("https://example.com"), "example.com:443");
+  EXPECT_EQ(fetch_host_of("https://example.com:8443/x"), "example.com:8443");
+  EXPECT_EQ(fetch_host_of("http://[::1]:9/x"), "[::1]:9");
+  EXPECT_FALSE(fetch_host_of("http://a:b@example.com/"));
+  EXPECT_FALSE(fetch_host_of("example.com"));
+}
+
+TEST(Fetch, a_redirect_is_the_answer) {
+  ScriptedUpstream elsewhere(ScriptedUpstream::answer_all);
+  ScriptedUpstream upstream(answering("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://" +
+                                      elsewhere.address() + "/\r\nContent-Length: 0\r\n\r\n"));
+  FetchRequest request = request_to(upstream);
+  request.allowed_hosts.push_back(elsewhere.address());
+  const auto answer = Fetcher().fetch(request);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 307);
+  EXPECT_EQ(elsewhere.connections(), 0);
+}
+
+TEST(Fetch, tells_whether_anything_was_sent) {
+  std::string gone;
+  {
+    ScriptedUpstream upstream(ScriptedUpstream::answer_all);
+    gone = upstream.address();
+  }
+  const auto refused = Fetcher().fetch({.url = "http://" + gone + "/", .allowed_hosts = {gone}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Kind::connect);
+  EXPECT_FALSE(refused.error().sent);
+
+  ScriptedUpstream closing([](UpstreamConnection& connection) { (void)connection.read_request(); });
+  const auto lost = Fetcher().fetch(request_to(closing));
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind, Kind::protocol);
+  EXPECT_TRUE(lost.error().sent);
+  EXPECT_EQ(lost.error().head.status, 0);
+  EXPECT_EQ(closing.requests(), 1) << "sent once more";
+
+  Gate gate;
+  ScriptedUpstream silent([&](UpstreamConnection& connection) {
+    (void)connection.read_request();
+    gate.wait();
+  });
+  FetchRequest request = request_to(silent);
+  request.timeout = Millis{50};
+  const auto late = Fetcher().fetch(request);
+  gate.open();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind, Kind::timeout);
+  EXPECT_TRUE(late.error().sent);
+}
+
+TEST(Fetch, reads_no_more_than_it_was_told) {
+  ScriptedUpstream upstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"));
+  FetchRequest request = request_to(upstream);
+  request.max_bytes = 10;
+  const auto answer = Fetcher().fetch(request);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, Kind::too_large);
+  EXPECT_EQ(answer.error().head.status, 200);
+  ScriptedUpstream again(answering("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"));
+  request = request_to(again);
+  request.max_bytes = 11;
+  EXPECT_TRUE(Fetcher().fetch(request));
+
+  ScriptedUpstream heads(
+      answering("HTTP/1.1 200 OK\r\nX: " + std::string(limits::fetch_head_bytes_max, 'x') +
+                "\r\nContent-Length: 0\r\n\r\n"));
+  const auto head = Fetcher().fetch(request_to(heads));
+  ASSERT_FALSE(head);
+  EXPECT_EQ(head.error().kind, Kind::too_large);
+  EXPECT_EQ(head.error().head.status, 0);
+}
+
+TEST(Fetch, a_cut_body_is_no_answer) {
+  ScriptedUpstream upstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"));
+  const auto answer = Fetcher().fetch(request_to(upstream));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().kind, Kind::protocol);
+  EXPECT_EQ(answer.error().head.status, 200);
+}
+
+TEST(Fetch, one_object_asks_many_times_with_nothing_left_of_the_one_before) {
+  ScriptedUpstream upstream(ScriptedUpstream::answer_all);
+  Fetcher fetcher;
+  FetchRequest first = request_to(upstream);
+  first.method = "POST";
+  first.body = "secret";
+  first.headers = {{"X-First", "1"}};
+  ASSERT_TRUE(fetcher.fetch(first));
+  ASSERT_TRUE(fetcher.fetch(request_to(upstream)));
+  ASSERT_TRUE(upstream.wait_for_requests(2));
+  EXPECT_EQ(upstream.connections(), 2);
+  const std::string second = upstream.received().at(1);
+  EXPECT_TRUE(second.starts_with("GET /list")) << second;
+  EXPECT_EQ(second.find("X-First"), second.npos);
+  EXPECT_EQ(second.find("secret"), second.npos);
+}
+
+}  // namespace
+}  // namespace idem::test
