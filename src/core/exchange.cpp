@@ -311,10 +311,10 @@ Answer Exchange::outcome_unknown(int status, std::string detail,
   return to_answer({.code = ProblemCode::outcome_unknown,
                     .detail = std::move(detail),
                     .status = status,
+                    .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never,
                     .operation = reserve_.id,
                     .state = State::unknown,
-                    .retry_after = reconcile_in,
-                    .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never});
+                    .retry_after = reconcile_in});
 }
 
 ExchangeAction Exchange::settle(StoreCall call, Answer answer) {

@@ -160,8 +160,8 @@ TEST_F(Async, S12_ADeclaredReleaseIsTriedAgain) {
 }
 
 TEST_F(Async, T37_V33_CredentialsAndKeysAreNotReadableInTheStore) {
-  const auto secret = [&](std::string_view key) {
-    auto request = with(charge(key), "Authorization", "Bearer do-not-keep-this-canary");
+  const auto secret = [&](std::string_view key, std::string_view token = "told-to-the-echo") {
+    auto request = with(charge(key), "Authorization", "Bearer " + std::string(token));
     request.target = "/echo";
     return with(std::move(request), "X-Api-Key", "other-canary-value");
   };
@@ -172,24 +172,20 @@ TEST_F(Async, T37_V33_CredentialsAndKeysAreNotReadableInTheStore) {
   const auto file = secret_file("async.secret", std::string(48, 's'));
   start_with({"--mode", "async", "--async-keep-header", "Authorization", "--async-keep-header",
               "X-Tenant-Id", "--async-secret-file", file});
-  const auto address = provider_->address();
   answer = lookup(ended(ask(secret("a-telling-raw-key-2")))["response"].string);
-  EXPECT_EQ(echoed(answer, "Authorization"),
-            std::vector<std::string>{"Bearer do-not-keep-this-canary"});
+  EXPECT_EQ(echoed(answer, "Authorization"), std::vector<std::string>{"Bearer told-to-the-echo"});
   EXPECT_EQ(echoed(answer, "X-Tenant-Id"), std::vector<std::string>{"acme"});
   EXPECT_TRUE(echoed(answer, "X-Api-Key").empty());
 
   provider_.reset();  // So that it stays in the store.
-  auto waiting = secret("a-telling-raw-key-3");
+  auto waiting = secret("a-telling-raw-key-3", "canary-in-the-store");
   waiting.target = "/charges";
   EXPECT_EQ(ask(waiting).status, 202);
   const auto content = store_content(dir_.path() / "idem.db");
   EXPECT_NE(content.find("application/json"), std::string::npos) << "looked in the wrong place";
   EXPECT_EQ(content.find("other-canary-value"), std::string::npos);
   EXPECT_EQ(content.find("a-telling-raw-key-3"), std::string::npos);
-  const auto at = content.find("do-not-keep-this-canary");
-  EXPECT_TRUE(at == std::string::npos || content.find("\"Authorization\",\"Bearer", at - 60) < at)
-      << "only where the echo's own answer quotes it";
+  EXPECT_EQ(content.find("canary-in-the-store"), std::string::npos);
 }
 
 TEST_F(Async, S09_AnotherScopeSeesNothing) {
