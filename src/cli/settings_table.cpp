@@ -88,6 +88,13 @@ Table key_settings(GatewayFlags& f) {
   };
 }
 
+Table async_settings(GatewayFlags& f) {
+  return {
+      {"async.secret_files", "--async-secret-file", texts, &f.async_secret_files,
+       "key material under which credentials of stored requests are sealed; newest first", live},
+  };
+}
+
 Table default_settings(GatewayFlags& f) {
   auto& rest = f.rest;
   return {
@@ -112,14 +119,6 @@ Table default_settings(GatewayFlags& f) {
        "reserve: one durable write before dispatch; separate: a second one just before the first "
        "byte",
        live},
-  };
-}
-
-Table async_settings(GatewayFlags& f) {
-  auto& rest = f.rest;
-  return {
-      {"async.secret_files", "--async-secret-file", texts, &f.async_secret_files,
-       "key material under which credentials of stored requests are sealed; newest first", live},
       {"defaults.respond_async", "--respond-async", truth, &rest.respond_async,
        "a client may have its request run later: Prefer: respond-async", live},
       {"defaults.async.keep_headers", "--async-keep-header", texts, &rest.async_keep_headers,

@@ -116,7 +116,7 @@ TEST(AsyncRequest, T37_what_counts_as_a_credential) {
   }
 }
 
-TEST(LookupLimit, V34_each_scope_has_its_own_bucket_that_fills_again) {
+TEST(LookupLimit, S09_each_scope_has_its_own_bucket_that_fills_again) {
   gateway::LookupLimit limit;
   MonotonicTime now{1h};
   for (int i = 0; i < static_cast<int>(limits::lookups_at_once); ++i) {
@@ -130,7 +130,7 @@ TEST(LookupLimit, V34_each_scope_has_its_own_bucket_that_fills_again) {
   EXPECT_EQ(taken, static_cast<int>(limits::lookups_per_second));
 }
 
-TEST(LookupLimit, V34_scopes_are_bounded_and_rested_ones_make_room) {
+TEST(LookupLimit, S09_scopes_are_bounded_and_rested_ones_make_room) {
   gateway::LookupLimit limit;
   MonotonicTime now{1h};
   for (std::size_t i = 0; i < limits::lookup_scopes_max; ++i) {
