@@ -45,7 +45,13 @@ class LoopDispatcher final : public Dispatcher, Timed {
                settings_->upstream_tls}) {}
 
   void wake() noexcept override {
-    if (!woken_.exchange(true)) loop_.post([this] { look(); });
+    if (woken_.exchange(true)) return;
+    loop_.post([this] {
+      // Somebody has met one that is pending; it may be resting, and for no longer than that.
+      often_until_ = MonotonicClock::now() + limits::async_rest_max;
+      look_at_ = std::min(look_at_, MonotonicClock::now() + limits::async_claim_interval);
+      look();
+    });
   }
 
   Millis look_again() const noexcept override { return Millis(look_again_.load()); }
@@ -68,14 +74,20 @@ class LoopDispatcher final : public Dispatcher, Timed {
     if (now < look_at_) return;
     const auto& routes = settings_->routes.all();
     const bool any = std::ranges::any_of(routes, [](const Route& one) { return one.ever_async(); });
-    const Millis interval = any ? limits::async_claim_interval : limits::async_claim_interval_idle;
+    const bool often = any || now < often_until_;
+    const Millis interval =
+        often ? limits::async_claim_interval : limits::async_claim_interval_idle;
     look_at_ = now + interval;
-    put_back_ = 0;
     loop_.post([this] { look(); });
   }
 
   void look() {
     woken_.store(false);
+    const MonotonicTime now = MonotonicClock::now();
+    if (now - put_back_since_ >= Millis(1000)) {
+      put_back_since_ = now;
+      put_back_ = 0;
+    }
     look_more_ = true;
     if (claiming_ || draining_.load()) return;
     claiming_ = true;
@@ -142,12 +154,15 @@ class LoopDispatcher final : public Dispatcher, Timed {
   }
 
   // Should this get lost, the lease's end does the same.
-  void put_back(const Claimed& claimed, std::string why, Millis rest) {
+  void put_back(const Claimed& claimed, std::string why, Millis longest) {
+    const Millis rest = backoff(1, longest, longest, dice());
     ask(shared_.store,
-        Release{claimed.id, claimed.attempt, ReleaseBasis::proven, std::move(why),
-                backoff(1, rest, rest, dice())},
+        Release{claimed.id, claimed.attempt, ReleaseBasis::proven, std::move(why), rest},
         [](auto) {});
+    look_in(rest);
   }
+
+  void look_in(Millis rest) { look_at_ = std::min(look_at_, MonotonicClock::now() + rest); }
 
   Task<void> run(Work work) {
     const Route& route = work.request->route();
@@ -170,6 +185,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
     if (released) {
       places_.released(id);
       look_again_.store(rest.count());
+      look_in(rest);
     } else {
       places_.ended(id);
       const auto took = MonotonicClock::now() - work.claimed_at;
@@ -251,7 +267,9 @@ class LoopDispatcher final : public Dispatcher, Timed {
   DispatchPlaces places_;
   Breaker breaker_{{.pause_first = limits::async_rest_first, .pause_max = limits::async_rest_max}};
   MonotonicTime look_at_{};
-  std::size_t put_back_ = 0;  ///< Since the last tick that counts.
+  MonotonicTime often_until_{};
+  std::size_t put_back_ = 0;
+  MonotonicTime put_back_since_{};
   bool claiming_ = false;
   bool look_more_ = false;
   std::atomic<bool> woken_{false};

@@ -14,7 +14,8 @@ namespace {
 
 class Async : public Live {
  protected:
-  std::vector<std::string> flags() const override { return {"--mode", "async"}; }
+  /// One loop, so that a request that was sent before another is also met before it.
+  std::vector<std::string> flags() const override { return {"--mode", "async", "--threads", "1"}; }
 
   /// Another gateway on the same store, with these flags.
   void start_with(std::vector<std::string> flags, std::string upstream = {}) {
@@ -78,6 +79,7 @@ TEST_F(Async, S07_DuplicatesHearWhatTheTableSays) {
   EXPECT_TRUE(is_problem(ask(charge("k", "hold=h", R"({"amount":1})")), 422, "key_reused"));
   Connection waiter(gateway_->address());
   waiter.send(with(charge("k", "hold=h"), "Prefer", "wait=30"));
+  EXPECT_EQ(ask(charge("k", "hold=h")).status, 202) << "by now the waiter has been met, too";
   provider_->release("h");
   const auto heard = waiter.read_response();
   EXPECT_EQ(heard.status, 201) << heard.raw;
