@@ -2,15 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
-#include <map>
-#include <mutex>
 #include <random>
 #include <thread>
 
-#include "crash/judge.hpp"
-#include "support/async.hpp"
+#include "crash/async_judge.hpp"
 #include "support/shared_store.hpp"
 
 // V19, V28, T18: the gateway dies by SIGKILL anywhere between accepting a request and settling it.
@@ -36,37 +32,6 @@ constexpr std::array points{"parsed",
                             "answer_mid"};
 constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,size=200000"};
 
-struct Heard {
-  Request request;
-  Response accepted;  ///< The last 202; status 0 where none came.
-};
-
-/// What clients sent, and what they were told.
-class Told {
- public:
-  void sent(const std::string& key, const Request& request) {
-    const std::lock_guard lock(mutex_);
-    keys_.try_emplace(key, Heard{.request = request, .accepted = {}});
-  }
-  void heard(const std::string& key, Response answer) {
-    const std::lock_guard lock(mutex_);
-    if (answer.status == 202) keys_.at(key).accepted = std::move(answer);
-  }
-  const std::map<std::string, Heard>& keys() const { return keys_; }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, Heard> keys_;
-};
-
-struct Outcome {
-  bool killed = false;
-  int accepted = 0;
-  int completed = 0;
-  int unknown = 0;
-  std::vector<std::string> violations;
-};
-
 void send_load(int client, unsigned seed, Gateway& gateway, Told& told) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 7919U);
   for (int i = 0; i < 8 && !gateway.process().ended(); ++i) {
@@ -79,46 +44,7 @@ void send_load(int client, unsigned seed, Gateway& gateway, Told& told) {
   }
 }
 
-/// A retry until it is neither accepted nor told to come back.
-Response final_answer(std::string_view address, const Request& request) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    auto answer = send_once(address, with(request, "Prefer", "wait=5"));
-    const bool settled = answer.status == 201 || is_problem(answer, 409, "outcome_unknown");
-    if (settled || std::chrono::steady_clock::now() > give_up) return answer;
-  }
-}
-
-void judge(const Told& told, std::string_view address, const Provider& provider, Outcome& outcome) {
-  const auto violation = [&](const std::string& key, std::string text) {
-    outcome.violations.push_back(key + ": " + std::move(text));
-  };
-  std::map<std::string, std::string> by_itself;
-  for (const auto& [key, heard] : told.keys()) {
-    if (heard.accepted.status != 202) continue;
-    ++outcome.accepted;
-    const auto state = state_when_ended(address, heard.accepted)["state"].string;
-    by_itself[key] = state;
-    if (state != "completed" && state != "unknown") violation(key, "was accepted and is " + state);
-  }
-  for (const auto& [key, heard] : told.keys()) {
-    const auto answer = final_answer(address, heard.request);
-    const bool is_known = answer.status == 201;
-    const int effects = provider.effects(key);
-    if (effects > 1) violation(key, fmt::format("{} effects", effects));
-    if (is_known && effects != 1) violation(key, fmt::format("a success, {} effects", effects));
-    if (!is_known && !is_problem(answer, 409, "outcome_unknown")) {
-      violation(key, fmt::format("neither a success nor unknown: {}", answer.raw));
-    }
-    const auto before = by_itself.find(key);
-    if (before != by_itself.end() && is_known != (before->second == "completed")) {
-      violation(key, "its retry hears something else than its status");
-    }
-    ++(is_known ? outcome.completed : outcome.unknown);
-  }
-}
-
-Outcome crash_once(const std::string& kind, const std::string& point, unsigned seed) {
+AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsigned seed) {
   std::mt19937 random(seed);
   const TempDir dir;
   std::optional<SharedStoreUrl> shared;
@@ -132,7 +58,7 @@ Outcome crash_once(const std::string& kind, const std::string& point, unsigned s
                    .flags = std::move(flags),
                    .environment = {fmt::format("IDEM_CRASH_AT={}:{}", point, 1 + random() % 4)},
                    .program = "idem-crash"});
-  Outcome outcome;
+  AsyncOutcome outcome;
   if (!gateway.running()) {
     outcome.violations.push_back("did not start: " + gateway.process().output());
     return outcome;
@@ -162,7 +88,7 @@ TEST_P(AsyncCrashPoints, V19_V28_WhatWasAcceptedEndsAndNothingRunsTwice) {
   const auto& [kind, point] = GetParam();
   const int runs = number_from("IDEM_CRASH_RUNS", 3);
   const unsigned seed = seed_of_this_run();
-  std::vector<Outcome> outcomes(static_cast<std::size_t>(runs));
+  std::vector<AsyncOutcome> outcomes(static_cast<std::size_t>(runs));
   std::vector<std::thread> workers;
   for (unsigned worker = 0; worker < 2; ++worker) {
     workers.emplace_back([&, worker] {
@@ -172,15 +98,13 @@ TEST_P(AsyncCrashPoints, V19_V28_WhatWasAcceptedEndsAndNothingRunsTwice) {
     });
   }
   for (auto& worker : workers) worker.join();
-  Outcome total;
+  AsyncOutcome total;
   int kills = 0;
   for (const auto& one : outcomes) {
     kills += one.killed ? 1 : 0;
-    total.accepted += one.accepted;
-    total.completed += one.completed;
-    total.unknown += one.unknown;
-    for (const auto& violation : one.violations) ADD_FAILURE() << violation;
+    total.add(one);
   }
+  for (const auto& violation : total.violations) ADD_FAILURE() << violation;
   EXPECT_EQ(kills, runs) << "the crash point was not reached in every run";
   EXPECT_GT(total.completed, 0);
   fmt::print("async {} point={} seed={} kills={}, accepted={}, completed={}, unknown={}\n", kind,
