@@ -85,5 +85,48 @@ TEST_P(AsyncKills, V09_V19_V28_GatewaysThatAreKilledInTurn) {
 INSTANTIATE_TEST_SUITE_P(Stores, AsyncKills, testing::ValuesIn(shared_store_kinds()),
                          [](const auto& kind) { return kind.param; });
 
+/// SIGSTOP beyond the lease, and on: by then the other gateway has had the request.
+class AsyncStopped : public testing::TestWithParam<const char*> {};
+
+TEST_P(AsyncStopped, T08_V19_TheOtherGatewayHasItAndItRunsOnce) {
+  IDEM_NEED_PROGRAM("idem-crash");
+  const SharedStoreUrl store("postgres");
+  const Provider provider;
+  auto flags = short_lease();
+  flags.insert(flags.end(), {"--mode", "async"});
+  GatewayOptions options{.upstream = provider.address(),
+                         .store_url = store.url(),
+                         .flags = flags,
+                         .environment = {fmt::format("IDEM_STOP_AT={}", GetParam())},
+                         .program = "idem-crash"};
+  Gateway sleeper(options);
+  ASSERT_TRUE(sleeper.running()) << sleeper.process().output();
+  Told told;
+  told.sent("k", charge("k"));
+  Connection client(sleeper.address());
+  client.send(charge("k"));
+  ASSERT_TRUE(sleeper.process().wait_stopped()) << "the point was not reached";
+  options.environment.clear();
+  Gateway other(options);
+  ASSERT_TRUE(other.running()) << other.process().output();
+  // Its lease runs out, and the other one runs the request or says that nobody knows.
+  Response heard;
+  do {
+    heard = send_once(other.address(), with(charge("k"), "Prefer", "wait=5"));
+  } while (heard.status == 202);
+  const bool marked = std::string_view(GetParam()) != "claimed";
+  EXPECT_EQ(heard.status, marked ? 409 : 201) << heard.raw;
+  sleeper.carry_on();
+  EXPECT_EQ(client.read_response().status, 202);
+  EXPECT_EQ(sleeper.terminate(), 0) << "it has finished what it had";
+  const auto after = send_once(other.address(), with(charge("k"), "Prefer", "wait=30"));
+  EXPECT_EQ(after.status, 201) << "what it did not send is proven, and run by whoever claims it";
+  EXPECT_EQ(provider.of_key("k").arrivals, 1) << "after its lease the sleeper sent nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(Points, AsyncStopped,
+                         testing::Values("claimed", "dispatch_before_first_byte"),
+                         [](const auto& point) { return std::string(point.param); });
+
 }  // namespace
 }  // namespace idem::test
