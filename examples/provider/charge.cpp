@@ -81,10 +81,17 @@ Reply look_up(const Request& request, const World& world) {
   const std::string_view target(request.target());
   if (target.starts_with("/echo")) return json_reply(200, "{" + echo(request) + "}");
   const auto path = path_of(request);
-  const auto key = query_value(target, "key");
-  const auto reference = query_value(target, "reference");
-  if ((path == "/charges" || path == "/refunds") && !(key.empty() && reference.empty())) {
-    const auto list = world.ledger.answers(path == "/refunds", key, reference);
+  const Query query{.refunds = path == "/refunds",
+                    .key = query_value(target, "key"),
+                    .reference = query_value(target, "reference"),
+                    .operation = query_value(target, "operation"),
+                    .until = Clock::now() - world.queries.shown_after};
+  const bool asks = !(query.key.empty() && query.reference.empty() && query.operation.empty());
+  if ((path == "/charges" || path == "/refunds") && asks) {
+    if (world.queries.status != 0) {
+      return json_reply(world.queries.status, R"({"error":"queries are out of order"})");
+    }
+    const auto list = world.ledger.answers(query);
     return json_reply(200, fmt::format(R"({{"{}":{}}})", path.substr(1), list));
   }
   constexpr std::string_view prefix = "/charges/ch_";

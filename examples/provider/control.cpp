@@ -45,6 +45,22 @@ Reply faults(const Request& request, World& world) {
   return json_reply(200, world.armed.json());
 }
 
+Reply queries(const Request& request, World& world) {
+  const std::string_view target(request.target());
+  if (request.method() == http::verb::delete_) world.queries = {};
+  if (request.method() == http::verb::post) {
+    long after = 0;
+    const auto status = query_value(target, "status");
+    const auto shown_after = query_value(target, "shown-after");
+    const bool is_good = (status.empty() || read(status, world.queries.status)) &&
+                         (shown_after.empty() || read(shown_after, after));
+    if (!is_good) return json_reply(400, R"({"error":"status=NNN and shown-after=MS are wanted"})");
+    if (!shown_after.empty()) world.queries.shown_after = std::chrono::milliseconds(after);
+  }
+  return json_reply(200, fmt::format(R"({{"status":{},"shown_after_ms":{}}})", world.queries.status,
+                                     world.queries.shown_after.count()));
+}
+
 Reply inbox(const Request& request, World& world) {
   const std::string_view target(request.target());
   if (request.method() == http::verb::delete_) world.inbox.clear();
@@ -75,6 +91,8 @@ asio::awaitable<bool, Executor> control(const Request& request, World& world, Re
     reply = ledger(request, world);
   } else if (path == "/faults") {
     reply = faults(request, world);
+  } else if (path == "/queries") {
+    reply = queries(request, world);
   } else if (path == "/inbox" && method != http::verb::post) {
     reply = inbox(request, world);
   } else if (path == "/webhooks" && method == http::verb::get) {

@@ -38,12 +38,15 @@ void Ledger::clear() {
   keys_.clear();
 }
 
-std::string Ledger::answers(bool refunds, std::string_view key, std::string_view reference) const {
+std::string Ledger::answers(const Query& query) const {
+  const auto fits = [](const std::string& asked, const std::string& has) {
+    return asked.empty() || asked == has;
+  };
   std::string all;
   for (const auto& effect : effects_) {
-    if (is_refund(effect.target) != refunds) continue;
-    if (!key.empty() && effect.key != key) continue;
-    if (!reference.empty() && effect.reference != reference) continue;
+    if (is_refund(effect.target) != query.refunds || effect.made > query.until) continue;
+    if (!fits(query.key, effect.key) || !fits(query.reference, effect.reference)) continue;
+    if (!fits(query.operation, effect.operation)) continue;
     all += (all.empty() ? "" : ",") + effect.answer;
   }
   return "[" + all + "]";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -22,6 +23,17 @@ struct Effect {
   std::uint64_t body_digest = 0;
   std::string answer;     ///< The JSON that a client sees, also at a later GET.
   std::string reference;  ///< The body's, for a caller that has no key; empty when there was none.
+  std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
+};
+
+/// What somebody asks for; of what is empty, it does not matter.
+struct Query {
+  bool refunds = false;
+  std::string key{};
+  std::string reference{};
+  std::string operation{};
+  /// What was made later is not shown yet.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 /// Whether money went back: a path of /refunds. Every other path is a charge.
@@ -40,9 +52,9 @@ class Ledger {
   const Effect* find(std::uint64_t number) const;
   void clear();
 
-  /// What a caller may ask of its own: the answers of the charges, or of the refunds, with this key
-  /// and this reference, of which an empty one asks nothing. A JSON list, in their order.
-  std::string answers(bool refunds, std::string_view key, std::string_view reference) const;
+  /// What a caller may ask of its own: the answers of the charges, or of the refunds, that fit. A
+  /// JSON list, in their order.
+  std::string answers(const Query& query) const;
 
   std::string json() const;
   std::string json_of(std::string_view key) const;

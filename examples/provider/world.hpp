@@ -58,6 +58,12 @@ struct WebhookCounts {
   std::uint64_t under_way = 0;
 };
 
+/// How the query API behaves.
+struct Queries {
+  int status = 0;                            ///< What it answers instead; 0: it works.
+  std::chrono::milliseconds shown_after{0};  ///< How long a charge takes to be shown.
+};
+
 /// All that one provider knows. One thread owns it.
 struct World {
   explicit World(Executor e) : executor(std::move(e)) {}
@@ -69,6 +75,7 @@ struct World {
   Ledger ledger{};
   Deduplication deduplication{};
   ArmedFaults armed{};
+  Queries queries{};
   Inbox inbox{};
   std::optional<Receiver> receiver{};
   WebhookCounts webhooks{};

@@ -66,6 +66,7 @@ struct Asking {
 
 void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complaints) {
   const std::string& url = given.url.text;
+  if (url.empty()) return;  // That it is missing was said.
   // Whoever chose a reference must not choose whom we ask.
   const auto authority = url.find("://");
   const auto path = authority == url.npos ? url.npos : url.find_first_of("/?", authority + 3);

@@ -1,5 +1,6 @@
 #include "cli/take.hpp"
 #include "config/words.hpp"
+#include "core/json_place.hpp"
 #include "http/head.hpp"
 
 #include <algorithm>
@@ -118,18 +119,9 @@ void take_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
   out.answers.errors_rolled_back = given.errors.text == "rolled_back";
 }
 
-/// RFC 6901 §3.
-bool is_pointer(std::string_view text) {
-  if (!text.starts_with('/')) return false;
-  for (auto at = text.find('~'); at != std::string_view::npos; at = text.find('~', at + 1)) {
-    if (text.substr(at + 1, 1) != "0" && text.substr(at + 1, 1) != "1") return false;
-  }
-  return true;
-}
-
 void take_pointers(const GivenList& given, std::vector<std::string>& out, Complaints& complaints) {
   for (const auto& pointer : given.items) {
-    if (!is_pointer(pointer.text)) {
+    if (pointer.text.empty() || !is_json_pointer(pointer.text)) {
       complaints.add(pointer.place, shown(pointer.text) +
                                         " is no JSON Pointer (RFC 6901); write one such as "
                                         "/metadata/client_time, with ~0 for ~ and ~1 for /");

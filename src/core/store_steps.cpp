@@ -149,7 +149,9 @@ class StepMaker {
     });
   }
 
-  StoreResult operator()(Reschedule& verb) { return by_evidence(verb, transitions::reschedule); }
+  StoreResult operator()(Reschedule& verb) {
+    return by_evidence(verb, transitions::reschedule, !verb.source.empty());
+  }
 
   StoreResult operator()(Find& verb) {
     auto found = context_.table.load(verb.id, Parts::all, context_.now);
@@ -234,13 +236,13 @@ class StepMaker {
   }
 
   template <class Verb, class Transition>
-  StoreResult by_evidence(Verb& verb, Transition transition) {
+  StoreResult by_evidence(Verb& verb, Transition transition, bool is_logged = true) {
     auto found = context_.table.load(verb.id, Parts::answer, context_.now);
     if (!found) return std::unexpected(std::move(found.error()));
     Subject subject = subject_of(std::move(*found));
     const auto step = transition(subject.record, verb, context_.now);
     write_back(context_, subject, step.change);
-    if (!step.entry.source.empty()) context_.table.append_evidence(verb.id, step.entry);
+    if (is_logged) context_.table.append_evidence(verb.id, step.entry);
     return step.outcome;
   }
 

@@ -99,6 +99,10 @@ TEST(ConfigSchemaNames, AreThoseOfTheTable) {
   std::set<std::string> of_destinations;
   collect((*schema)["properties"]["destinations"]["items"], "", of_destinations);
   EXPECT_EQ(of_destinations, paths_of(cli::settings_of(destination)));
+  cli::ProviderGiven provider;
+  std::set<std::string> of_providers;
+  collect((*schema)["properties"]["providers"]["items"], "", of_providers);
+  EXPECT_EQ(of_providers, paths_of(cli::settings_of(provider)));
 }
 
 }  // namespace

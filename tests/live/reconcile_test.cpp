@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "support/admin.hpp"
+
+/// Outcomes that nobody heard, settled by asking the provider.
+namespace idem::test {
+namespace {
+
+class Reconciled : public Operated {
+ protected:
+  std::vector<std::string> flags() const override {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << fmt::format(
+        "providers:\n"
+        "  - name: bank\n"
+        "    url: \"http://{}/charges?operation={{operation}}\"\n"
+        "    found: [\"200 /charges/0\"]\n"
+        "    not_there: [\"200 !/charges/0\"]\n"
+        "    grace: 200ms\n"
+        "    retry_first: 100ms\n"
+        "    retry_max: 400ms\n"
+        "    attempts: {}\n"
+        "    replay:\n"
+        "      found_status: 201\n"
+        "      body: /charges/0\n"
+        "      headers: [\"Location: /charges/{{/charges/0/id}}\"]\n"
+        "routes:\n"
+        "  - match: {{ path: \"/{{rest...}}\" }}\n"
+        "    reconcile: bank\n",
+        provider_->address(), attempts_);
+    return {"--config", file, "--upstream-timeout", "400ms", "--lease", "1s"};
+  }
+
+  void queries(const std::string& how) {
+    EXPECT_EQ(send_once(provider_->address(),
+                        {.method = "POST", .target = "/queries?" + how, .fields = {}})
+                  .status,
+              200);
+  }
+  Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
+  /// Until it is settled, one way or another.
+  std::string settled(const std::string& ref) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      const std::string state = record_of(ref)["state"].string;
+      if (state != "unknown" || std::chrono::steady_clock::now() > until) return state;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  int attempts_ = 100;
+};
+
+TEST_F(Reconciled, S19_a_lost_answer_is_found_and_replayed_as_it_would_have_been) {
+  const auto lost = ask(charge("k", "drop-after"));
+  ASSERT_EQ(lost.status, 502) << lost.raw;
+  EXPECT_EQ(lost.get("Retry-After"), "1");
+  const Json problem = parse_json(lost.body).value_or(Json{});
+  EXPECT_EQ(problem["retry"].string, "later");
+  const std::string ref = problem["operation_ref"].string;
+  ASSERT_EQ(settled(ref), "completed") << gateway_->process().output();
+  const auto replay = ask(charge("k"));
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_EQ(replay.get("Idempotent-Replayed"), "true");
+  const auto shown =
+      send_once(provider_->address(),
+                {.method = "GET", .target = replay.get("Location").value_or(""), .fields = {}});
+  EXPECT_EQ(shown.status, 200);
+  EXPECT_EQ(shown.body, replay.body);
+  EXPECT_EQ(effects("k"), 1);
+  const Json record = record_of(ref);
+  ASSERT_EQ(record["evidence"].items.size(), 1U);
+  EXPECT_EQ(record["evidence"].items[0]["source"].string, "poll:bank");
+  EXPECT_EQ(metric("idem_reconcile_total{result=\"resolved\"}"), 1);
+}
+
+TEST_F(Reconciled, S19_what_was_never_done_is_freed_and_a_retry_does_it) {
+  const auto lost = ask(charge("k", "drop-before"));
+  ASSERT_EQ(lost.status, 502) << lost.raw;
+  const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  ASSERT_EQ(settled(ref), "failed_retryable") << gateway_->process().output();
+  EXPECT_EQ(effects("k"), 0);
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Reconciled, S19_queries_that_are_down_for_a_while_only_delay_it) {
+  queries("status=503");
+  const auto lost = ask(charge("k", "drop-after"));
+  const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  // It has been asked, and has said nothing.
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (metric("idem_reconcile_total{result=\"scheduled\"}") < 2) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(ask(charge("k")).status, 409);
+  queries("status=0");
+  EXPECT_EQ(settled(ref), "completed");
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Reconciled, S19_a_gateway_that_dies_with_the_answer_leaves_it_to_the_next) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  gateway_->kill();
+  provider_->release("h");
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  const auto until = std::chrono::steady_clock::now() + patience;
+  Response replay = ask(charge("k"));
+  while (replay.status != 201 && std::chrono::steady_clock::now() < until) {
+    EXPECT_EQ(replay.status, 409) << replay.raw;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    replay = ask(charge("k"));
+  }
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+class GivenUp : public Reconciled {
+ protected:
+  GivenUp() { attempts_ = 2; }
+};
+
+TEST_F(GivenUp, S19_V29_what_nobody_can_tell_is_in_the_operators_queue) {
+  queries("status=404");
+  const auto lost = ask(charge("k", "drop-after"));
+  const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (metric("idem_reconcile_total{result=\"failed\"}") < 1) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(only("unknown")["ref"].string, ref);
+  const auto retry = ask(charge("k"));
+  EXPECT_EQ(retry.status, 409);
+  EXPECT_FALSE(retry.get("Retry-After"));
+  EXPECT_EQ(parse_json(retry.body).value_or(Json{})["retry"].string, "never");
+  const Json record = record_of(ref);
+  ASSERT_EQ(record["evidence"].items.size(), 1U);
+  EXPECT_NE(record["evidence"].items[0]["reason"].string.find("given up"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace idem::test

@@ -1,0 +1,319 @@
+#include "workers/reconciler.hpp"
+#include "store/stores.hpp"
+
+#include <idem/store_wait.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace idem::workers {
+namespace {
+
+using namespace std::chrono_literals;
+using Heard = std::expected<Provider::Heard, std::string>;
+
+Token token(std::uint8_t number) {
+  Token made;
+  made.bytes.fill(number);
+  return made;
+}
+
+/// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
+class Reconciling : public testing::Test {
+ protected:
+  Reconciling() {
+    auto opened = open_memory({"operation", "header:X"}, [this] { return now_.load(); });
+    store_ = std::move(*opened);
+    provider_ = std::make_shared<Provider>();
+    provider_->name = "bank";
+    provider_->says = {.found = {*SayingRule::parse("200")},
+                       .failed = {*SayingRule::parse("402")},
+                       .not_there = {*SayingRule::parse("404")}};
+    provider_->grace = 30s;
+    provider_->retry_first = 2s;
+    provider_->retry_max = 60s;
+    provider_->attempts_max = 3;
+    provider_->ask = [this](const Record& record) -> Heard {
+      ++asked_;
+      if (on_ask_) on_ask_(record);
+      return says_;
+    };
+  }
+
+  template <class Verb>
+  typename Verb::Reply ask(Verb verb) {
+    auto reply = ask_and_wait(*store_, std::move(verb));
+    EXPECT_TRUE(reply) << reply.error().detail;
+    return std::move(*reply);
+  }
+
+  Reserve reserve(std::uint8_t key, std::uint8_t by = 1) {
+    Reserve verb;
+    verb.id.bytes.fill(key);
+    verb.scope = "acme";
+    verb.operation = "pay";
+    verb.fingerprints = {{1, {}}};
+    verb.token = token(by);
+    verb.lease = 60s;
+    verb.retention = 24h;
+    verb.tombstone = 24h;
+    verb.generation = store_->identity().generation;
+    return verb;
+  }
+  Attempt begin(std::uint8_t key, std::uint8_t by = 1) {
+    const auto outcome = ask(reserve(key, by));
+    EXPECT_TRUE(std::holds_alternative<Execute>(outcome));
+    return std::get<Execute>(outcome).attempt;
+  }
+  Attempt lose(std::uint8_t key, std::optional<Millis> reconcile_in = {}) {
+    const Attempt attempt = begin(key);
+    ask(MarkUnknown{id(key), attempt, "timeout", reconcile_in, "ref"});
+    return attempt;
+  }
+  static RecordId id(std::uint8_t key) {
+    RecordId made;
+    made.bytes.fill(key);
+    return made;
+  }
+  /// What an operator knows about the first record.
+  Resolve freed_by_hand(Fence fence) const {
+    Resolve verb;
+    verb.id = id(1);
+    verb.as = Resolve::As::failed_retryable;
+    verb.fence = fence;
+    verb.observed_at = now_.load();
+    return verb;
+  }
+  Record record(std::uint8_t key) {
+    auto found = ask(Find{id(key)});
+    EXPECT_TRUE(found);
+    return found.value_or(Record{});
+  }
+  std::vector<EvidenceEntry> story(std::uint8_t key) { return ask(ReadEvidence{id(key)}); }
+
+  /// Each with the clock as it is then.
+  bool turn() {
+    Reconciler reconciler(
+        *store_,
+        [this](auto level, auto event, auto) {
+          if (level != LogLevel::info) events_.emplace_back(event);
+        },
+        shard_,
+        [this](const std::string& operation) {
+          return operation == "pay" ? std::shared_ptr<const Provider>(provider_) : nullptr;
+        },
+        1);
+    return reconciler.turn();
+  }
+
+  std::atomic<StoreTime> now_{StoreTime(Millis(1'800'000'000'000))};
+  void pass(Millis time) { now_ = now_.load() + time; }
+
+  std::unique_ptr<Store> store_;
+  std::shared_ptr<Provider> provider_;
+  Heard says_ = Provider::Heard{404, ""};
+  std::function<void(const Record&)> on_ask_;
+  std::vector<std::string> events_;
+  metrics::Shard shard_;
+  int asked_ = 0;
+};
+
+TEST_F(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
+  lose(1);
+  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  turn();
+  const Record settled = record(1);
+  ASSERT_EQ(settled.state, State::completed);
+  EXPECT_EQ(settled.response->body, R"({"id":"ch_1"})");
+  const auto lines = story(1);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].applied);
+  EXPECT_EQ(lines[0].source, "poll:bank");
+  EXPECT_NE(lines[0].evidence.find(R"("said":"found","status":200,"body_sha256":")"),
+            std::string::npos);
+  EXPECT_EQ(shard_.reconciled[1].value(), 1u);
+  turn();
+  EXPECT_EQ(asked_, 1) << "what is settled is not asked about";
+}
+
+TEST_F(Reconciling, S19_a_failure_that_is_found_is_replayed_as_one) {
+  lose(1);
+  says_ = Provider::Heard{402, R"({"error":"card_declined"})"};
+  turn();
+  EXPECT_EQ(record(1).response->status, 402);
+}
+
+TEST_F(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace) {
+  lose(1);
+  turn();
+  EXPECT_EQ(record(1).state, State::unknown) << "the attempt could still send";
+  EXPECT_EQ(asked_, 1);
+  provider_->attempts_max = 100;
+  while (now_.load() <= record(1).locked_until + provider_->grace) {
+    EXPECT_EQ(record(1).state, State::unknown) << "it may take that long to be shown";
+    pass(*record(1).reconcile_after - now_.load());
+    turn();
+  }
+  EXPECT_EQ(record(1).state, State::failed_retryable);
+  EXPECT_EQ(now_.load(), StoreTime(Millis(1'800'000'000'000)) + 90s + 1ms)
+      << "and as soon as it does, it is asked";
+}
+
+TEST_F(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_asking) {
+  lose(1);
+  pass(60s + 30s - 10ms);
+  on_ask_ = [this](const Record&) { pass(20ms); };
+  turn();
+  EXPECT_EQ(record(1).state, State::unknown)
+      << "it was asked before the moment from which its answer counts";
+}
+
+TEST_F(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_people) {
+  lose(1, 5s);
+  says_ = std::unexpected("connection refused");
+  turn();
+  EXPECT_EQ(asked_, 0) << "not due yet";
+  Millis before{};
+  for (int i = 1; i <= 3; ++i) {
+    pass(*record(1).reconcile_after - now_.load());
+    turn();
+    EXPECT_EQ(asked_, i);
+    if (i == 3) break;
+    const Millis pause = *record(1).reconcile_after - now_.load();
+    EXPECT_GE(pause, before);
+    EXPECT_GE(pause, Millis(1'000) * (1 << (i - 1)));
+    EXPECT_LE(pause, Millis(2'000) * (1 << (i - 1)));
+    before = Millis(1'000) * (1 << (i - 1));
+  }
+  EXPECT_FALSE(record(1).reconcile_after);
+  EXPECT_EQ(events_, std::vector<std::string>{"reconcile_given_up"});
+  ASSERT_EQ(story(1).size(), 1u);
+  EXPECT_NE(story(1)[0].reason.find("connection refused"), std::string::npos);
+  EXPECT_EQ(shard_.reconciled[2].value(), 1u);
+  pass(24h);
+  turn();
+  EXPECT_EQ(asked_, 3) << "it is an operator's from here on";
+}
+
+TEST_F(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
+  for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
+  says_ = Provider::Heard{503, ""};
+  Reconciler reconciler(
+      *store_, [](auto, auto, auto) {}, shard_, [this](const std::string&) { return provider_; },
+      1);
+  reconciler.turn();
+  const int asked_first = asked_;
+  reconciler.turn();
+  EXPECT_EQ(asked_, asked_first) << "its breaker is open";
+  EXPECT_GE(asked_first, limits::breaker_failures);
+}
+
+TEST_F(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
+  Reserve verb = reserve(1);
+  verb.operation = "other";
+  const auto attempt = std::get<Execute>(ask(verb)).attempt;
+  ask(MarkUnknown{id(1), attempt, "timeout", {}, ""});
+  turn();
+  EXPECT_EQ(asked_, 0);
+  EXPECT_EQ(record(1).reconcile_attempts, 0u);
+}
+
+TEST_F(Reconciling, S19_two_at_once_ask_once) {
+  lose(1);
+  says_ = Provider::Heard{200, "{}"};
+  on_ask_ = [this](const Record&) {
+    on_ask_ = nullptr;
+    turn();  // Another process's, while the first one's question is on its way.
+  };
+  turn();
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(record(1).state, State::completed);
+}
+
+TEST_F(Reconciling, S19_a_stale_nothing_there_does_not_free_a_newer_attempt) {
+  const Attempt first = lose(1);
+  pass(60s + 30s + 1ms);
+  on_ask_ = [&](const Record&) {
+    // Meanwhile an operator has settled it, and a retry has begun.
+    const Resolve by_hand = freed_by_hand(first.fence);
+    ASSERT_EQ(ask(by_hand).verdict, Resolve::Verdict::done);
+    begin(1, 2);
+  };
+  turn();
+  EXPECT_EQ(record(1).state, State::in_progress);
+  const auto lines = story(1);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_FALSE(lines[1].applied);
+  EXPECT_EQ(shard_.contradictions.value(), 0u) << "nothing there contradicts nothing";
+}
+
+TEST_F(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_overwrites_nothing) {
+  const Attempt first = lose(1);
+  pass(60s + 30s + 1ms);
+  Attempt second;
+  on_ask_ = [&](const Record&) {
+    const Resolve by_hand = freed_by_hand(first.fence);
+    ASSERT_EQ(ask(by_hand).verdict, Resolve::Verdict::done);
+    second = begin(1, 2);
+  };
+  says_ = Provider::Heard{200, "{}"};
+  turn();
+  EXPECT_EQ(record(1).attempt, second);
+  EXPECT_EQ(record(1).state, State::in_progress);
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
+  EXPECT_EQ(events_, std::vector<std::string>{"evidence_contradicts"});
+  EXPECT_FALSE(story(1).back().applied);
+  EXPECT_EQ(ask(Complete{id(1), second, {201, {}, "second"}, ""}).verdict, Verdict::done);
+}
+
+TEST_F(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
+  const Attempt first = lose(1);
+  on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
+  says_ = Provider::Heard{200, "theirs"};
+  turn();
+  EXPECT_EQ(record(1).response->body, "mine");
+  EXPECT_EQ(shard_.contradictions.value(), 0u);
+}
+
+TEST_F(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
+  const Attempt first = lose(1);
+  on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
+  says_ = Provider::Heard{402, "declined"};
+  turn();
+  EXPECT_EQ(record(1).response->status, 201);
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
+}
+
+TEST_F(Reconciling, S19_a_slow_owners_answer_after_nothing_there_completes_the_record) {
+  const Attempt first = lose(1);
+  pass(60s + 30s + 1ms);
+  turn();
+  ASSERT_EQ(record(1).state, State::failed_retryable);
+  EXPECT_EQ(ask(Complete{id(1), first, {201, {}, "late"}, ""}).verdict, Verdict::done);
+  EXPECT_EQ(record(1).response->body, "late");
+}
+
+TEST_F(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
+  lose(1);
+  provider_->rebuild.body = "/payment";
+  provider_->attempts_max = 1;
+  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  turn();
+  EXPECT_EQ(record(1).state, State::unknown);
+  EXPECT_NE(story(1)[0].reason.find("it was done"), std::string::npos);
+  EXPECT_NE(story(1)[0].evidence.find("found"), std::string::npos);
+}
+
+TEST_F(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
+  begin(1);
+  pass(61s);
+  ask(Sweep{10});
+  ASSERT_EQ(record(1).state, State::unknown);
+  says_ = Provider::Heard{200, "{}"};
+  turn();
+  EXPECT_EQ(record(1).state, State::completed);
+}
+
+}  // namespace
+}  // namespace idem::workers
