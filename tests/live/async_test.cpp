@@ -247,9 +247,6 @@ TEST_F(Async, S09_LookupsAreBounded) {
 
 TEST_F(Async, V28_PendingPastItsExpiryIsAStoredTimeoutThatTheClientCanRead) {
   IDEM_NEED_PROGRAM("idem-crash");
-  if (live_store_kind() == "redis" || live_store_kind() == "redis_cluster") {
-    GTEST_SKIP() << "a Redis has no clock that could be moved";
-  }
   MovedClock clock;
   const auto address = provider_->address();
   provider_.reset();
