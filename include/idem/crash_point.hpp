@@ -14,6 +14,7 @@ enum class CrashPoint : std::uint8_t {
   fingerprinted,
   reserve_before_commit,
   reserve_after_commit,
+  claimed,
   dispatch_before_first_byte,
   dispatch_mid_request,
   dispatch_sent,

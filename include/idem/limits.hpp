@@ -432,6 +432,40 @@ inline constexpr auto message_reap_interval = 1min;
 // Dead letters a second that a redrive may let loose on a destination that has just been mended.
 inline constexpr double redrive_rate_max = 1'000;
 
+// Asynchronous requests. How many of them one gateway runs at a time: each holds its request in
+// memory, 1 MiB by default, and an upstream connection.
+inline constexpr std::size_t async_running_max = 128;
+// Of one route and of one tenant in it, unless a route says otherwise: neither may take all of the
+// places above, nor all of what an upstream bears.
+inline constexpr std::size_t async_route_default = 32;
+inline constexpr std::size_t async_tenant_default = 16;
+// How soon what another node accepted, or what has rested, is looked for. What this process
+// accepted is looked for at once.
+inline constexpr auto async_claim_interval = 500ms;
+// The same where no route is asynchronous: what an earlier configuration accepted is still owed.
+inline constexpr auto async_claim_interval_idle = 10s;
+// Requests that were claimed and put back within a second because their route or tenant had all its
+// places taken: two writes each, so that this is what one busy route may cost the others.
+inline constexpr std::size_t async_put_back_max = 64;
+inline constexpr auto async_put_back_rest = 250ms;
+// Rests after a release: half to all of this, doubled with each, at most so much; a minute is what
+// a client may lose behind an upstream that is back.
+inline constexpr auto async_rest_first = 1s;
+inline constexpr auto async_rest_max = 60s;
+// Requests whose releases are counted for that; of others the count begins anew.
+inline constexpr std::size_t async_rests_kept_max = 16'384;
+// What cannot be run here (its route is gone, its secret is not this one): another node may, or the
+// next configuration.
+inline constexpr auto async_unable_rest = 60s;
+// Fields of a credential that one route keeps.
+inline constexpr std::size_t async_keep_fields_max = 16;
+// Looking operations up: of one scope so many a second, and so many at once. A hundred clients that
+// poll each second, and far too few for whoever would guess 128 bits.
+inline constexpr double lookups_per_second = 100;
+inline constexpr double lookups_at_once = 200;
+// Scopes whose lookups are counted; a scope that has rested needs no place.
+inline constexpr std::size_t lookup_scopes_max = 16'384;
+
 // One request to somebody outside, and what is read of its answer: a page of a provider's list has
 // some hundred entries of some hundred bytes.
 inline constexpr auto fetch_timeout_default = 30s;

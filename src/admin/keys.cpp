@@ -2,9 +2,9 @@
 
 #include "admin/keys_json.hpp"
 #include "admin/orders.hpp"
-#include "admin/reference.hpp"
 #include "admin/replies.hpp"
 #include "core/problem.hpp"
+#include "core/record_handle.hpp"
 #include "core/record_table.hpp"
 #include "core/rfc3339.hpp"
 #include "core/store_clock.hpp"
@@ -81,7 +81,7 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
   auto rest = path.substr(collection.size() + 1);
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
-  const auto id = parse_ref(ref);
+  const auto id = parse_handle(ref);
   if (!id) co_return invalid("The ref of a record has 32 hexadecimal digits in lower case.");
   if (ref.size() == rest.size()) {
     if (head.method != "GET") co_return not_allowed("GET");

@@ -1,7 +1,7 @@
 #include "admin/keys_query.hpp"
 
 #include "admin/query.hpp"
-#include "admin/reference.hpp"
+#include "core/record_handle.hpp"
 #include "core/rfc3339.hpp"
 
 #include <idem/limits.hpp>
@@ -42,7 +42,7 @@ class QueryReader {
     } else if (name == "limit") {
       return take_limit(value);
     } else if (name == "cursor") {
-      list.after = parse_ref(value);
+      list.after = parse_handle(value);
       if (!list.after) return wrong(name, "must be the \"next\" of an earlier answer");
     }
     return {};

@@ -2,9 +2,9 @@
 
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
-#include "admin/reference.hpp"
 #include "admin/replies.hpp"
 #include "core/problem.hpp"
+#include "core/record_handle.hpp"
 
 namespace idem::admin {
 namespace {
@@ -69,7 +69,7 @@ Task<Answer> OutboxApi::answer_to(http::ServerStream& client) {
     auto answer = co_await order(client, rest);
     co_return answer;
   }
-  if (!parse_ref(rest)) co_return to_answer({.code = ProblemCode::not_found});
+  if (!parse_handle(rest)) co_return to_answer({.code = ProblemCode::not_found});
   if (head.method != "GET") co_return not_allowed("GET");
   auto page = co_await show(rest);
   co_return page;
@@ -130,7 +130,7 @@ Task<Answer> OutboxApi::order(http::ServerStream& client, std::string what) {
 }
 
 Task<Answer> OutboxApi::retry(std::string id, std::string source) {
-  if (!parse_ref(id)) co_return invalid("The id of a message has 32 hexadecimal digits.");
+  if (!parse_handle(id)) co_return invalid("The id of a message has 32 hexadecimal digits.");
   std::function<Outbox::Result<bool>()> work = [this, id] {
     return Outbox(*transactions_).hasten(id);
   };

@@ -2,7 +2,7 @@
 
 #include "admin/order_reading.hpp"
 #include "admin/query.hpp"
-#include "admin/reference.hpp"
+#include "core/record_handle.hpp"
 
 #include <idem/limits.hpp>
 
@@ -56,7 +56,7 @@ Read<DeadLetters> read_which(const Value& object) {
   }
   if (!all) return std::unexpected(all.error());
   if (!limit) return std::unexpected(limit.error());
-  if (!id->empty() && !parse_ref(*id)) return wrong("/id", "must have 32 hexadecimal digits");
+  if (!id->empty() && !parse_handle(*id)) return wrong("/id", "must have 32 hexadecimal digits");
   if (id->empty() && destination->empty() && type->empty() && !*all) {
     return wrong("body", "says of no message; give id, destination or type, or all: true");
   }

@@ -1,7 +1,9 @@
 #include "admin/admin.hpp"
 #include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
+#include "gateway/dispatcher.hpp"
 #include "gateway/gateway.hpp"
+#include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
 #include "workers/reaper.hpp"
 #include "workers/runner.hpp"
@@ -81,6 +83,7 @@ class GatewayProcess {
     observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
     shared_ =
         std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
+    shared_->lookups = std::make_shared<gateway::LookupLimit>();
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
@@ -179,6 +182,7 @@ class GatewayProcess {
       });
     }
     admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
+    dispatcher_->use(settings_);
     reconciling_->use(settings_);
     taken->wait();
   }
@@ -198,6 +202,10 @@ class GatewayProcess {
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
       serving_.push_back({&loop, gateways_.back().get()});
     }
+    // So that what nobody waits for never delays those who wait.
+    dispatch_loop_ = std::make_unique<Loop>();
+    dispatcher_ = gateway::make_dispatcher(*dispatch_loop_, *shared_, settings_);
+    shared_->dispatcher = dispatcher_.get();
     // The operator has a loop of its own: it answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     named_by_ = settings_;
@@ -243,6 +251,7 @@ class GatewayProcess {
     gateway_server_->start();
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
+    threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
     threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
     auto& shard = registry_->add_shard();  // Both workers run on one thread.
     runner_ = std::make_unique<workers::Runner>(
@@ -268,6 +277,7 @@ class GatewayProcess {
     log_(LogLevel::info, "draining", {});
     draining_.store(true);
     gateway_server_->drain();
+    dispatcher_->drain();
     if (!wait_until_idle()) {
       // What is cut off here is in the store as dispatched, and becomes unknown by its lease.
       log_(LogLevel::warning, "drain_timed_out", {});
@@ -277,6 +287,7 @@ class GatewayProcess {
     reconciling_.reset();
     runner_->stop();
     for (auto& loop : loops_) loop->stop();
+    dispatch_loop_->stop();
     admin_loop_->stop();
     for (auto& thread : threads_) thread.join();
     admin_.reset();  // Its last questions are the store's.
@@ -290,7 +301,7 @@ class GatewayProcess {
     // Long enough for a request that had just been dispatched, and for its settling.
     const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest_);
     while (MonotonicClock::now() < end) {
-      if (gateway_server_->drained()) return true;
+      if (gateway_server_->drained() && dispatcher_->drained()) return true;
       const timespec pause{0, 5'000'000};
       const int signal = sigtimedwait(&signals_, nullptr, &pause);
       if (signal > 0 && signal != SIGHUP) return false;
@@ -313,6 +324,8 @@ class GatewayProcess {
   gateway::SharedSettings settings_;
   gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
   std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<Loop> dispatch_loop_;
+  std::unique_ptr<gateway::Dispatcher> dispatcher_;
   std::unique_ptr<Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
   std::unique_ptr<http::Service> admin_;

@@ -137,8 +137,7 @@ void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
   take_key_forward(flags.key_forward, settings.key_forward, complaints);
 }
 
-void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
-  const auto& files = flags.secret_files;
+void take_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& complaints) {
   if (files.items.size() > limits::secrets_max) {
     return complaints.add(files.place, "at most " + std::to_string(limits::secrets_max) +
                                            " secrets can be live at one time");
@@ -147,12 +146,20 @@ void take_secrets(const GatewayFlags& flags, GatewayOptions& options, Complaints
     const auto secret = read_secret_file(file.text);
     if (!secret) {
       complaints.add(file.place, secret.error());
-    } else if (std::ranges::find(options.secrets, *secret) != options.secrets.end()) {
+    } else if (std::ranges::find(out, *secret) != out.end()) {
       complaints.add(file.place, file.text + " holds a secret that was given before");
     } else {
-      options.secrets.push_back(*secret);
+      out.push_back(*secret);
     }
   }
+}
+
+/// What is kept of somebody's credentials must not be readable where it lies.
+void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& complaints) {
+  if (kept.items.empty() || !flags.async_secret_files.items.empty()) return;
+  complaints.add(kept.place,
+                 "what is kept of a request is sealed, and there is nothing to seal it with; write "
+                 "--async-secret-file FILE, or in the file async: {secret_files: [FILE]}");
 }
 
 void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
@@ -250,13 +257,16 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);
   take_key(flags, settings, complaints);
-  take_secrets(flags, options, complaints);
+  take_secrets(flags.secret_files, options.secrets, complaints);
+  take_secrets(flags.async_secret_files, settings.async_secrets, complaints);
   check_key_fields(flags, settings, complaints);
   take_timings(flags, options, complaints);
   gateway::Route rest;
   take_route(flags.rest, rest, complaints);
   const auto given = read_routes(flags.routes, complaints);
   auto routes = take_routes(given, rest, complaints);
+  check_kept(flags.rest.async_keep_headers, flags, complaints);
+  for (const auto& route : given) check_kept(route.async_keep_headers, flags, complaints);
   take_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));

@@ -40,6 +40,10 @@ struct RouteGiven {
   Given store_body{};
   GivenList replay_headers{};
   Given dispatch_mark{};
+  Given respond_async{};
+  GivenList async_keep_headers{};
+  Given async_concurrency{};
+  Given async_tenant_concurrency{};
   Given reconcile{};
 };
 
@@ -57,7 +61,10 @@ inline RouteGiven default_route() {
           .request_body{"1MiB"},
           .response_body{"1MiB"},
           .store_body{"true"},
-          .dispatch_mark{"reserve"}};
+          .dispatch_mark{"reserve"},
+          .respond_async{"false"},
+          .async_concurrency{std::to_string(limits::async_route_default)},
+          .async_tenant_concurrency{std::to_string(limits::async_tenant_default)}};
 }
 
 /// One entry of `destinations`: where messages of the outbox go.
@@ -129,6 +136,7 @@ struct GatewayFlags {
   Given key_syntax{"any"};
   Given key_scope{"operation"};
   GivenList secret_files{};
+  GivenList async_secret_files{};
   Given key_min_length{"1"};
   Given key_reject_pii{"false"};
   Given key_forward{"keep"};

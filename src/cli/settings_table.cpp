@@ -19,6 +19,7 @@ using Table = std::vector<Setting>;
 constexpr std::string_view modes = "conflict|wait|async";
 constexpr std::string_view presets = "ietf|stripe|lenient";
 constexpr std::string_view marks = "reserve|separate";
+const config::Shape places = number(1, limits::async_running_max);
 
 // One line a setting: {path in the file, flag, shape, slot, help, how it changes}. What can be
 // changed by a reload says `live`.
@@ -87,6 +88,13 @@ Table key_settings(GatewayFlags& f) {
   };
 }
 
+Table async_settings(GatewayFlags& f) {
+  return {
+      {"async.secret_files", "--async-secret-file", texts, &f.async_secret_files,
+       "key material under which credentials of stored requests are sealed; newest first", live},
+  };
+}
+
 Table default_settings(GatewayFlags& f) {
   auto& rest = f.rest;
   return {
@@ -111,6 +119,16 @@ Table default_settings(GatewayFlags& f) {
        "reserve: one durable write before dispatch; separate: a second one just before the first "
        "byte",
        live},
+      {"defaults.respond_async", "--respond-async", truth, &rest.respond_async,
+       "a client may have its request run later: Prefer: respond-async", live},
+      {"defaults.async.keep_headers", "--async-keep-header", texts, &rest.async_keep_headers,
+       "credentials that are stored, sealed, with a request that is run later; all others are "
+       "dropped",
+       live},
+      {"defaults.async.concurrency", "--async-concurrency", places, &rest.async_concurrency,
+       "stored requests of one route that run at a time", live},
+      {"defaults.async.tenant_concurrency", "--async-tenant-concurrency", places,
+       &rest.async_tenant_concurrency, "of them, those of one tenant", live},
   };
 }
 
@@ -144,8 +162,8 @@ Table limit_settings(GatewayFlags& f) {
 
 std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all = process_settings(f);
-  for (const auto& part :
-       {settings_of(f.caller), key_settings(f), default_settings(f), limit_settings(f)}) {
+  for (const auto& part : {settings_of(f.caller), key_settings(f), default_settings(f),
+                           async_settings(f), limit_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,
@@ -293,12 +311,26 @@ Table route_times(RouteGiven& r) {
   };
 }
 
+Table route_async(RouteGiven& r) {
+  return {
+      {"respond_async", "", truth, &r.respond_async,
+       "a client may have its request run later: Prefer: respond-async"},
+      {"async.keep_headers", "", texts, &r.async_keep_headers,
+       "credentials that are stored, sealed, with a request that is run later"},
+      {"async.concurrency", "", places, &r.async_concurrency, "stored requests that run at a time"},
+      {"async.tenant_concurrency", "", places, &r.async_tenant_concurrency,
+       "of them, those of one tenant"},
+  };
+}
+
 }  // namespace
 
 std::vector<Setting> settings_of(RouteGiven& r) {
   Table all = route_identity(r);
   const Table times = route_times(r);
   all.insert(all.end(), times.begin(), times.end());
+  const Table async = route_async(r);
+  all.insert(all.end(), async.begin(), async.end());
   return all;
 }
 

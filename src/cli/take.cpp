@@ -5,6 +5,7 @@
 #include "http/head.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace idem::cli {
 
@@ -79,7 +80,7 @@ void take_replay_headers(const GivenList& given, gateway::Route& out, Complaints
   }
 }
 
-void take_words(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+void take_words(const RouteGiven& given, gateway::Route& out) {
   const auto& preset = given.preset.text;
   if (preset == "ietf") out.answers.preset = Preset::ietf;
   if (preset == "stripe") out.answers.preset = Preset::stripe;
@@ -87,15 +88,13 @@ void take_words(const RouteGiven& given, gateway::Route& out, Complaints& compla
   const auto& mode = given.mode.text;
   if (mode == "conflict") out.mode = gateway::Mode::conflict;
   if (mode == "wait") out.mode = gateway::Mode::wait;
-  if (mode == "async") {
-    complaints.add(given.mode.place,
-                   "mode async is not served yet; this version has conflict and wait");
-  }
+  if (mode == "async") out.mode = gateway::Mode::async;
   const auto truth = [](const Given& text, bool& value) {
     if (!text.text.empty()) value = is_true(text);
   };
   truth(given.require_key, out.require_key);
   truth(given.store_body, out.store_body);
+  truth(given.respond_async, out.respond_async);
   truth(given.accept_rerun_after_expiry, out.accepts_rerun_after_expiry);
   const auto& mark = given.dispatch_mark.text;
   if (!mark.empty()) out.separate_dispatch_mark = mark == "separate";
@@ -161,14 +160,30 @@ void take_times(const RouteGiven& given, gateway::Route& out, Complaints& compla
   }
 }
 
+void take_async(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+  const auto number = [](const Given& text, std::size_t& value) {
+    if (!text.text.empty()) value = std::strtoull(text.text.c_str(), nullptr, 10);
+  };
+  number(given.async_concurrency, out.async_running_max);
+  number(given.async_tenant_concurrency, out.async_tenant_max);
+  const auto& kept = given.async_keep_headers;
+  if (!kept.given) return;
+  if (!take_field_names(kept, out.async_keep_fields, complaints)) return;
+  if (kept.items.size() > limits::async_keep_fields_max) {
+    complaints.add(kept.place, "more than " + std::to_string(limits::async_keep_fields_max) +
+                                   " fields to keep; name the credentials that the upstream needs");
+  }
+}
+
 }  // namespace
 
 void take_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  take_words(given, out, complaints);
+  take_words(given, out);
   take_times(given, out, complaints);
   take_size(given.request_body, out.request_body_bytes_max, complaints);
   take_size(given.response_body, out.response_body_bytes_max, complaints);
   take_replay_headers(given.replay_headers, out, complaints);
+  take_async(given, out, complaints);
 }
 
 }  // namespace idem::cli

@@ -160,6 +160,11 @@ void take_lease_policy(const RouteGiven& given, Route& out, Complaints& complain
     return;
   }
   out.lease_policy = LeasePolicy::rerun;
+  if (out.ever_async()) {
+    complaints.add(policy.place,
+                   "rerun is for requests that a client sends again; one that is stored and cut "
+                   "off ends unknown. Write unknown, or leave mode async and respond_async");
+  }
 }
 
 std::string where(const RouteGiven& route) {

@@ -147,9 +147,23 @@ Answer expired_answer(const RecordId& id) {
       id, State::expired);
 }
 
-Answer pending_answer(const RecordId& id) {
+std::string operation_path(const RecordId& id) { return "/.idem/operations/" + to_hex(id.bytes); }
+
+std::string retry_after_text(Millis time) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(time);
+  return std::to_string(std::max<std::int64_t>(1, seconds.count()));
+}
+
+Answer pending_answer(const RecordId& id, State state, Millis retry_after) {
+  const std::string path = operation_path(id);
   Answer answer{202, {}, {}};
-  answer.headers.push_back({"Location", "/.idem/operations/" + to_hex(id.bytes)});
+  answer.headers.push_back({"Location", path});
+  answer.headers.push_back({"Retry-After", retry_after_text(retry_after)});
+  answer.headers.push_back({"Content-Type", "application/json"});
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  answer.body = R"({"operation_ref":")" + to_hex(id.bytes) + R"(","state":")";
+  answer.body += name_of(state);
+  answer.body += R"(","status":")" + path + "\"}\n";
   return answer;
 }
 
@@ -170,6 +184,13 @@ Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
 Answer store_unavailable_answer(Millis retry_after) {
   return to_answer({.code = ProblemCode::store_unavailable,
                     .detail = "The record of this key could not be reached, so nothing was run.",
+                    .retry_after = retry_after});
+}
+
+Answer accept_in_doubt_answer(Millis retry_after) {
+  return to_answer({.code = ProblemCode::store_unavailable,
+                    .detail = "Whether the request was stored is not known yet. Ask again with the "
+                              "same key: it will run once.",
                     .retry_after = retry_after});
 }
 

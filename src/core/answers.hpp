@@ -21,13 +21,20 @@ Answer in_progress_answer(const InProgress& outcome, const RecordId& id);
 /// 422, and 400 for clients that know it from Stripe.
 Answer misuse_answer(const KeyMisuse& misuse, Preset preset);
 Answer expired_answer(const RecordId& id);
-Answer pending_answer(const RecordId& id);
+/// 202: the work is stored, and goes on by itself.
+Answer pending_answer(const RecordId& id, State state, Millis retry_after);
+/// Where the operation can be looked up.
+std::string operation_path(const RecordId& id);
 /// What a *retry* hears about an unknown record: 409.
 Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
 /// What those hear who waited for an attempt that was released: 503. `is_gone`: so is its record.
 Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone = false);
 /// 503: nothing was dispatched.
 Answer store_unavailable_answer(Millis retry_after);
+/// 503: the request may have been stored, and then it runs.
+Answer accept_in_doubt_answer(Millis retry_after);
+/// Whole seconds, rounded up, at least 1: what Retry-After says.
+std::string retry_after_text(Millis time);
 
 /// What of an answer is stored (§14): all but its body.
 StoredResponse stored_head(const Answer& answer, bool body_is_stored,

@@ -57,7 +57,9 @@ ExchangeAction Exchange::start(MonotonicTime now) {
   started_at_ = now;
   lease_end_ = now + reserve_.lease;
   renew_at_ = now + settings_.renew_interval;
-  return Ask{reserve_};
+  if (!claimed_) return Ask{asking()};
+  phase_ = Phase::marking;
+  return Ask{Dispatched{reserve_.id, attempt_}};
 }
 
 ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
@@ -69,7 +71,7 @@ ExchangeAction Exchange::on(ExchangeEvent event, MonotonicTime now) {
             if (settling_) return Ask{settlement()};
             // The lease is still counted from the first asking: a repeat never lengthens it.
             IDEM_ASSERT(phase_ == Phase::reserving);
-            return Ask{reserve_};
+            return Ask{asking()};
           },
           [&](UpstreamReady&) { return on_ready(now); },
           [&](UpstreamNotReached& event_) {
@@ -148,7 +150,7 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           },
           [&](Unknown& unknown) -> ExchangeAction {
             reserve_.id = unknown.id;
-            if (reserve_in_doubt_ && !goes_on()) {
+            if (reserve_in_doubt_ && !goes_on() && !to_store_) {
               // It may be our own lost reservation, swept meanwhile. Under our token nothing was
               // ever sent, and only our token releases it; if it is somebody else's, this is stale.
               reserve_in_doubt_ = false;
@@ -166,10 +168,7 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
             reserve_.id = expired.id;
             return finish(expired_answer(reserve_.id));
           },
-          [&](Pending& pending) {
-            reserve_.id = pending.id;
-            return finish(pending_answer(reserve_.id));
-          },
+          [&](Pending& pending) { return on_pending(pending, now); },
           [&](QuotaExceeded& quota) {
             return finish(to_answer({.code = ProblemCode::quota_exceeded,
                                      .detail = "This caller has too many new keys at present.",
@@ -214,9 +213,9 @@ ExchangeAction Exchange::release_unsent(std::string error_code, std::string deta
                                         MonotonicTime now) {
   if (goes_on()) return on_left(now);
   Answer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
-  return settle(
-      Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code), Millis{}},
-      std::move(answer));
+  return settle(Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code),
+                        rest_before_next({})},
+                std::move(answer));
 }
 
 ExchangeAction Exchange::on_answered(UpstreamAnswered event) { return conclude(std::move(event)); }
@@ -248,7 +247,8 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
       outcome_ = "released";
       const auto basis =
           meaning == Disposition::release_proven ? ReleaseBasis::proven : ReleaseBasis::declared;
-      return settle(Release{reserve_.id, attempt_, basis, code, Millis{}}, std::move(answer));
+      const Millis rest = rest_before_next(answer);
+      return settle(Release{reserve_.id, attempt_, basis, code, rest}, std::move(answer));
     }
     case Disposition::unknown:
       break;
@@ -413,7 +413,7 @@ ExchangeAction Exchange::answer_from(const Record& record) {
     case State::in_progress:
       return finish(in_progress_answer({left_for_}, reserve_.id));
     case State::pending:
-      return finish(pending_answer(reserve_.id));
+      return finish(pending_answer(reserve_.id, State::pending, settings_.look_again));
     case State::failed_retryable:
       return finish(released_answer(reserve_.id, store_retry_hint));
     case State::unknown:
@@ -432,6 +432,8 @@ ExchangeAction Exchange::retry_later() {
 
 ExchangeAction Exchange::on_deadline() {
   if (phase_ == Phase::reserving) {
+    // What may have been stored may run: a retry with the same key tells.
+    if (reserve_in_doubt_ && to_store_) return finish(accept_in_doubt_answer(store_retry_hint));
     if (!reserve_in_doubt_ || goes_on()) return finish(store_unavailable_answer(store_retry_hint));
     // The reservation may exist. It was never dispatched, so it shall be released, by token.
     settling_ = Release{
@@ -453,8 +455,8 @@ ExchangeAction Exchange::finish(Answer answer) {
 }
 
 std::optional<Renew> Exchange::heartbeat(MonotonicTime now) {
-  const bool running =
-      phase_ == Phase::connecting || phase_ == Phase::sending || phase_ == Phase::settling;
+  const bool running = phase_ == Phase::marking || phase_ == Phase::connecting ||
+                       phase_ == Phase::sending || phase_ == Phase::settling;
   if (!running || now < renew_at_) return std::nullopt;
   renew_at_ = now + settings_.renew_interval;
   return Renew{reserve_.id, attempt_, reserve_.lease};

@@ -30,6 +30,14 @@ struct ExchangeSettings {
   Millis wait{};
   /// What `Prefer: wait` asked for and gets: said in the answer to those whom it concerned.
   std::optional<std::chrono::seconds> wait_applied{};
+  /// Who would wait for work that goes on without it hears 202 and where to look (§7, "async").
+  bool respond_async = false;
+  /// `Prefer: respond-async` asked for that: said in such an answer.
+  bool async_applied = false;
+  /// When to look again at work that goes on in the background.
+  Millis look_again{1000};
+  /// How long a claimed request rests at least when it is released.
+  Millis rest{};
   /// Unknown outcomes are asked about, from so soon on; none: by nobody.
   std::optional<Millis> reconcile_in{};
   Millis settle_retry_first{50};
@@ -142,8 +150,13 @@ using ExchangeAction =
 class Exchange {
  public:
   Exchange(const ExchangeSettings& settings, Reserve reserve);
+  /// To be stored, and run by whoever claims it (§3).
+  Exchange(const ExchangeSettings& settings, Accept accept);
+  /// An attempt that was claimed, undispatched, for `lease`. Nobody waits for its answer.
+  Exchange(const ExchangeSettings& settings, const Claimed& claimed, Millis lease);
 
-  /// The first action: the reserve. `now` must be read before it is carried out.
+  /// The first action. `now` must be read before it is carried out; for what was claimed, before
+  /// that was asked for.
   ExchangeAction start(MonotonicTime now);
   ExchangeAction on(ExchangeEvent event, MonotonicTime now);
 
@@ -197,6 +210,8 @@ class Exchange {
   ExchangeAction settle(StoreCall call, Answer answer);
   StoreCall settlement() const;
   ExchangeAction release_unsent(std::string error_code, std::string detail, MonotonicTime now);
+  StoreCall asking() const;
+  Millis rest_before_next(const Answer& answer) const;
   bool goes_on() const noexcept;
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
@@ -204,7 +219,9 @@ class Exchange {
   ExchangeAction settled_answer(const OwnerReply& reply);
   ExchangeAction answer_from(const Record& record);
   ExchangeAction on_running(const InProgress& running, MonotonicTime now);
+  ExchangeAction on_pending(const Pending& pending, MonotonicTime now);
   ExchangeAction on_woken(const Woken& woken, MonotonicTime now);
+  ExchangeAction on_background(const std::shared_ptr<const Record>& record, MonotonicTime now);
   ExchangeAction wait_on(MonotonicTime now);
   ExchangeAction still_running(MonotonicTime now);
   ExchangeAction finish_waiting(Answer answer);
@@ -214,6 +231,9 @@ class Exchange {
 
   ExchangeSettings settings_;
   Reserve reserve_;
+  std::optional<std::string> to_store_;  ///< Of an Accept.
+  bool claimed_ = false;
+  bool in_background_ = false;  ///< What is waited for goes on by itself, whoever's attempt it is.
   Phase phase_ = Phase::reserving;
   Attempt attempt_;
   MonotonicTime started_at_{};

@@ -12,7 +12,8 @@ constexpr Millis retry_hint{1000};
 
 bool is_told_already(const Answer& answer) {
   return std::ranges::any_of(answer.headers, [](const Field& field) {
-    return equal_names(field.name, "Preference-Applied");
+    return equal_names(field.name, "Preference-Applied") &&
+           !equal_names(field.value, "respond-async");
   });
 }
 
@@ -32,6 +33,7 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
   if (!woken.record) return finish_waiting(store_unavailable_answer(retry_hint));
   const auto& record = *woken.record;
+  if (in_background_) return on_background(record, now);
   // Fence 0: met while another transaction was making it. Whose attempt that is, only its commit
   // tells.
   if (!record && met_->fence == 0) return wait_on(now);
@@ -40,6 +42,10 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   if (record->attempt.fence < met_->fence) return wait_on(now);
   switch (record->state) {
     case State::in_progress:
+      if (record->stored_request) {
+        in_background_ = true;
+        return on_background(record, now);
+      }
       if (record->attempt.fence > met_->fence) {
         return finish_waiting(released_answer(reserve_.id, until(record->locked_until, now)));
       }
@@ -55,7 +61,8 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
       return finish_waiting(unknown_answer(reconcile_in, reserve_.id));
     }
     case State::pending:
-      return finish_waiting(pending_answer(reserve_.id));
+      in_background_ = true;
+      return on_background(record, now);
     case State::expired:
       return finish_waiting(expired_answer(reserve_.id));
   }
@@ -65,12 +72,20 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
 ExchangeAction Exchange::wait_on(MonotonicTime now) {
   const MonotonicTime over = started_at_ + settings_.wait;
   if (now >= over) return still_running(now);
-  return WaitFor{reserve_.id, met_->fence, over};
+  return WaitFor{reserve_.id, met_ ? met_->fence : 0, over};
 }
 
 ExchangeAction Exchange::still_running(MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
-  return finish_waiting(in_progress_answer({until(met_->locked_until, now)}, reserve_.id));
+  const Millis left = met_ ? until(met_->locked_until, now) : Millis{};
+  // An attempt whose lease is over goes on for nobody, and 202 would promise that it does.
+  if (in_background_ || (settings_.respond_async && left > Millis{1})) {
+    const State state = met_ ? State::in_progress : State::pending;
+    Answer answer = pending_answer(reserve_.id, state, settings_.look_again);
+    if (settings_.async_applied) answer.headers.push_back({"Preference-Applied", "respond-async"});
+    return finish_waiting(std::move(answer));
+  }
+  return finish_waiting(in_progress_answer({left}, reserve_.id));
 }
 
 /// From now, by the store's clock.

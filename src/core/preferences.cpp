@@ -44,7 +44,17 @@ std::string_view unquoted(std::string_view word) noexcept {
   return quoted ? word.substr(1, word.size() - 2) : word;
 }
 
-/// RFC 9110 §1.2.2 delta-seconds: digits alone; more than can be counted is as much as can be.
+/// Takes the next preference off a line; `name` is what it is called.
+std::string_view take_preference(std::string_view& line, std::string_view& name) noexcept {
+  const std::string_view whole = take_until(line, ',');
+  std::string_view rest = whole;
+  const std::string_view word = take_until(rest, ';');
+  name = trimmed(word.substr(0, std::min(word.find('='), word.size())));
+  return trimmed(whole);
+}
+
+}  // namespace
+
 std::optional<seconds> delta_seconds(std::string_view digits) noexcept {
   if (digits.empty()) return std::nullopt;
   constexpr seconds most = std::chrono::duration_cast<seconds>(limits::duration_max);
@@ -56,7 +66,28 @@ std::optional<seconds> delta_seconds(std::string_view digits) noexcept {
   return value;
 }
 
-}  // namespace
+bool prefers_async(std::string_view line) noexcept {
+  while (!line.empty()) {
+    std::string_view name;
+    take_preference(line, name);
+    if (equal_names(name, "respond-async")) return true;
+  }
+  return false;
+}
+
+std::string without_met(std::string_view line) {
+  std::string kept;
+  while (!line.empty()) {
+    std::string_view name;
+    const std::string_view preference = take_preference(line, name);
+    if (preference.empty() || equal_names(name, "respond-async") || equal_names(name, "wait")) {
+      continue;
+    }
+    if (!kept.empty()) kept += ", ";
+    kept += preference;
+  }
+  return kept;
+}
 
 void PreferredWait::read(std::string_view line) noexcept {
   while (!line.empty() && !seen_) {

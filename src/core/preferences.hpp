@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 /// What a client would like (RFC 7240), as far as it is heard here.
@@ -22,6 +23,16 @@ class PreferredWait {
   bool seen_ = false;
   std::optional<std::chrono::seconds> value_;
 };
+
+/// Whole seconds as RFC 9110 §10.2.3 writes them; more than can be counted is as much as can be.
+std::optional<std::chrono::seconds> delta_seconds(std::string_view digits) noexcept;
+
+/// True when a line of Prefer asks for an answer at once, whatever becomes of the work (§4.1).
+bool prefers_async(std::string_view line) noexcept;
+
+/// What is left of a line of Prefer once the preferences that were met here are taken out: `wait`
+/// and `respond-async`.
+std::string without_met(std::string_view line);
 
 /// How long a duplicate is kept waiting.
 struct WaitRule {

@@ -6,6 +6,7 @@
 #include "gateway/events.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
+#include "gateway/operations.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/reserve.hpp"
@@ -97,6 +98,14 @@ class GatewayService final : public Gateway {
     const auto& head = client.head();
     if (path_of(head).starts_with(events_path)) {
       co_await serve_event(client, shared_, observer_, settings_);
+      co_return;
+    }
+    const bool reads = head.method == "GET" || head.method == "HEAD";
+    if (reads && is_operation_path(path_of(head))) {
+      const SharedSettings settings = settings_;
+      drop_unbelieved_scope(client, settings->scope);
+      Authority authority(scopes_, authorizer_, client, *settings);
+      co_await serve_operation(client, shared_, authority, *settings);
       co_return;
     }
     if (is_ours(path_of(head))) {

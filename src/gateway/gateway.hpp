@@ -11,6 +11,8 @@
 
 namespace idem::gateway {
 
+class Dispatcher;
+class LookupLimit;
 class Waiters;
 
 /// What the loops of one gateway share.
@@ -19,6 +21,8 @@ struct GatewayShared {
   http::SpillSpace& spill;
   std::shared_ptr<Waiters> waiters;  ///< Told by `store` of what changes.
   Observing& observing;
+  Dispatcher* dispatcher = nullptr;  ///< Set before the first request; outlives the last.
+  std::shared_ptr<LookupLimit> lookups{};
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

@@ -2,8 +2,11 @@
 
 #include "core/preferences.hpp"
 #include "core/store_clock.hpp"
+#include "gateway/async_request.hpp"
 #include "gateway/dispatch.hpp"
+#include "gateway/dispatcher.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/heartbeat.hpp"
 #include "gateway/reserve.hpp"
 #include "gateway/stream_body.hpp"
 #include "gateway/waiters.hpp"
@@ -13,27 +16,6 @@
 
 namespace idem::gateway {
 namespace {
-
-/// Renews the lease of a running exchange, from the loop's tick, for as long as it lives.
-class Heartbeat final : Timed {
- public:
-  Heartbeat(Loop& loop, Store& store, std::shared_ptr<Exchange> exchange)
-      : Timed(loop), store_(store), exchange_(std::move(exchange)) {}
-
- private:
-  void tick(MonotonicTime now) override {
-    const auto due = exchange_->heartbeat(now);
-    if (!due) return;
-    ask(store_, *due, [to = &loop_, weak = std::weak_ptr(exchange_), now](auto result) {
-      to->post([weak, now, result = std::move(result)] {
-        if (const auto exchange = weak.lock()) exchange->renewed(result, now);
-      });
-    });
-  }
-
-  Store& store_;
-  std::shared_ptr<Exchange> exchange_;
-};
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
@@ -66,7 +48,8 @@ WaitRule wait_of(const http::RequestHead& head, const Route& route) {
   return wait_rule(by_itself, route.wait_max, preferred.value());
 }
 
-ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route) {
+ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route, bool async,
+                                   Millis look_again) {
   const WaitRule wait = wait_of(head, route);
   return {.dispatch_timeout = route.upstream_timeout,
           .renew_interval = route.lease / 3,
@@ -75,6 +58,9 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .store_body = route.store_body,
           .wait = wait.time,
           .wait_applied = wait.applied,
+          .respond_async = async,
+          .async_applied = async && route.mode != Mode::async,
+          .look_again = look_again,
           .reconcile_in = route.reconcile_in};
 }
 
@@ -82,14 +68,13 @@ class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
               const GatewaySettings& settings, const Route& route, KeyedRequest request,
-              Reserve reserve)
+              std::shared_ptr<Exchange> exchange)
       : client_(client),
         shared_(shared),
         settings_(settings),
         route_(route),
         request_(std::move(request)),
-        exchange_(std::make_shared<Exchange>(exchange_settings(client.head(), route),
-                                             std::move(reserve))),
+        exchange_(std::move(exchange)),
         heartbeat_(client.loop(), shared.store, exchange_),
         dispatch_(pool, route) {}
 
@@ -103,6 +88,7 @@ class KeyedDriver {
         auto result = co_await asking;
         request_.seen.answered(result, request_.scope);
         keep_until_ = replayed_until(result, asked_at);
+        if (is_pending(result)) shared_.dispatcher->wake();
         action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
         action = co_await ask_later(later->delay);
@@ -159,6 +145,11 @@ class KeyedDriver {
     const auto* replay = outcome ? std::get_if<Replay>(outcome) : nullptr;
     if (replay == nullptr || !replay->response.body_stored) return std::nullopt;
     return asked_at + std::min<Millis>(replay->expires_in, limits::replay_cache_time_max);
+  }
+
+  static bool is_pending(const StoreResult& result) {
+    const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
+    return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
   }
 
   Task<void> answer_and_keep(Answer answer) {
@@ -255,7 +246,20 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
   Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   crash_point(CrashPoint::fingerprinted);
-  KeyedDriver driver(client, pool, shared, settings, route, std::move(request), std::move(reserve));
+  const bool async = is_async(client.head(), route);
+  const auto rules =
+      exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
+  std::shared_ptr<Exchange> exchange;
+  if (async) {
+    auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),
+                                   settings, route);
+    exchange = std::make_shared<Exchange>(rules, Accept{std::move(reserve), std::move(stored)});
+    request.body = http::ReceivedBody(shared.spill);  // The store has it from here on.
+  } else {
+    exchange = std::make_shared<Exchange>(rules, std::move(reserve));
+  }
+  KeyedDriver driver(client, pool, shared, settings, route, std::move(request),
+                     std::move(exchange));
   co_await driver.run();
 }
 

@@ -95,6 +95,7 @@ void add_route(JsonText& json, const Route& route) {
   json.member("path", route.path.text());
   json.member("key_required", route.ever_needs_key());
   json.member("mode", name_of(route.mode));
+  if (route.respond_async) json.member("respond_async", true);
   if (route.wait_max >= Millis(1000)) json.member("wait_max_seconds", seconds(route.wait_max));
   json.member("key_reused_status",
               static_cast<std::int64_t>(misuse_answer({}, route.answers.preset).status));

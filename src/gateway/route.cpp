@@ -53,6 +53,17 @@ std::vector<std::string> RouteTable::former_operations(const Route& route, std::
   return former_[static_cast<std::size_t>(&route - routes_.data())].operations(method, path);
 }
 
+const Route* RouteTable::route_of(const std::string& operation, std::string_view method,
+                                  std::string_view path) const {
+  const Route& matched = find(method, path);
+  if (matched.operation(method, path) == operation) return &matched;
+  const auto former = former_operations(matched, method, path);
+  if (std::ranges::find(former, operation) != former.end()) return &matched;
+  const auto named =
+      std::ranges::find_if(routes_, [&](const Route& route) { return route.name == operation; });
+  return named == routes_.end() ? nullptr : &*named;
+}
+
 std::vector<std::string> RouteTable::naming_parts(const std::string& operation) const {
   std::vector<std::string> parts{operation};
   if (const auto own = split_own_operation(operation)) {

@@ -47,12 +47,20 @@ struct Route {
   /// Fields that are stored and replayed although §14 withholds them by default.
   std::vector<std::string> replay_fields;
   bool separate_dispatch_mark = false;
+  /// A client may have its request run later, by `Prefer: respond-async` (RFC 7240 §4.1).
+  bool respond_async = false;
+  /// Credentials that are stored, sealed, with an asynchronous request; all others are dropped.
+  std::vector<std::string> async_keep_fields;
+  std::size_t async_running_max = limits::async_route_default;  ///< Stored requests run at a time.
+  std::size_t async_tenant_max = limits::async_tenant_default;  ///< Of them, of one scope.
   /// Who is asked about unknown outcomes, and how soon; empty: nobody.
   std::string reconcile;
   std::optional<Millis> reconcile_in;
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
   bool needs_key(std::string_view method) const noexcept;
+  /// True when some of its requests are stored to be run later.
+  bool ever_async() const noexcept { return mode == Mode::async || respond_async; }
   /// True when one of its methods needs a key.
   bool ever_needs_key() const noexcept;
   /// True when nothing can reach `other` behind this route.
@@ -73,6 +81,11 @@ class RouteTable {
 
   const Route& find(std::string_view method, std::string_view path) const noexcept;
   const std::vector<Route>& all() const noexcept { return routes_; }
+
+  /// The route of a stored request: where it would be matched today if that is still the one of its
+  /// operation, otherwise the one of that name. None: its route is gone.
+  const Route* route_of(const std::string& operation, std::string_view method,
+                        std::string_view path) const;
 
   /// The other operations under which a record of this request may lie, by the `formerly` of its
   /// route, which is one of ours. An entry that the store would not adopt is none.

@@ -67,6 +67,10 @@ void expect_equal(const gateway::Route& a, const gateway::Route& b) {
   EXPECT_EQ(a.store_body, b.store_body);
   EXPECT_EQ(a.replay_fields, b.replay_fields);
   EXPECT_EQ(a.separate_dispatch_mark, b.separate_dispatch_mark);
+  EXPECT_EQ(a.respond_async, b.respond_async);
+  EXPECT_EQ(a.async_keep_fields, b.async_keep_fields);
+  EXPECT_EQ(a.async_running_max, b.async_running_max);
+  EXPECT_EQ(a.async_tenant_max, b.async_tenant_max);
 }
 
 TEST(ConfigCorpus, EveryRightFileIsTakenAndPrintedAsAFileThatGivesTheSame) {

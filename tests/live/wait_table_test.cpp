@@ -4,8 +4,8 @@
 
 #include "support/live.hpp"
 
-/// The table of protocol.md §7, cell by cell, each state reached for real. (No request is pending
-/// before async is served: that row is tested on the exchange.)
+/// The table of protocol.md §7, cell by cell, each state reached for real. (Its row "pending" and
+/// its column "async" are in async_test.cpp.)
 namespace idem::test {
 namespace {
 

@@ -2,6 +2,8 @@
 
 #include "core/exchange.hpp"
 
+#include <idem/limits.hpp>
+
 #include <gtest/gtest.h>
 
 /// Feeds an exchange by hand, so that a test reads as a sequence of events and actions.
@@ -35,6 +37,9 @@ class ExchangeScript {
   explicit ExchangeScript(LeasePolicy policy)
       : exchange_({.dispatch_timeout = dispatch_timeout, .renew_interval = lease / 3},
                   under(policy)) {
+    action_ = exchange_.start(now_);
+  }
+  explicit ExchangeScript(Exchange exchange) : exchange_(std::move(exchange)) {
     action_ = exchange_.start(now_);
   }
   explicit ExchangeScript(bool dispatched_with_reserve = true, Millis wait = {},

@@ -173,9 +173,11 @@ TEST(ExchangeWait, S07_unknown_is_told_at_once_with_the_next_reconciliation_if_t
   EXPECT_TRUE(scheduled.body_has("\"retry\":\"later\""));
 }
 
-TEST(ExchangeWait, S07_pending_and_expired_are_told_as_they_are) {
+TEST(ExchangeWait, S07_pending_is_waited_for_and_expired_is_told_as_it_is) {
   WaitScript pending;
   pending.on(woken(State::pending));
+  EXPECT_TRUE(pending.waits()) << "a stored request goes on by itself";
+  pending.on(WaitOver{});
   EXPECT_EQ(pending.status(), 202);
   WaitScript expired;
   expired.on(woken(State::expired));
@@ -282,7 +284,6 @@ TEST(ExchangeWait, S07_a_duplicate_that_meets_anything_else_does_not_wait) {
     return script.status();
   };
   EXPECT_EQ(answer_to(Unknown{StoreTime{}, std::nullopt}), 409);
-  EXPECT_EQ(answer_to(Pending{}), 202);
   EXPECT_EQ(answer_to(Expired{StoreTime{}}), 410);
   EXPECT_EQ(answer_to(KeyMisuse{State::in_progress}), 422);
   EXPECT_EQ(answer_to(Replay{{201, {}, "x", true}, {}, {}}), 201);

@@ -62,5 +62,22 @@ TEST(Preferences, S07_a_preference_shortens_and_lengthens_up_to_the_routes_maxim
   EXPECT_EQ(wait_rule(0ms, 0ms, 5s).applied, std::nullopt) << "it was not met at all";
 }
 
+TEST(Preferences, S07_respond_async_is_heard_wherever_it_stands) {
+  for (const auto* line : {"respond-async", "RESPOND-ASYNC", "wait=10, respond-async",
+                           "respond-async;x=y", " a=b ,respond-async", "respond-async=\"\""}) {
+    EXPECT_TRUE(prefers_async(line)) << line;
+  }
+  for (const auto* line : {"", "respond", "x=respond-async", "x=\", respond-async\"", "wait=10"}) {
+    EXPECT_FALSE(prefers_async(line)) << line;
+  }
+}
+
+TEST(Preferences, S07_what_was_met_is_not_passed_on) {
+  EXPECT_EQ(without_met("respond-async, wait=10"), "");
+  EXPECT_EQ(without_met("return=minimal;a=\"b,c\", WAIT=3 , handling=lenient"),
+            "return=minimal;a=\"b,c\", handling=lenient");
+  EXPECT_EQ(without_met(""), "");
+}
+
 }  // namespace
 }  // namespace idem::test

@@ -10,10 +10,11 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 13> point_names{"parsed",
+constexpr std::array<std::string_view, 14> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
+                                                       "claimed",
                                                        "dispatch_before_first_byte",
                                                        "dispatch_mid_request",
                                                        "dispatch_sent",

@@ -208,10 +208,13 @@ Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
 }
 
 Task<void> Desk::ask_alone(Connection& connection, Waiting waiting) {
+  const bool accepts = std::holds_alternative<Accept>(waiting.call);
+  if (accepts) crash_point(CrashPoint::reserve_before_commit);
   const Statement statement = ask_one(waiting.call);
   const Answer answer =
       co_await connection.ask(statement.sql, statement.params, limits::store_reply_max);
   if (answer) {
+    if (accepts) crash_point(CrashPoint::reserve_after_commit);
     finish(waiting, told_of_one(waiting.call, *answer));
     co_return;
   }
