@@ -43,7 +43,7 @@ int ReconcileCommand::run() {
   }
   json() ? print_comparison_json(report_) : print_comparison(report_, options_.rows);
   if (!report_.complete()) return *opened->not_reachable ? not_reachable : failed;
-  return report_.result.differences() > 0 ? refused : done;
+  return report_.result.differences() > 0 || report_.left() > 0 ? refused : done;
 }
 
 void ReconcileCommand::note_bad_line(const OpenExport& opened, const BadLine& bad) {

@@ -100,6 +100,11 @@ const Settled* settled_of(const ComparisonReport& report, std::size_t finding) {
 
 }  // namespace
 
+std::size_t ComparisonReport::left() const noexcept {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(settled, [](const auto& one) { return one.second.as.empty(); }));
+}
+
 void print_comparison_json(const ComparisonReport& report) {
   const auto& result = report.result;
   json::Writer out;

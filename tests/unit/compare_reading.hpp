@@ -11,11 +11,11 @@ namespace idem::test {
 
 /// A text, so many bytes at a time.
 inline compare::ReadBytes bytes_of(std::string text, std::size_t step) {
-  auto rest = std::make_shared<std::string>(std::move(text));
-  return [rest, step](std::span<char> into) -> std::expected<std::size_t, std::string> {
-    const std::size_t count = std::min({step, rest->size(), into.size()});
-    std::copy_n(rest->begin(), count, into.begin());
-    rest->erase(0, count);
+  return [text = std::move(text), step, at = std::size_t{0}](
+             std::span<char> into) mutable -> std::expected<std::size_t, std::string> {
+    const std::size_t count = std::min({step, text.size() - at, into.size()});
+    std::copy_n(text.begin() + static_cast<std::ptrdiff_t>(at), count, into.begin());
+    at += count;
     return count;
   };
 }
