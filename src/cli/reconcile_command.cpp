@@ -3,6 +3,8 @@
 #include "admin/reference.hpp"
 #include "cli/commands.hpp"
 
+#include <idem/key.hpp>
+
 #include <cstdio>
 
 namespace idem::cli {
@@ -99,9 +101,10 @@ std::expected<std::vector<std::vector<Name>>, int> ReconcileCommand::names_of_ba
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const ReadLine& line = batch_[i].line;
-    const bool names_one = !line.match.empty() && line.match.size() <= limits::key_bytes_max;
-    if (!names_one || line.scope.empty()) continue;
-    keys.push_back({line.scope, line.match});
+    // Who wrote the field down as it came has the quotes of a structured one.
+    std::string key = parse_string_item(line.match).value_or(line.match);
+    if (key.empty() || key.size() > limits::key_bytes_max || line.scope.empty()) continue;
+    keys.push_back({line.scope, std::move(key)});
     places.push_back(i);
   }
   if (keys.empty()) return names;

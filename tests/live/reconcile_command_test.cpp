@@ -144,12 +144,11 @@ TEST_F(ReconcileCommand, V37_FindsWhatEitherSideLacks) {
       << people.output;
   EXPECT_NE(people.output.find("it happened 2 times"), std::string::npos);
   // It only looked.
-  EXPECT_EQ(only("completed")["ref"].string.empty(), true);
   EXPECT_EQ(read("/v1/keys?state=unknown")["keys"].items.size(), 2U);
 }
 
 TEST_F(ReconcileCommand, AllWaysToNameALineFindTheSame) {
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(charge(fmt::format("k {}", i))).status, 201);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(charge(fmt::format("\"k {}\"", i))).status, 201);
   charge_directly("k 1", ref_of("k%201"));
   const auto jsonl = file_of("charges.jsonl", exported("format=jsonl"));
   const std::vector<std::vector<std::string>> ways{
