@@ -429,7 +429,7 @@ inline constexpr std::size_t comparison_findings_max = 100'000;
 inline constexpr std::size_t comparison_bad_lines_shown = 100;
 // Lines that are kept whole until the end, because they may settle an unknown record.
 inline constexpr std::size_t comparison_kept_bytes_max = 64UL * 1024 * 1024;
-// Records outside of the period that are asked for one by one, before it is said that there is none.
+// Records outside of the period that are asked for one by one, before any is said to be missing.
 inline constexpr std::size_t comparison_lookups_max = 100'000;
 // How far the moments of the two sides may be apart: clocks, and the time that a charge takes.
 inline constexpr auto comparison_slack_default = 5min;

@@ -40,7 +40,8 @@ class ReconcileCommand : public OperatorCommand {
   void note_bad_line(const OpenExport& opened, const compare::BadLine& bad);
   std::expected<void, int> resolve(const OpenExport& opened);
   std::expected<Settled, int> settle(const OpenExport& opened, std::size_t finding);
-  bool may_be_absent(const compare::Ours& ours) const;
+  /// Empty: that there is no line of it means that it did not happen, as far as can be told here.
+  std::string why_not_absent(const compare::Ours& ours) const;
   void progress(const char* what, std::size_t count);
 
   ReconcileOptions options_;

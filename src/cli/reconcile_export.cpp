@@ -130,7 +130,8 @@ std::expected<OpenExport, std::string> open_export(const ReconcileOptions& optio
   OpenExport opened;
   std::expected<std::unique_ptr<compare::ExportReader>, BadLine> reader;
   if (!options.list.url.empty()) {
-    opened.name = options.list.url;
+    // What stands behind it may be a secret.
+    opened.name = options.list.url.substr(0, options.list.url.find('?'));
     auto pages = list_pages(options, opened.digest, opened.not_reachable);
     if (!pages) return std::unexpected(std::move(pages.error()));
     reader = compare::read_list(std::move(*pages), fields.names());

@@ -74,6 +74,16 @@ Checked check_resolving(const ReconcileOptions& options) {
         "--resolve: who asks again with a key that is settled must hear an answer; give its "
         "--response-status, and the line becomes its body");
   }
+  if (options.happened.empty()) {
+    return wrong(
+        "--resolve: a line that was refused settles nothing; say which ones say that money moved, "
+        "with --status and --happened");
+  }
+  if (options.resolve_absent && options.match_by == MatchBy::reference) {
+    return wrong(
+        "--resolve-absent: an unknown record mostly has no reference, so that no line could meet "
+        "it; compare --by operation, key or derived");
+  }
   if (options.resolve_absent && !options.observed) {
     return wrong(
         "--resolve-absent: that a line is missing proves something only about the moment at which "

@@ -51,12 +51,17 @@ bool is_absent(const Finding& finding) {
 
 }  // namespace
 
-bool ReconcileCommand::may_be_absent(const compare::Ours& ours) const {
+std::string ReconcileCommand::why_not_absent(const compare::Ours& ours) const {
+  if (!report_.complete()) return "the export was not read whole";
+  // Under another name than we know, such a line could be the very one; and where no line met a
+  // record, the names are perhaps none that both sides have.
+  if (report_.result.lines_unmet > 0) return "there are lines that met no record";
+  if (report_.result.lines_met == 0) return "no line met a record";
   const auto& rules = options_.rules;
   // Whenever it ran, the export covers that moment, also by the other side's clock.
   const bool began_within = !rules.from || ours.created_at >= *rules.from + rules.slack;
   const bool ended_within = !rules.to || ours.locked_until + rules.slack <= *rules.to;
-  return began_within && ended_within;
+  return began_within && ended_within ? "" : "it may have run outside of the period";
 }
 
 std::expected<void, int> ReconcileCommand::resolve(const OpenExport& opened) {
@@ -85,8 +90,8 @@ std::expected<Settled, int> ReconcileCommand::settle(const OpenExport& opened, s
   const std::string as = is_absent(finding) ? "failed_retryable" : "completed";
   order.member("as", as);
   if (is_absent(finding)) {
-    if (!report_.complete()) return Settled{"", "the export was not read whole"};
-    if (!may_be_absent(ours)) return Settled{"", "it may have run outside of the period"};
+    std::string why_not = why_not_absent(ours);
+    if (!why_not.empty()) return Settled{"", std::move(why_not)};
     order.member("evidence", "no line in the export " + of_export);
   } else {
     const auto theirs = std::ranges::find(finding.theirs, true, &compare::Theirs::happened);

@@ -89,9 +89,11 @@ Comparison::Entry* Comparison::find(std::span<const Name> names) {
 Comparison::Met Comparison::add(const Theirs& theirs, std::span<const Name> names) {
   Entry* const entry = find(names);
   if (entry != nullptr) {
+    ++lines_met_;
     meet(*entry, theirs);
     return {.ours = entry->ours};
   }
+  ++lines_unmet_;
   // That they refused something of which we know nothing is no difference.
   if (!theirs.happened || is_outside(theirs.at)) return {};
   if (entries_.size() + unmet_.size() >= limits::comparison_entries_max) return {.full = true};
@@ -225,12 +227,14 @@ void Comparison::tell_unmet(Result& result) {
 
 Result Comparison::result() && {
   // Records may have been added since.
-  std::erase_if(unmet_, [&](const Unmet& one) {
+  const auto met_since = std::erase_if(unmet_, [&](const Unmet& one) {
     Entry* const entry = find(one.names);
     if (entry != nullptr) meet(*entry, one.theirs);
     return entry != nullptr;
   });
   Result result;
+  result.lines_met = lines_met_ + met_since;
+  result.lines_unmet = lines_unmet_ - met_since;
   for (std::uint32_t i = 0; i < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     Finding finding = finding_of(entry);

@@ -89,6 +89,10 @@ struct Result {
   std::array<std::uint64_t, kinds> counts{};
   /// Agreeing records whose amounts could not be compared, as their answers are not kept.
   std::uint64_t by_existence = 0;
+  /// Of all lines: those that met a record, and those that met none, whatever they say and whenever
+  /// they were.
+  std::uint64_t lines_met = 0;
+  std::uint64_t lines_unmet = 0;
   /// Ordered by kind, then by our moment or their line; limits::comparison_findings_max of each
   /// kind at most.
   std::vector<Finding> findings{};
@@ -151,6 +155,8 @@ class Comparison {
   // Of entries with something to show: the lines that they met.
   std::unordered_map<std::uint32_t, std::vector<Theirs>> shown_;
   std::vector<Unmet> unmet_;
+  std::uint64_t lines_met_ = 0;
+  std::uint64_t lines_unmet_ = 0;
 };
 
 }  // namespace idem::compare

@@ -289,25 +289,38 @@ TEST_F(ReconcileCommand, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
   const std::vector<std::string> resolve{"--json", "--resolve", "--response-status", "201"};
   EXPECT_EQ(reconcile(csv(), resolve).exit_code, 0);
   EXPECT_EQ(state(), "unknown");
+  const auto left = [&](const std::string& file, const std::vector<std::string>& words) {
+    return finding(told(reconcile(file, words)), "undecided")["left"].string;
+  };
   auto absent = resolve;
   absent.push_back("--resolve-absent");
   EXPECT_EQ(reconcile(csv(), absent).exit_code, 2) << "it says not when the export was made";
   absent.insert(absent.end(), {"--observed-at", "2020-01-01T00:00:00Z"});
-  const Ran early = reconcile(csv(), absent);
+  // Nothing shows that a line of it would have been found.
+  EXPECT_EQ(left(csv(), absent), "no line met a record");
+  ASSERT_EQ(ask(charge("known")).status, 201);
+  charge_directly("foreign", "");
+  EXPECT_EQ(left(csv(), absent), "there are lines that met no record");
+  const auto without_foreign = [&] {
+    std::string text = exported("format=csv");
+    const auto at = text.rfind('\n', text.find(",foreign,")) + 1;
+    return text.erase(at, text.find('\n', at) + 1 - at);
+  };
+  const Ran early = reconcile(file_of("c.csv", without_foreign()), absent);
   EXPECT_EQ(early.exit_code, 5) << early.output;
   EXPECT_NE(finding(told(early), "undecided")["left"].string.find("refused: "), std::string::npos)
       << early.output;
   EXPECT_EQ(state(), "unknown");
   // An export that was not read whole proves nothing.
   absent.back() = read("/v1/keys/" + ref)["changed_at"].string;
-  const Ran cut = reconcile(file_of("cut.csv", exported("format=csv") + "x\n"), absent);
+  const Ran cut = reconcile(file_of("cut.csv", without_foreign() + "x\n"), absent);
   EXPECT_EQ(cut.exit_code, 1) << cut.output;
   EXPECT_EQ(finding(told(cut), "undecided")["left"].string, "the export was not read whole");
   EXPECT_EQ(state(), "unknown");
   // Nor does one that ends before the attempt did.
   auto shorter = absent;
   shorter.insert(shorter.end(), {"--to", read("/v1/keys/" + ref)["created_at"].string});
-  EXPECT_EQ(finding(told(reconcile(csv(), shorter)), "undecided")["left"].string,
+  EXPECT_EQ(left(file_of("c.csv", without_foreign()), shorter),
             "it may have run outside of the period");
   EXPECT_EQ(state(), "unknown");
 
@@ -320,7 +333,7 @@ TEST_F(ReconcileCommand, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
     now = read("/v1/keys/" + ref_of(key))["created_at"].string;
   }
   absent.back() = now;
-  const Ran late = reconcile(csv(), absent);
+  const Ran late = reconcile(file_of("c.csv", without_foreign()), absent);
   EXPECT_EQ(late.exit_code, 0) << late.output;
   EXPECT_EQ(finding(told(late), "undecided")["resolved_as"].string, "failed_retryable");
   EXPECT_EQ(state(), "failed_retryable");
@@ -361,6 +374,10 @@ TEST_F(ReconcileCommand, WhatIsNotSaidClearlyIsRefused) {
            {file, "--by", "operation", "--from", "2026-01-02T00:00:00Z", "--to",
             "2026-01-01T00:00:00Z"},
            {file, "--by", "operation", "--resolve"},
+           {file, "--by", "operation", "--resolve", "--response-status", "201"},
+           {file, "--status", "status", "--happened", "succeeded", "--by", "reference", "--resolve",
+            "--response-status", "201", "--resolve-absent", "--observed-at",
+            "2026-01-01T00:00:00Z"},
            {file, "--by", "operation", "--resolve-absent"}}) {
     const Ran ran = run(words);
     EXPECT_EQ(ran.exit_code, 2) << fmt::format("{}", fmt::join(words, " ")) << "\n" << ran.output;

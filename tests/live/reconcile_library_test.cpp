@@ -112,7 +112,15 @@ TEST_F(ReconcileLibrary, V37_FindsWhatEitherSideLacksByTheDerivedKey) {
   EXPECT_EQ(count(by_reference, "theirs_only"), 3);
 
   std::vector<std::string> resolving = derived;
-  resolving.insert(resolving.end(), {"--resolve", "--response-status", "201"});
+  resolving.insert(resolving.end(), {"--status", "status", "--happened", "succeeded", "--resolve",
+                                     "--response-status", "201"});
+  // The key of another phase is on no line: all is missing, and none of it is believed.
+  std::vector<std::string> wrong = resolving;
+  wrong.at(3) = "payment_created";
+  wrong.insert(wrong.end(), {"--resolve-absent", "--observed-at", "2026-01-01T00:00:00Z"});
+  for (const Json& one : reconcile(wrong, 5)["findings"].items) {
+    EXPECT_FALSE(one.has("resolved_as"));
+  }
   const Json resolved = reconcile(resolving, 5);
   const auto& findings = resolved["findings"].items;
   const auto lost = std::ranges::find_if(

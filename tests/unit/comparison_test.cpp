@@ -209,6 +209,16 @@ TEST(Comparison, a_line_may_lie_under_several_names) {
   EXPECT_EQ(std::move(comparison).result().count(Kind::agree), 1U);
 }
 
+TEST(Comparison, says_how_many_lines_it_could_explain) {
+  Books books;
+  books.ours(charged(1)).theirs(1).theirs(2).theirs(3, "", false).theirs(0);
+  books.theirs(4, "1", true, noon + 24h).theirs(5);
+  books.ours(charged(5));
+  const Result result = books.result();
+  EXPECT_EQ(result.lines_met, 2U);
+  EXPECT_EQ(result.lines_unmet, 4U) << "refused ones and those from outside the period are lines";
+}
+
 TEST(Comparison, the_worst_comes_first) {
   Books books;
   books.ours(charged(1)).ours(charged(2)).ours(in_state(3, State::unknown)).ours(charged(4));
