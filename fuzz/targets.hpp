@@ -18,6 +18,7 @@ void body_form(std::string_view input);
 void stored_record(std::string_view input);
 void jwt(std::string_view input);
 void redis_reply(std::string_view input);
+void export_lines(std::string_view input);
 void differential(std::string_view input);
 
 struct Target {
@@ -25,7 +26,7 @@ struct Target {
   void (*run)(std::string_view input);
 };
 
-inline constexpr std::array<Target, 11> targets{{
+inline constexpr std::array<Target, 12> targets{{
     {"request_head", request_head},
     {"response_head", response_head},
     {"chunked", chunked},
@@ -36,6 +37,7 @@ inline constexpr std::array<Target, 11> targets{{
     {"stored_record", stored_record},
     {"jwt", jwt},
     {"redis_reply", redis_reply},
+    {"export_lines", export_lines},
     {"differential", differential},
 }};
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <utility>
 
@@ -45,6 +46,25 @@ void print(const Effect& effect, std::uint64_t number) {
   std::fflush(stdout);
 }
 
+std::int64_t now() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
+
+Effect effect_of(const Request& request, std::string answer) {
+  return {.key = field(request, "Idempotency-Key"),
+          .operation = field(request, "Idem-Operation"),
+          .fence = field(request, "Idem-Fence"),
+          .attempt = field(request, "Idem-Attempt"),
+          .method = std::string(request.method_string()),
+          .target = std::string(request.target()),
+          .body_bytes = request.body().size(),
+          .body_digest = digest_of(request.body()),
+          .answer = std::move(answer),
+          .reference = text_member(request.body(), "reference"),
+          .at = now()};
+}
+
 }  // namespace
 
 bool is_charging(http::verb method) {
@@ -55,21 +75,13 @@ bool is_charging(http::verb method) {
 Reply charge(const Request& request, World& world) {
   if (request.method() == http::verb::post &&
       text_member(request.body(), "source") == "tok_declined") {
+    world.ledger.decline(effect_of(request, std::string(request.body())));
     return json_reply(402, R"({"error":"card_declined"})");
   }
   const auto number = world.ledger.next();
-  auto reference = text_member(request.body(), "reference");
+  const auto reference = text_member(request.body(), "reference");
   auto body = answer_of(request, number, world.nonce(), reference);
-  Effect effect{.key = field(request, "Idempotency-Key"),
-                .operation = field(request, "Idem-Operation"),
-                .fence = field(request, "Idem-Fence"),
-                .attempt = field(request, "Idem-Attempt"),
-                .method = std::string(request.method_string()),
-                .target = std::string(request.target()),
-                .body_bytes = request.body().size(),
-                .body_digest = digest_of(request.body()),
-                .answer = body,
-                .reference = std::move(reference)};
+  Effect effect = effect_of(request, body);
   if (!world.quiet) print(effect, number);
   world.ledger.charge(std::move(effect));
   auto reply = json_reply(201, std::move(body));

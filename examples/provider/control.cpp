@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "export.hpp"
 #include "faults.hpp"
 
 namespace provider {
@@ -89,6 +90,8 @@ asio::awaitable<bool, Executor> control(const Request& request, World& world, Re
   const auto method = request.method();
   if (path == "/ledger") {
     reply = ledger(request, world);
+  } else if (path == "/export" && method == http::verb::get) {
+    reply = export_of(target, world.ledger);
   } else if (path == "/faults") {
     reply = faults(request, world);
   } else if (path == "/queries") {

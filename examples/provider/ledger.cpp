@@ -23,7 +23,24 @@ void Ledger::arrived(std::string_view key) {
 
 void Ledger::charge(Effect effect) {
   keys_[effect.key].effects.push_back(next());
+  lines_.push_back(static_cast<std::int64_t>(effects_.size()));
   effects_.push_back(std::move(effect));
+}
+
+void Ledger::decline(Effect effect) {
+  lines_.push_back(-1 - static_cast<std::int64_t>(declined_.size()));
+  declined_.push_back(std::move(effect));
+}
+
+Ledger::Line Ledger::line(std::size_t index) const {
+  if (index >= lines_.size()) return {};
+  const std::int64_t at = lines_[index];
+  if (at >= 0) {
+    const auto number = static_cast<std::size_t>(at);
+    return {fmt::format("ch_{}", first_ + number), &effects_[number], true};
+  }
+  const auto number = static_cast<std::size_t>(-1 - at);
+  return {fmt::format("de_{}", number + 1), &declined_[number], false};
 }
 
 const Effect* Ledger::find(std::uint64_t number) const {
@@ -35,6 +52,8 @@ void Ledger::clear() {
   first_ = next();
   arrivals_ = 0;
   effects_.clear();
+  declined_.clear();
+  lines_.clear();
   keys_.clear();
 }
 

@@ -11,7 +11,8 @@
 
 namespace provider {
 
-/// One thing that really happened: money that moved, as far as a test is concerned.
+/// One thing that really happened: money that moved, as far as a test is concerned. Or what was
+/// declined, which is no effect, and stands in exports only.
 struct Effect {
   std::string key;        ///< Idempotency-Key as received; empty when there was none.
   std::string operation;  ///< Idem-Operation, Idem-Fence, Idem-Attempt as received.
@@ -23,6 +24,7 @@ struct Effect {
   std::uint64_t body_digest = 0;
   std::string answer;     ///< The JSON that a client sees, also at a later GET.
   std::string reference;  ///< The body's, for a caller that has no key; empty when there was none.
+  std::int64_t at = 0;    ///< Milliseconds since 1970.
   std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
 };
 
@@ -49,7 +51,17 @@ class Ledger {
   std::uint64_t next() const { return first_ + effects_.size(); }
   void charge(Effect effect);
 
+  /// Notes what was declined.
+  void decline(Effect effect);
+
   const Effect* find(std::uint64_t number) const;
+  /// What happened or was declined, in its order, from 0; null behind the last.
+  struct Line {
+    std::string id;
+    const Effect* effect = nullptr;
+    bool happened = true;
+  };
+  Line line(std::size_t index) const;
   void clear();
 
   /// What a caller may ask of its own: the answers of the charges, or of the refunds, that fit. A
@@ -72,6 +84,8 @@ class Ledger {
   std::uint64_t first_ = 1;
   std::uint64_t arrivals_ = 0;
   std::deque<Effect> effects_;
+  std::deque<Effect> declined_;
+  std::deque<std::int64_t> lines_;  // Indexes of effects_, and -1 - those of declined_.
   std::map<std::string, PerKey, std::less<>> keys_;
 };
 

@@ -482,6 +482,15 @@ inline constexpr std::size_t comparison_entries_max = 10'000'000;
 inline constexpr std::size_t comparison_findings_max = 100'000;
 // Lines that cannot be read, told one by one; what is beyond is counted.
 inline constexpr std::size_t comparison_bad_lines_shown = 100;
+// Lines that are kept whole until the end, because they may settle an unknown record.
+inline constexpr std::size_t comparison_kept_bytes_max = 64UL * 1024 * 1024;
+// Records outside of the period that are asked for one by one, before any is said to be missing.
+inline constexpr std::size_t comparison_lookups_max = 100'000;
+// How far the moments of the two sides may be apart: clocks, and the time that a charge takes.
+inline constexpr auto comparison_slack_default = 5min;
+inline constexpr auto comparison_progress_interval = 2s;
+// Tries of a page, which changes nothing.
+inline constexpr int export_page_tries = 3;
 // Pages of a list that never ends.
 inline constexpr std::size_t export_pages_max = 1'000'000;
 // Values of a stored answer that a listing may be asked for.

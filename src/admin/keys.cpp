@@ -81,6 +81,13 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
   auto rest = path.substr(collection.size() + 1);
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
+  if (rest == "refs") {
+    if (head.method != "POST") co_return not_allowed("POST");
+    if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
+    auto keys = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
+    if (!keys) co_return to_answer(http::problem_of(keys.error()));
+    co_return name_keys(keys->bytes());
+  }
   const auto id = parse_handle(ref);
   if (!id) co_return invalid("The ref of a record has 32 hexadecimal digits in lower case.");
   if (ref.size() == rest.size()) {
@@ -115,11 +122,13 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
 Task<Answer> KeysApi::list(std::string_view text) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
-  if (query->older_than) {
+  if (query->older_than || query->newer_than) {
     StoreCall count = Count{};
     auto counted = co_await ask(count);
     if (!counted) co_return store_trouble(counted.error());
-    query->list.created_before = std::get<Census>(*counted).now - *query->older_than;
+    const StoreTime now = std::get<Census>(*counted).now;
+    if (query->older_than) query->list.created_before = now - *query->older_than;
+    if (query->newer_than) query->created_from = now - *query->newer_than;
   }
   if (query->key) {
     auto page = co_await find_by_key(*query);
@@ -137,38 +146,72 @@ Task<Answer> KeysApi::list(std::string_view text) {
     records.resize(limit);
     next = records.back().id;
   }
-  co_return json_answer(keys_page(records, next));
+  std::vector<ListedKey> keys;
+  for (Record& record : records) {
+    if (query->created_from && record.created_at < *query->created_from) continue;
+    auto values = co_await values_of(record, *query);
+    if (!values) co_return store_trouble(values.error());
+    keys.push_back({std::move(record), std::move(*values)});
+  }
+  co_return json_answer(keys_page(keys, next));
+}
+
+// A listing has no bodies: each is read by itself, and only where there is one.
+Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& record,
+                                                                const KeysQuery& query) {
+  if (query.values.empty()) co_return std::string();
+  if (!record.response) co_return admin::values_of(std::nullopt, query.values);
+  StoreCall find = Find{record.id};
+  auto found = co_await ask(find);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  const auto& whole = std::get<std::optional<Record>>(*found);
+  const bool is_kept = whole && whole->response;
+  co_return is_kept ? admin::values_of(whole->response, query.values)
+                    : admin::values_of(std::nullopt, query.values);
 }
 
 // Wherever a reserve of this key would look, so that nothing that would be replayed is missed here.
 Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
-  const auto ids = ids_of(query);
+  const auto ids = ids_of(*query.list.scope, *query.list.operation, *query.key);
   List wanted = query.list;
   wanted.operation.reset();  // It is in the id, where it counts; the record's may be a former one.
-  std::vector<Record> records;
+  std::vector<ListedKey> keys;
   for (const RecordId& id : ids) {
     StoreCall find = Find{id};
     auto found = co_await ask(find);
     if (!found) co_return store_trouble(found.error());
     auto& record = std::get<std::optional<Record>>(*found);
-    if (record && is_listed(wanted, *record)) records.push_back(without_bodies(std::move(*record)));
+    if (!record || !is_listed(wanted, *record)) continue;
+    if (query.created_from && record->created_at < *query.created_from) continue;
+    std::string values;
+    if (!query.values.empty()) values = admin::values_of(record->response, query.values);
+    keys.push_back({without_bodies(std::move(*record)), std::move(values)});
   }
-  co_return json_answer(keys_page(records, std::nullopt));
+  co_return json_answer(keys_page(keys, std::nullopt));
 }
 
-std::set<RecordId> KeysApi::ids_of(const KeysQuery& query) const {
+std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& operation,
+                                   const std::string& key) const {
   const auto& identity = parts_.store.identity();
-  std::vector<std::string> parts = parts_.naming_parts(*query.list.operation);
+  std::vector<std::string> parts = parts_.naming_parts(operation);
   parts.emplace_back();  // Where a key is unique in its scope, its operation names nothing.
   std::vector<Secret> secrets = identity.older;
   secrets.push_back(identity.secret);
   std::set<RecordId> ids;
   for (const Secret& secret : secrets) {
     for (const auto& part : parts) {
-      ids.insert(record_id(secret, *query.list.scope, part, *query.key));
+      ids.insert(record_id(secret, scope, part, key));
     }
   }
   return ids;
+}
+
+Answer KeysApi::name_keys(std::string_view body) const {
+  const auto keys = parse_named_keys(body);
+  if (!keys) return invalid(keys.error());
+  std::vector<std::set<RecordId>> refs;
+  for (const NamedKey& one : *keys) refs.push_back(ids_of(one.scope, one.operation, one.key));
+  return json_answer(refs_page(refs));
 }
 
 Task<Answer> KeysApi::show(RecordId id) {

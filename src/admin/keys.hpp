@@ -19,7 +19,11 @@ class KeysApi {
   Task<Answer> answer_to(http::ServerStream& client);
   Task<Answer> list(std::string_view query);
   Task<Answer> find_by_key(const KeysQuery& query);
-  std::set<RecordId> ids_of(const KeysQuery& query) const;
+  Task<std::expected<std::string, StoreError>> values_of(const Record& record,
+                                                         const KeysQuery& query);
+  Answer name_keys(std::string_view body) const;
+  std::set<RecordId> ids_of(const std::string& scope, const std::string& operation,
+                            const std::string& key) const;
   Task<Answer> show(RecordId id);
   Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
   Task<Answer> release(RecordId id, const std::string& source, std::string_view body);

@@ -4,6 +4,8 @@
 #include "core/rfc3339.hpp"
 #include "json/writer.hpp"
 
+#include <idem/limits.hpp>
+
 namespace idem::admin {
 namespace {
 
@@ -27,7 +29,9 @@ void write_summary(Writer& out, const Record& record) {
   out.member("fence", record.attempt.fence);
   write_moment(out, "created_at", record.created_at);
   write_moment(out, "locked_until", record.locked_until);
+  write_moment(out, "completed_at", record.completed_at);
   write_moment(out, "expires_at", record.expires_at);
+  out.member("upstream_reference", record.upstream_reference);
   out.name("response_status");
   if (record.response) {
     out.number(record.response->status);
@@ -90,14 +94,18 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
 
 }  // namespace
 
-std::string keys_page(std::span<const Record> records, const std::optional<RecordId>& next) {
+std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next) {
   Writer out;
   out.begin_object();
   out.name("keys");
   out.begin_array();
-  for (const auto& record : records) {
+  for (const auto& [record, values] : keys) {
     out.begin_object();
     write_summary(out, record);
+    if (!values.empty()) {
+      out.name("values");
+      out.json(values);
+    }
     out.end_object();
   }
   out.end_array();
@@ -111,12 +119,48 @@ std::string keys_page(std::span<const Record> records, const std::optional<Recor
   return out.take() + "\n";
 }
 
+std::string values_of(const std::optional<StoredResponse>& response,
+                      std::span<const std::pair<std::string, JsonPointer>> values) {
+  Writer out;
+  if (!response || !response->body_stored || !check_json(response->body)) {
+    out.null();
+    return out.take();
+  }
+  out.begin_object();
+  for (const auto& [name, pointer] : values) {
+    out.name(name);
+    const auto found = pointer.find(response->body);
+    const auto text = found ? scalar_of(*found) : std::nullopt;
+    if (text && text->size() <= limits::listed_value_bytes_max) {
+      out.text(*text);
+    } else {
+      out.null();
+    }
+  }
+  out.end_object();
+  return out.take();
+}
+
+std::string refs_page(std::span<const std::set<RecordId>> refs) {
+  Writer out;
+  out.begin_object();
+  out.name("refs");
+  out.begin_array();
+  for (const auto& of_one : refs) {
+    out.begin_array();
+    for (const RecordId& id : of_one) out.text(to_hex(id.bytes));
+    out.end_array();
+  }
+  out.end_array();
+  out.end_object();
+  return out.take() + "\n";
+}
+
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence) {
   Writer out;
   out.begin_object();
   write_summary(out, record);
   write_moment(out, "changed_at", record.changed_at);
-  write_moment(out, "completed_at", record.completed_at);
   write_moment(out, "tombstone_until", record.tombstone_until);
   out.member("owner", record.owner);
   out.flag("dispatched", record.dispatched);
@@ -131,7 +175,6 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("last_error_code", record.last_error_code);
   write_moment(out, "reconcile_after", record.reconcile_after);
   out.member("reconcile_attempts", record.reconcile_attempts);
-  out.member("upstream_reference", record.upstream_reference);
   out.flag("request_stored", record.stored_request.has_value());
   write_response(out, record.response);
   write_evidence(out, evidence);

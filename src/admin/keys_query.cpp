@@ -20,6 +20,7 @@ class QueryReader {
   explicit QueryReader(const ParseDuration& parse_duration) : parse_duration_(parse_duration) {}
 
   Checked take(const std::string& name, std::string value) {
+    if (name == "value") return take_value(value);
     if (!seen_.insert(name).second) return wrong(name, "is there twice");
     if (value.empty()) return wrong(name, "is empty; leave it out instead");
     auto& list = query_.list;
@@ -38,7 +39,9 @@ class QueryReader {
       if (value.size() > limits::key_bytes_max) return wrong(name, "is longer than 255 bytes");
       query_.key = std::move(value);
     } else if (name == "older_than") {
-      return take_age(value);
+      return take_age(name, value, query_.list.created_before, query_.older_than);
+    } else if (name == "newer_than") {
+      return take_age(name, value, query_.created_from, query_.newer_than);
     } else if (name == "limit") {
       return take_limit(value);
     } else if (name == "cursor") {
@@ -62,14 +65,23 @@ class QueryReader {
     return std::unexpected(name + ": " + std::string(what));
   }
 
-  Checked take_age(const std::string& value) {
-    if (const auto moment = parse_rfc3339(value)) {
-      query_.list.created_before = *moment;
-      return {};
+  Checked take_age(const std::string& name, const std::string& value,
+                   std::optional<StoreTime>& moment, std::optional<Millis>& age) {
+    moment = parse_rfc3339(value);
+    if (moment) return {};
+    const auto parsed = parse_duration_(value);
+    if (!parsed) return wrong(name, "must be an age such as 30m or 24h, or an RFC 3339 time");
+    age = *parsed;
+    return {};
+  }
+
+  Checked take_value(const std::string& value) {
+    auto pointer = JsonPointer::parse(value);
+    if (!pointer || value.empty()) return wrong("value", "must be a JSON Pointer such as /amount");
+    if (query_.values.size() == limits::listed_values_max) {
+      return wrong("value", "is there more often than eight times");
     }
-    const auto age = parse_duration_(value);
-    if (!age) return wrong("older_than", "must be an age such as 30m or 24h, or an RFC 3339 time");
-    query_.older_than = *age;
+    query_.values.emplace_back(value, std::move(*pointer));
     return {};
   }
 
@@ -98,8 +110,8 @@ std::optional<State> parse_state(std::string_view name) {
 
 std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
                                                        const ParseDuration& parse_duration) {
-  static constexpr std::array<std::string_view, 7> known{"state",      "scope", "operation", "key",
-                                                         "older_than", "limit", "cursor"};
+  static constexpr std::array<std::string_view, 9> known{
+      "state", "scope", "operation", "key", "older_than", "newer_than", "limit", "cursor", "value"};
   QueryReader reader(parse_duration);
   auto pairs = parse_query(query, known);
   if (!pairs) return std::unexpected(std::move(pairs.error()));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/json_scalars.hpp"
+
 #include <idem/limits.hpp>
 #include <idem/store.hpp>
 
@@ -8,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace idem::admin {
 
@@ -18,6 +22,11 @@ struct KeysQuery {
   std::optional<std::string> key;
   /// Instead of a moment; the store's clock decides from when.
   std::optional<Millis> older_than;
+  /// Likewise, and a moment: what was made before is left out of the page.
+  std::optional<Millis> newer_than;
+  std::optional<StoreTime> created_from;
+  /// Of each record's stored body, by what a listing calls them.
+  std::vector<std::pair<std::string, JsonPointer>> values;
 };
 
 using ParseDuration = std::function<std::expected<Millis, std::string>(const std::string&)>;

@@ -148,6 +148,35 @@ std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
   return order;
 }
 
+std::expected<std::vector<NamedKey>, std::string> parse_named_keys(std::string_view body) {
+  const auto object = read_object(body, {"keys"});
+  if (!object) return std::unexpected(object.error());
+  const auto* value = object->find("keys");
+  const auto* items = value != nullptr ? std::get_if<json::Array>(&value->is) : nullptr;
+  if (items == nullptr || items->size() > limits::list_page_max) {
+    return wrong("/keys", "must be an array of 1000 objects at most");
+  }
+  std::vector<NamedKey> keys;
+  for (const Value& item : *items) {
+    const std::string where = "/keys/" + std::to_string(keys.size());
+    const auto text = [&](std::string_view name) {
+      const Value* const member = item.find(name);
+      return member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
+    };
+    const auto* scope = text("scope");
+    const auto* operation = text("operation");
+    const auto* key = text("key");
+    if (scope == nullptr || operation == nullptr || key == nullptr) {
+      return wrong(where, "must have scope, operation and key, each a string");
+    }
+    if (key->empty() || key->size() > limits::key_bytes_max) {
+      return wrong(where + "/key", "must have 1 to 255 bytes");
+    }
+    keys.push_back({*scope, *operation, *key});
+  }
+  return keys;
+}
+
 std::expected<CacheBust, std::string> parse_release(std::string_view body) {
   const auto object = read_object(body, {"fence", "reason"});
   if (!object) return std::unexpected(object.error());

@@ -29,24 +29,12 @@ int exit_code_of(int status) {
   return status >= 400 && status < 500 ? usage : failed;
 }
 
-/// A problem's sentence, or its body where it is none.
-std::string sentence_of(const AdminAnswer& answer) {
-  if (const auto value = json::parse(answer.body)) {
-    for (const auto* name : {"detail", "title"}) {
-      const auto* member = value->find(name);
-      const auto* text = member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
-      if (text != nullptr) return printable(*text);
-    }
-  }
-  return "the admin API answered " + std::to_string(answer.status);
-}
-
 }  // namespace
 
-OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text)
+OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs)
     : name_(name), command_(app.add_subcommand(name, text)) {
   access_.operator_name = login_name();
-  command_->require_subcommand(1);
+  if (has_verbs) command_->require_subcommand(1);
   // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
   // too, and the last one would beat the flag.
   command_->add_option("--admin-url", access_.url, "where the admin listener is")
@@ -69,21 +57,35 @@ int OperatorCommand::complain(const std::string& sentence, int code) const {
   return code;
 }
 
-int OperatorCommand::finish(const std::string& target, const std::string* body,
-                            void (*print)(const std::string& json)) {
+std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
+                                                     const std::string* body) const {
+  const auto fails = [&](const std::string& sentence, int code) {
+    return std::unexpected(complain(sentence, code));
+  };
   // It becomes a field of the request, which a line break would end.
   const bool is_name =
       std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
-  if (!is_name) return complain("--operator is one name without blanks, in ASCII", usage);
-  const auto answer = ask_admin(access_, target, body);
+  if (!is_name) return fails("--operator is one name without blanks, in ASCII", usage);
+  auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();
-    if (failure.wrong_url) return complain("--admin-url: " + failure.why, usage);
-    return complain(access_.url + " cannot be reached: " + failure.why +
-                        "; is the gateway running with --admin?",
-                    not_reachable);
+    if (failure.wrong_url) return fails("--admin-url: " + failure.why, usage);
+    return fails(access_.url + " cannot be reached: " + failure.why +
+                     "; is the gateway running with --admin?",
+                 not_reachable);
   }
-  if (answer->status != 200) return complain(sentence_of(*answer), exit_code_of(answer->status));
+  return std::move(*answer);
+}
+
+int OperatorCommand::complain_about(const AdminAnswer& answer) const {
+  return complain(sentence_of(answer), exit_code_of(answer.status));
+}
+
+int OperatorCommand::finish(const std::string& target, const std::string* body,
+                            void (*print)(const std::string& json)) {
+  const auto answer = ask(target, body);
+  if (!answer) return answer.error();
+  if (answer->status != 200) return complain_about(*answer);
   if (json_) {
     std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
   } else {
@@ -96,6 +98,17 @@ void add_parameter(std::string& target, const char* name, const std::string& val
   if (value.empty()) return;
   target += target.find('?') == std::string::npos ? '?' : '&';
   target += std::string(name) + '=' + percent_encoded(value);
+}
+
+std::string sentence_of(const AdminAnswer& answer) {
+  if (const auto value = json::parse(answer.body)) {
+    for (const auto* name : {"detail", "title"}) {
+      const auto* member = value->find(name);
+      const auto* text = member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
+      if (text != nullptr) return printable(*text);
+    }
+  }
+  return "the admin API answered " + std::to_string(answer.status);
 }
 
 }  // namespace idem::cli

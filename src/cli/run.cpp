@@ -1,6 +1,7 @@
 #include "cli/config_command.hpp"
 #include "cli/keys_command.hpp"
 #include "cli/outbox_command.hpp"
+#include "cli/reconcile_command.hpp"
 
 #include <cstdio>
 
@@ -26,6 +27,7 @@ int run(int argc, char** argv) {
   KeysCommand keys(app);
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
+  ReconcileCommand reconcile(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -37,6 +39,7 @@ int run(int argc, char** argv) {
   if (keys.parsed()) return keys.run();
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
+  if (reconcile.parsed()) return reconcile.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

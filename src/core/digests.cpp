@@ -66,7 +66,11 @@ FramedDigest::FramedDigest() : context_(EVP_MD_CTX_new()) {
 
 void FramedDigest::add(std::string_view part) {
   add_number(part.size());
-  IDEM_ASSERT(EVP_DigestUpdate(context_.get(), part.data(), part.size()) == 1);
+  add_bytes(part);
+}
+
+void FramedDigest::add_bytes(std::string_view bytes) {
+  IDEM_ASSERT(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1);
 }
 
 void FramedDigest::add_number(std::uint64_t number) {

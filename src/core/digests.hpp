@@ -39,6 +39,8 @@ class FramedDigest {
 
   void add(std::string_view part);
   void add_number(std::uint64_t number);
+  /// The bytes without their length: with nothing else, the digest is that of all of them.
+  void add_bytes(std::string_view bytes);
   Digest finish();
 
  private:

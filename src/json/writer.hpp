@@ -25,6 +25,8 @@ class Writer {
   }
 
   void real(double value);
+  /// A value that is JSON already.
+  void json(std::string_view value) { literal(value); }
 
   /// `"name":"value"`
   void member(std::string_view name_, std::string_view value) {

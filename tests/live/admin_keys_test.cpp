@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "support/admin.hpp"
@@ -26,6 +27,57 @@ TEST_F(AdminKeys, AreListedWithEverythingThatIsPromised) {
     EXPECT_TRUE(record[time].string.ends_with("Z")) << time;
     EXPECT_EQ(record[time].string.size(), 24U) << record[time].string;
   }
+}
+
+TEST_F(AdminKeys, AreListedWithValuesOfTheirAnswersAsTheyAreSpelled) {
+  ask(charge("k", "", R"({"amount":12345678901234567890.10,"currency":"EUR"})"));
+  ask(charge("lost", "drop-after"));
+  const Json done =
+      read("/v1/keys?state=completed&value=/amount&value=/currency&value=/no")["keys"].items.at(0);
+  const Json& values = done["values"];
+  EXPECT_EQ(values["/amount"].string, "12345678901234567890.10");
+  EXPECT_EQ(values["/currency"].string, "EUR");
+  EXPECT_TRUE(values.has("/no"));
+  EXPECT_EQ(values["/no"].kind, Json::Kind::null);
+  const Json lost = read("/v1/keys?state=unknown&value=/amount")["keys"].items.at(0);
+  EXPECT_TRUE(lost.has("values"));
+  EXPECT_EQ(lost["values"].kind, Json::Kind::null);
+  EXPECT_FALSE(read("/v1/keys")["keys"].items.at(0).has("values"));
+  for (const auto* wrong : {"value=amount", "value=", "newer_than=soon",
+                            "value=/1&value=/2&value=/3&value=/4&value=/5&value=/6&value=/7&"
+                            "value=/8&value=/9"}) {
+    EXPECT_EQ(get("/v1/keys?" + std::string(wrong)).status, 400) << wrong;
+  }
+}
+
+TEST_F(AdminKeys, AreListedFromAMomentOn) {
+  ask(charge("k"));
+  const std::string created = read("/v1/keys")["keys"].items.at(0)["created_at"].string;
+  EXPECT_EQ(read("/v1/keys?newer_than=" + created)["keys"].items.size(), 1U);
+  EXPECT_EQ(read("/v1/keys?newer_than=1h")["keys"].items.size(), 1U);
+  EXPECT_EQ(read("/v1/keys?newer_than=2100-01-01T00:00:00Z")["keys"].items.size(), 0U);
+}
+
+TEST_F(AdminKeys, NamesOfManyKeysAreToldWithoutLookingAtThem) {
+  ask(charge("k"));
+  const std::string ref = only("completed")["ref"].string;
+  const auto named = post("/v1/keys/refs", R"({"keys":[
+      {"scope":"acme","operation":"POST /charges","key":"k"},
+      {"scope":"other","operation":"POST /charges","key":"k"}]})");
+  ASSERT_EQ(named.status, 200) << named.raw;
+  const Json refs = parse_json(named.body).value_or(Json{})["refs"];
+  ASSERT_EQ(refs.items.size(), 2U);
+  const auto holds = [&](const Json& one) {
+    return std::ranges::count(one.items, ref, &Json::string) == 1;
+  };
+  EXPECT_TRUE(holds(refs.items[0]));
+  EXPECT_FALSE(holds(refs.items[1]));
+  EXPECT_FALSE(refs.items[1].items.empty()) << "it has a name, although there is no record";
+  for (const auto* wrong : {"", "{}", R"({"keys":{}})", R"({"keys":[{}]})", R"({"keys":["k"]})",
+                            R"({"keys":[{"scope":"a","operation":"b","key":""}]})"}) {
+    EXPECT_EQ(post("/v1/keys/refs", wrong).status, 400) << wrong;
+  }
+  EXPECT_EQ(get("/v1/keys/refs").status, 405);
 }
 
 TEST_F(AdminKeys, AreShownWithTheStoredAnswerAndWithoutSecrets) {

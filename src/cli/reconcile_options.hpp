@@ -1,0 +1,65 @@
+#pragma once
+
+#include "compare/comparison.hpp"
+
+#include <idem/limits.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+/// What a line is matched by.
+enum class MatchBy : std::uint8_t { key, operation, reference, derived };
+
+/// Where a provider's list is.
+struct ListPlace {
+  std::string url{};
+  std::string items = "/data";
+  std::string next = "/next";
+  std::string next_parameter{};
+  std::vector<std::string> allowed_hosts{};
+  std::string auth_file{};
+  std::string ca_file{};
+  std::string timeout{};
+};
+
+/// What `idem reconcile` is told.
+struct ReconcileOptions {
+  std::string file{};
+  std::string format{};
+  ListPlace list{};
+
+  std::string by = "key";
+  std::string match{}, phase{}, our_reference{};
+  std::string scope{}, scope_at{}, operation{};
+  std::string amount{}, our_amount = "/amount", currency{}, our_currency = "/currency";
+  int scale = 0;
+  std::string status{}, id{}, time{};
+  std::vector<std::string> happened{};
+  std::string from{}, to{}, slack{};
+  std::size_t rows = 50;
+
+  bool resolve = false;
+  bool resolve_absent = false;
+  int response_status = 0;
+  std::vector<std::string> response_headers{};
+  std::string observed_at{};
+  std::string reason = "ledger comparison";
+
+  // What check() makes of them.
+  MatchBy match_by = MatchBy::key;
+  compare::Rules rules{};
+  std::optional<StoreTime> observed{};
+  Millis page_timeout = limits::fetch_timeout_default;
+
+  void declare(CLI::App& command);
+  /// The error is a sentence that names the option.
+  std::expected<void, std::string> check();
+};
+
+}  // namespace idem::cli

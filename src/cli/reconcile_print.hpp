@@ -1,0 +1,38 @@
+#pragma once
+
+#include "compare/comparison.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+/// What became of a record that a line, or the want of one, might settle.
+struct Settled {
+  std::string as{};   ///< Empty: it was left as it is.
+  std::string why{};  ///< Why it was left, or refused.
+};
+
+/// What `idem reconcile` tells.
+struct ComparisonReport {
+  std::string name{};
+  std::string digest{};  ///< SHA-256 of the whole export.
+  std::uint64_t lines = 0;
+  std::uint64_t bad_lines = 0;
+  std::vector<std::string> bad_places{};  ///< Of the first ones, as sentences.
+  compare::Result result{};
+  std::map<std::size_t, Settled> settled{};  ///< By the finding's number.
+
+  /// Records that evidence should have settled and did not.
+  std::size_t left() const noexcept;
+  /// Whether all of the export was read.
+  bool complete() const noexcept { return bad_lines == 0; }
+};
+
+/// One JSON document.
+void print_comparison_json(const ComparisonReport& report);
+/// Tables for people; `rows` findings at most.
+void print_comparison(const ComparisonReport& report, std::size_t rows);
+
+}  // namespace idem::cli

@@ -1,0 +1,392 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "support/admin.hpp"
+#include "support/scripted_upstream.hpp"
+
+/// `idem reconcile` against what really happened at the provider. 0: all agree, 1: not compared as
+/// a whole, 2: usage, 3: not reachable, 5: they differ.
+namespace idem::test {
+namespace {
+
+class ReconcileCommand : public Operated {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--lease", "2s", "--upstream-timeout", "1s", "--evidence-grace", "0s"};
+  }
+
+  std::string exported(const std::string& query) {
+    const auto answer = send_once(provider_->address(),
+                                  {.method = "GET", .target = "/export?" + query, .fields = {}});
+    EXPECT_EQ(answer.status, 200) << answer.raw;
+    return answer.body;
+  }
+  std::string file_of(const std::string& name, const std::string& content) {
+    const auto path = (dir_.path() / name).string();
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  std::string csv() { return file_of("charges.csv", exported("format=csv")); }
+
+  Ran run(std::vector<std::string> words) {
+    words.insert(words.begin(), "reconcile");
+    return run_program(built_program("idem"), std::move(words),
+                       {"IDEM_ADMIN_URL=http://" + gateway_->admin(), "IDEM_OPERATOR=grace"});
+  }
+  /// With all that the provider's export has to say.
+  Ran reconcile(const std::string& file, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{file,         "--by",     "operation", "--amount", "amount",
+                                   "--currency", "currency", "--status",  "status",   "--happened",
+                                   "succeeded",  "--id",     "id",        "--time",   "created"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  /// What it tells with --json: the document begins a line.
+  static Json told(const Ran& ran) {
+    const auto at = ("\n" + ran.output).find("\n{");
+    if (at == std::string::npos) return Json{};
+    const auto end = ran.output.find('\n', at);
+    return parse_json(ran.output.substr(at, end - at)).value_or(Json{});
+  }
+  static std::int64_t count(const Json& report, const char* kind) {
+    return report["counts"][kind].integer;
+  }
+  static const Json& finding(const Json& report, const std::string& kind) {
+    static const Json none;
+    const auto& all = report["findings"].items;
+    const auto found =
+        std::ranges::find_if(all, [&](auto& one) { return one["kind"].string == kind; });
+    return found != all.end() ? *found : none;
+  }
+  std::string ref_of(const std::string& key) {
+    const Json page = read("/v1/keys?scope=acme&operation=POST%20/charges&key=" + key);
+    return page["keys"].items.empty() ? "" : page["keys"].items[0]["ref"].string;
+  }
+  /// A charge that reaches the provider without us, under a handle or key of ours.
+  void charge_directly(const std::string& key, const std::string& handle,
+                       const std::string& body = R"({"amount":1250,"currency":"EUR"})") {
+    Request request{.fields = {{"Host", provider_->address()},
+                               {"Content-Type", "application/json"},
+                               {"Idempotency-Key", key}},
+                    .body = body};
+    if (!handle.empty()) request.fields.push_back({"Idem-Operation", handle});
+    EXPECT_EQ(send_once(provider_->address(), request).status, 201);
+  }
+};
+
+TEST_F(ReconcileCommand, BooksThatAgreeAreSaidToAgree) {
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
+  ASSERT_EQ(ask(charge("declined", "", R"({"amount":5,"source":"tok_declined"})")).status, 402);
+  const Ran people = reconcile(csv());
+  EXPECT_EQ(people.exit_code, 0) << people.output;
+  EXPECT_NE(people.output.find("agree           6"), std::string::npos) << people.output;
+  const Ran json = reconcile(csv(), {"--json"});
+  EXPECT_EQ(json.exit_code, 0) << json.output;
+  const Json report = told(json);
+  EXPECT_TRUE(report["complete"].boolean);
+  EXPECT_EQ(report["differences"].integer, 0);
+  EXPECT_EQ(count(report, "agree"), 6);
+  EXPECT_EQ(report["export"]["lines"].integer, 6);
+  EXPECT_EQ(report["export"]["sha256"].string.size(), 64U);
+  EXPECT_TRUE(report["findings"].items.empty());
+}
+
+// One of each, and every one is told by its own name.
+TEST_F(ReconcileCommand, V37_FindsWhatEitherSideLacks) {
+  ASSERT_EQ(ask(charge("agrees")).status, 201);
+  ASSERT_EQ(ask(charge("changed")).status, 201);
+  ASSERT_EQ(ask(charge("twice")).status, 201);
+  ASSERT_EQ(ask(charge("missing")).status, 201);
+  ASSERT_EQ(ask(charge("charged_yet_refused", "status=402")).status, 402);
+  ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
+  ASSERT_EQ(ask(charge("never", "drop-before")).status, 502);
+  charge_directly("twice", ref_of("twice"));
+  charge_directly("foreign", "");
+  std::string text = exported("format=csv");
+  const auto cut = [&](const std::string& key) {
+    const auto at = text.rfind('\n', text.find("," + key + ",")) + 1;
+    const std::string line = text.substr(at, text.find('\n', at) + 1 - at);
+    text.erase(at, line.size());
+    return line;
+  };
+  cut("missing");
+  std::string changed = cut("changed");
+  changed.replace(changed.find(",1250,"), 6, ",1251,");
+  text += changed;
+  const Ran ran = reconcile(file_of("charges.csv", text), {"--json"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  const Json report = told(ran);
+  EXPECT_TRUE(report["complete"].boolean);
+  for (const auto* kind :
+       {"duplicate", "status_differs", "theirs_only", "ours_only", "amount_differs", "agree"}) {
+    EXPECT_EQ(count(report, kind), 1) << kind << "\n" << ran.output;
+  }
+  EXPECT_EQ(count(report, "undecided"), 2);
+  EXPECT_EQ(report["differences"].integer, 5);
+  EXPECT_EQ(finding(report, "duplicate")["ref"].string, ref_of("twice"));
+  EXPECT_EQ(finding(report, "duplicate")["lines"].items.size(), 2U);
+  EXPECT_EQ(finding(report, "status_differs")["ref"].string, ref_of("charged_yet_refused"));
+  EXPECT_EQ(finding(report, "ours_only")["ref"].string, ref_of("missing"));
+  EXPECT_EQ(finding(report, "amount_differs")["why"].string, "ours is 1250 EUR, theirs 1251 EUR");
+  EXPECT_FALSE(finding(report, "theirs_only").has("ref"));
+  std::set<std::string> undecided;
+  for (const Json& one : report["findings"].items) {
+    if (one["kind"].string == "undecided") undecided.insert(one["why"].string);
+  }
+  EXPECT_EQ(undecided, (std::set<std::string>{"they have it", "they have no line of it"}));
+
+  const Ran people = reconcile(file_of("charges.csv", text));
+  EXPECT_EQ(people.exit_code, 5);
+  EXPECT_NE(people.output.find("duplicate       " + ref_of("twice")), std::string::npos)
+      << people.output;
+  EXPECT_NE(people.output.find("it happened 2 times"), std::string::npos);
+  // It only looked.
+  EXPECT_EQ(read("/v1/keys?state=unknown")["keys"].items.size(), 2U);
+}
+
+TEST_F(ReconcileCommand, AllWaysToNameALineFindTheSame) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(charge(fmt::format("\"k {}\"", i))).status, 201);
+  charge_directly("k 1", ref_of("k%201"));
+  const auto jsonl = file_of("charges.jsonl", exported("format=jsonl"));
+  const std::vector<std::vector<std::string>> ways{
+      {"--by", "operation"}, {"--by", "key", "--scope", "acme", "--operation", "POST /charges"}};
+  for (const auto& way : ways) {
+    for (const auto& file : {csv(), jsonl}) {
+      std::vector<std::string> words{file, "--json", "--amount", "amount"};
+      words.insert(words.end(), way.begin(), way.end());
+      const Ran ran = run(words);
+      EXPECT_EQ(ran.exit_code, 5) << ran.output;
+      const Json report = told(ran);
+      EXPECT_EQ(count(report, "agree"), 2) << ran.output;
+      EXPECT_EQ(finding(report, "duplicate")["ref"].string, ref_of("k%201"));
+      EXPECT_EQ(report["findings"].items.size(), 1U);
+    }
+  }
+  // By the provider's own id the second charge has no record: nobody ever told it to us.
+  const Ran ran = run({csv(), "--json", "--by", "reference", "--our-reference", "/id"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  const Json report = told(ran);
+  EXPECT_EQ(count(report, "agree"), 3) << ran.output;
+  EXPECT_EQ(finding(report, "theirs_only")["lines"].items.size(), 1U);
+}
+
+TEST_F(ReconcileCommand, AListIsReadPageByPage) {
+  for (int i = 0; i < 7; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
+  charge_directly("foreign", "");
+  const auto url = "http://" + provider_->address() + "/export?limit=3";
+  const Ran ran = run({"--url", url, "--next-parameter", "cursor", "--by", "operation", "--amount",
+                       "amount", "--json"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.output;
+  const Json report = told(ran);
+  EXPECT_EQ(count(report, "agree"), 7) << ran.output;
+  EXPECT_EQ(finding(report, "theirs_only")["lines"].items.at(0)["line"].integer, 8);
+  EXPECT_EQ(report["export"]["lines"].integer, 8);
+}
+
+TEST_F(ReconcileCommand, AListStaysWhereItWasAllowedToGo) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  SharedText next;
+  ScriptedUpstream elsewhere(ScriptedUpstream::answer_all);
+  ScriptedUpstream list([&](UpstreamConnection& connection) {
+    while (connection.read_request()) {
+      connection.write_answer(R"({"data":[],"next":")" + next.get() + R"("})");
+    }
+  });
+  const auto auth = file_of("auth", "Bearer secret\n");
+  std::filesystem::permissions(auth, std::filesystem::perms::owner_read);
+  for (const std::string& to :
+       {"http://" + elsewhere.address() + "/x", std::string("file:///etc/passwd"),
+        std::string("http://x@127.0.0.1/")}) {
+    next.set(to);
+    const Ran ran = run({"--url", "http://" + list.address() + "/list", "--by", "operation",
+                         "--auth-file", auth, "--json"});
+    EXPECT_EQ(ran.exit_code, 1) << ran.output;
+    EXPECT_FALSE(told(ran)["complete"].boolean) << ran.output;
+    EXPECT_EQ(ran.output.find("secret"), std::string::npos);
+  }
+  EXPECT_EQ(elsewhere.connections(), 0);
+  EXPECT_NE(list.received().at(0).find("Authorization: Bearer secret\r\n"), std::string::npos);
+}
+
+TEST_F(ReconcileCommand, ABadLineLosesNothingAndIsNotHidden) {
+  ASSERT_EQ(ask(charge("k1")).status, 201);
+  ASSERT_EQ(ask(charge("k2")).status, 201);
+  std::string text = exported("format=csv");
+  const auto second = text.find('\n') + 1;
+  text.insert(second, "ch_0,charge,\"k\"x,,,1,EUR,succeeded,2026-01-01T00:00:00Z\r\n");
+  const auto file = file_of("charges.csv", text + "a,b\r\n");
+  const Ran ran = reconcile(file, {"--json"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.output;
+  EXPECT_NE(ran.output.find(file + ":2:16: something stands behind a closing quote"),
+            std::string::npos)
+      << ran.output;
+  EXPECT_NE(ran.output.find(file + ":5:4: has 2 fields, and the first line 9"), std::string::npos);
+  const Json report = told(ran);
+  EXPECT_FALSE(report["complete"].boolean);
+  EXPECT_EQ(count(report, "agree"), 2);
+  EXPECT_EQ(report["export"]["bad_lines"].integer, 2);
+  EXPECT_EQ(report["bad_lines"].items.size(), 2U);
+  EXPECT_NE(reconcile(file).output.find("INCOMPLETE: 2 lines"), std::string::npos);
+}
+
+TEST_F(ReconcileCommand, AmountsInMajorUnitsAreComparedByTheirScale) {
+  ASSERT_EQ(ask(charge("k", "", R"({"amount":1250,"currency":"EUR"})")).status, 201);
+  const auto of = [&](const std::string& amount) {
+    return file_of("c.csv", "operation,amount,currency\n" + ref_of("k") + "," + amount + ",eur\n");
+  };
+  const std::vector<std::string> scaled{"--by",       "operation", "--amount", "amount",
+                                        "--currency", "currency",  "--scale",  "2"};
+  const auto run_on = [&](const std::string& file, std::vector<std::string> words) {
+    words.insert(words.begin(), file);
+    return run(words);
+  };
+  EXPECT_EQ(run_on(of("12.50"), scaled).exit_code, 0);
+  EXPECT_EQ(run_on(of("12.51"), scaled).exit_code, 5);
+  EXPECT_EQ(run_on(of("12.5"), {"--by", "operation", "--amount", "amount"}).exit_code, 5);
+  EXPECT_EQ(run_on(of("\"12,50\""), scaled).exit_code, 1) << "nobody knows what that comma is";
+}
+
+// The lost answer is settled by the line, with the line as its answer; nothing runs again.
+TEST_F(ReconcileCommand, V29_ResolveSettlesWhatTheyHaveWithTheLineAsEvidence) {
+  ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
+  ASSERT_EQ(ask(charge("twice", "drop-after")).status, 502);
+  charge_directly("twice", ref_of("twice"));
+  const Ran ran =
+      reconcile(csv(), {"--json", "--resolve", "--response-status", "201", "--response-header",
+                        "X-Found: by comparison", "--reason", "month's end"});
+  EXPECT_EQ(ran.exit_code, 5) << "a duplicate stays one: " << ran.output;
+  const Json report = told(ran);
+  EXPECT_EQ(finding(report, "undecided")["resolved_as"].string, "completed") << ran.output;
+  EXPECT_FALSE(finding(report, "duplicate").has("resolved_as"));
+  const Json record = read("/v1/keys/" + ref_of("lost"));
+  EXPECT_EQ(record["state"].string, "completed");
+  const Json& evidence = record["evidence"].items.back();
+  EXPECT_EQ(evidence["source"].string, "operator:grace");
+  EXPECT_EQ(evidence["reason"].string, "month's end");
+  for (const auto& part :
+       {std::string("charges.csv"), std::string("line 2"), report["export"]["sha256"].string}) {
+    EXPECT_NE(evidence["evidence"].string.find(part), std::string::npos)
+        << evidence["evidence"].string;
+  }
+  const auto replay = ask(charge("lost"));
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_EQ(replay.get("X-Found"), "by comparison");
+  EXPECT_EQ(replay.get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(parse_json(replay.body).value_or(Json{})["id"].string, "ch_1") << replay.body;
+  EXPECT_EQ(effects("lost"), 1);
+  EXPECT_EQ(read("/v1/keys/" + ref_of("twice"))["state"].string, "unknown");
+}
+
+// That nothing is there is said by an export of a certain moment, and the server judges that
+// moment.
+TEST_F(ReconcileCommand, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
+  ASSERT_EQ(ask(charge("never", "drop-before")).status, 502);
+  const std::string ref = ref_of("never");
+  const auto state = [&] { return read("/v1/keys/" + ref)["state"].string; };
+  const std::vector<std::string> resolve{"--json", "--resolve", "--response-status", "201"};
+  EXPECT_EQ(reconcile(csv(), resolve).exit_code, 0);
+  EXPECT_EQ(state(), "unknown");
+  const auto left = [&](const std::string& file, const std::vector<std::string>& words) {
+    return finding(told(reconcile(file, words)), "undecided")["left"].string;
+  };
+  auto absent = resolve;
+  absent.push_back("--resolve-absent");
+  EXPECT_EQ(reconcile(csv(), absent).exit_code, 2) << "it says not when the export was made";
+  absent.insert(absent.end(), {"--observed-at", "2020-01-01T00:00:00Z"});
+  // Nothing shows that a line of it would have been found.
+  EXPECT_EQ(left(csv(), absent), "no line met a record");
+  ASSERT_EQ(ask(charge("known")).status, 201);
+  charge_directly("foreign", "");
+  EXPECT_EQ(left(csv(), absent), "there are lines that met no record");
+  const auto without_foreign = [&] {
+    std::string text = exported("format=csv");
+    const auto at = text.rfind('\n', text.find(",foreign,")) + 1;
+    return text.erase(at, text.find('\n', at) + 1 - at);
+  };
+  const Ran early = reconcile(file_of("c.csv", without_foreign()), absent);
+  EXPECT_EQ(early.exit_code, 5) << early.output;
+  EXPECT_NE(finding(told(early), "undecided")["left"].string.find("refused: "), std::string::npos)
+      << early.output;
+  EXPECT_EQ(state(), "unknown");
+  // An export that was not read whole proves nothing.
+  absent.back() = read("/v1/keys/" + ref)["changed_at"].string;
+  const Ran cut = reconcile(file_of("cut.csv", without_foreign() + "x\n"), absent);
+  EXPECT_EQ(cut.exit_code, 1) << cut.output;
+  EXPECT_EQ(finding(told(cut), "undecided")["left"].string, "the export was not read whole");
+  EXPECT_EQ(state(), "unknown");
+  // Nor does one that ends before the attempt did.
+  auto shorter = absent;
+  shorter.insert(shorter.end(), {"--to", read("/v1/keys/" + ref)["created_at"].string});
+  EXPECT_EQ(left(file_of("c.csv", without_foreign()), shorter),
+            "it may have run outside of the period");
+  EXPECT_EQ(state(), "unknown");
+
+  // Charges go on until the lease is over by the store's clock, which stamps them.
+  const std::string over = read("/v1/keys/" + ref)["locked_until"].string;
+  std::string now;
+  for (int i = 0; now <= over && i < 1'000'000; ++i) {
+    const std::string key = fmt::format("tick{}", i);
+    ASSERT_EQ(ask(charge(key)).status, 201);
+    now = read("/v1/keys/" + ref_of(key))["created_at"].string;
+  }
+  absent.back() = now;
+  const Ran late = reconcile(file_of("c.csv", without_foreign()), absent);
+  EXPECT_EQ(late.exit_code, 0) << late.output;
+  EXPECT_EQ(finding(told(late), "undecided")["resolved_as"].string, "failed_retryable");
+  EXPECT_EQ(state(), "failed_retryable");
+  EXPECT_EQ(ask(charge("never")).status, 201);
+  EXPECT_EQ(effects("never"), 1);
+}
+
+TEST_F(ReconcileCommand, ALineOfAnEarlierRecordIsNotCalledForeign) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  const std::string created = read("/v1/keys/" + ref_of("k"))["created_at"].string;
+  // A period that begins an hour after the record: only the line is in it.
+  const std::string from = "2100-01-01T00:00:00Z";
+  const auto file = file_of(
+      "c.csv", "operation,amount,currency,at\n" + ref_of("k") + ",1250,EUR,2100-01-02T00:00:00Z\n");
+  const std::vector<std::string> words{file,     "--by",   "operation",  "--amount",
+                                       "amount", "--json", "--currency", "currency",
+                                       "--time", "at",     "--from",     from};
+  const Ran ran = run(words);
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_EQ(count(told(ran), "agree"), 1) << ran.output;
+  const auto foreign = file_of("c.csv", "operation,amount,currency,at\n" + std::string(32, '0') +
+                                            ",1250,EUR,2100-01-02T00:00:00Z\n");
+  EXPECT_EQ(count(told(run(words)), "theirs_only"), 1);
+}
+
+TEST_F(ReconcileCommand, WhatIsNotSaidClearlyIsRefused) {
+  const auto file = csv();
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {},
+           {file, "--url", "http://127.0.0.1/"},
+           {file},
+           {file, "--by", "name"},
+           {file, "--by", "derived"},
+           {file, "--by", "operation", "--format", "xml"},
+           {file, "--by", "operation", "--status", "status"},
+           {file, "--by", "operation", "--from", "yesterday"},
+           {file, "--by", "operation", "--slack", "5"},
+           {file, "--by", "operation", "--from", "2026-01-02T00:00:00Z", "--to",
+            "2026-01-01T00:00:00Z"},
+           {file, "--by", "operation", "--resolve"},
+           {file, "--by", "operation", "--resolve", "--response-status", "201"},
+           {file, "--status", "status", "--happened", "succeeded", "--by", "reference", "--resolve",
+            "--response-status", "201", "--resolve-absent", "--observed-at",
+            "2026-01-01T00:00:00Z"},
+           {file, "--by", "operation", "--resolve-absent"}}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.exit_code, 2) << fmt::format("{}", fmt::join(words, " ")) << "\n" << ran.output;
+  }
+  EXPECT_EQ(run({file, "--by", "operation", "--match", "nothing"}).exit_code, 1);
+  EXPECT_EQ(run({"/nowhere.csv", "--by", "operation"}).exit_code, 1);
+  gateway_->terminate();
+  EXPECT_EQ(run({file, "--by", "operation"}).exit_code, 3);
+}
+
+}  // namespace
+}  // namespace idem::test
