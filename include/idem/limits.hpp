@@ -376,6 +376,15 @@ inline constexpr auto reconcile_retry_first = 2s;
 inline constexpr auto reconcile_retry_max = 10min;
 inline constexpr int reconcile_attempts_default = 30;
 
+// A provider's event, its id, how far its timestamp may be from now (as Standard Webhooks has it),
+// and the signatures that are looked at of one.
+inline constexpr std::size_t event_body_bytes_max = 64UL * 1024;
+inline constexpr std::size_t event_id_bytes_max = 255;
+inline constexpr auto event_tolerance = 5min;
+inline constexpr std::size_t event_signatures_max = 16;
+// Unknown records that are looked through for an event which names its record by a reference only.
+inline constexpr std::size_t event_references_seen_max = 10'000;
+
 // Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
 inline constexpr std::size_t phases_max = 32;
 inline constexpr std::size_t phase_name_bytes_max = 64;

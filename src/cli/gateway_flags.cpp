@@ -250,7 +250,9 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
   options.destinations =
       take_destinations(read_destinations(flags.destinations, complaints), complaints);
-  options.providers = take_providers(read_providers(flags.providers, complaints), complaints);
+  const auto providers = read_providers(flags.providers, complaints);
+  options.providers = take_providers(providers, complaints);
+  settings.event_sources = take_event_sources(providers, complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);

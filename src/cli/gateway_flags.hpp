@@ -100,6 +100,18 @@ struct ProviderGiven {
   Given content_type{"application/json"};
   Given body{};
   GivenList headers{};
+  Given event_signature{};
+  GivenList event_secrets{};
+  Given event_field{};
+  Given event_prefix{};
+  Given event_id{};
+  Given event_operation{};
+  Given event_reference{};
+  Given event_fence{};
+  GivenList event_found{};
+  GivenList event_failed{};
+  Given event_body{};
+  GivenList event_headers{};
 };
 
 /// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,

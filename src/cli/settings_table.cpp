@@ -175,13 +175,45 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
   return all;
 }
 
-std::vector<Setting> settings_of(ProviderGiven& p) {
+namespace {
+
+Table provider_events(ProviderGiven& p) {
   return {
+      {"events.signature", "", one_of("standard|stripe|hmac"), &p.event_signature,
+       "how its events are signed, which it sends to /.idem/events/NAME: standard (Standard "
+       "Webhooks), stripe (t=,v1= in one field), hmac (of the body, in one field)"},
+      {"events.secret_files", "", texts, &p.event_secrets,
+       "each with a secret; any of them will do, so that it may be changed"},
+      {"events.field", "", text, &p.event_field,
+       "of stripe (Stripe-Signature by default) and hmac: where the signature stands"},
+      {"events.prefix", "", text, &p.event_prefix, "of hmac: what stands before it, as sha256="},
+      {"events.id", "", text, &p.event_id,
+       "JSON Pointer to the event's id; the field webhook-id by default"},
+      {"events.operation", "", text, &p.event_operation,
+       "JSON Pointer to the handle that the upstream was sent (Idem-Operation)"},
+      {"events.reference", "", text, &p.event_reference,
+       "JSON Pointer to the upstream's reference (Idem-Reference), where there is no handle"},
+      {"events.fence", "", text, &p.event_fence,
+       "JSON Pointer to the fence that the upstream was sent, where it is told"},
+      {"events.found", "", texts, &p.event_found,
+       "events that say that it was done, such as /type=charge.succeeded"},
+      {"events.failed", "", texts, &p.event_failed,
+       "events that say that it was tried and failed for good"},
+      {"events.body", "", text, &p.event_body,
+       "JSON Pointer to the part of the event that becomes the body of the answer"},
+      {"events.headers", "", texts, &p.event_headers,
+       "as replay.headers, with JSON Pointers into the event"},
+  };
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(ProviderGiven& p) {
+  Table all{
       {"name", "", text, &p.name, "as routes name it", config::Change::restart, true},
       {"url", "", text, &p.url,
        "where it is asked, by GET, with {operation} (the handle that the upstream was sent), "
-       "{reference} (its Idem-Reference) or {derived_key:PHASE}",
-       config::Change::restart, true},
+       "{reference} (its Idem-Reference) or {derived_key:PHASE}; none: it tells by events"},
       {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
       {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},
       {"timeout", "", duration, &p.timeout, "for one answer; at most 20s"},
@@ -204,6 +236,9 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
       {"replay.headers", "", texts, &p.headers,
        "such as \"Location: /v1/payments/{/id}\", with JSON Pointers into the provider's answer"},
   };
+  const Table events = provider_events(p);
+  all.insert(all.end(), events.begin(), events.end());
+  return all;
 }
 
 std::vector<Setting> settings_of(DestinationGiven& d) {

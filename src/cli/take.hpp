@@ -11,6 +11,9 @@ std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& 
 
 /// Who knows whether work was done, by name. What is wrong is complained about, and left as null.
 Providers take_providers(const std::vector<ProviderGiven>& given, Complaints& complaints);
+/// Those of them that tell by themselves.
+using EventSources = std::map<std::string, std::shared_ptr<const EventSource>, std::less<>>;
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, Complaints& complaints);
 
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);
 /// At most limits::request_body_bytes_cap.

@@ -66,7 +66,14 @@ struct Asking {
 
 void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complaints) {
   const std::string& url = given.url.text;
-  if (url.empty()) return;  // That it is missing was said.
+  if (url.empty()) {
+    if (given.event_signature.text.empty()) {
+      complaints.add(given.place,
+                     "a provider is asked at a url, or sends events, or both; "
+                     "write url or events.signature");
+    }
+    return;
+  }
   // Whoever chose a reference must not choose whom we ask.
   const auto authority = url.find("://");
   const auto path = authority == url.npos ? url.npos : url.find_first_of("/?", authority + 3);
@@ -102,15 +109,21 @@ std::vector<SayingRule> take_rules(const GivenList& given, Complaints& complaint
   return rules;
 }
 
-void take_rebuild(const ProviderGiven& given, RebuildRule& out, Complaints& complaints) {
+std::string take_pointer(const Given& given, Complaints& complaints) {
+  if (!is_json_pointer(given.text)) {
+    complaints.add(given.place, shown(given.text) + " is no JSON Pointer (RFC 6901)");
+  }
+  return given.text;
+}
+
+RebuildRule take_rebuild(const ProviderGiven& given, const Given& body, const GivenList& headers,
+                         Complaints& complaints) {
+  RebuildRule out;
   out.found_status = std::atoi(given.found_status.text.c_str());
   out.failed_status = std::atoi(given.failed_status.text.c_str());
   out.content_type = given.content_type.text;
-  out.body = given.body.text;
-  if (!is_json_pointer(out.body)) {
-    complaints.add(given.body.place, shown(out.body) + " is no JSON Pointer (RFC 6901)");
-  }
-  for (const Given& header : given.headers.items) {
+  out.body = take_pointer(body, complaints);
+  for (const Given& header : headers.items) {
     const auto colon = header.text.find(": ");
     const auto name = header.text.substr(0, colon);
     if (colon == header.text.npos || !http::is_token(name) || !may_store(name)) {
@@ -127,22 +140,30 @@ void take_rebuild(const ProviderGiven& given, RebuildRule& out, Complaints& comp
     }
     out.headers.push_back({name, header.text.substr(colon + 2)});
   }
+  return out;
+}
+
+/// The first line of a file that no stranger may read.
+std::optional<std::string> take_secret(const Given& file, Complaints& complaints) {
+  if (const auto fine = check_secret_file(file.text); !fine) {
+    complaints.add(file.place, fine.error());
+    return std::nullopt;
+  }
+  std::ifstream in(file.text);
+  std::string line;
+  std::getline(in, line);
+  return line;
 }
 
 void take_credential(const Given& file, FetchRequest& out, Complaints& complaints) {
   if (file.text.empty()) return;
-  if (const auto fine = check_secret_file(file.text); !fine) {
-    complaints.add(file.place, fine.error());
-    return;
-  }
-  std::ifstream in(file.text);
-  std::string value;
-  std::getline(in, value);
-  if (value.empty()) {
+  auto value = take_secret(file, complaints);
+  if (!value) return;
+  if (value->empty()) {
     complaints.add(file.place, file.text + " holds nothing; write what Authorization says");
     return;
   }
-  out.headers.push_back({"Authorization", std::move(value)});
+  out.headers.push_back({"Authorization", std::move(*value)});
 }
 
 void take_pauses(const ProviderGiven& given, Provider& out, Complaints& complaints) {
@@ -150,7 +171,7 @@ void take_pauses(const ProviderGiven& given, Provider& out, Complaints& complain
   take_duration(given.retry_first, out.retry_first, complaints);
   take_duration(given.retry_max, out.retry_max, complaints);
   if (out.retry_first <= Millis(0) || out.retry_first > out.retry_max) {
-    complaints.add(given.retry_first.place,
+    complaints.add(given.place,
                    "retry_first must be above 0 and not above retry_max; write one such as 2s");
   }
   out.attempts_max = std::atoi(given.attempts.text.c_str());
@@ -171,14 +192,79 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, Compla
   take_credential(given.auth_file, asking.request, complaints);
   provider.says = {take_rules(given.found, complaints), take_rules(given.failed, complaints),
                    take_rules(given.not_there, complaints)};
-  take_rebuild(given, provider.rebuild, complaints);
+  provider.rebuild = take_rebuild(given, given.body, given.headers, complaints);
+  provider.sends_events = !given.event_signature.text.empty();
   take_pauses(given, provider, complaints);
   if (complaints.lines().size() != before) return nullptr;
-  provider.ask = std::move(asking);
+  if (!given.url.text.empty()) provider.ask = std::move(asking);
   return std::make_shared<const Provider>(std::move(provider));
 }
 
+EventSignature take_signature(const ProviderGiven& given, Complaints& complaints) {
+  using Scheme = EventSignature::Scheme;
+  static const std::map<std::string, Scheme> schemes{
+      {"standard", Scheme::standard}, {"stripe", Scheme::stripe}, {"hmac", Scheme::hmac}};
+  EventSignature out;
+  const auto scheme = schemes.find(given.event_signature.text);
+  if (scheme != schemes.end()) out.scheme = scheme->second;
+  out.field = given.event_field.text;
+  out.prefix = given.event_prefix.text;
+  if (out.field.empty() && out.scheme == Scheme::stripe) out.field = "Stripe-Signature";
+  if (out.scheme != Scheme::standard && !http::is_token(out.field)) {
+    complaints.add(given.place,
+                   "events.field must name the field with the signature, such as X-Signature");
+  }
+  for (const Given& file : given.event_secrets.items) {
+    auto secret = event_secret(out.scheme, take_secret(file, complaints).value_or(""));
+    if (secret) {
+      out.secrets.push_back(std::move(*secret));
+    } else {
+      complaints.add(file.place, file.text +
+                                     " holds no secret of this scheme: of standard "
+                                     "whsec_ and 24 to 64 bytes in base64, of the others "
+                                     "at least 16 characters");
+    }
+  }
+  if (given.event_secrets.items.empty()) {
+    complaints.add(given.place,
+                   "events without a secret would be believed from anybody; write secret_files");
+  }
+  return out;
+}
+
+std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
+                                                     Complaints& complaints) {
+  const std::size_t before = complaints.lines().size();
+  EventSource source{.name = given.name.text};
+  source.signature = take_signature(given, complaints);
+  source.id = take_pointer(given.event_id, complaints);
+  source.operation = take_pointer(given.event_operation, complaints);
+  source.reference = take_pointer(given.event_reference, complaints);
+  source.fence = take_pointer(given.event_fence, complaints);
+  source.says = {
+      take_rules(given.event_found, complaints), take_rules(given.event_failed, complaints), {}};
+  source.rebuild = take_rebuild(given, given.event_body, given.event_headers, complaints);
+  if (source.id.empty() && source.signature.scheme != EventSignature::Scheme::standard) {
+    complaints.add(given.place, "events.id must point at what tells a repeated event, such as /id");
+  }
+  if (source.operation.empty() && source.reference.empty()) {
+    complaints.add(given.place,
+                   "events name their record by events.operation or events.reference; write one");
+  }
+  if (complaints.lines().size() != before) return nullptr;
+  return std::make_shared<const EventSource>(std::move(source));
+}
+
 }  // namespace
+
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, Complaints& complaints) {
+  EventSources taken;
+  for (const ProviderGiven& one : given) {
+    if (one.event_signature.text.empty()) continue;
+    if (auto source = take_event_source(one, complaints)) taken.emplace(one.name.text, source);
+  }
+  return taken;
+}
 
 Providers take_providers(const std::vector<ProviderGiven>& given, Complaints& complaints) {
   Providers taken;

@@ -50,6 +50,16 @@ std::string_view name_of(Finding finding) noexcept {
   return "";
 }
 
+bool contradicts(Finding finding, const Resolve::Reply& reply, const std::optional<Record>& record,
+                 Fence fence) noexcept {
+  if (!is_positive(finding)) return false;
+  if (reply.verdict == Resolve::Verdict::wrong_fence) return true;
+  if (reply.verdict != Resolve::Verdict::wrong_state || !record) return false;
+  if (record->state == State::in_progress) return record->attempt.fence != fence;
+  const bool is_answered = record->state == State::completed && record->response;
+  return is_answered && !agrees(finding, record->response->status);
+}
+
 std::expected<SayingRule, std::string> SayingRule::parse(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return std::unexpected("\"" + std::string(text) + "\" is no rule: " + std::string(why) +

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <idem/record.hpp>
+#include <idem/store.hpp>
 
 #include <expected>
 #include <optional>
@@ -20,6 +20,20 @@ enum class Finding : std::uint8_t {
   later,      ///< It says nothing yet, or nothing that we understand.
 };
 std::string_view name_of(Finding finding) noexcept;
+
+/// That the work ran, whatever came of it. Such evidence always counts.
+inline bool is_positive(Finding finding) noexcept {
+  return finding == Finding::found || finding == Finding::failed;
+}
+/// Whether an answer of this status is what the finding says.
+inline bool agrees(Finding finding, int status) noexcept {
+  return finding == (status < 400 ? Finding::found : Finding::failed);
+}
+/// Whether evidence about the attempt with this fence, which a store has refused, says that
+/// something went wrong: the work of an attempt ran although another one has the record, or ended
+/// otherwise than its answer says. `record` as it is now.
+bool contradicts(Finding finding, const Resolve::Reply& reply, const std::optional<Record>& record,
+                 Fence fence) noexcept;
 
 /// One line of a mapping: "200", "2xx", "200 /status=captured", "/type=charge.succeeded",
 /// "200 /data/0" (there is such a value), "200 !/data/0" (there is none).

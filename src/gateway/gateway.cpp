@@ -3,6 +3,7 @@
 #include "core/answers.hpp"
 #include "core/store_clock.hpp"
 #include "gateway/authority.hpp"
+#include "gateway/events.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/operations.hpp"
@@ -101,6 +102,10 @@ class GatewayService final : public Gateway {
       drop_unbelieved_scope(client, settings->scope);
       Authority authority(scopes_, authorizer_, client, *settings);
       co_await serve_operation(client, shared_, authority, *settings);
+      co_return;
+    }
+    if (path_of(head).starts_with(events_path)) {
+      co_await serve_event(client, shared_, observer_, settings_);
       co_return;
     }
     if (is_ours(path_of(head))) {

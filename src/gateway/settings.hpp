@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/event_source.hpp"
 #include "gateway/jwt/jwt.hpp"
 #include "gateway/route.hpp"
 #include "http/network.hpp"
@@ -10,6 +11,7 @@
 #include <idem/record.hpp>
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +72,8 @@ struct GatewaySettings {
   Millis tunnel_idle = limits::tunnel_idle_default;
   KeyScope key_scope = KeyScope::operation;
   RouteTable routes;
+  /// Who may tell what became of an attempt, by name.
+  std::map<std::string, std::shared_ptr<const EventSource>, std::less<>> event_sources;
   /// Of the store, when it adopted these routes: a request that began with them is refused by it
   /// once it has adopted others.
   std::uint64_t generation = 0;

@@ -1,6 +1,7 @@
 #include "workers/reconciler.hpp"
 
 #include "core/digests.hpp"
+#include "core/event_source.hpp"
 
 #include <idem/store_wait.hpp>
 
@@ -28,21 +29,7 @@ std::string evidence_of(Finding finding, const Provider::Heard& heard) {
                      heard.status, to_hex(sha256(heard.body)));
 }
 
-bool is_positive(Finding finding) {
-  return finding == Finding::found || finding == Finding::failed;
-}
-
 }  // namespace
-
-bool contradicts(Finding finding, const Resolve::Reply& reply,
-                 const std::optional<Record>& record) noexcept {
-  if (!is_positive(finding)) return false;
-  if (reply.verdict == Verdict::wrong_fence) return true;
-  if (reply.verdict != Verdict::wrong_state) return false;
-  if (reply.state == State::in_progress) return true;
-  const bool is_answered = record && record->response && reply.state == State::completed;
-  return is_answered && (finding == Finding::found) != (record->response->status < 400);
-}
 
 Reconciler::Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
                        unsigned lanes)
@@ -150,12 +137,40 @@ Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done)
 // ---- one turn at one record ----
 
 void Reconciler::work(Task& task) {
+  if (task.provider->sends_events && apply_kept(task)) return;
   const auto observed_at = plan(task);
   if (!observed_at) return;
+  if (!task.provider->ask) return give_up_or_wait(task, "no event has come", {}, *observed_at);
   const auto heard = task.provider->ask(task.record);
   note_asked(task.provider->name, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);
+}
+
+// An event that came while the attempt was under way, which has ended without an answer since.
+bool Reconciler::apply_kept(Task& task) {
+  const Record& record = task.record;
+  const auto log = ask_and_wait(store_, ReadEvidence{record.id});
+  if (!log) return true;
+  auto kept = kept_answer(*log, record.attempt.fence);
+  if (!kept) return false;
+  Resolve verb;
+  verb.id = record.id;
+  verb.fence = record.attempt.fence;
+  verb.response = std::move(kept->response);
+  verb.source = kept->line->source;
+  verb.evidence = kept->line->evidence;
+  verb.reason = "it came while the attempt was under way";
+  verb.observed_at = kept->line->observed_at;
+  const auto reply = ask_and_wait(store_, verb);
+  if (!reply || reply->verdict != Verdict::done) return true;
+  task.ends.push_back(End::resolved);
+  log_(LogLevel::info, "reconciled",
+       {{"operation_ref", to_hex(verb.id.bytes)},
+        {"provider", task.provider->name},
+        {"said", "found"},
+        {"to", "completed"}});
+  return true;
 }
 
 // What is heard from here on was observed later than the store's reply, by the store's own clock.
@@ -221,7 +236,7 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
 void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
   if (reply.verdict == Verdict::too_early) return;  // Planned for when it is not.
   const auto record = ask_and_wait(store_, Find{task.record.id});
-  if (!record || !contradicts(finding, reply, *record)) return;
+  if (!record || !contradicts(finding, reply, *record, task.record.attempt.fence)) return;
   task.ends.push_back(End::contradicted);
   log_(LogLevel::error, "evidence_contradicts",
        {{"operation_ref", to_hex(task.record.id.bytes)},

@@ -25,10 +25,12 @@ struct Provider {
   };
   std::string name{};
   /// Asks once about the record's attempt; changes nothing there. Blocks for a bounded time; safe
-  /// from several threads. The error is a sentence for people.
+  /// from several threads. The error is a sentence for people. Null: it tells by itself.
   std::function<std::expected<Heard, std::string>(const Record&)> ask{};
   SayingRules says{};
   RebuildRule rebuild{};
+  /// It sends events, of which some may have come while their attempt was under way.
+  bool sends_events = false;
   /// How long it may take to show what it did: "not there" counts only when it was seen so long
   /// after the last moment at which the attempt could still send.
   Millis grace = limits::evidence_grace_default;
@@ -69,6 +71,7 @@ class Reconciler {
   void note_asked(const std::string& provider, bool answered);
 
   void work(Task& task);
+  bool apply_kept(Task& task);
   Millis pause_before_next(const Task& task, std::uint32_t turns_done) const;
   std::optional<StoreTime> plan(Task& task);
   void conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at);
@@ -90,10 +93,5 @@ class Reconciler {
   std::mutex mutex_;
   std::vector<std::pair<std::string, Breaker>> breakers_;
 };
-
-/// Whether evidence that a store refused says that something went wrong: the work of an attempt ran
-/// although another one has the record, or ended otherwise than its answer says.
-bool contradicts(Finding finding, const Resolve::Reply& reply,
-                 const std::optional<Record>& record) noexcept;
 
 }  // namespace idem::workers

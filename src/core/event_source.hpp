@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/event_signature.hpp"
+#include "core/provider_rules.hpp"
+
+#include <idem/store.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace idem {
+
+/// A provider that tells by itself what became of an attempt (protocol.md §19).
+struct EventSource {
+  std::string name{};  ///< The provider's.
+  EventSignature signature{};
+  // JSON Pointers into the event.
+  std::string id{};         ///< Empty: the field webhook-id.
+  std::string operation{};  ///< The handle that the upstream was sent; empty: by the reference.
+  std::string reference{};  ///< The upstream's; empty: by the operation.
+  std::string fence{};      ///< Which attempt; empty: the one that is current.
+  SayingRules says{};       ///< Without statuses.
+  RebuildRule rebuild{};
+};
+
+/// What an event says, once its signature is known to be good.
+struct EventSays {
+  std::string id{};
+  std::optional<RecordId> operation{};
+  std::string reference{};
+  std::optional<Fence> fence{};
+  Finding finding = Finding::later;
+  std::optional<StoredResponse> response{};  ///< Of found and failed, where one can be made.
+};
+
+/// The error is a sentence: it is no JSON, or has no id.
+std::expected<EventSays, std::string> read_event(const EventSource& source,
+                                                 std::string_view webhook_id,
+                                                 std::string_view body);
+
+/// The source that lines of the evidence log are written under: "event:NAME".
+std::string log_name_of(const EventSource& source);
+
+/// What a line of the log says of the event. `keeps`: with the answer, for an attempt that is still
+/// under way; it is applied should that attempt end without one.
+std::string evidence_of(const EventSays& event, std::string_view body, bool keeps);
+
+/// True when the line is about this event.
+bool is_about(const EvidenceEntry& line, std::string_view source, const std::string& event_id);
+
+/// The answer that was kept while the attempt with this fence was under way, with the line that
+/// has it; null: none was.
+struct Kept {
+  const EvidenceEntry* line = nullptr;
+  StoredResponse response{};
+};
+std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence);
+
+}  // namespace idem

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <idem/record.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace idem {
+
+/// The id that to_hex() has written; none: it is no handle.
+std::optional<RecordId> parse_handle(std::string_view text) noexcept;
+
+}  // namespace idem

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <thread>
+
+#include "support/admin.hpp"
+#include "support/webhook_signer.hpp"
+
+/// Outcomes that nobody heard, settled by what the provider tells by itself.
+namespace idem::test {
+namespace {
+
+class Events : public Operated {
+ protected:
+  void SetUp() override {
+    secret_ = (dir_.path() / "secret").string();
+    std::ofstream(secret_) << webhook_example_secret << "\n";
+    std::filesystem::permissions(secret_, std::filesystem::perms::owner_read);
+    Operated::SetUp();
+    // Each names the other; the provider can be started anew at its address.
+    const std::string at = provider_->address();
+    provider_.reset();
+    provider_ = std::make_unique<Provider>(
+        at, std::vector<std::string>{"--webhook-url",
+                                     "http://" + gateway_->address() + "/.idem/events/bank",
+                                     "--webhook-secret-file", secret_});
+    ASSERT_TRUE(provider_->running());
+  }
+
+  std::vector<std::string> flags() const override {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << fmt::format(
+        "providers:\n"
+        "  - name: bank\n"
+        "    retry_first: 100ms\n"
+        "    retry_max: 400ms\n"
+        "    replay: {{ found_status: 201 }}\n"
+        "    events:\n"
+        "      signature: standard\n"
+        "      secret_files: [{}]\n"
+        "      operation: /data/operation\n"
+        "      reference: /data/id\n"
+        "      fence: /data/fence\n"
+        "      found: [/type=charge.succeeded]\n"
+        "      failed: [/type=charge.failed]\n"
+        "      body: /data\n"
+        "      headers: [\"Location: /charges/{{/data/id}}\"]\n"
+        "routes:\n"
+        "  - match: {{ path: \"/{{rest...}}\" }}\n"
+        "    reconcile: bank\n",
+        secret_);
+    return {"--config", file, "--upstream-timeout", "5s", "--lease", "10s"};
+  }
+
+  /// As the provider would send it.
+  Response tell(const std::string& body, const std::string& id = "msg_1",
+                std::string_view secret = webhook_example_secret) {
+    const std::string at = std::to_string(std::time(nullptr));
+    return send_once(gateway_->address(),
+                     {.method = "POST",
+                      .target = "/.idem/events/bank",
+                      .fields = {{"Host", gateway_->address()},
+                                 {"Content-Type", "application/json"},
+                                 {"webhook-id", id},
+                                 {"webhook-timestamp", at},
+                                 {"webhook-signature", webhook_signature(secret, id, at, body)}},
+                      .body = body});
+  }
+  static std::string succeeded(const std::string& ref, const std::string& more = "") {
+    return fmt::format(R"({{"type":"charge.succeeded","data":{{"id":"ch_9","operation":"{}"{}}}}})",
+                       ref, more);
+  }
+  static std::string ref_of(const Response& answer) {
+    return parse_json(answer.body).value_or(Json{})["operation_ref"].string;
+  }
+  /// An unknown record, of which the provider has told nothing.
+  std::string lose(std::string_view key) {
+    const auto lost = ask(charge(key, "drop-after,lose-webhook"));
+    EXPECT_EQ(lost.status, 502) << lost.raw;
+    return ref_of(lost);
+  }
+  Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
+  std::string settled(const std::string& ref) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      const std::string state = record_of(ref)["state"].string;
+      if (state != "unknown" || std::chrono::steady_clock::now() > until) return state;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  std::string secret_;
+};
+
+TEST_F(Events, S19_T63_an_event_settles_what_was_lost_and_is_replayed) {
+  const auto lost = ask(charge("k", "drop-after"));
+  ASSERT_EQ(lost.status, 502) << lost.raw;
+  const std::string ref = ref_of(lost);
+  ASSERT_EQ(settled(ref), "completed") << gateway_->process().output();
+  const auto replay = ask(charge("k"));
+  EXPECT_EQ(replay.status, 201);
+  EXPECT_NE(replay.body.find(R"("operation":")" + ref), std::string::npos);
+  EXPECT_EQ(replay.get("Location"), "/charges/ch_1");
+  EXPECT_EQ(effects("k"), 1);
+  const Json record = record_of(ref);
+  ASSERT_EQ(record["evidence"].items.size(), 1U);
+  EXPECT_EQ(record["evidence"].items[0]["source"].string, "event:bank");
+}
+
+TEST_F(Events, T63_an_event_that_comes_before_the_answer_is_kept_and_applied) {
+  const auto lost = ask(charge("k", "early-webhook,drop-after"));
+  ASSERT_EQ(lost.status, 502) << lost.raw;
+  const std::string ref = ref_of(lost);
+  ASSERT_EQ(settled(ref), "completed") << gateway_->process().output();
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
+  const Json record = record_of(ref);
+  ASSERT_EQ(record["evidence"].items.size(), 2U);
+  EXPECT_EQ(record["evidence"].items[0]["before"].string, "in_progress");
+  EXPECT_FALSE(record["evidence"].items[0]["applied"].boolean);
+  EXPECT_TRUE(record["evidence"].items[1]["applied"].boolean);
+}
+
+TEST_F(Events, T63_an_event_that_comes_before_the_answer_does_not_stand_in_its_way) {
+  const auto first = ask(charge("k", "early-webhook"));
+  EXPECT_EQ(first.status, 201);
+  const auto replay = ask(charge("k"));
+  EXPECT_TRUE(replays(first, replay));
+  EXPECT_EQ(metric("idem_contradictions_total"), 0);
+}
+
+TEST_F(Events, T63_an_event_told_twice_counts_once) {
+  const std::string ref = lose("k");
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"known\"}\n");
+  EXPECT_EQ(record_of(ref)["evidence"].items.size(), 1U);
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Events, T63_a_forged_event_changes_nothing) {
+  const std::string ref = lose("k");
+  const auto forged = tell(succeeded(ref), "msg_1", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+  EXPECT_EQ(forged.status, 401);
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(record_of(ref)["evidence"].items.size(), 0U);
+  const auto unsigned_one =
+      send_once(gateway_->address(), {.method = "POST",
+                                      .target = "/.idem/events/bank",
+                                      .fields = {{"Host", gateway_->address()}},
+                                      .body = succeeded(ref)});
+  EXPECT_EQ(unsigned_one.status, 401);
+  EXPECT_EQ(tell("no JSON").status, 400);
+  EXPECT_EQ(tell(std::string(70'000, ' ')).status, 413);
+  const auto nobody = send_once(gateway_->address(), {.method = "POST",
+                                                      .target = "/.idem/events/other",
+                                                      .fields = {{"Host", gateway_->address()}},
+                                                      .body = succeeded(ref)});
+  EXPECT_EQ(nobody.status, 404);
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+}
+
+TEST_F(Events, T63_an_event_for_a_record_that_is_gone_begins_none) {
+  const std::string ref(32, 'a');
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"known\"}\n");
+  EXPECT_EQ(get("/v1/keys/" + ref).status, 404);
+  EXPECT_EQ(tell(R"({"type":"charge.succeeded","data":{"id":"ch_1"}})").body,
+            "{\"event\":\"no_record\"}\n");
+  EXPECT_EQ(tell(R"({"type":"ping"})").body, "{\"event\":\"ignored\"}\n");
+}
+
+TEST_F(Events, T63_out_of_order_a_later_word_overwrites_nothing_and_is_an_alarm) {
+  const std::string ref = lose("k");
+  const std::string failed =
+      R"({"type":"charge.failed","data":{"id":"ch_9","operation":")" + ref + "\"}}";
+  EXPECT_EQ(tell(succeeded(ref), "msg_1").status, 200);
+  EXPECT_EQ(tell(failed, "msg_2").body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(metric("idem_contradictions_total"), 1);
+  EXPECT_EQ(record_of(ref)["evidence"].items.size(), 2U);
+}
+
+TEST_F(Events, T63_an_event_about_an_earlier_attempt_is_an_alarm) {
+  const std::string ref = lose("k");
+  const auto fence = record_of(ref)["fence"].integer;
+  EXPECT_EQ(tell(succeeded(ref, fmt::format(R"(,"fence":{})", fence - 1))).body,
+            "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(metric("idem_contradictions_total"), 1);
+  EXPECT_EQ(tell(succeeded(ref, fmt::format(R"(,"fence":{})", fence)), "msg_2").body,
+            "{\"event\":\"applied\"}\n");
+}
+
+TEST_F(Events, T63_the_news_of_what_is_answered_already_costs_no_line) {
+  const auto first = ask(charge("k", "lose-webhook,header=Idem-Reference:ch_1"));
+  ASSERT_EQ(first.status, 201);
+  const Json record = only("completed");
+  EXPECT_EQ(tell(succeeded(record["ref"].string)).body, "{\"event\":\"agrees\"}\n");
+  EXPECT_EQ(record_of(record["ref"].string)["evidence"].items.size(), 0U);
+}
+
+}  // namespace
+}  // namespace idem::test

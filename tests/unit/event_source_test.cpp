@@ -1,0 +1,194 @@
+#include "core/event_source.hpp"
+#include "core/base64.hpp"
+
+#include <idem/limits.hpp>
+#include <idem/webhook.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace idem {
+namespace {
+
+using Scheme = EventSignature::Scheme;
+using namespace std::chrono_literals;
+
+constexpr std::int64_t now = 1'800'000'000;
+constexpr std::string_view body = R"({"type":"charge.succeeded","data":{"id":"ch_1"}})";
+const std::string secret_text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    text += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+    text += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+EventSignature standard() {
+  return {.scheme = Scheme::standard, .secrets = {*event_secret(Scheme::standard, secret_text)}};
+}
+
+TEST(EventSignature, TheMacIsTheOneOfTheRfc) {
+  // RFC 4231, test case 2.
+  EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(EventSignature, S19_standard_webhooks_with_any_of_several_secrets) {
+  const std::string time = std::to_string(now);
+  const std::string other = "whsec_" + to_base64(std::string(32, 'o'));
+  const auto signature = webhook_signature({other, secret_text}, "msg_1", now, std::string(body));
+  ASSERT_TRUE(signature);
+  SignedHead head{"msg_1", time, *signature};
+  EXPECT_TRUE(check_signature(standard(), head, body, now));
+  EventSignature both = standard();
+  both.secrets.insert(both.secrets.begin(), std::string(24, 'x'));
+  EXPECT_TRUE(check_signature(both, head, body, now)) << "while secrets change over";
+  head.id = "msg_2";
+  EXPECT_FALSE(check_signature(standard(), head, body, now));
+  head.id = {};
+  EXPECT_FALSE(check_signature(standard(), head, body, now));
+}
+
+TEST(EventSignature, T63_whatever_is_changed_is_forged) {
+  const std::string time = std::to_string(now);
+  const auto good = *webhook_signature({secret_text}, "msg_1", now, std::string(body));
+  std::mt19937 random(11);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string id = "msg_1";
+    std::string at = time;
+    std::string signature = good;
+    std::string text(body);
+    std::string& broken = *std::array{&id, &at, &signature, &text}[random() % 4];
+    const std::string before = broken;
+    broken[random() % broken.size()] = static_cast<char>(random() % 256);
+    if (broken == before) continue;
+    EXPECT_FALSE(check_signature(standard(), {id, at, signature}, text, now))
+        << id << " " << at << " " << signature << " " << text;
+  }
+  EXPECT_FALSE(check_signature(standard(), {"msg_1", time, ""}, body, now));
+  EXPECT_FALSE(check_signature({.scheme = Scheme::standard}, {"msg_1", time, "v1,"}, body, now))
+      << "without a secret nothing is believed";
+}
+
+TEST(EventSignature, S19_times_more_than_five_minutes_away_are_refused) {
+  for (const auto away : {-301, -300, 0, 300, 301}) {
+    const std::int64_t at = now + away;
+    const auto signature = *webhook_signature({secret_text}, "m", at, std::string(body));
+    const std::string time = std::to_string(at);
+    EXPECT_EQ(check_signature(standard(), {"m", time, signature}, body, now).has_value(),
+              std::abs(away) <= 300)
+        << away;
+  }
+}
+
+TEST(EventSignature, S19_one_field_with_time_and_signatures) {
+  const EventSignature by{.scheme = Scheme::stripe, .secrets = {"sixteen bytes are enough"}};
+  const std::string time = std::to_string(now);
+  const std::string right = hex(hmac_sha256(by.secrets[0], time + "." + std::string(body)));
+  const auto check = [&](const std::string& field) {
+    return check_signature(by, {{}, {}, field}, body, now).has_value();
+  };
+  EXPECT_TRUE(check("t=" + time + ",v1=" + right));
+  EXPECT_TRUE(check("t=" + time + ",v0=00,v1=" + std::string(64, '0') + ",v1=" + right));
+  EXPECT_FALSE(check("t=" + time + ",v0=" + right));
+  EXPECT_FALSE(check("v1=" + right));
+  EXPECT_FALSE(check("t=" + std::to_string(now - 301) + ",v1=" + right));
+  EXPECT_FALSE(check("t=" + std::to_string(now - 1) + ",v1=" + right)) << "the time is signed";
+  EXPECT_FALSE(check("t=" + std::to_string(now - 1) + ",t=" + time + ",v1=" + right));
+}
+
+TEST(EventSignature, S19_a_mac_of_the_body_in_one_field) {
+  const EventSignature by{
+      .scheme = Scheme::hmac, .secrets = {"sixteen bytes are enough"}, .prefix = "sha256="};
+  const std::string mac = hmac_sha256(by.secrets[0], body);
+  const auto check = [&](const std::string& field) {
+    return check_signature(by, {{}, {}, field}, body, now).has_value();
+  };
+  EXPECT_TRUE(check("sha256=" + hex(mac)));
+  EXPECT_TRUE(check("sha256=" + to_base64(mac)));
+  EXPECT_FALSE(check(hex(mac)));
+  EXPECT_FALSE(check("sha256="));
+  EXPECT_FALSE(check("sha256=" + hex(mac).substr(1)));
+}
+
+TEST(EventSignature, ShortSecretsAreNone) {
+  EXPECT_FALSE(event_secret(Scheme::hmac, "short"));
+  EXPECT_FALSE(event_secret(Scheme::standard, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
+  EXPECT_FALSE(event_secret(Scheme::standard, "whsec_AAAA"));
+}
+
+EventSource source() {
+  return {.name = "bank",
+          .signature = standard(),
+          .id = "",
+          .operation = "/data/operation",
+          .reference = "/data/id",
+          .fence = "/data/fence",
+          .says = {.found = {*SayingRule::parse("/type=charge.succeeded")},
+                   .failed = {*SayingRule::parse("/type=charge.failed")}},
+          .rebuild = {.found_status = 201, .body = "/data"}};
+}
+
+TEST(EventSource, ReadsWhatAnEventSays) {
+  const auto event = read_event(source(), "msg_1",
+                                R"({"type":"charge.succeeded","data":{"id":"ch_1",)"
+                                R"("operation":"000102030405060708090a0b0c0d0e0f","fence":7}})");
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->id, "msg_1");
+  EXPECT_EQ(event->finding, Finding::found);
+  EXPECT_EQ(event->fence, 7u);
+  EXPECT_EQ(event->reference, "ch_1");
+  ASSERT_TRUE(event->operation);
+  EXPECT_EQ(event->operation->bytes[15], 15);
+  ASSERT_TRUE(event->response);
+  EXPECT_EQ(event->response->status, 201);
+  EXPECT_EQ(read_event(source(), "m", R"({"type":"charge.failed"})")->finding, Finding::failed);
+  EXPECT_EQ(read_event(source(), "m", R"({"type":"ping"})")->finding, Finding::later);
+  EXPECT_FALSE(read_event(source(), "m", R"({"data":{"operation":{"a":1}}})")->operation);
+  EXPECT_FALSE(read_event(source(), "m", "nothing"));
+  EXPECT_FALSE(read_event(source(), "", "{}"));
+  EventSource named = source();
+  named.id = "/id";
+  EXPECT_EQ(read_event(named, "m", R"({"id":"evt_1"})")->id, "evt_1");
+  EXPECT_FALSE(read_event(named, "m", R"({"id":null})"));
+  EXPECT_FALSE(read_event(named, "m", R"({"id":")" + std::string(256, 'i') + "\"}"));
+}
+
+TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
+  EventSays event{.id = "msg \"1\"", .finding = Finding::found};
+  event.response = StoredResponse{201, {{"Content-Type", "a/b"}, {"X", "say \"hi\" \xc3\xa9"}}, {}};
+  for (int c = 0; c < 256; ++c) event.response->body += static_cast<char>(c);
+  EvidenceEntry line{.fence = 7,
+                     .source = "event:bank",
+                     .evidence = evidence_of(event, "body", true),
+                     .reason = {},
+                     .before = State::in_progress,
+                     .after = State::in_progress};
+  EXPECT_TRUE(is_about(line, "event:bank", "msg \"1\""));
+  EXPECT_FALSE(is_about(line, "event:bank", "msg 1"));
+  EXPECT_FALSE(is_about(line, "event:other", "msg \"1\""));
+  const std::vector<EvidenceEntry> log{{}, line};
+  const auto kept = kept_answer(log, 7);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->response, *event.response);
+  EXPECT_EQ(kept->line, &log[1]);
+  EXPECT_FALSE(kept_answer(log, 8)) << "another attempt's";
+  EXPECT_FALSE(kept_answer({{.fence = 7,
+                             .source = "event:bank",
+                             .evidence = evidence_of(event, "body", false),
+                             .reason = {},
+                             .before = State::in_progress}},
+                           7));
+  line.applied = true;
+  EXPECT_FALSE(kept_answer({line}, 7));
+  line.applied = false;
+  line.source = "operator";
+  EXPECT_FALSE(kept_answer({line}, 7)) << "what a person wrote is no event";
+}
+
+}  // namespace
+}  // namespace idem
