@@ -7,24 +7,18 @@
 
 #include <atomic>
 
-namespace idem::workers {
+namespace idem::test {
 namespace {
 
 using namespace std::chrono_literals;
 using Heard = std::expected<Provider::Heard, std::string>;
 
-Token token(std::uint8_t number) {
-  Token made;
-  made.bytes.fill(number);
-  return made;
-}
-
 /// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
-class Reconciling : public testing::Test {
+class Reconciling : public testing::TestWithParam<const char*> {
  protected:
   Reconciling() {
-    auto opened = open_memory({"operation", "header:X"}, [this] { return now_.load(); });
-    store_ = std::move(*opened);
+    store_ = place_.open("reconciled.db", test_settings());
+    start_ = clock_.now();
     provider_ = std::make_shared<Provider>();
     provider_->name = "bank";
     provider_->says = {.found = {*SayingRule::parse("200")},
@@ -82,7 +76,7 @@ class Reconciling : public testing::Test {
     verb.id = id(1);
     verb.as = Resolve::As::failed_retryable;
     verb.fence = fence;
-    verb.observed_at = now_.load();
+    verb.observed_at = now();
     return verb;
   }
   Record record(std::uint8_t key) {
@@ -107,10 +101,13 @@ class Reconciling : public testing::Test {
     return reconciler.turn();
   }
 
-  std::atomic<StoreTime> now_{StoreTime(Millis(1'800'000'000'000))};
-  void pass(Millis time) { now_ = now_.load() + time; }
+  StoreTime now() const { return clock_.now(); }
+  void pass(Millis time) { clock_.advance(time); }
 
+  TestClock clock_;
+  StorePlace place_{GetParam(), clock_};
   std::unique_ptr<Store> store_;
+  StoreTime start_;
   std::shared_ptr<Provider> provider_;
   Heard says_ = Provider::Heard{404, ""};
   std::function<void(const Record&)> on_ask_;
@@ -119,7 +116,7 @@ class Reconciling : public testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
+TEST_P(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
   lose(1);
   says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
   turn();
@@ -137,30 +134,30 @@ TEST_F(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
   EXPECT_EQ(asked_, 1) << "what is settled is not asked about";
 }
 
-TEST_F(Reconciling, S19_a_failure_that_is_found_is_replayed_as_one) {
+TEST_P(Reconciling, S19_a_failure_that_is_found_is_replayed_as_one) {
   lose(1);
   says_ = Provider::Heard{402, R"({"error":"card_declined"})"};
   turn();
   EXPECT_EQ(record(1).response->status, 402);
 }
 
-TEST_F(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace) {
+TEST_P(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace) {
   lose(1);
   turn();
   EXPECT_EQ(record(1).state, State::unknown) << "the attempt could still send";
   EXPECT_EQ(asked_, 1);
   provider_->attempts_max = 100;
-  while (now_.load() <= record(1).locked_until + provider_->grace) {
+  while (now() <= record(1).locked_until + provider_->grace) {
     EXPECT_EQ(record(1).state, State::unknown) << "it may take that long to be shown";
-    pass(*record(1).reconcile_after - now_.load());
+    pass(*record(1).reconcile_after - now());
     turn();
   }
   EXPECT_EQ(record(1).state, State::failed_retryable);
-  EXPECT_EQ(now_.load(), StoreTime(Millis(1'800'000'000'000)) + 90s + 1ms)
+  EXPECT_EQ(now(), start_ + 90s + 1ms)
       << "and as soon as it does, it is asked";
 }
 
-TEST_F(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_asking) {
+TEST_P(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_asking) {
   lose(1);
   pass(60s + 30s - 10ms);
   on_ask_ = [this](const Record&) { pass(20ms); };
@@ -169,18 +166,18 @@ TEST_F(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_ask
       << "it was asked before the moment from which its answer counts";
 }
 
-TEST_F(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_people) {
+TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_people) {
   lose(1, 5s);
   says_ = std::unexpected("connection refused");
   turn();
   EXPECT_EQ(asked_, 0) << "not due yet";
   Millis before{};
   for (int i = 1; i <= 3; ++i) {
-    pass(*record(1).reconcile_after - now_.load());
+    pass(*record(1).reconcile_after - now());
     turn();
     EXPECT_EQ(asked_, i);
     if (i == 3) break;
-    const Millis pause = *record(1).reconcile_after - now_.load();
+    const Millis pause = *record(1).reconcile_after - now();
     EXPECT_GE(pause, before);
     EXPECT_GE(pause, Millis(1'000) * (1 << (i - 1)));
     EXPECT_LE(pause, Millis(2'000) * (1 << (i - 1)));
@@ -196,7 +193,7 @@ TEST_F(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_peopl
   EXPECT_EQ(asked_, 3) << "it is an operator's from here on";
 }
 
-TEST_F(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
+TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
   for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
   says_ = Provider::Heard{503, ""};
   Reconciler reconciler(
@@ -209,7 +206,7 @@ TEST_F(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_
   EXPECT_GE(asked_first, limits::breaker_failures);
 }
 
-TEST_F(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
+TEST_P(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
   Reserve verb = reserve(1);
   verb.operation = "other";
   const auto attempt = std::get<Execute>(ask(verb)).attempt;
@@ -219,7 +216,7 @@ TEST_F(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
   EXPECT_EQ(record(1).reconcile_attempts, 0u);
 }
 
-TEST_F(Reconciling, S19_two_at_once_ask_once) {
+TEST_P(Reconciling, S19_two_at_once_ask_once) {
   lose(1);
   says_ = Provider::Heard{200, "{}"};
   on_ask_ = [this](const Record&) {
@@ -231,7 +228,7 @@ TEST_F(Reconciling, S19_two_at_once_ask_once) {
   EXPECT_EQ(record(1).state, State::completed);
 }
 
-TEST_F(Reconciling, S19_a_stale_nothing_there_does_not_free_a_newer_attempt) {
+TEST_P(Reconciling, S19_a_stale_nothing_there_does_not_free_a_newer_attempt) {
   const Attempt first = lose(1);
   pass(60s + 30s + 1ms);
   on_ask_ = [&](const Record&) {
@@ -248,7 +245,7 @@ TEST_F(Reconciling, S19_a_stale_nothing_there_does_not_free_a_newer_attempt) {
   EXPECT_EQ(shard_.contradictions.value(), 0u) << "nothing there contradicts nothing";
 }
 
-TEST_F(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_overwrites_nothing) {
+TEST_P(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_overwrites_nothing) {
   const Attempt first = lose(1);
   pass(60s + 30s + 1ms);
   Attempt second;
@@ -267,7 +264,7 @@ TEST_F(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_over
   EXPECT_EQ(ask(Complete{id(1), second, {201, {}, "second"}, ""}).verdict, Verdict::done);
 }
 
-TEST_F(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
+TEST_P(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
   const Attempt first = lose(1);
   on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
   says_ = Provider::Heard{200, "theirs"};
@@ -276,7 +273,7 @@ TEST_F(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
   EXPECT_EQ(shard_.contradictions.value(), 0u);
 }
 
-TEST_F(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
+TEST_P(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
   const Attempt first = lose(1);
   on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
   says_ = Provider::Heard{402, "declined"};
@@ -285,7 +282,7 @@ TEST_F(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
   EXPECT_EQ(shard_.contradictions.value(), 1u);
 }
 
-TEST_F(Reconciling, S19_a_slow_owners_answer_after_nothing_there_completes_the_record) {
+TEST_P(Reconciling, S19_a_slow_owners_answer_after_nothing_there_completes_the_record) {
   const Attempt first = lose(1);
   pass(60s + 30s + 1ms);
   turn();
@@ -294,7 +291,7 @@ TEST_F(Reconciling, S19_a_slow_owners_answer_after_nothing_there_completes_the_r
   EXPECT_EQ(record(1).response->body, "late");
 }
 
-TEST_F(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
+TEST_P(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
   lose(1);
   provider_->rebuild.body = "/payment";
   provider_->attempts_max = 1;
@@ -305,7 +302,7 @@ TEST_F(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
   EXPECT_NE(story(1)[0].evidence.find("found"), std::string::npos);
 }
 
-TEST_F(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
+TEST_P(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
   begin(1);
   pass(61s);
   ask(Sweep{10});
@@ -315,5 +312,12 @@ TEST_F(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
   EXPECT_EQ(record(1).state, State::completed);
 }
 
+INSTANTIATE_TEST_SUITE_P(Stores, Reconciling,
+                         testing::Values("memory:", "sqlite:", "postgres:", "redis:"),
+                         [](const auto& named) {
+                           const std::string kind = named.param;
+                           return kind.substr(0, kind.find(':'));
+                         });
+
 }  // namespace
-}  // namespace idem::workers
+}  // namespace idem::test
