@@ -65,6 +65,9 @@ inline constexpr std::size_t trailer_bytes_max = 8UL * 1024;
 inline constexpr int interim_responses_max = 16;
 
 inline constexpr std::size_t key_bytes_max = 255;
+// How far ahead of ours a client's clock may be when the time that it put into a key, or beside it,
+// is looked at. Phones without a network's time are off by minutes.
+inline constexpr auto key_time_skew = 5min;
 inline constexpr std::size_t scope_bytes_max = 255;
 // Addresses in front of a gateway: load balancers, not a list of clients.
 inline constexpr std::size_t trusted_proxies_max = 64;
@@ -287,6 +290,16 @@ inline constexpr std::size_t cache_unsent_max = 16UL * 1024 * 1024;
 inline constexpr auto cache_close_interval = 1ms;
 // How often the tables of days are made and dropped: they are made two days ahead.
 inline constexpr auto store_days_interval = 10min;
+// Calls in a row that a store did not answer, and over how long, before it is left alone: a batch
+// that is lost with its connection fails many calls at once, and the next connection answers.
+inline constexpr int store_failures = 5;
+inline constexpr auto store_failing_time = 1s;
+// Between looks whether it is back. The longest one is what its return may go unnoticed for.
+inline constexpr auto store_probe_first = 200ms;
+inline constexpr auto store_probe_max = 5s;
+// Reserves whose answer was lost that are remembered so that their repeats are let through; beyond
+// it the oldest are not, and their owners release them by token. 1.5 MiB at most.
+inline constexpr std::size_t store_doubts_max = 16'384;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
 inline constexpr int reserve_rounds_max = 5;
 

@@ -5,6 +5,7 @@
 #include "gateway/gateway.hpp"
 #include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
+#include "store/spared.hpp"
 #include "workers/reaper.hpp"
 #include "workers/runner.hpp"
 #include "workers/sweeper.hpp"
@@ -113,7 +114,11 @@ class GatewayProcess {
     };
     auto store = open_store(options_.store, identity, {.migrate = options_.migrate, .warn = warn});
     if (!store) return std::unexpected(std::move(store.error()));
-    store_ = std::move(*store);
+    store_ = make_spared(std::move(*store),
+                         {.on_change = [log = log_](bool answers, const std::string& why) {
+                           if (answers) return log(LogLevel::info, "store_available", {});
+                           log(LogLevel::error, "store_unavailable", {{"reason", why}});
+                         }});
     return {};
   }
 
@@ -226,10 +231,13 @@ class GatewayProcess {
   }
 
   metrics::Gauges gauges() const {
+    const StoreHealth store = store_->health();
     return {.census = {},
             .open_connections = gateway_server_->open_connections(),
             .refused_connections = gateway_server_->refused_connections(),
-            .unsettled_attempts = shared_->unsettled.load()};
+            .unsettled_attempts = shared_->unsettled.load(),
+            .store_answers = store.answers,
+            .store_calls_refused = store.refused_at_once};
   }
 
   std::expected<void, std::string> open_listeners() {
@@ -318,7 +326,7 @@ class GatewayProcess {
   std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<SparedStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   gateway::SharedSettings settings_;

@@ -134,6 +134,9 @@ void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
   if (flags.key_syntax.text == "bare") settings.key.syntax = KeySyntax::bare;
   take_number(flags.key_min_length, settings.key.bytes_min);
   settings.key.reject_pii = is_true(flags.key_reject_pii);
+  if (flags.key_time.text == "checked") settings.key_time = KeyTimeRule::checked;
+  if (flags.key_time.text == "required") settings.key_time = KeyTimeRule::required;
+  settings.honours_first_sent = is_true(flags.key_first_sent);
   take_key_forward(flags.key_forward, settings.key_forward, complaints);
 }
 

@@ -139,6 +139,8 @@ struct GatewayFlags {
   GivenList async_secret_files{};
   Given key_min_length{"1"};
   Given key_reject_pii{"false"};
+  Given key_time{"ignored"};
+  Given key_first_sent{"false"};
   Given key_forward{"keep"};
   Given connect_timeout{"2s"};
   Given keepalive_idle{"1s"};

@@ -83,6 +83,13 @@ Table key_settings(GatewayFlags& f) {
        "shortest key in bytes", live},
       {"key.reject_pii", "--key-reject-pii", truth, &f.key_reject_pii,
        "refuse a key that looks like an e-mail address, phone or card number", live},
+      {"key.time", "--key-time", one_of("ignored|checked|required"), &f.key_time,
+       "new keys that carry the time of their making (UUIDv7, ULID): checked refuses those that "
+       "are "
+       "older than the retention or from the future; required refuses all others, too",
+       live},
+      {"key.first_sent", "--key-first-sent", truth, &f.key_first_sent,
+       "refuse a new key whose Repeatability-First-Sent is older than the retention", live},
       {"key.forward", "--key-forward", text, &f.key_forward,
        "the key's field on its way to the upstream: keep, strip or rename:NAME", live},
   };

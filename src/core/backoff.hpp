@@ -24,12 +24,13 @@ class Breaker {
     int failures = 5;
     Millis pause_first{};
     Millis pause_max{};
+    Millis lasting{};  ///< From the first of those failures to the one that opens it, at least.
   };
   explicit Breaker(Rule rule) : rule_(rule) {}
 
   bool is_open(MonotonicTime now) const noexcept { return now < open_until_; }
-  /// The pause is over, and nothing has succeeded since.
-  bool is_on_trial() const noexcept { return failures_ >= rule_.failures; }
+  /// It opened, and nothing has succeeded since: once the pause is over, one thing may be tried.
+  bool is_on_trial() const noexcept { return pauses_ > 0; }
   MonotonicTime open_until() const noexcept { return open_until_; }
 
   void succeeded() noexcept {
@@ -38,7 +39,9 @@ class Breaker {
     open_until_ = {};
   }
   void failed(MonotonicTime now) noexcept {
-    if (++failures_ < rule_.failures) return;
+    if (failures_ == 0) failing_since_ = now;
+    failures_ = std::min(failures_ + 1, rule_.failures);
+    if (failures_ < rule_.failures || now - failing_since_ < rule_.lasting) return;
     open_until_ = now + backoff(++pauses_, rule_.pause_first, rule_.pause_max, 0);
   }
 
@@ -46,6 +49,7 @@ class Breaker {
   Rule rule_;
   int failures_ = 0;
   int pauses_ = 0;
+  MonotonicTime failing_since_{};
   MonotonicTime open_until_{};
 };
 

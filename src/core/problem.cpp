@@ -44,22 +44,6 @@ constexpr std::array<ProblemKind, 27> kinds{{
     {state_refused, "state_refused", 409, "The record's state does not allow it", none},
 }};
 
-std::string_view name_of(RetryAdvice advice) {
-  switch (advice) {
-    case none:
-      return "";
-    case new_key_safe:
-      return "new_key_safe";
-    case same_key:
-      return "same_key";
-    case later:
-      return "later";
-    case never:
-      return "never";
-  }
-  return "";
-}
-
 std::string_view meaning_of(RetryAdvice advice) {
   switch (advice) {
     case none:
@@ -88,6 +72,24 @@ const ProblemKind& kind_of(ProblemCode code) noexcept {
   const auto& kind = kinds[static_cast<std::size_t>(code)];
   IDEM_ASSERT(kind.code == code);
   return kind;
+}
+
+std::span<const ProblemKind> all_kinds() noexcept { return kinds; }
+
+std::string_view name_of(RetryAdvice advice) noexcept {
+  switch (advice) {
+    case none:
+      return "";
+    case new_key_safe:
+      return "new_key_safe";
+    case same_key:
+      return "same_key";
+    case later:
+      return "later";
+    case never:
+      return "never";
+  }
+  return "";
 }
 
 const ProblemKind* find_kind(std::string_view name) noexcept {

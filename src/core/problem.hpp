@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,8 +75,12 @@ struct ProblemKind {
   RetryAdvice retry;
 };
 const ProblemKind& kind_of(ProblemCode code) noexcept;
+/// All that there are.
+std::span<const ProblemKind> all_kinds() noexcept;
 /// By its name, e.g. "key_reused"; null when there is none.
 const ProblemKind* find_kind(std::string_view name) noexcept;
+/// The `retry` member's value; empty for none.
+std::string_view name_of(RetryAdvice advice) noexcept;
 /// A page for people: what happened and what may be done about it.
 std::string explain(const ProblemKind& kind);
 

@@ -5,6 +5,7 @@
 #include "gateway/authority.hpp"
 #include "gateway/events.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/key_age.hpp"
 #include "gateway/keyed.hpp"
 #include "gateway/operations.hpp"
 #include "gateway/policy_document.hpp"
@@ -180,7 +181,9 @@ class GatewayService final : public Gateway {
                        std::optional<ReplayCache::Asked> asked) {
     const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
-    if (!key) {
+    const auto unfit = key ? refused_by_age(head, settings, route, *key, wall_time())
+                           : std::optional(key_problem(key.error()));
+    if (unfit) {
       auto older = co_await older_key(head, settings, route, authority.scope());
       if (!older) {
         const Answer answer = store_unavailable_answer(Millis(1000));
@@ -188,8 +191,7 @@ class GatewayService final : public Gateway {
         co_return;
       }
       if (!*older) {
-        const Problem problem = key_problem(key.error());
-        co_await refuse(client, problem);
+        co_await refuse(client, *unfit);
         co_return;
       }
       key = std::move(**older);

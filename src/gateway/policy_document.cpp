@@ -1,6 +1,7 @@
 #include "gateway/policy_document.hpp"
 
 #include "core/answers.hpp"
+#include "gateway/key_age.hpp"
 
 namespace idem::gateway {
 namespace {
@@ -27,6 +28,18 @@ std::string_view name_of(KeySyntax syntax) noexcept {
       return "bare";
   }
   return "any";
+}
+
+std::string_view name_of(KeyTimeRule rule) noexcept {
+  switch (rule) {
+    case KeyTimeRule::ignored:
+      return "ignored";
+    case KeyTimeRule::checked:
+      return "checked";
+    case KeyTimeRule::required:
+      return "required";
+  }
+  return "ignored";
 }
 
 /// Members and elements in the order in which they are added.
@@ -79,6 +92,19 @@ class JsonText {
   bool first_ = true;
 };
 
+std::string_view outcome_of(Disposition meaning) noexcept {
+  switch (meaning) {
+    case Disposition::store:
+      return "stored";
+    case Disposition::release_proven:
+    case Disposition::release_declared:
+      return "released";
+    case Disposition::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
 std::int64_t seconds(Millis time) { return time / Millis(1000); }
 
 void add_list(JsonText& json, std::string_view name, const std::vector<std::string>& values) {
@@ -88,7 +114,45 @@ void add_list(JsonText& json, std::string_view name, const std::vector<std::stri
   json.close(']');
 }
 
-void add_route(JsonText& json, const Route& route) {
+AnswerFacts answered(int status, bool retry_after) {
+  AnswerFacts facts;
+  facts.status = status;
+  facts.has_retry_after = retry_after;
+  return facts;
+}
+
+/// Of all final statuses those that mean this, as "201" or "200-399".
+std::vector<std::string> statuses_meaning(std::string_view outcome, const AnswerPolicy& policy,
+                                          bool retry_after) {
+  constexpr int first = 200;
+  constexpr int end = 600;
+  std::vector<std::string> ranges;
+  int begin = end;  // Of the range that is open; `end`: none is.
+  for (int status = first; status <= end; ++status) {
+    const bool means_it =
+        status < end && outcome_of(disposition(answered(status, retry_after), policy)) == outcome;
+    if (means_it && begin == end) begin = status;
+    if (means_it || begin == end) continue;
+    auto range = std::to_string(begin);
+    if (status - 1 > begin) range += '-' + std::to_string(status - 1);
+    ranges.push_back(std::move(range));
+    begin = end;
+  }
+  return ranges;
+}
+
+// What a complete answer comes to, unless the upstream says otherwise about it.
+void add_outcomes(JsonText& json, std::string_view name, const AnswerPolicy& policy,
+                  bool retry_after) {
+  json.name(name);
+  json.open('{');
+  for (const std::string_view outcome : {"stored", "released", "unknown"}) {
+    add_list(json, outcome, statuses_meaning(outcome, policy, retry_after));
+  }
+  json.close('}');
+}
+
+void add_route(JsonText& json, const Route& route, bool asks_age) {
   json.open('{');
   if (!route.name.empty()) json.member("operation", route.name);
   if (!route.methods.empty()) add_list(json, "methods", route.methods);
@@ -102,7 +166,21 @@ void add_route(JsonText& json, const Route& route) {
   json.member("retention_seconds", seconds(route.retention));
   // From then on the same key runs anew instead of being refused.
   json.member("refused_after_retention_seconds", seconds(route.tombstone));
+  if (asks_age) json.member("new_key_age_max_seconds", seconds(route.retention));
   json.member("request_body_bytes_max", static_cast<std::int64_t>(route.request_body_bytes_max));
+  const std::size_t replayed = route.store_body ? route.response_body_bytes_max : 0;
+  json.member("replayed_body_bytes_max", static_cast<std::int64_t>(replayed));
+  add_outcomes(json, "outcomes", route.answers, false);
+  add_outcomes(json, "outcomes_with_retry_after", route.answers, true);
+  json.close('}');
+}
+
+void add_problem(JsonText& json, const ProblemKind& kind) {
+  json.open('{');
+  json.member("type", "/.idem/problems/" + std::string(kind.name));
+  json.member("code", kind.name);
+  json.member("status", static_cast<std::int64_t>(kind.status));
+  if (kind.retry != RetryAdvice::none) json.member("retry", idem::name_of(kind.retry));
   json.close('}');
 }
 
@@ -116,12 +194,21 @@ Answer policy_document(const GatewaySettings& settings) {
   json.member("key_bytes_min", static_cast<std::int64_t>(settings.key.bytes_min));
   json.member("key_bytes_max", static_cast<std::int64_t>(limits::key_bytes_max));
   json.member("key_reject_pii", settings.key.reject_pii);
+  json.member("key_scope", name_of(settings.key_scope));
+  json.member("key_time", name_of(settings.key_time));
+  const bool asks_age = settings.key_time != KeyTimeRule::ignored || settings.honours_first_sent;
+  if (settings.honours_first_sent) json.member("first_sent_header", first_sent_field);
+  if (asks_age) json.member("key_time_skew_seconds", seconds(limits::key_time_skew));
   // The first that matches a request is the one that counts.
   json.name("routes");
   json.open('[');
-  for (const auto& route : settings.routes.all()) add_route(json, route);
+  for (const auto& route : settings.routes.all()) add_route(json, route, asks_age);
   json.close(']');
   json.member("problems", "/.idem/problems/{code}");
+  json.name("problem_types");
+  json.open('[');
+  for (const auto& kind : all_kinds()) add_problem(json, kind);
+  json.close(']');
   json.close('}');
   Answer answer{200, {}, json.take() + "\n"};
   answer.headers.push_back({"Content-Type", "application/json"});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/event_source.hpp"
+#include "core/key_time.hpp"
 #include "gateway/jwt/jwt.hpp"
 #include "gateway/route.hpp"
 #include "http/network.hpp"
@@ -64,6 +65,10 @@ struct GatewaySettings {
   std::shared_ptr<const JwtVerifier> jwt;
   std::optional<AuthorizeSettings> authorize;
   KeyOptions key;
+  /// Of new records: what is asked of the time in their key, and whether a too old
+  /// Repeatability-First-Sent beside it counts.
+  KeyTimeRule key_time = KeyTimeRule::ignored;
+  bool honours_first_sent = false;
   std::vector<std::string> key_headers{"Idempotency-Key"};
   KeyForward key_forward;
   Millis connect_timeout = limits::connect_timeout_default;

@@ -175,6 +175,14 @@ std::string Registry::exposition(const Gauges& gauges) {
   text.single("idem_unsettled_attempts", "gauge",
               "api.idempotency.unsettled: attempts whose outcome the store has not taken yet.",
               gauges.unsettled_attempts);
+  text.single("idem_store_up", "gauge",
+              "api.idempotency.store.up: 1; 0 from when the store was given up after failures in a "
+              "row until it answers again.",
+              std::uint64_t{gauges.store_answers});
+  text.single("idem_store_calls_refused_total", "counter",
+              "api.idempotency.store.refused: calls answered at once as unavailable meanwhile, "
+              "without the store.",
+              gauges.store_calls_refused);
   return text.take();
 }
 

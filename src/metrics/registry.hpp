@@ -16,6 +16,8 @@ struct Gauges {
   std::size_t open_connections = 0;
   std::uint64_t refused_connections = 0;
   std::size_t unsettled_attempts = 0;
+  bool store_answers = true;
+  std::uint64_t store_calls_refused = 0;
   std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
 };
 

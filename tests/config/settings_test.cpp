@@ -84,6 +84,8 @@ TEST_F(ConfigSettings, EverySettingOfARouteArrives) {
   EXPECT_EQ(inherited.lease, 2min);
   EXPECT_EQ(settings.key.bytes_min, 16U);
   EXPECT_TRUE(settings.key.reject_pii);
+  EXPECT_EQ(settings.key_time, KeyTimeRule::required);
+  EXPECT_TRUE(settings.honours_first_sent);
   EXPECT_EQ(settings.key_forward.name, "X-Dedupe-Key");
   EXPECT_EQ(read->options.threads, 4U);
   EXPECT_EQ(read->options.connections, 100U);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "support/json.hpp"
 #include "support/scripted_live.hpp"
 
 /// protocol.md §12 over the wire: every row under every preset.
@@ -113,6 +115,31 @@ TEST_P(Presets, S13_AnotherRequestUnderTheSameKeyIsRefusedInTheWayItsClientsKnow
   EXPECT_EQ(upstream_->requests(), 1);
 }
 
+/// True when the list has this status, alone or in a range such as "200-399".
+bool lists(const Json& ranges, int status) {
+  return std::ranges::any_of(ranges.items, [&](const Json& range) {
+    const auto dash = range.string.find('-');
+    const int first = std::stoi(range.string);
+    const int last = dash == std::string::npos ? first : std::stoi(range.string.substr(dash + 1));
+    return first <= status && status <= last;
+  });
+}
+
+TEST_P(Presets, S13_ThePolicyDocumentSaysOfEachRowWhatBecomesOfIt) {
+  const auto page = ask({.method = "GET", .target = "/.well-known/idempotency"});
+  const auto document = parse_json(page.body).value_or(Json{});
+  ASSERT_EQ(document["routes"].items.size(), 1U) << page.body;
+  const Json& route = document["routes"].items[0];
+  for (const auto& row : rows) {
+    const Json& outcomes = route[row.retry_after ? "outcomes_with_retry_after" : "outcomes"];
+    const auto first = ask(asking_for(row));
+    for (const char* outcome : {"stored", "released", "unknown"}) {
+      EXPECT_EQ(lists(outcomes[outcome], row.status), first.get("Idempotency-Outcome") == outcome)
+          << GetParam() << ' ' << row.status << ' ' << outcome;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Presets, testing::Values("ietf", "stripe", "lenient"),
                          [](const auto& preset) { return std::string(preset.param); });
 
@@ -124,14 +151,15 @@ TEST_F(Scripted, S13_ThePolicyDocumentSaysWhatAClientHasToKnow) {
   const auto document = ask({.method = "GET", .target = "/.well-known/idempotency"});
   EXPECT_EQ(document.status, 200);
   EXPECT_EQ(document.get("Content-Type"), "application/json");
-  EXPECT_EQ(document.body,
-            R"({"key_headers":["X-Request-Key"],"key_syntax":"structured","key_bytes_min":16,)"
-            R"("key_bytes_max":255,"key_reject_pii":true,)"
-            R"("routes":[{"path":"/{rest...}","key_required":false,"mode":"conflict",)"
-            R"("key_reused_status":422,"retention_seconds":7200,)"
-            R"("refused_after_retention_seconds":2592000,)"
-            R"("request_body_bytes_max":1048576}],"problems":"/.idem/problems/{code}"})"
-            "\n");
+  const auto says = [&](std::string_view part) {
+    EXPECT_NE(document.body.find(part), std::string::npos) << part << "\n" << document.body;
+  };
+  says(R"({"key_headers":["X-Request-Key"],"key_syntax":"structured","key_bytes_min":16,)"
+       R"("key_bytes_max":255,"key_reject_pii":true,"key_scope":"operation",)"
+       R"("key_time":"ignored","routes":[{"path":"/{rest...}","key_required":false,)"
+       R"("mode":"conflict","key_reused_status":422,"retention_seconds":7200,)"
+       R"("refused_after_retention_seconds":2592000,"request_body_bytes_max":1048576,)");
+  says(R"("problems":"/.idem/problems/{code}","problem_types":[{)");
   EXPECT_EQ(upstream_->requests(), 0) << "our own paths are never passed on";
 }
 

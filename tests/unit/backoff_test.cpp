@@ -45,5 +45,24 @@ TEST(Breaker, S18_opens_after_failures_in_a_row_and_one_success_closes_it) {
   EXPECT_FALSE(breaker.is_open(now));
 }
 
+TEST(Breaker, V15_many_failures_at_one_moment_are_one_event_where_they_must_last) {
+  Breaker breaker({.failures = 3, .pause_first = 5s, .pause_max = 12s, .lasting = 1s});
+  const MonotonicTime now{1h};
+  for (int i = 0; i < 100; ++i) breaker.failed(now);
+  EXPECT_FALSE(breaker.is_on_trial());
+  breaker.failed(now + 999ms);
+  EXPECT_FALSE(breaker.is_on_trial());
+  breaker.failed(now + 1s);
+  EXPECT_TRUE(breaker.is_on_trial());
+  EXPECT_TRUE(breaker.is_open(now + 1s + 4999ms));
+  EXPECT_FALSE(breaker.is_open(now + 6s));
+  breaker.failed(now + 6s);  // The trial: it need not last.
+  EXPECT_TRUE(breaker.is_open(now + 15s));
+  breaker.succeeded();
+  // Since a success they are counted, and their time is taken, anew.
+  for (int i = 0; i < 3; ++i) breaker.failed(now + 1h);
+  EXPECT_FALSE(breaker.is_on_trial());
+}
+
 }  // namespace
 }  // namespace idem

@@ -1,0 +1,237 @@
+#include "store/spared.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace idem {
+namespace {
+
+/// What may be answered without the store: nobody's attempt, and no decision, depends on it.
+struct MayBeRefused {
+  bool operator()(const Reserve&) const { return true; }
+  bool operator()(const Accept&) const { return true; }
+  bool operator()(const Find&) const { return true; }
+  bool operator()(const List&) const { return true; }
+  bool operator()(const ReadEvidence&) const { return true; }
+  bool operator()(const Count&) const { return true; }
+  bool operator()(const Sweep&) const { return true; }
+  bool operator()(const Reap&) const { return true; }
+  bool operator()(const Claim&) const { return false; }  // May repeat one whose answer was lost.
+  bool operator()(const Dispatched&) const { return false; }
+  bool operator()(const Renew&) const { return false; }
+  bool operator()(const Advance&) const { return false; }
+  bool operator()(const Complete&) const { return false; }
+  bool operator()(const Release&) const { return false; }
+  bool operator()(const MarkUnknown&) const { return false; }
+  bool operator()(const Resolve&) const { return false; }
+  bool operator()(const CacheBust&) const { return false; }
+  bool operator()(const Reschedule&) const { return false; }
+  bool operator()(const AdoptRoutes&) const { return false; }
+};
+
+bool asks_for_a_record(const StoreCall& call) noexcept {
+  return std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
+}
+
+/// Of the verbs by which a reservation comes and goes.
+std::optional<Token> token_of(const StoreCall& call) noexcept {
+  if (const auto* reserve = std::get_if<Reserve>(&call)) return reserve->token;
+  if (const auto* accept = std::get_if<Accept>(&call)) return accept->as.token;
+  if (const auto* release = std::get_if<Release>(&call)) return release->attempt.token;
+  return std::nullopt;
+}
+
+bool is_failure(const StoreResult& result) noexcept {
+  return !result && result.error().code != StoreError::Code::refused;
+}
+
+/// Tokens of reserves whose answer was lost. From any thread.
+class Doubts {
+ public:
+  bool has(const Token& token) const {
+    if (!any_.load(std::memory_order_acquire)) return false;
+    const std::lock_guard lock(mutex_);
+    return young_.contains(token) || old_.contains(token);
+  }
+  void add(const Token& token) {
+    const std::lock_guard lock(mutex_);
+    if (young_.size() >= limits::store_doubts_max / 2) old_ = std::exchange(young_, {});
+    young_.insert(token);
+    any_.store(true, std::memory_order_release);
+  }
+  void remove(const Token& token) {
+    if (!any_.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(mutex_);
+    young_.erase(token);
+    old_.erase(token);
+    any_.store(!young_.empty() || !old_.empty(), std::memory_order_release);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::atomic<bool> any_{false};
+  std::set<Token> young_;
+  std::set<Token> old_;
+};
+
+class Spared final : public SparedStore {
+ public:
+  Spared(std::unique_ptr<Store> inner, SparingRule rule)
+      : on_change_(std::move(rule.on_change)), breaker_(rule.breaker), inner_(std::move(inner)) {
+    thread_ = std::thread([this] { run(); });
+  }
+
+  // From its end on nothing is held back; then the store finishes what it was asked.
+  ~Spared() override {
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+  void call(StoreCall what, StoreCompletion done) override {
+    const bool asks = asks_for_a_record(what);
+    const auto token = token_of(what);
+    if (given_up_.load(std::memory_order_acquire) && std::visit(MayBeRefused(), what) &&
+        !(asks && doubts_.has(*token))) {
+      return refuse(std::move(done));
+    }
+    inner_->call(std::move(what),
+                 [this, asks, token, done = std::move(done)](StoreResult result) mutable {
+                   if (token) note_token(asks, *token, result);
+                   note(result, false);
+                   done(std::move(result));
+                 });
+  }
+
+  void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
+  const Identity& identity() const noexcept override { return inner_->identity(); }
+  Transactions* transactions() noexcept override { return inner_->transactions(); }
+
+  StoreHealth health() const noexcept override {
+    return {!given_up_.load(std::memory_order_acquire), refused_.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  void note_token(bool asks, const Token& token, const StoreResult& result) {
+    const bool in_doubt = !result && result.error().code == StoreError::Code::in_doubt;
+    if (asks && in_doubt) {
+      doubts_.add(token);
+    } else if (!in_doubt) {
+      doubts_.remove(token);
+    }
+  }
+
+  // While it is given up, only a probe that fails makes the pauses longer: those who settle have
+  // theirs.
+  void note(const StoreResult& result, bool is_probe) {
+    const bool failed = is_failure(result);
+    if (!failed && !is_probe && !in_trouble_.load(std::memory_order_acquire)) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_probe) probing_ = false;
+      if (failed) {
+        if (is_probe || !breaker_.is_on_trial()) breaker_.failed(MonotonicClock::now());
+        why_ = result.error().detail;
+      } else {
+        breaker_.succeeded();
+      }
+      in_trouble_.store(failed, std::memory_order_release);
+      given_up_.store(breaker_.is_on_trial(), std::memory_order_release);
+      if (!is_probe && given_up_ == told_) return;  // Nothing for the thread to do.
+    }
+    wake_.notify_one();
+  }
+
+  void refuse(StoreCompletion done) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    std::unique_lock lock(mutex_);
+    if (closing_) {  // Whoever still asks is on a thread of the store's.
+      const StoreResult refusal = not_asked();
+      lock.unlock();
+      return done(refusal);
+    }
+    waiting_.push_back(std::move(done));
+    lock.unlock();
+    wake_.notify_one();
+  }
+
+  StoreResult not_asked() const {
+    return std::unexpected(
+        StoreError{StoreError::Code::unavailable, "the store does not answer: " + why_});
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (!waiting_.empty()) {
+        answer(lock);
+      } else if (closing_) {
+        return;
+      } else if (told_ != given_up_) {
+        tell(lock);
+      } else if (!given_up_ || probing_) {
+        wake_.wait(lock);
+      } else if (const auto now = MonotonicClock::now(); breaker_.is_open(now)) {
+        wake_.wait_for(lock, breaker_.open_until() - now);
+      } else {
+        probe(lock);
+      }
+    }
+  }
+
+  void answer(std::unique_lock<std::mutex>& lock) {
+    auto waiting = std::exchange(waiting_, {});
+    const StoreResult refusal = not_asked();
+    lock.unlock();
+    for (auto& done : waiting) done(refusal);
+    lock.lock();
+  }
+
+  void tell(std::unique_lock<std::mutex>& lock) {
+    told_ = given_up_;
+    const bool answers = !told_;
+    const std::string why = answers ? std::string() : why_;
+    lock.unlock();
+    if (on_change_) on_change_(answers, why);
+    lock.lock();
+  }
+
+  void probe(std::unique_lock<std::mutex>& lock) {
+    probing_ = true;
+    lock.unlock();
+    inner_->call(Find{}, [this](StoreResult result) { note(result, true); });
+    lock.lock();
+  }
+
+  const std::function<void(bool, const std::string&)> on_change_;
+  Doubts doubts_;
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<bool> in_trouble_{false};  ///< The last answer was a failure: a success is news.
+  std::atomic<bool> given_up_{false};
+  std::mutex mutex_;  ///< Of the rest; what is atomic is written under it, too.
+  std::condition_variable wake_;
+  Breaker breaker_;
+  std::string why_;
+  std::vector<StoreCompletion> waiting_;  ///< To be refused by our thread.
+  bool probing_ = false;
+  bool told_ = false;  ///< What `on_change_` heard last: it is given up.
+  bool closing_ = false;
+  std::thread thread_;
+  std::unique_ptr<Store> inner_;  ///< The first to go: its completions use the others.
+};
+
+}  // namespace
+
+std::unique_ptr<SparedStore> make_spared(std::unique_ptr<Store> inner, SparingRule rule) {
+  return std::make_unique<Spared>(std::move(inner), std::move(rule));
+}
+
+}  // namespace idem

@@ -1,0 +1,353 @@
+#include "store/spared.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace idem {
+namespace {
+
+using namespace std::chrono_literals;
+using Code = StoreError::Code;
+
+constexpr Millis for_ever = 1h;
+
+/// Answers as it is told, on the asker's thread, and counts who came.
+class Failing final : public Store {
+ public:
+  struct Told {
+    std::optional<Code> error = Code::unavailable;  ///< None: it answers.
+    bool holds = false;                             ///< It keeps what comes instead.
+  };
+
+  void call(StoreCall what, StoreCompletion done) override {
+    Told told;
+    {
+      const std::lock_guard lock(mutex_);
+      ++calls_;
+      if (std::holds_alternative<Find>(what)) ++finds_;
+      told = told_;
+      if (told.holds) held_.push_back({std::move(what), std::move(done)});
+    }
+    came_.notify_all();
+    if (!told.holds) done(reply_to(what, told.error));
+  }
+  void watch(std::shared_ptr<Watcher> watcher) override { watcher_ = std::move(watcher); }
+  const Identity& identity() const noexcept override { return identity_; }
+  Transactions* transactions() noexcept override {
+    return reinterpret_cast<Transactions*>(&identity_);  // Only compared.
+  }
+  ~Failing() override { let_go(Code::unavailable); }
+
+  void tell(Told told) {
+    const std::lock_guard lock(mutex_);
+    told_ = told;
+  }
+  void let_go(std::optional<Code> error) {
+    std::vector<std::pair<StoreCall, StoreCompletion>> held;
+    {
+      const std::lock_guard lock(mutex_);
+      held.swap(held_);
+    }
+    for (auto& [what, done] : held) done(reply_to(what, error));
+  }
+  int calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+  int finds() const {
+    const std::lock_guard lock(mutex_);
+    return finds_;
+  }
+  void wait_for_finds(int count) {
+    std::unique_lock lock(mutex_);
+    came_.wait(lock, [&] { return finds_ >= count; });
+  }
+
+  std::shared_ptr<Watcher> watcher_;
+  Identity identity_;
+
+ private:
+  static StoreResult reply_to(const StoreCall& what, std::optional<Code> error) {
+    if (error) return std::unexpected(StoreError{*error, "by plan"});
+    if (std::holds_alternative<Find>(what)) return StoreReply(std::optional<Record>());
+    if (std::holds_alternative<Reserve>(what)) return StoreReply(ReserveOutcome(Pending{}));
+    if (std::holds_alternative<Count>(what)) return StoreReply(Census{});
+    return StoreReply(OwnerReply{Verdict::done, State::completed, {}});
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable came_;
+  Told told_;
+  int calls_ = 0;
+  int finds_ = 0;
+  std::vector<std::pair<StoreCall, StoreCompletion>> held_;
+};
+
+Reserve reserve(int token) {
+  Reserve verb;
+  verb.token.bytes[0] = static_cast<std::uint8_t>(token);
+  return verb;
+}
+
+Release release(const Token& token) {
+  Release verb;
+  verb.attempt.token = token;
+  return verb;
+}
+
+class Spared : public testing::Test {
+ protected:
+  /// Three failures give it up; they need not last.
+  void open(Millis pause) {
+    auto inner = std::make_unique<Failing>();
+    inner_ = inner.get();
+    store_ = make_spared(std::move(inner),
+                         {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
+                          .on_change = [this](bool answers, const auto& why) {
+                            const std::lock_guard lock(mutex_);
+                            changes_.push_back(answers ? "back" : why);
+                            changed_.notify_all();
+                          }});
+  }
+  void give_up() {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
+    wait_for_changes(1);
+    EXPECT_FALSE(store_->health().answers);
+  }
+
+  /// How it failed, if it did. Waits for the answer, which comes exactly once.
+  template <class Verb>
+  std::optional<Code> asked(Verb verb) {
+    const auto answers = std::make_shared<std::atomic<int>>(0);
+    std::promise<std::optional<Code>> promise;
+    auto result = promise.get_future();
+    store_->call(StoreCall(std::move(verb)), [&promise, answers](StoreResult reply) {
+      if (answers->fetch_add(1) > 0) return;
+      promise.set_value(reply ? std::nullopt : std::optional(reply.error().code));
+    });
+    const auto code = result.get();
+    answered_.push_back(answers);
+    return code;
+  }
+  void wait_for_changes(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return changes_.size() >= count; });
+  }
+
+  void TearDown() override {
+    store_.reset();
+    for (const auto& count : answered_) EXPECT_EQ(count->load(), 1);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> changes_;
+  std::vector<std::shared_ptr<std::atomic<int>>> answered_;
+  Failing* inner_ = nullptr;
+  std::unique_ptr<SparedStore> store_;
+};
+
+TEST_F(Spared, V15_after_failures_in_a_row_nothing_new_is_asked) {
+  open(for_ever);
+  give_up();
+  EXPECT_EQ(inner_->calls(), 3);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(asked(reserve(10 + i)), Code::unavailable);
+  EXPECT_EQ(asked(Find{}), Code::unavailable);
+  EXPECT_EQ(asked(Accept{}), Code::unavailable);
+  EXPECT_EQ(asked(Count{}), Code::unavailable);
+  EXPECT_EQ(asked(Sweep{}), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), 3);
+  EXPECT_EQ(store_->health().refused_at_once, 104U);
+  EXPECT_EQ(changes_, std::vector<std::string>{"by plan"});
+}
+
+TEST_F(Spared, V15_a_success_between_failures_begins_the_count_anew) {
+  open(for_ever);
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+    EXPECT_EQ(asked(reserve(2)), Code::unavailable);
+    inner_->tell({std::nullopt});
+    EXPECT_EQ(asked(Find{}), std::nullopt);
+    inner_->tell({Code::unavailable});
+  }
+  EXPECT_TRUE(store_->health().answers);
+  EXPECT_EQ(store_->health().refused_at_once, 0U);
+}
+
+TEST_F(Spared, V15_what_the_store_refuses_is_an_answer) {
+  open(for_ever);
+  inner_->tell({Code::refused});
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(asked(reserve(i)), Code::refused);
+  EXPECT_TRUE(store_->health().answers);
+  EXPECT_EQ(inner_->calls(), 50);
+}
+
+// P3: what an owner knows must reach the store; its verbs go through at all times.
+TEST_F(Spared, V15_what_settles_or_decides_is_always_asked) {
+  open(for_ever);
+  give_up();
+  const Attempt attempt{};
+  EXPECT_EQ(asked(Complete{{}, attempt, {}, {}}), Code::unavailable);
+  EXPECT_EQ(asked(release(attempt.token)), Code::unavailable);
+  EXPECT_EQ(asked(MarkUnknown{{}, attempt, {}, {}, {}}), Code::unavailable);
+  EXPECT_EQ(asked(Renew{{}, attempt, {}}), Code::unavailable);
+  EXPECT_EQ(asked(Dispatched{{}, attempt}), Code::unavailable);
+  EXPECT_EQ(asked(Advance{{}, attempt, {}}), Code::unavailable);
+  EXPECT_EQ(asked(Resolve{}), Code::unavailable);
+  EXPECT_EQ(asked(CacheBust{}), Code::unavailable);
+  EXPECT_EQ(asked(Reschedule{}), Code::unavailable);
+  EXPECT_EQ(asked(Claim{}), Code::unavailable);
+  EXPECT_EQ(asked(AdoptRoutes{}), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), 3 + 11);
+  EXPECT_FALSE(store_->health().answers);
+  inner_->tell({std::nullopt});
+  EXPECT_EQ(asked(Complete{{}, attempt, {}, {}}), std::nullopt);
+  wait_for_changes(2);
+  EXPECT_TRUE(store_->health().answers) << "the owner's success was the probe";
+  EXPECT_EQ(asked(reserve(1)), std::nullopt);
+  EXPECT_EQ(changes_.back(), "back");
+  EXPECT_EQ(inner_->finds(), 0) << "the pause had only begun";
+}
+
+TEST_F(Spared, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
+  open(for_ever);
+  inner_->tell({Code::in_doubt});
+  EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
+  inner_->tell({Code::unavailable});
+  EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+  EXPECT_EQ(asked(reserve(2)), Code::unavailable);
+  wait_for_changes(1);
+  const int before = inner_->calls();
+  EXPECT_EQ(asked(reserve(3)), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), before);
+  inner_->tell({Code::in_doubt});
+  EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
+  EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
+  EXPECT_EQ(inner_->calls(), before + 2);
+  inner_->tell({Code::unavailable});
+  EXPECT_EQ(asked(reserve(7)), Code::unavailable) << "it was asked: an answer, and no doubt left";
+  EXPECT_EQ(inner_->calls(), before + 3);
+  EXPECT_EQ(asked(reserve(7)), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), before + 3);
+}
+
+TEST_F(Spared, S04_a_token_that_was_released_is_a_doubt_no_more) {
+  open(for_ever);
+  inner_->tell({Code::in_doubt});
+  EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
+  EXPECT_EQ(asked(release(reserve(7).token)), Code::in_doubt);
+  EXPECT_EQ(asked(reserve(1)), Code::in_doubt);
+  wait_for_changes(1);
+  EXPECT_EQ(asked(reserve(7)), Code::in_doubt) << "its release may have been lost";
+  inner_->tell({Code::unavailable});
+  EXPECT_EQ(asked(release(reserve(7).token)), Code::unavailable);
+  const int before = inner_->calls();
+  EXPECT_EQ(asked(reserve(7)), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), before);
+}
+
+TEST_F(Spared, V15_it_is_looked_for_and_found_without_anybody_asking) {
+  open(1ms);
+  give_up();
+  inner_->wait_for_finds(5);
+  inner_->tell({std::nullopt});
+  wait_for_changes(2);
+  EXPECT_EQ(changes_.back(), "back");
+  EXPECT_TRUE(store_->health().answers);
+  EXPECT_EQ(asked(reserve(1)), std::nullopt);
+  inner_->tell({Code::unavailable});  // And away again.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
+  wait_for_changes(3);
+  const int before = inner_->finds();
+  inner_->wait_for_finds(before + 2);
+}
+
+TEST_F(Spared, V15_it_is_looked_for_by_one_call_at_a_time) {
+  open(1ms);
+  inner_->tell({Code::unavailable});
+  asked(reserve(1));
+  asked(reserve(2));
+  inner_->tell({Code::unavailable, true});
+  store_->call(StoreCall(reserve(3)), [](StoreResult) {});
+  inner_->let_go(Code::unavailable);
+  inner_->wait_for_finds(1);
+  // Each goes through the thread that would look; the pause is over by the first.
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
+  EXPECT_EQ(inner_->finds(), 1);
+  inner_->tell({std::nullopt});
+  inner_->let_go(std::nullopt);
+  wait_for_changes(2);
+  EXPECT_TRUE(store_->health().answers);
+}
+
+// A reply that was on its way when another one had told already that the store is back.
+TEST_F(Spared, V15_a_probe_that_comes_back_late_does_not_end_the_looking) {
+  open(1ms);
+  give_up();
+  inner_->wait_for_finds(1);
+  inner_->tell({Code::unavailable, true});
+  const int before = inner_->finds();
+  inner_->wait_for_finds(before + 1);  // This one is held, or the one behind it.
+  inner_->tell({std::nullopt});
+  EXPECT_EQ(asked(Complete{}), std::nullopt);
+  wait_for_changes(2);
+  inner_->let_go(std::nullopt);
+  inner_->tell({Code::unavailable});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
+  wait_for_changes(3);
+  const int again = inner_->finds();
+  inner_->wait_for_finds(again + 2);
+}
+
+TEST_F(Spared, V15_many_threads_are_each_answered_once_while_it_comes_and_goes) {
+  open(1ms);
+  std::atomic<int> answers{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2'000; ++i) {
+        store_->call(StoreCall(reserve(i % 200)), [&](StoreResult) { ++answers; });
+        if (i % 100 == 0) inner_->tell({i % 200 == 0 ? std::optional<Code>() : Code::in_doubt});
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  store_.reset();  // Finishes what it was asked.
+  EXPECT_EQ(answers.load(), 8'000);
+}
+
+TEST_F(Spared, V15_what_a_completion_asks_while_the_store_closes_is_answered) {
+  open(for_ever);
+  give_up();
+  inner_->tell({Code::unavailable, true});
+  std::atomic<int> answers{0};
+  Store& store = *store_;  // Still there while it goes.
+  store.call(StoreCall(Complete{}), [&](StoreResult) {
+    ++answers;
+    store.call(StoreCall(Find{}), [&](StoreResult) { ++answers; });
+  });
+  store_.reset();
+  EXPECT_EQ(answers.load(), 2);
+}
+
+TEST_F(Spared, all_that_a_store_has_is_passed_on) {
+  open(for_ever);
+  struct Nobody final : Watcher {
+    void changed(const RecordId&) noexcept override {}
+    std::vector<RecordId> awaited() override { return {}; }
+  };
+  const auto watcher = std::make_shared<Nobody>();
+  store_->watch(watcher);
+  EXPECT_EQ(inner_->watcher_, watcher);
+  EXPECT_EQ(&store_->identity(), &inner_->identity());
+  EXPECT_EQ(store_->transactions(), inner_->transactions());
+}
+
+}  // namespace
+}  // namespace idem
