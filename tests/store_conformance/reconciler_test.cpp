@@ -153,8 +153,7 @@ TEST_P(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace
     turn();
   }
   EXPECT_EQ(record(1).state, State::failed_retryable);
-  EXPECT_EQ(now(), start_ + 90s + 1ms)
-      << "and as soon as it does, it is asked";
+  EXPECT_EQ(now(), start_ + 90s + 1ms) << "and as soon as it does, it is asked";
 }
 
 TEST_P(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_asking) {
