@@ -56,6 +56,17 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
     ASSERT_EQ(get("/readyz").status, 200);
   }
 
+  /// As the advice says: the same request with the same key. A store has several connections, and
+  /// that one is back, which is what readiness looks at, is no promise about the others.
+  Response ask_again(const Request& request) {
+    auto answer = ask(request);
+    for (int i = 0; i < 1'500 && answer.status == 503; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      answer = ask(request);
+    }
+    return answer;
+  }
+
   Server server_;
 };
 
@@ -82,8 +93,8 @@ TEST_P(StoreHealth, V15_AStoreThatIsDownIsLeftAloneAndFoundAgainByItself) {
   server_.start();
   ASSERT_NO_FATAL_FAILURE(wait_until_ready());
   EXPECT_EQ(metric("idem_store_up"), 1);
-  EXPECT_TRUE(replays(before, ask(charge("before"))));
-  EXPECT_EQ(ask(charge("during")).status, 201) << "same_key was the advice";
+  EXPECT_TRUE(replays(before, ask_again(charge("before"))));
+  EXPECT_EQ(ask_again(charge("during")).status, 201) << "same_key was the advice";
   EXPECT_EQ(provider_->ledger().arrivals, 2);
   const auto log = gateway_->process().output();
   EXPECT_NE(log.find("store_unavailable"), log.npos) << log;
@@ -105,6 +116,7 @@ TEST_P(StoreHealth, V15_WhatRanMeanwhileIsSettledWhenTheStoreIsBack) {
   EXPECT_EQ(metric("idem_store_up"), 0);
   server_.start();
   ASSERT_NO_FATAL_FAILURE(wait_until_ready());
+  ask_again(charge("k"));
   const auto replay = ask_until_settled(gateway_->address(), charge("k"));
   EXPECT_EQ(replay.status, 201);
   EXPECT_EQ(replay.get("Idempotent-Replayed"), "true");
