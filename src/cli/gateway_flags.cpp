@@ -140,6 +140,22 @@ void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
   take_key_forward(flags.key_forward, settings.key_forward, complaints);
 }
 
+/// A key's time is a client's, who may be ahead by the skew: what is remembered for less than that
+/// is forgotten before such a time is old.
+void check_key_times(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
+                     Complaints& complaints) {
+  const bool reads_keys = settings.key_time != KeyTimeRule::ignored;
+  if (!reads_keys && !settings.honours_first_sent) return;
+  for (const auto& route : settings.routes.all()) {
+    if (route.retention + route.tombstone >= 2 * limits::key_time_skew) continue;
+    return complaints.add(
+        (reads_keys ? flags.key_time : flags.key_first_sent).place,
+        "a client's time cannot be judged where retention and tombstone together are below " +
+            to_text(2 * limits::key_time_skew) + ", as of " +
+            (route.name.empty() ? "a route without a name" : "route " + route.name));
+  }
+}
+
 void take_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& complaints) {
   if (files.items.size() > limits::secrets_max) {
     return complaints.add(files.place, "at most " + std::to_string(limits::secrets_max) +
@@ -273,6 +289,8 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   take_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
+  check_key_times(flags, settings, complaints);
+  if (!complaints.empty()) return std::nullopt;
   return options;
 }
 

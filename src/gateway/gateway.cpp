@@ -184,17 +184,8 @@ class GatewayService final : public Gateway {
     const auto unfit = key ? refused_by_age(head, settings, route, *key, wall_time())
                            : std::optional(key_problem(key.error()));
     if (unfit) {
-      auto older = co_await older_key(head, settings, route, authority.scope());
-      if (!older) {
-        const Answer answer = store_unavailable_answer(Millis(1000));
-        co_await client.answer(answer);
-        co_return;
-      }
-      if (!*older) {
-        co_await refuse(client, *unfit);
-        co_return;
-      }
-      key = std::move(**older);
+      const bool is_older = co_await take_older(client, settings, route, authority, *unfit, key);
+      if (!is_older) co_return;
     }
     seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
@@ -211,6 +202,12 @@ class GatewayService final : public Gateway {
     if (refusal) {
       co_await client.answer(*refusal);
       co_return;
+    }
+    if (unfit) {
+      // A body takes as long as its client likes: the record may have gone meanwhile, and what is
+      // reserved from here on would be a new one.
+      const bool is_older = co_await take_older(client, settings, route, authority, *unfit, key);
+      if (!is_older) co_return;
     }
     KeyedRequest request{authority.scope(),
                          route.operation(head.method, path_of(head)),
@@ -251,6 +248,21 @@ class GatewayService final : public Gateway {
       if (relied && hop.drops(field)) return true;
     }
     return false;
+  }
+
+  /// False: there is no record of it, and its client has heard why it gets none; or that the store
+  /// does not say.
+  Task<bool> take_older(http::ServerStream& client, const GatewaySettings& settings,
+                        const Route& route, const Authority& authority, const Problem& unfit,
+                        std::expected<std::string, KeyError>& key) {
+    auto older = co_await older_key(client.head(), settings, route, authority.scope());
+    if (older && *older) {
+      key = std::move(**older);
+      co_return true;
+    }
+    const Answer answer = older ? to_answer(unfit) : store_unavailable_answer(Millis(1000));
+    co_await client.answer(answer);
+    co_return false;
   }
 
   using OlderKey = std::expected<std::optional<std::string>, StoreError>;

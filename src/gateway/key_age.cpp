@@ -1,5 +1,9 @@
 #include "gateway/key_age.hpp"
 
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
 namespace idem::gateway {
 namespace {
 
@@ -9,7 +13,7 @@ Problem invalid(std::string detail) {
 
 std::optional<Problem> judged(ClientTime said, std::string_view what, const Route& route,
                               ClientTime now) {
-  switch (judge(said, route.retention, now)) {
+  switch (judge(said, new_key_age_max(route), now)) {
     case ClientTimeIs::fine:
       return std::nullopt;
     case ClientTimeIs::ahead:
@@ -54,6 +58,11 @@ std::optional<Problem> refused_by_first_sent(const http::RequestHead& head, cons
 }
 
 }  // namespace
+
+Millis new_key_age_max(const Route& route) noexcept {
+  return std::min<Millis>(route.retention,
+                          route.retention + route.tombstone - limits::key_time_skew);
+}
 
 std::optional<Problem> refused_by_age(const http::RequestHead& head,
                                       const GatewaySettings& settings, const Route& route,

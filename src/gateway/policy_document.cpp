@@ -166,7 +166,7 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
   json.member("retention_seconds", seconds(route.retention));
   // From then on the same key runs anew instead of being refused.
   json.member("refused_after_retention_seconds", seconds(route.tombstone));
-  if (asks_age) json.member("new_key_age_max_seconds", seconds(route.retention));
+  if (asks_age) json.member("new_key_age_max_seconds", seconds(new_key_age_max(route)));
   json.member("request_body_bytes_max", static_cast<std::int64_t>(route.request_body_bytes_max));
   const std::size_t replayed = route.store_body ? route.response_body_bytes_max : 0;
   json.member("replayed_body_bytes_max", static_cast<std::int64_t>(replayed));

@@ -15,13 +15,13 @@ namespace {
 struct MayBeRefused {
   bool operator()(const Reserve&) const { return true; }
   bool operator()(const Accept&) const { return true; }
+  bool operator()(const Claim&) const { return true; }
   bool operator()(const Find&) const { return true; }
   bool operator()(const List&) const { return true; }
   bool operator()(const ReadEvidence&) const { return true; }
   bool operator()(const Count&) const { return true; }
   bool operator()(const Sweep&) const { return true; }
   bool operator()(const Reap&) const { return true; }
-  bool operator()(const Claim&) const { return false; }  // May repeat one whose answer was lost.
   bool operator()(const Dispatched&) const { return false; }
   bool operator()(const Renew&) const { return false; }
   bool operator()(const Advance&) const { return false; }
@@ -35,13 +35,15 @@ struct MayBeRefused {
 };
 
 bool asks_for_a_record(const StoreCall& call) noexcept {
-  return std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
+  return std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call) ||
+         std::holds_alternative<Claim>(call);
 }
 
 /// Of the verbs by which a reservation comes and goes.
 std::optional<Token> token_of(const StoreCall& call) noexcept {
   if (const auto* reserve = std::get_if<Reserve>(&call)) return reserve->token;
   if (const auto* accept = std::get_if<Accept>(&call)) return accept->as.token;
+  if (const auto* claim = std::get_if<Claim>(&call)) return claim->token;
   if (const auto* release = std::get_if<Release>(&call)) return release->attempt.token;
   return std::nullopt;
 }

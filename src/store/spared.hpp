@@ -38,9 +38,9 @@ class SparedStore : public Store {
 /// of no record, one at a time and with growing pauses, looks whether it is back; whatever it
 /// answers, also `refused`, says that it is.
 ///
-/// Never answered so: what settles an attempt, what people decided, and the repeat of a reserve
-/// whose answer was lost, because only the store can tell those (protocol.md §4). Their success is
-/// as good as the Find's.
+/// Never answered so: what settles an attempt, what people decided, and the repeat of a
+/// reserve or claim whose answer was lost, because only the store can tell those (protocol.md §4).
+/// Their success is as good as the Find's.
 std::unique_ptr<SparedStore> make_spared(std::unique_ptr<Store> inner, SparingRule rule = {});
 
 }  // namespace idem

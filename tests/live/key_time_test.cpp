@@ -139,6 +139,42 @@ TEST_F(KeyTime, V25_WithItAKeyNeverRunsAgainHoweverLongAgoItsRecordWent) {
   EXPECT_EQ(effects("k"), 2);
 }
 
+// Its clock was ahead by less than is tolerated, and nothing remembers the key beyond its
+// retention: what says how old it is, says so too late.
+TEST_F(KeyTime, V25_AKeyOfAClientThatIsAheadIsNotNewWhenItsRecordHasJustGone) {
+  ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--key-first-sent", "--tombstone", "0",
+                                 "--accept-rerun-after-expiry"}));
+  const auto key = uuid_made(240);
+  const auto sent = sent_first("k", date_of(240));
+  ASSERT_EQ(ask(charge(key)).status, 201);
+  ASSERT_EQ(ask(sent).status, 201);
+  clock_.pass(day + 60);
+  EXPECT_TRUE(is_problem(ask(charge(key)), 410, "key_expired"));
+  EXPECT_TRUE(is_problem(ask(sent), 410, "key_expired"));
+  EXPECT_EQ(effects(key), 1);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+// Between the head of a retry and the end of its body the last trace of the key went.
+TEST_F(KeyTime, V25_AnOldKeyWhoseRecordGoesWhileItsBodyComesDoesNotRun) {
+  ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--tombstone", "0",
+                                 "--accept-rerun-after-expiry", "--retention", "1h"}));
+  const auto key = uuid_made(-50 * 60);
+  const auto first = ask(charge(key));
+  ASSERT_EQ(first.status, 201);
+  clock_.pass(30 * 60);
+  ASSERT_TRUE(replays(first, ask(charge(key))));
+  const auto whole = to_wire(with(charge(key), "Expect", "100-continue"));
+  Connection slow(gateway_->address());
+  ASSERT_TRUE(slow.send_raw(std::string_view(whole).substr(0, whole.size() - 1)));
+  std::string invited;  // So its record was found, and only then it goes.
+  ASSERT_TRUE(read_until(slow.socket(), invited, "100 Continue\r\n\r\n"));
+  clock_.pass(31 * 60);
+  ASSERT_TRUE(slow.send_raw(std::string_view(whole).substr(whole.size() - 1)));
+  EXPECT_TRUE(is_problem(slow.read_response(), 410, "key_expired"));
+  EXPECT_EQ(effects(key), 1);
+}
+
 TEST_F(KeyTime, V25_ARequestThatWasSentFirstTooLongAgoIsRefused) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-first-sent"}));
   EXPECT_TRUE(is_problem(ask(sent_first("a", date_of(-day - hour))), 410, "key_expired"));

@@ -1,16 +1,11 @@
 #include "workers/reconciler.hpp"
-#include "store/stores.hpp"
+#include "store_conformance/harness.hpp"
 
-#include <idem/store_wait.hpp>
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-
+/// The reconciler's turns at real stores, with the schedules that would be a second effect.
 namespace idem::test {
 namespace {
 
-using namespace std::chrono_literals;
+using Provider = workers::Provider;
 using Heard = std::expected<Provider::Heard, std::string>;
 
 /// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
@@ -88,7 +83,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
 
   /// Each with the clock as it is then.
   bool turn() {
-    Reconciler reconciler(
+    workers::Reconciler reconciler(
         *store_,
         [this](auto level, auto event, auto) {
           if (level != LogLevel::info) events_.emplace_back(event);
@@ -195,7 +190,7 @@ TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_peopl
 TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
   for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
   says_ = Provider::Heard{503, ""};
-  Reconciler reconciler(
+  workers::Reconciler reconciler(
       *store_, [](auto, auto, auto) {}, shard_, [this](const std::string&) { return provider_; },
       1);
   reconciler.turn();

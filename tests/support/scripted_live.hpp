@@ -35,14 +35,6 @@ class Scripted : public testing::Test {
   }
   Response ask(const Request& request) { return send_once(gateway_->address(), request); }
 
-  /// Appends to `seen` until it contains `part`; false when the other side ends first.
-  static bool read_until(Socket& socket, std::string& seen, std::string_view part) {
-    while (seen.find(part) == std::string::npos) {
-      if (socket.receive(seen) != Socket::Received::bytes) return false;
-    }
-    return true;
-  }
-
   TempDir dir_;
   std::unique_ptr<ScriptedUpstream> upstream_;
   std::unique_ptr<Gateway> gateway_;

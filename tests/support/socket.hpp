@@ -57,6 +57,14 @@ class Socket {
   std::unique_ptr<TlsLayer> tls_;
 };
 
+/// Appends to `seen` until it contains `part`; false when the other side ends first.
+inline bool read_until(Socket& socket, std::string& seen, std::string_view part) {
+  while (seen.find(part) == std::string::npos) {
+    if (socket.receive(seen) != Socket::Received::bytes) return false;
+  }
+  return true;
+}
+
 /// Listens on a free port of 127.0.0.1; the descriptor, or -1.
 int listen_anywhere();
 /// HOST:PORT that a descriptor is bound to.

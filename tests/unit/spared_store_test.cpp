@@ -202,9 +202,8 @@ TEST_F(Spared, V15_what_settles_or_decides_is_always_asked) {
   EXPECT_EQ(asked(Resolve{}), Code::unavailable);
   EXPECT_EQ(asked(CacheBust{}), Code::unavailable);
   EXPECT_EQ(asked(Reschedule{}), Code::unavailable);
-  EXPECT_EQ(asked(Claim{}), Code::unavailable);
   EXPECT_EQ(asked(AdoptRoutes{}), Code::unavailable);
-  EXPECT_EQ(inner_->calls(), 3 + 11);
+  EXPECT_EQ(inner_->calls(), 3 + 10);
   EXPECT_FALSE(store_->health().answers);
   inner_->tell({std::nullopt});
   EXPECT_EQ(asked(Complete{{}, attempt, {}, {}}), std::nullopt);
