@@ -126,12 +126,9 @@ void Reconciler::note_asked(const std::string& provider, bool answered) {
 
 Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done) const {
   const Provider& provider = *task.provider;
-  const Millis pause = std::max<Millis>(
+  return std::max<Millis>(
       backoff(static_cast<int>(turns_done), provider.retry_first, provider.retry_max, dice()),
       Millis(1));
-  // The first moment at which "not there" proves something is worth a turn of its own.
-  const Millis until_proof = task.record.locked_until + provider.grace - now() + Millis(1);
-  return until_proof > Millis(0) && until_proof < pause ? until_proof : pause;
 }
 
 // ---- one turn at one record ----
@@ -230,11 +227,23 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
                  {"said", std::string(name_of(finding))},
                  {"to", std::string(reply->state ? name_of(*reply->state) : "gone")}});
   }
+  if (reply->verdict == Verdict::too_early) return wait_for_proof(task, observed_at);
   on_refused(task, *reply, finding);
 }
 
+// The first moment at which "not there" proves something is worth a turn of its own. Counted from
+// the store's own time, because a turn that comes a moment too early costs a whole pause.
+void Reconciler::wait_for_proof(Task& task, StoreTime observed_at) {
+  const Record& record = task.record;
+  const StoreTime proof = record.locked_until + task.provider->grace + Millis(1);
+  if (proof <= observed_at || proof >= *record.reconcile_after) return;
+  (void)ask_and_wait(store_, Reschedule{.id = record.id,
+                                        .fence = record.attempt.fence,
+                                        .attempts = record.reconcile_attempts,
+                                        .reconcile_in = proof - observed_at});
+}
+
 void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
-  if (reply.verdict == Verdict::too_early) return;  // Planned for when it is not.
   const auto record = ask_and_wait(store_, Find{task.record.id});
   if (!record || !contradicts(finding, reply, *record, task.record.attempt.fence)) return;
   task.ends.push_back(End::contradicted);

@@ -76,6 +76,7 @@ class Reconciler {
   std::optional<StoreTime> plan(Task& task);
   void conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at);
   void resolve(Task& task, Finding finding, const Provider::Heard& heard, StoreTime observed_at);
+  void wait_for_proof(Task& task, StoreTime observed_at);
   void on_refused(Task& task, const Resolve::Reply& reply, Finding finding);
   void give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
                        StoreTime observed_at);
