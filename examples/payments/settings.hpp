@@ -1,6 +1,7 @@
 #pragma once
 
 #include <idem/guard.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <optional>
 #include <string>

@@ -2,6 +2,7 @@
 
 #include <idem/foreign_call.hpp>
 #include <idem/guard.hpp>
+#include <idem/worker_limits.hpp>
 
 /// @file
 /// Work that cannot be one transaction because it calls somebody outside: named phases, each a call

@@ -3,6 +3,7 @@
 #include <idem/foreign_call.hpp>
 #include <idem/guard.hpp>
 #include <idem/message.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <memory>
 #include <vector>

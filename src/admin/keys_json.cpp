@@ -1,10 +1,9 @@
 #include "admin/keys_json.hpp"
+#include <idem/worker_limits.hpp>
 
 #include "core/base64.hpp"
 #include "core/rfc3339.hpp"
 #include "json/writer.hpp"
-
-#include <idem/limits.hpp>
 
 namespace idem::admin {
 namespace {

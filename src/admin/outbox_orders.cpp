@@ -5,6 +5,7 @@
 #include "core/record_handle.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <array>
 #include <charconv>

@@ -4,6 +4,8 @@
 #include "cli/commands.hpp"
 #include "config/setting.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>

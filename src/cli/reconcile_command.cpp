@@ -4,6 +4,7 @@
 #include "core/record_handle.hpp"
 
 #include <idem/key.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <cstdio>
 

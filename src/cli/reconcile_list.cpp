@@ -4,6 +4,8 @@
 #include "cli/commands.hpp"
 #include "webhook/fetch.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <fstream>
 #include <iterator>
 

@@ -4,6 +4,7 @@
 #include "core/rfc3339.hpp"
 
 #include <idem/foreign_call.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <map>
 

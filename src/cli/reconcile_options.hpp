@@ -1,8 +1,7 @@
 #pragma once
 
+#include <idem/worker_limits.hpp>
 #include "compare/comparison.hpp"
-
-#include <idem/limits.hpp>
 
 #include <CLI/CLI.hpp>
 

@@ -1,5 +1,7 @@
 #include "cli/reconciling.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <algorithm>
 
 namespace idem::cli {

@@ -1,5 +1,7 @@
 #include "cli/gateway_flags.hpp"
 
+#include <idem/worker_limits.hpp>
+
 namespace idem::cli {
 namespace {
 

@@ -4,6 +4,8 @@
 #include "core/policy.hpp"
 #include "http/head.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 

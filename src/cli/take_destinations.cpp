@@ -3,6 +3,7 @@
 #include "config/words.hpp"
 
 #include <idem/webhook.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <cstdlib>

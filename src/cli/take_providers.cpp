@@ -5,6 +5,7 @@
 #include "webhook/fetch.hpp"
 
 #include <idem/foreign_call.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,8 +1,7 @@
 #include "compare/comparison.hpp"
+#include <idem/worker_limits.hpp>
 
 #include "core/digests.hpp"
-
-#include <idem/limits.hpp>
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <idem/record.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <array>
 #include <optional>

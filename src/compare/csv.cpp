@@ -2,6 +2,8 @@
 #include "core/json_string.hpp"
 #include "core/utf8.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <set>
 
 namespace idem::compare {

@@ -1,5 +1,7 @@
 #include "compare/window.hpp"
 
+#include <idem/worker_limits.hpp>
+
 namespace idem::compare {
 namespace {
 

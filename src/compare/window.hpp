@@ -1,8 +1,7 @@
 #pragma once
 
+#include <idem/worker_limits.hpp>
 #include "compare/export_reader.hpp"
-
-#include <idem/limits.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,7 @@
 #include "core/event_signature.hpp"
+#include <idem/worker_limits.hpp>
 
 #include "core/base64.hpp"
-
-#include <idem/limits.hpp>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

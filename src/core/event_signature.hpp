@@ -1,5 +1,7 @@
 #pragma once
 
+#include <idem/worker_limits.hpp>
+
 #include <cstdint>
 #include <expected>
 #include <optional>

@@ -7,7 +7,7 @@
 #include "core/record_handle.hpp"
 
 #include <idem/json.hpp>
-#include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <charconv>
 

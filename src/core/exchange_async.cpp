@@ -1,8 +1,7 @@
+#include <idem/worker_limits.hpp>
 #include "core/exchange.hpp"
 
 #include "core/preferences.hpp"
-
-#include <idem/limits.hpp>
 
 #include <algorithm>
 

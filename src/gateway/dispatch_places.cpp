@@ -2,6 +2,8 @@
 
 #include "core/backoff.hpp"
 
+#include <idem/worker_limits.hpp>
+
 namespace idem::gateway {
 
 std::string DispatchPlaces::name_of(const Route& route) {

@@ -10,6 +10,7 @@
 
 #include <idem/crash_point.hpp>
 #include <idem/fingerprint.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -3,6 +3,8 @@
 #include "core/event_source.hpp"
 #include "loop/store_link.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <ctime>
 
 namespace idem::gateway {

@@ -1,6 +1,5 @@
 #include "gateway/lookup_limit.hpp"
-
-#include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 #include <idem/limits.hpp>
 #include <idem/record.hpp>
 #include <idem/route_name.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <expected>
 #include <string>

@@ -2,7 +2,7 @@
 #include "store/own_rows.hpp"
 
 #include <idem/fingerprint.hpp>
-#include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 namespace idem {
 namespace {

@@ -6,6 +6,7 @@
 #include <idem/assert.hpp>
 #include <idem/fingerprint.hpp>
 #include <idem/store_wait.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 

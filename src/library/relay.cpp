@@ -6,6 +6,7 @@
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
 #include <idem/relay.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <random>

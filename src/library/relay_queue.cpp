@@ -1,9 +1,8 @@
 #include "library/relay_queue.hpp"
+#include <idem/worker_limits.hpp>
 
 #include "library/own_values.hpp"
 #include "store/own_rows.hpp"
-
-#include <idem/limits.hpp>
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "webhook/fetch.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <curl/curl.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <idem/limits.hpp>
 #include <idem/record.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <cstdint>
 #include <expected>

@@ -4,6 +4,7 @@
 #include "core/event_source.hpp"
 
 #include <idem/store_wait.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <fmt/format.h>
 

@@ -6,6 +6,7 @@
 
 #include <idem/log.hpp>
 #include <idem/store.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <expected>
 #include <functional>

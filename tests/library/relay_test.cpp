@@ -1,5 +1,7 @@
 #include "library/relayed.hpp"
 
+#include <idem/worker_limits.hpp>
+
 /// Messages: there if and only if the rows are, delivered at least once, in order, under one claim
 /// at a time, and repeated only as their destination was declared.
 namespace idem::test {

@@ -1,6 +1,8 @@
 #include "workers/reconciler.hpp"
 #include "store_conformance/harness.hpp"
 
+#include <idem/worker_limits.hpp>
+
 /// The reconciler's turns at real stores, with the schedules that would be a second effect.
 namespace idem::test {
 namespace {

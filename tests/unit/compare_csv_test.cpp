@@ -1,7 +1,7 @@
+#include <idem/worker_limits.hpp>
 #include "unit/compare_reading.hpp"
 
 #include <gtest/gtest.h>
-#include <idem/limits.hpp>
 
 namespace idem::test {
 namespace {

@@ -1,9 +1,9 @@
+#include <idem/worker_limits.hpp>
 #include "unit/compare_reading.hpp"
 
 #include "compare/amount.hpp"
 
 #include <gtest/gtest.h>
-#include <idem/limits.hpp>
 
 namespace idem::test {
 namespace {

@@ -1,5 +1,7 @@
 #include "exchange_driver.hpp"
 
+#include <idem/worker_limits.hpp>
+
 /// protocol.md §3, §7: storing a request instead of sending it, and sending one that was stored.
 namespace idem::test {
 namespace {

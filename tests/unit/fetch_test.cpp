@@ -2,6 +2,8 @@
 
 #include "webhook/fetch.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <gtest/gtest.h>
 
 #include <csignal>

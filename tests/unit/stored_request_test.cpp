@@ -4,6 +4,8 @@
 #include "gateway/dispatch_places.hpp"
 #include "gateway/lookup_limit.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <gtest/gtest.h>
 
 namespace idem::test {

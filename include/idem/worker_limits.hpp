@@ -1,0 +1,147 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+/// @file
+/// Bounds of what goes on behind the requests, each with its reason: reconciliation and events,
+/// phases, messages, asynchronous requests, comparisons. Those of requests and stores are in
+/// <idem/limits.hpp>.
+namespace idem::limits {
+
+using namespace std::chrono_literals;
+
+// Unknown records that a reconciler looks at in one turn, how often it does, and how many it asks
+// about at the same time: a provider's answer takes a fraction of a second.
+inline constexpr std::size_t reconcile_page = 1'000;
+inline constexpr auto reconcile_interval = 200ms;
+inline constexpr unsigned reconcile_lanes = 4;
+// How often it hears the store's clock anew. Two clocks drift apart by less than 0.1 %.
+inline constexpr auto reconcile_clock_interval = 60s;
+// Pauses between turns at one record: in all about four hours, then a person has to look.
+inline constexpr auto reconcile_retry_first = 2s;
+inline constexpr auto reconcile_retry_max = 10min;
+inline constexpr int reconcile_attempts_default = 30;
+
+// A provider's event, its id, how far its timestamp may be from now (as Standard Webhooks has it),
+// and the signatures that are looked at of one.
+inline constexpr std::size_t event_body_bytes_max = 64UL * 1024;
+inline constexpr std::size_t event_id_bytes_max = 255;
+inline constexpr auto event_tolerance = 5min;
+inline constexpr std::size_t event_signatures_max = 16;
+// Unknown records that are looked through for an event which names its record by a reference only.
+inline constexpr std::size_t event_references_seen_max = 10'000;
+
+// Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
+inline constexpr std::size_t phases_max = 32;
+inline constexpr std::size_t phase_name_bytes_max = 64;
+// How long one call to the outside may take; the lease must cover it twice.
+inline constexpr auto call_timeout_default = 20s;
+// What of the lease must be left beyond that when a call begins: a tenth of it, at most so much.
+inline constexpr auto call_margin_max = 5s;
+// Tries of a call within one attempt, for what passes by itself in a moment; then the attempt ends,
+// and another takes the work up when its lease is over.
+inline constexpr int call_tries_max = 3;
+inline constexpr auto call_retry_first = 200ms;
+inline constexpr auto call_retry_max = 2s;
+// The longest that an attempt waits for a lookup's grace to be over; beyond it, the next one asks.
+inline constexpr auto lookup_wait_max = 30s;
+// Attempts at one request in phases before a person has to look. One a minute, by the lease's end.
+inline constexpr int flow_attempts_max = 20;
+// Unfinished work that a completer looks at in one turn.
+inline constexpr std::size_t completer_batch = 32;
+// When it looks again at work whose record waits for evidence.
+inline constexpr auto flow_unknown_interval = 10min;
+
+// A message's payload, as much as a stored answer may have, and its names.
+inline constexpr std::size_t message_payload_bytes_max = 1024UL * 1024;
+inline constexpr std::size_t message_name_bytes_max = 255;
+// What is kept of why a delivery failed.
+inline constexpr std::size_t delivery_error_bytes_max = 500;
+// Claimed by a relay at once: sent one after the other, each must still be covered by the lease.
+inline constexpr std::size_t relay_batch = 16;
+inline constexpr auto relay_interval = 200ms;
+inline constexpr auto delivery_timeout_default = 10s;
+// The first pause after a failure is half to all of this, each further one twice as long (full
+// jitter would bring the first repeat at once), to an hour at most: in all about a day.
+inline constexpr auto delivery_retry_first = 2s;
+inline constexpr auto delivery_retry_max = 1h;
+inline constexpr int delivery_attempts_default = 30;
+inline constexpr auto retry_after_max = 24h;
+// Failures in a row, of any message, after which a destination is left alone for a while; then one
+// message tries it.
+inline constexpr int breaker_failures = 5;
+inline constexpr auto breaker_pause_first = 5s;
+inline constexpr auto breaker_pause_max = 5min;
+// How long delivered and discarded messages are kept for who asks what was sent.
+inline constexpr auto message_retention_default = 168h;
+inline constexpr auto message_reap_interval = 1min;
+// Dead letters a second that a redrive may let loose on a destination that has just been mended.
+inline constexpr double redrive_rate_max = 1'000;
+
+// Asynchronous requests. How many of them one gateway runs at a time: each holds its request in
+// memory, 1 MiB by default, and an upstream connection.
+inline constexpr std::size_t async_running_max = 128;
+// Of one route and of one tenant in it, unless a route says otherwise: neither may take all of the
+// places above, nor all of what an upstream bears.
+inline constexpr std::size_t async_route_default = 32;
+inline constexpr std::size_t async_tenant_default = 16;
+// How soon what another node accepted, or what has rested, is looked for. What this process
+// accepted is looked for at once.
+inline constexpr auto async_claim_interval = 500ms;
+// The same where no route is asynchronous: what an earlier configuration accepted is still owed.
+inline constexpr auto async_claim_interval_idle = 10s;
+// Requests that were claimed and put back within a second because their route or tenant had all its
+// places taken: two writes each, so that this is what one busy route may cost the others.
+inline constexpr std::size_t async_put_back_max = 64;
+inline constexpr auto async_put_back_rest = 250ms;
+// Rests after a release: half to all of this, doubled with each, at most so much; a minute is what
+// a client may lose behind an upstream that is back.
+inline constexpr auto async_rest_first = 1s;
+inline constexpr auto async_rest_max = 60s;
+// Requests whose releases are counted for that; of others the count begins anew.
+inline constexpr std::size_t async_rests_kept_max = 16'384;
+// What cannot be run here (its route is gone, its secret is not this one): another node may, or the
+// next configuration.
+inline constexpr auto async_unable_rest = 60s;
+// Fields of a credential that one route keeps.
+inline constexpr std::size_t async_keep_fields_max = 16;
+// Looking operations up: of one scope so many a second, and so many at once. A hundred clients that
+// poll each second, and far too few for whoever would guess 128 bits.
+inline constexpr double lookups_per_second = 100;
+inline constexpr double lookups_at_once = 200;
+// Scopes whose lookups are counted; a scope that has rested needs no place.
+inline constexpr std::size_t lookup_scopes_max = 16'384;
+
+// One request to somebody outside, and what is read of its answer: a page of a provider's list has
+// some hundred entries of some hundred bytes.
+inline constexpr auto fetch_timeout_default = 30s;
+inline constexpr std::size_t fetch_bytes_default = 8UL * 1024 * 1024;
+inline constexpr std::size_t fetch_head_bytes_max = 64UL * 1024;
+
+// A line of a provider's export, which is one charge with what hangs on it, and a CSV file's
+// columns.
+inline constexpr std::size_t export_line_bytes_max = 1024UL * 1024;
+inline constexpr std::size_t export_columns_max = 1'024;
+// Of one comparison, records and lines together: each takes about 200 bytes.
+inline constexpr std::size_t comparison_entries_max = 10'000'000;
+// Differences that one comparison keeps to show; what is beyond is counted.
+inline constexpr std::size_t comparison_findings_max = 100'000;
+// Lines that cannot be read, told one by one; what is beyond is counted.
+inline constexpr std::size_t comparison_bad_lines_shown = 100;
+// Lines that are kept whole until the end, because they may settle an unknown record.
+inline constexpr std::size_t comparison_kept_bytes_max = 64UL * 1024 * 1024;
+// Records outside of the period that are asked for one by one, before any is said to be missing.
+inline constexpr std::size_t comparison_lookups_max = 100'000;
+// How far the moments of the two sides may be apart: clocks, and the time that a charge takes.
+inline constexpr auto comparison_slack_default = 5min;
+inline constexpr auto comparison_progress_interval = 2s;
+// Tries of a page, which changes nothing.
+inline constexpr int export_page_tries = 3;
+// Pages of a list that never ends.
+inline constexpr std::size_t export_pages_max = 1'000'000;
+// Values of a stored answer that a listing may be asked for.
+inline constexpr std::size_t listed_values_max = 8;
+inline constexpr std::size_t listed_value_bytes_max = 1'024;
+
+}  // namespace idem::limits
