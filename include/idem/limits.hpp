@@ -265,6 +265,10 @@ inline constexpr std::size_t redis_attempts_kept_max = 65'536;
 inline constexpr auto redis_check_interval = 5s;
 // How often one step is made anew because others wrote its record meanwhile.
 inline constexpr int redis_races_max = 64;
+// How old what a process knows of a scope's usage may be, which is 256 questions in one flight:
+// near the quota, and where other processes are far from using it up meanwhile.
+inline constexpr auto redis_usage_age_near = 1s;
+inline constexpr auto redis_usage_age_far = 60s;
 // Pending requests that a claim looks at: at first, and at most, where others claim at the same
 // time or the sweeper is behind.
 inline constexpr std::size_t redis_claims_seen_min = 8;
@@ -290,6 +294,8 @@ inline constexpr std::size_t cache_unsent_max = 16UL * 1024 * 1024;
 inline constexpr auto cache_close_interval = 1ms;
 // How often the tables of days are made and dropped: they are made two days ahead.
 inline constexpr auto store_days_interval = 10min;
+// Counts of sessions that are over, of so many scopes, that are summed up at the same occasion.
+inline constexpr int usage_rows_folded = 50'000;
 // Calls in a row that a store did not answer, and over how long, before it is left alone: a batch
 // that is lost with its connection fails many calls at once, and the next connection answers.
 inline constexpr int store_failures = 5;
@@ -368,6 +374,24 @@ inline constexpr std::size_t metric_tenants_max = 64;
 // Lines of one event about requests that one loop writes in a second; the next one says how many it
 // kept back. Errors are all written.
 inline constexpr unsigned request_lines_per_second_max = 50;
+
+// What a record is counted with in its scope's quota: about what one with a small answer takes in
+// PostgreSQL with its indexes, looks and the room that is left beside it. An answer above
+// small_answer_bytes_max, which lies apart there, is counted besides, and so is a stored request.
+inline constexpr std::uint64_t record_charge = 1'024;
+inline constexpr std::uint64_t small_answer_bytes_max = 1'000;
+inline constexpr std::uint64_t tombstone_charge = 256;
+// Of each scope, unless it is configured: above ten million keys with answers of 200 bytes, which
+// are counted with 9.6 GiB, and their tombstones.
+inline constexpr std::uint64_t stored_bytes_default = 16ULL * 1024 * 1024 * 1024;
+inline constexpr std::uint64_t stored_bytes_cap = 1ULL << 41;
+// New keys a second of one scope; a store of one machine takes less from all of them.
+inline constexpr std::uint32_t new_keys_per_second_cap = 1'000'000;
+inline constexpr std::uint64_t active_keys_cap = 1ULL << 40;
+// When to come again where keys have to expire first: retention divided by their number, which says
+// little where they are few.
+inline constexpr auto quota_retry_min = 1s;
+inline constexpr auto quota_retry_max = 1h;
 
 inline constexpr std::size_t sweep_batch = 256;
 // How far the embedded store's clock follows the wall clock over one restart of the machine.

@@ -129,6 +129,8 @@ struct Record {
   /// Kept in the record, so that every sweeper and every later settle agrees on them.
   Millis retention{};
   Millis tombstone{};
+  /// Bytes that it is counted with in its scope's quota; 0: it is not counted.
+  std::uint64_t charged = 0;
   std::string recovery_point;
   /// Set while an asynchronous request's bytes are stored with the record.
   std::optional<std::string> stored_request;

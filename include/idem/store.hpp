@@ -80,9 +80,9 @@ struct Expired {
 struct Pending {
   RecordId id{};
 };
-/// This scope has too many new keys.
+/// The key is new, and the quota of its scope has no room for it; nothing was written.
 struct QuotaExceeded {
-  Millis retry_after;
+  Millis retry_after;  ///< > 0
 };
 /// Exactly one of these.
 using ReserveOutcome =
@@ -112,6 +112,21 @@ struct OtherName {
   std::vector<Fingerprint> fingerprints{};
 };
 
+/// What a scope may have, all its gateways together. Looked at only where a reserve would make a
+/// new record, and counted only of records that were made with one; a zero sets no limit.
+struct Quota {
+  /// One new key in each such time on average,
+  std::chrono::microseconds new_key_interval{};
+  /// of which so many may come together. At least 1.
+  std::uint32_t new_keys_at_once = 1;
+  /// Keys whose records have not expired, whatever their state.
+  std::uint64_t active_keys = 0;
+  /// `limits::record_charge` for each of them, and what its stored request and a larger answer take
+  /// besides; `limits::tombstone_charge` for each one that has expired.
+  std::uint64_t stored_bytes = 0;
+  bool operator==(const Quota&) const = default;
+};
+
 /// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
 /// same token gives the same attempt while that still runs. An expired lease is swept on the way.
 struct Reserve {
@@ -131,6 +146,7 @@ struct Reserve {
   bool dispatched = true;  ///< §11: marked with the reserve; false when a separate mark follows.
   Millis retention{};
   Millis tombstone{};            ///< 0: the key may run again after its expiry.
+  std::optional<Quota> quota{};  ///< None: the record is counted for nobody.
   std::uint64_t generation = 0;  ///< Must be the store's; otherwise refused, nothing changed.
 };
 

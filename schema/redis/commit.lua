@@ -20,7 +20,8 @@
 --      10   fence of what is written or erased
 --      11   the set it lies in, empty: none; 12 the one it is to lie in; 13 its place there
 --      14   where it stands among the pending: a place; empty: as before; '-': nowhere
---      15   how many counters follow, each with its change; then lines for the evidence log
+--      15   how many counters follow, each with its change (u:... are those of a scope's quota, which
+--           lie apart); then lines for the evidence log
 --
 -- Answers {what, ms now, ...}: done; clock: the moment is off; generation, the bucket's; fence, the
 -- last one of a record that is gone; other, the record, answer and request that lie there instead.
@@ -107,8 +108,12 @@ end
 
 local at = 16
 for _ = 1, tonumber(ARGV[15]) do
-  if redis.call('HINCRBY', meta, ARGV[at], ARGV[at + 1]) <= 0 then
-    redis.call('HDEL', meta, ARGV[at])
+  local hash = meta
+  if string.sub(ARGV[at], 1, 2) == 'u:' then
+    hash = bucket .. 'usage'
+  end
+  if redis.call('HINCRBY', hash, ARGV[at], ARGV[at + 1]) <= 0 then
+    redis.call('HDEL', hash, ARGV[at])
   end
   at = at + 2
 end

@@ -173,6 +173,27 @@ void take_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& 
   }
 }
 
+void take_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaints& complaints) {
+  Quota quota;
+  std::uint32_t rate = 0;
+  std::uint32_t at_once = 0;
+  take_number(flags.quota_new_keys, rate);
+  take_number(flags.quota_at_once, at_once);
+  take_number(flags.quota_keys, quota.active_keys);
+  take_size(flags.quota_bytes, limits::stored_bytes_cap, quota.stored_bytes, complaints);
+  if (rate == 0 && at_once != 0) {
+    complaints.add(flags.quota_at_once.place,
+                   "how many new keys may come together means nothing without a rate; write "
+                   "--quota-new-keys-per-second too, or in the file quotas: {new_keys_per_second: "
+                   "100}");
+  }
+  if (rate != 0) {
+    quota.new_key_interval = std::chrono::microseconds(1'000'000 / rate);
+    quota.new_keys_at_once = at_once != 0 ? at_once : rate;
+  }
+  if (quota != Quota{}) out = quota;
+}
+
 /// What is kept of somebody's credentials must not be readable where it lies.
 void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& complaints) {
   if (kept.items.empty() || !flags.async_secret_files.items.empty()) return;
@@ -280,6 +301,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   take_secrets(flags.async_secret_files, settings.async_secrets, complaints);
   check_key_fields(flags, settings, complaints);
   take_timings(flags, options, complaints);
+  take_quota(flags, settings.quota, complaints);
   gateway::Route rest;
   take_route(flags.rest, rest, complaints);
   const auto given = read_routes(flags.routes, complaints);

@@ -153,6 +153,10 @@ struct GatewayFlags {
   Given idle_timeout{"75s"};
   Given body_grace{"10s"};
   Given write_timeout{"30s"};
+  Given quota_new_keys{"0"};
+  Given quota_at_once{"0"};
+  Given quota_keys{"0"};
+  Given quota_bytes{"16GiB"};
   Given connections{std::to_string(limits::connections_default)};
   Given connections_per_address{std::to_string(limits::connections_per_address_default)};
   Given threads{"0"};

@@ -167,12 +167,28 @@ Table limit_settings(GatewayFlags& f) {
   };
 }
 
+Table quota_settings(GatewayFlags& f) {
+  return {
+      {"quotas.new_keys_per_second", "--quota-new-keys-per-second",
+       number(0, limits::new_keys_per_second_cap), &f.quota_new_keys,
+       "new keys of one scope, on average; 0: no limit", live},
+      {"quotas.new_keys_at_once", "--quota-new-keys-at-once",
+       number(0, limits::new_keys_per_second_cap), &f.quota_at_once,
+       "of them, how many may come together; 0: those of a second", live},
+      {"quotas.active_keys", "--quota-active-keys", number(0, limits::active_keys_cap),
+       &f.quota_keys, "keys of one scope that have not expired; 0: no limit", live},
+      {"quotas.stored_bytes", "--quota-stored-bytes", size, &f.quota_bytes,
+       "of one scope: 1 KiB for each key with its answer, and what is larger besides; 0: no limit",
+       live},
+  };
+}
+
 }  // namespace
 
 std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all = process_settings(f);
   for (const auto& part : {settings_of(f.caller), key_settings(f), default_settings(f),
-                           async_settings(f), limit_settings(f)}) {
+                           async_settings(f), limit_settings(f), quota_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,

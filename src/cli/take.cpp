@@ -24,15 +24,19 @@ bool take_duration(const Given& given, Millis& out, Complaints& complaints) {
   return true;
 }
 
-bool take_size(const Given& given, std::size_t& out, Complaints& complaints) {
+bool take_size(const Given& given, std::uint64_t most, std::uint64_t& out, Complaints& complaints) {
   if (given.text.empty() && !given.given) return true;
   const auto parsed = parse_size(given.text);
   if (!parsed) {
     complaints.add(given.place, parsed.error());
     return false;
   }
-  if (*parsed > limits::request_body_bytes_cap) {
-    complaints.add(given.place, shown(given.text) + " is too much; write at most 64MiB");
+  if (*parsed > most) {
+    constexpr std::uint64_t mib = 1024UL * 1024;
+    const bool in_gib = most % (mib * 1024) == 0;
+    complaints.add(given.place, shown(given.text) + " is too much; write at most " +
+                                    std::to_string(most / (in_gib ? mib * 1024 : mib)) +
+                                    (in_gib ? "GiB" : "MiB"));
     return false;
   }
   out = *parsed;
@@ -182,8 +186,10 @@ void take_async(const RouteGiven& given, gateway::Route& out, Complaints& compla
 void take_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
   take_words(given, out);
   take_times(given, out, complaints);
-  take_size(given.request_body, out.request_body_bytes_max, complaints);
-  take_size(given.response_body, out.response_body_bytes_max, complaints);
+  take_size(given.request_body, limits::request_body_bytes_cap, out.request_body_bytes_max,
+            complaints);
+  take_size(given.response_body, limits::request_body_bytes_cap, out.response_body_bytes_max,
+            complaints);
   take_replay_headers(given.replay_headers, out, complaints);
   take_async(given, out, complaints);
 }

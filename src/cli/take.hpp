@@ -16,8 +16,7 @@ using EventSources = std::map<std::string, std::shared_ptr<const EventSource>, s
 EventSources take_event_sources(const std::vector<ProviderGiven>& given, Complaints& complaints);
 
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);
-/// At most limits::request_body_bytes_cap.
-bool take_size(const Given& given, std::size_t& out, Complaints& complaints);
+bool take_size(const Given& given, std::uint64_t most, std::uint64_t& out, Complaints& complaints);
 /// Names of fields, each once.
 bool take_field_names(const GivenList& given, std::vector<std::string>& out,
                       Complaints& complaints);

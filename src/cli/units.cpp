@@ -15,7 +15,8 @@ struct Unit {
 
 constexpr std::array<Unit, 5> duration_units{
     {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr std::array<Unit, 3> size_units{{{"B", 1}, {"KiB", 1024}, {"MiB", 1024UL * 1024}}};
+constexpr std::array<Unit, 4> size_units{
+    {{"B", 1}, {"KiB", 1024}, {"MiB", 1024UL * 1024}, {"GiB", 1024UL * 1024 * 1024}}};
 
 // A hundred years in milliseconds: beyond it sums with clock values could overflow.
 constexpr std::uint64_t value_max = 3'153'600'000'000;

@@ -92,7 +92,7 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
     case Shape::Kind::duration:
       return R"("anyOf":[{"type":"string","pattern":"^([0-9]+(ms|s|m|h|d)|0)$"},{"const":0}])";
     case Shape::Kind::size:
-      return R"("type":"string","pattern":"^[0-9]+(B|KiB|MiB)$")";
+      return R"("type":"string","pattern":"^[0-9]+(B|KiB|MiB|GiB)$")";
     case Shape::Kind::texts:
       return list_of(R"("type":"string")", limits::config_entries_max);
     case Shape::Kind::statuses:

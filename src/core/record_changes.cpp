@@ -1,6 +1,9 @@
 #include "core/record_changes.hpp"
 
 #include "core/problem.hpp"
+#include "core/stored_response_codec.hpp"
+
+#include <idem/limits.hpp>
 
 #include <openssl/crypto.h>
 
@@ -18,6 +21,12 @@ void clear_outcome(Record& record) {
   record.last_error_code.clear();
   record.reconcile_after.reset();
   record.reconcile_attempts = 0;
+}
+
+/// What an answer takes beyond what is counted of each record.
+std::uint64_t charge_of(const StoredResponse& response) {
+  const std::uint64_t bytes = encoded_bytes(response) + response.body.size();
+  return bytes > limits::small_answer_bytes_max ? bytes : 0;
 }
 
 StoredResponse timed_out_answer(const Record& record) {
@@ -40,6 +49,7 @@ Record fresh_record(const Reserve& verb, StoreTime now) {
   record.lease_policy = verb.lease_policy;
   record.retention = verb.retention;
   record.tombstone = verb.tombstone;
+  if (verb.quota) record.charged = limits::record_charge;
   record.created_at = now;
   record.changed_at = now;
   return record;
@@ -62,6 +72,7 @@ Change finish(Record& record, StoredResponse response, StoreTime now) {
   clear_outcome(record);
   record.state = State::completed;
   record.response = std::move(response);
+  if (record.charged != 0) record.charged = limits::record_charge + charge_of(*record.response);
   record.locked_until = {};
   record.changed_at = now;
   record.completed_at = now;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/naming.hpp"
+#include "core/quota.hpp"
 #include "core/record_tally.hpp"
 #include "core/transitions.hpp"
 
@@ -61,6 +62,10 @@ class RecordTable {
   /// be read. Until the end or until `see` answers false.
   virtual void visit(const std::function<bool(const Record*)>& see) = 0;
   virtual void save(const Naming& naming) = 0;
+
+  /// What the counted records of a scope take, with what was added in this transaction.
+  virtual Usage usage_of(const std::string& scope) = 0;
+  virtual void add_usage(const std::string& scope, const UsageChange& change) = 0;
 
   virtual void append_evidence(const RecordId& id, const EvidenceEntry& entry) = 0;
   virtual std::vector<EvidenceEntry> evidence(const RecordId& id) = 0;

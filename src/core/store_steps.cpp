@@ -23,6 +23,9 @@ struct Subject {
   std::optional<Where> row;
   std::optional<Standing> was;
   Fence was_fence = 0;
+  UsageChange used{};  ///< By what lay there.
+  /// Of a key that was admitted by its scope's rate.
+  std::optional<std::chrono::microseconds> next_key{};
 };
 
 Standing standing_of(const Record& record) { return {record.state, record.changed_at}; }
@@ -32,6 +35,7 @@ Subject subject_of(std::optional<Row>&& row) {
   if (row) {
     subject.was = standing_of(row->record);
     subject.was_fence = row->record.attempt.fence;
+    subject.used = usage_of(row->record);
     subject.row = {row->record.id, row->place};
     subject.record = std::move(row->record);
   }
@@ -42,6 +46,9 @@ void write_back(const StepContext& context, Subject& subject, const Change& chan
   if (change.write == Write::none) return;
   RecordTable& table = context.table;
   const bool stays = change.write != Write::erase;
+  UsageChange usage = difference(subject.used, stays ? usage_of(*subject.record) : UsageChange{});
+  usage.next_key = subject.next_key;
+  if (!usage.is_none()) table.add_usage(subject.record->scope, usage);
   context.tally.changed(subject.record->id, subject.was,
                         stays ? std::optional(standing_of(*subject.record)) : std::nullopt);
   switch (change.write) {
@@ -101,7 +108,11 @@ class StepMaker {
     if (verb.generation != context_.naming.generation) return wrong_generation();
     auto [row, offered] = find_any(context_, verb);
     if (!row) return std::unexpected(std::move(row.error()));
+    const bool is_new = !is_live(row, context_.now);
     Subject subject = subject_of(std::move(*row));
+    if (is_new && verb.quota) {
+      if (auto refusal = refuse(verb, subject)) return ReserveOutcome(std::move(*refusal));
+    }
     auto step = transitions::reserve(subject.record, verb, offered, context_.now, context_.fences);
     note_ended_lease(subject, step.change);
     write_back(context_, subject, step.change);
@@ -112,7 +123,11 @@ class StepMaker {
     if (verb.as.generation != context_.naming.generation) return wrong_generation();
     auto [row, offered] = find_any(context_, verb.as);
     if (!row) return std::unexpected(std::move(row.error()));
+    const bool is_new = !is_live(row, context_.now);
     Subject subject = subject_of(std::move(*row));
+    if (is_new && verb.as.quota) {
+      if (auto refusal = refuse(verb.as, subject)) return ReserveOutcome(std::move(*refusal));
+    }
     auto step = transitions::accept(subject.record, verb, offered, context_.now);
     note_ended_lease(subject, step.change);
     write_back(context_, subject, step.change);
@@ -196,6 +211,18 @@ class StepMaker {
   }
 
  private:
+  /// A new key: none where the scope's quota has room for it. What lies there is over, and makes
+  /// room for it.
+  std::optional<QuotaExceeded> refuse(const Reserve& verb, Subject& subject) {
+    Usage usage = context_.table.usage_of(verb.scope);
+    usage.active = plus(usage.active, -subject.used.active);
+    usage.bytes = plus(usage.bytes, -subject.used.bytes);
+    const auto decided = admit(*verb.quota, usage, verb.retention, context_.now);
+    if (const auto* refusal = std::get_if<QuotaExceeded>(&decided)) return *refusal;
+    subject.next_key = std::get<Admitted>(decided).next_key;
+    return std::nullopt;
+  }
+
   // A running record is changed by who asks anew only when its lease is over.
   void note_ended_lease(const Subject& subject, const Change& change) {
     const bool ran = subject.was && subject.was->state == State::in_progress;

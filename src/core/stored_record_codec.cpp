@@ -12,7 +12,8 @@ enum Flag : std::uint8_t {
   has_completed_at = 8,
   has_expires_at = 16,
   has_tombstone_until = 32,
-  all_flags = 63,
+  is_counted = 64,
+  all_flags = 127,
 };
 
 constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
@@ -21,12 +22,15 @@ constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
 /// far beyond every moment that a clock gives.
 constexpr std::int64_t millis_max = std::int64_t{1} << 60;
 
+/// Far above what a record can hold, so that no sum of them overflows.
+constexpr std::uint64_t charge_max = std::uint64_t{1} << 40;
+
 std::uint8_t flags_of(const Record& record) noexcept {
   return static_cast<std::uint8_t>(
       (record.dispatched ? is_dispatched : 0) | (record.stored_request ? has_request : 0) |
       (record.reconcile_after ? has_reconcile_after : 0) |
       (record.completed_at ? has_completed_at : 0) | (record.expires_at ? has_expires_at : 0) |
-      (record.tombstone_until ? has_tombstone_until : 0));
+      (record.tombstone_until ? has_tombstone_until : 0) | (record.charged != 0 ? is_counted : 0));
 }
 
 void write(ByteWriter& out, Millis length) noexcept {
@@ -63,6 +67,12 @@ class MemberReader {
     const std::int64_t millis = number();
     if (millis < 0 || millis > millis_max) complain("a length of it is out of bounds");
     return Millis(millis);
+  }
+
+  std::uint64_t charge() noexcept {
+    const auto bytes = in.number<std::uint64_t>();
+    if (bytes == 0 || bytes > charge_max) complain("what it is counted with is out of bounds");
+    return bytes;
   }
 
   void complain(std::string_view why) noexcept {
@@ -103,12 +113,13 @@ bool is_consistent(const Record& record) noexcept {
 
 void encode_record(const Record& record, std::string& out) {
   const std::uint8_t flags = flags_of(record);
-  const auto moments = static_cast<std::size_t>(
+  const auto moments_and_charge = static_cast<std::size_t>(
       std::popcount(static_cast<unsigned>(flags & ~(is_dispatched | has_request))));
-  const std::size_t size =
-      fixed_bytes + 8 * moments + framed_bytes(record.scope) + framed_bytes(record.operation) +
-      framed_bytes(record.owner) + framed_bytes(record.recovery_point) +
-      framed_bytes(record.last_error_code) + framed_bytes(record.upstream_reference);
+  const std::size_t size = fixed_bytes + 8 * moments_and_charge + framed_bytes(record.scope) +
+                           framed_bytes(record.operation) + framed_bytes(record.owner) +
+                           framed_bytes(record.recovery_point) +
+                           framed_bytes(record.last_error_code) +
+                           framed_bytes(record.upstream_reference);
   out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
     ByteWriter to(bytes);
     to.number(stored_record_version);
@@ -131,6 +142,7 @@ void encode_record(const Record& record, std::string& out) {
     write(to, record.completed_at);
     write(to, record.expires_at);
     write(to, record.tombstone_until);
+    if (record.charged != 0) to.number(record.charged);
     to.framed(record.scope);
     to.framed(record.operation);
     to.framed(record.owner);
@@ -176,6 +188,7 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   from.moment_if((flags & has_completed_at) != 0, record.completed_at);
   from.moment_if((flags & has_expires_at) != 0, record.expires_at);
   from.moment_if((flags & has_tombstone_until) != 0, record.tombstone_until);
+  if ((flags & is_counted) != 0) record.charged = from.charge();
   for (std::string* text : {&record.scope, &record.operation, &record.owner, &record.recovery_point,
                             &record.last_error_code, &record.upstream_reference}) {
     *text = from.in.framed();

@@ -17,8 +17,8 @@ inline constexpr std::uint8_t stored_record_version = 2;
 /// bits) and digest; fence (64 bits) and token; locked_until, retention, tombstone, created_at and
 /// changed_at (64 bits each, two's complement); reconcile_attempts (32 bits); generation (64 bits;
 /// version 1 has none, all its records are of generation 1); of reconcile_after, completed_at,
-/// expires_at and tombstone_until those that the flags name; then scope, operation, owner,
-/// recovery_point, last_error_code and upstream_reference, framed.
+/// expires_at, tombstone_until and charged (64 bits each) those that the flags name; then scope,
+/// operation, owner, recovery_point, last_error_code and upstream_reference, framed.
 void encode_record(const Record& record, std::string& out);
 
 /// Total: any bytes give a record or the reason why not; never reads past the end. Refuses what

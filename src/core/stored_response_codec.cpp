@@ -26,11 +26,16 @@ std::expected<StoredResponse, std::string_view> read_head(ByteReader& in) {
 
 }  // namespace
 
-void encode_answer(const StoredResponse& response, std::string& out) {
+std::size_t encoded_bytes(const StoredResponse& response) noexcept {
   std::size_t size = head_bytes;
   for (const Field& field : response.headers) {
     size += framed_bytes(field.name) + framed_bytes(field.value);
   }
+  return size;
+}
+
+void encode_answer(const StoredResponse& response, std::string& out) {
+  const std::size_t size = encoded_bytes(response);
   out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
     ByteWriter to(bytes);
     to.number(stored_answer_version);

@@ -17,6 +17,8 @@ inline constexpr std::uint8_t stored_answer_version = 1;
 /// (16), body_stored (8: 0 or 1), then for each field name and value, framed; the end of the bytes
 /// is the end of the list.
 void encode_answer(const StoredResponse& response, std::string& out);
+/// How many those will be.
+std::size_t encoded_bytes(const StoredResponse& response) noexcept;
 
 /// The answer without its body. Total: any bytes give an answer or the reason why not; never reads
 /// past the end. Refuses what encode_answer() does not write for a status of 100 to 999.

@@ -1,5 +1,7 @@
 #include "core/record_changes.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 
 namespace idem::transitions {
@@ -98,6 +100,7 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
     step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);
     step.change.response = true;
     record->response.reset();
+    if (record->charged != 0) record->charged = limits::record_charge;
     record->completed_at.reset();
     record->tombstone_until.reset();
     // The attempt has had its say. A repeat of its complete must not bring the answer back, so its

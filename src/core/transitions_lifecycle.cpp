@@ -1,5 +1,7 @@
 #include "core/record_changes.hpp"
 
+#include <idem/limits.hpp>
+
 namespace idem::transitions {
 
 Change sweep(Record& record, StoreTime now) {
@@ -31,6 +33,7 @@ Change reap(Record& record, StoreTime now) {
       if (!record.expires_at || now < *record.expires_at) return {};
       record.state = State::expired;
       record.response.reset();
+      if (record.charged != 0) record.charged = limits::tombstone_charge;
       record.changed_at = *record.expires_at;
       return {Write::update, true, false};
     }

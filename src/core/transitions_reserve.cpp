@@ -136,6 +136,7 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
   }
   record->state = State::pending;
   record->stored_request = std::move(verb.request);
+  if (record->charged != 0) record->charged += record->stored_request->size();
   record->release_basis.reset();
   record->last_error_code.clear();
   record->dispatched = false;

@@ -77,6 +77,8 @@ struct GatewaySettings {
   Millis tunnel_idle = limits::tunnel_idle_default;
   KeyScope key_scope = KeyScope::operation;
   RouteTable routes;
+  /// What each scope may have; none: as much as it likes.
+  std::optional<Quota> quota;
   /// Who may tell what became of an attempt, by name.
   std::map<std::string, std::shared_ptr<const EventSource>, std::less<>> event_sources;
   /// Of the store, when it adopted these routes: a request that began with them is refused by it

@@ -88,6 +88,11 @@ class MemoryTable final : public RecordTable {
   }
   void save(const Naming&) override {}  // The store has it in memory already.
 
+  Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
+  void add_usage(const std::string& scope, const UsageChange& change) override {
+    usage_.add(scope, change);
+  }
+
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_[id].push_back(entry);
   }
@@ -135,6 +140,7 @@ class MemoryTable final : public RecordTable {
   Moments sweepable_;
   Moments reapable_;
   Moments pending_;  ///< By the moment from which it may be claimed.
+  UsageBook usage_;
 };
 
 class MemoryStore final : public Store {

@@ -20,6 +20,7 @@ struct RecordWrite {
   std::optional<Record> after;
   transitions::Change change;
   std::vector<EvidenceEntry> evidence;  ///< To be appended, whether or not the record changes.
+  UsageChange usage{};                  ///< Of its scope.
 
   bool is_empty() const noexcept {
     return change.write == transitions::Write::none && evidence.empty();
@@ -34,6 +35,8 @@ class SnapshotTable final : public RecordTable, public Tally {
   /// for bytes that are no record.
   void put(const RecordId& id, std::expected<std::optional<Record>, StoreError> found);
   void put_evidence(std::vector<EvidenceEntry> log) { log_ = std::move(log); }
+  /// Of the scope that the call speaks of.
+  void put_usage(const Usage& usage) { usage_ = usage; }
   void clear();
 
   /// Forgets what a step wrote before.
@@ -59,6 +62,8 @@ class SnapshotTable final : public RecordTable, public Tally {
   void tally(Tallied& into) override;
   void visit(const std::function<bool(const Record*)>& see) override;
   void save(const Naming& naming) override;
+  Usage usage_of(const std::string&) override { return usage_; }
+  void add_usage(const std::string&, const UsageChange& change) override { write_.usage = change; }
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override;
   std::vector<EvidenceEntry> evidence(const RecordId& id) override;
 
@@ -79,6 +84,7 @@ class SnapshotTable final : public RecordTable, public Tally {
   std::vector<Read> reads_;
   std::vector<EvidenceEntry> log_;
   RecordWrite write_;
+  Usage usage_;
   bool ended_a_lease_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "store_conformance/harness.hpp"
 
+#include <idem/limits.hpp>
+
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -205,6 +207,11 @@ class Twins {
     verb.dispatched = one_in(2);
     verb.tombstone = any_of<Millis>({0s, 1h, tombstone});
     verb.generation = one_in(50) ? 2 : 1;
+    // Not a rate: a start may forget it.
+    if (one_in(2)) {
+      verb.quota = any_of({Quota{}, Quota{.active_keys = keys / 2},
+                           Quota{.stored_bytes = keys * limits::record_charge / 2}});
+    }
     return verb;
   }
 

@@ -407,6 +407,24 @@ TEST_F(Hybrid, S20_T54_a_cache_that_is_slow_holds_nobody_up_for_long) {
   EXPECT_FALSE(hear(1).second);
 }
 
+TEST_F(Hybrid, S20_an_end_that_the_cache_did_not_take_is_told_again) {
+  reply_max_ = limits::cache_reply_max;
+  store_ = open(clock_.host().wall);
+  ask_cache_once();
+  const Execute running = run(1);
+  for (int tries = 0; tries < 400 && hear(1).second; ++tries) std::this_thread::sleep_for(5ms);
+  ASSERT_TRUE(is<InProgress>(hear(1).first));
+  server_.pause();
+  ask(a_complete(running));
+  EXPECT_TRUE(is<Replay>(hear(1).first)) << "which takes longer than the cache may";
+  server_.go_on();
+  // By the test's clock the attempt would be believed in flight for ever.
+  for (int tries = 0; tries < 200 && !is<Replay>(hear(1).first); ++tries) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_TRUE(is<Replay>(hear(1).first));
+}
+
 TEST_F(Hybrid, S20_a_cache_that_is_not_there_keeps_nothing_from_starting) {
   server_.crash();
   store_ = open(clock_.host().wall);

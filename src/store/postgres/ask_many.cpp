@@ -43,11 +43,22 @@ Told to_found(Cells& cells) {
 
 }  // namespace
 
+void add_quota(Params& to, const std::optional<Quota>& quota) {
+  if (!quota) {
+    to.null(Type::int8).null(Type::int8).null(Type::int8).null(Type::int8);
+    return;
+  }
+  to.number(quota->new_key_interval.count())
+      .number(quota->new_keys_at_once)
+      .number(static_cast<std::int64_t>(quota->active_keys))
+      .number(static_cast<std::int64_t>(quota->stored_bytes));
+}
+
 Statement ask_reserves(std::span<const Reserve* const> calls) {
   Statement statement{
       "SELECT r.granted, r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, $5, $6, "
       "$7,"
-      " $8, $9, $10, $11, $12, $13) r",
+      " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) r",
       {}};
   // Of each key the first call comes before all second ones.
   const auto repeated = std::ranges::is_sorted_until(
@@ -71,6 +82,7 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
             [&](auto& call) { to.append_number(call.retention.count()); });
   add_array(to, Type::int8_array, calls,
             [&](auto& call) { to.append_number(call.tombstone.count()); });
+  add_quota(to, calls.front()->quota);
   return statement;
 }
 

@@ -31,6 +31,12 @@ Task<void> Days::keep(Connection& connection) {
   const Answer dropped =
       co_await connection.ask("SELECT idem.drop_old_days()", none, limits::store_reply_max);
   (void)dropped;
+  if (!connection.is_open()) co_return;
+  Params most;
+  most.small(limits::usage_rows_folded);
+  const Answer folded =
+      co_await connection.ask("SELECT idem.fold_usage($1)", most, limits::store_reply_max);
+  (void)folded;
 }
 
 }  // namespace idem::postgres

@@ -35,6 +35,17 @@ void repeats_last(std::deque<Waiting>& calls) {
 /// Fewer are not divided: a commit of its own costs a statement of 24 calls as much as it gains.
 constexpr std::size_t divided_min = 48;
 
+/// What reserves that are asked together have in common.
+struct Terms {
+  std::uint64_t generation = 0;
+  bool is_counted = false;
+  Quota quota{};
+  bool operator==(const Terms&) const = default;
+};
+Terms terms_of(const Reserve& reserve) {
+  return {reserve.generation, reserve.quota.has_value(), reserve.quota.value_or(Quota{})};
+}
+
 }  // namespace
 
 Lane lane_of(const StoreCall& call) noexcept {
@@ -102,11 +113,11 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
   std::size_t bytes = 0;
   std::deque<Waiting> rest;
   const auto* const first_reserve = std::get_if<Reserve>(&waiting.front().call);
-  const std::uint64_t generation = first_reserve != nullptr ? first_reserve->generation : 0;
+  const Terms terms = first_reserve != nullptr ? terms_of(*first_reserve) : Terms{};
   while (!waiting.empty() && taken.size() < most && rest.size() < most) {
     Waiting& next = waiting.front();
     const auto* const reserve = std::get_if<Reserve>(&next.call);
-    bool fits = !is_single(next) && (reserve == nullptr || reserve->generation == generation);
+    bool fits = !is_single(next) && (reserve == nullptr || terms_of(*reserve) == terms);
     fits = fits && (taken.empty() ||
                     bytes + bytes_of_answer(next.call) <= limits::store_statement_bytes_max);
     if (fits && lane == Lane::owners) fits = records.insert(*record_of(next.call)).second;

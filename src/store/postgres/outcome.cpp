@@ -41,6 +41,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   const std::string_view head = cells.bytes();
   const std::string_view body = cells.bytes();
   const bool ended_lease = cells.boolean();
+  const Millis retry_in = cells.millis();
   const auto told = [&](ReserveOutcome outcome) {
     return Told{std::move(outcome), false, ended_lease};
   };
@@ -60,6 +61,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   if (kind == "unknown") return told(Unknown{since, reconcile_in, id});
   if (kind == "expired") return told(Expired{completed_at, id});
   if (kind == "pending") return told(Pending{id});
+  if (kind == "quota_exceeded") return told(QuotaExceeded{retry_in});
   if (kind == "damaged") return refused("its answer is not where it says");
   return refused("an outcome that is none of ours");
 }

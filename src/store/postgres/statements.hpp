@@ -24,8 +24,11 @@ struct Told {
   bool ended_lease = false;  ///< A reserve that met an expired lease and ended it.
 };
 
-/// Reserves that know no other name: of each record the first one in the order of their ids, then
-/// the others.
+/// The last four parameters of a reserve.
+void add_quota(Params& to, const std::optional<Quota>& quota);
+
+/// Reserves that know no other name, all of one generation and with one quota: of each record the
+/// first one in the order of their ids, then the others.
 Statement ask_reserves(std::span<const Reserve* const> calls);
 /// In the order of the calls; none where the answer lacks one.
 std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,

@@ -154,15 +154,16 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
         heard_of_store(replay->expires_at - replay->expires_in, asked.at) || clock_;
     if (!is_timely || replay->fence == 0 || replay->id != verb.id) return;
     if (!asks_with_one(verb) || !may_be_kept(replay->response)) return;
-    return put(verb.id,
-               {.kind = CacheEntry::Kind::completed,
-                .fence = replay->fence,
-                .generation = verb.generation,
-                .fingerprint = verb.fingerprints.front(),
-                .until = replay->expires_at,
-                .completed_at = replay->completed_at,
-                .response = replay->response},
-               replay->expires_in);
+    put(verb.id,
+        {.kind = CacheEntry::Kind::completed,
+         .fence = replay->fence,
+         .generation = verb.generation,
+         .fingerprint = verb.fingerprints.front(),
+         .until = replay->expires_at,
+         .completed_at = replay->completed_at,
+         .response = replay->response},
+        replay->expires_in);
+    return;
   }
   const auto* execute = std::get_if<Execute>(&outcome);
   if (execute == nullptr) return;
@@ -188,7 +189,7 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
                          .until = *asked.store + verb.lease,
                          .believed_until = *asked.store + believed,
                          .token = codec_.token_digest(verb.token)};
-  put(verb.id, entry, believed);
+  running_[verb.id].is_told = put(verb.id, entry, believed);
 }
 
 void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
@@ -218,37 +219,81 @@ void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerRe
       length = kept.retention;
     }
   }
+  const bool is_told = found != running_.end() && found->second.is_told;
   if (is_known && reply.state != State::in_progress) running_.erase(found);
+  if (is_told) return put_end(id, entry, length);
   put(id, entry, length);
 }
 
-void Cache::put(const RecordId& id, const CacheEntry& entry, Millis length) {
+std::string Cache::command_of(const std::string& key, const std::string& encoded,
+                              Millis length) const {
+  std::string command;
+  scripts().cache_put.call(command, key, 2).add(encoded).add(std::int64_t{length.count()});
+  return command;
+}
+
+bool Cache::put(const RecordId& id, const CacheEntry& entry, Millis length) {
   const std::string key = key_of(id);
   const unsigned slot = slot_of(key);
   if (!is_reached(slot) || length <= Millis::zero() || busy_ > limits::cache_puts_max ||
       servers_.open_at(slot)->unsent_bytes() > limits::cache_unsent_max) {
-    return;
+    return false;
   }
-  std::string command;
-  scripts()
-      .cache_put.call(command, key, 2)
-      .add(codec_.encode(id, entry))
-      .add(std::int64_t{length.count()});
   ++busy_;
-  loop_.spawn(put_there(slot, std::move(command)));
+  loop_.spawn(put_there(slot, command_of(key, codec_.encode(id, entry), length)));
+  return true;
 }
 
-Task<void> Cache::put_there(unsigned slot, std::string command) {
+void Cache::put_end(const RecordId& id, const CacheEntry& entry, Millis length) {
+  if (busy_ > limits::cache_puts_max) return;
+  const std::string key = key_of(id);
+  const unsigned slot = slot_of(key);
+  const CacheEntry ask{.kind = CacheEntry::Kind::ask, .fence = entry.fence};
+  std::string otherwise = command_of(key, codec_.encode(id, ask), limits::cache_in_flight_max);
+  const bool has_room = is_reached(slot) && length > Millis::zero() &&
+                        servers_.open_at(slot)->unsent_bytes() <= limits::cache_unsent_max;
+  std::string command =
+      has_room ? command_of(key, codec_.encode(id, entry), length) : std::string();
+  ++busy_;
+  loop_.spawn(put_until_taken(slot, std::move(command), std::move(otherwise)));
+}
+
+Task<Answer> Cache::put_once(unsigned slot, std::string command) {
   Task<Answer> asking = servers_.ask_open(slot, command);
-  const Answer answer = co_await std::move(asking);
+  Answer answer = co_await std::move(asking);
   Connection* const connection = servers_.open_at(slot);
   if (answer && answer->is_error("NOSCRIPT") && connection != nullptr) {
     auto loading = load_scripts(*connection);
     const auto failed = co_await std::move(loading);
     if (!failed) {
       Task<Answer> again = servers_.ask_open(slot, std::move(command));
-      (void)co_await std::move(again);
+      answer = co_await std::move(again);
     }
+  }
+  co_return answer;
+}
+
+Task<void> Cache::put_there(unsigned slot, std::string command) {
+  Task<Answer> putting = put_once(slot, std::move(command));
+  (void)co_await std::move(putting);
+  --busy_;
+}
+
+Task<void> Cache::put_until_taken(unsigned slot, std::string command, std::string otherwise) {
+  const MonotonicTime until = MonotonicClock::now() + limits::cache_in_flight_max;
+  bool is_taken = false;
+  if (!command.empty()) {
+    Task<Answer> putting = put_once(slot, std::move(command));
+    const Answer answer = co_await std::move(putting);
+    is_taken = answer && answer->kind == Reply::Kind::number;
+  }
+  while (!is_taken && !is_closed_ && MonotonicClock::now() < until) {
+    Task<void> pausing = loop_.sleep(limits::store_repeat_interval);
+    co_await std::move(pausing);
+    if (!is_reached(slot)) continue;
+    Task<Answer> putting = put_once(slot, otherwise);
+    const Answer answer = co_await std::move(putting);
+    is_taken = answer && answer->kind == Reply::Kind::number;
   }
   --busy_;
 }

@@ -25,7 +25,8 @@
 ///     not come back once it has ended.
 ///  7. An entry of another store, another record or another generation is none, and so is one that
 ///     anybody changed.
-///  8. Whatever the cache does not do in `reply_max`, it has not done.
+///  8. Whatever the cache does not do in `reply_max`, it has not done. Of an attempt that it was
+///     told of it is told the end again until then, as something to ask the store about.
 /// Loop's thread only.
 namespace idem::redis {
 
@@ -67,6 +68,7 @@ class Cache {
     std::optional<Fingerprint> fingerprint{};  ///< None: the store may keep another than was asked.
     std::uint64_t generation = 0;
     Millis retention{};
+    bool is_told = false;  ///< The cache was told that it is in flight.
   };
   struct Hash {
     std::size_t operator()(const RecordId& id) const noexcept;
@@ -76,8 +78,14 @@ class Cache {
   bool is_reached(unsigned slot);
   Task<void> connect(unsigned slot);
   std::optional<ReserveOutcome> believed(const Reserve& verb, CacheEntry entry);
-  void put(const RecordId& id, const CacheEntry& entry, Millis length);
+  bool put(const RecordId& id, const CacheEntry& entry, Millis length);
   Task<void> put_there(unsigned slot, std::string command);
+  /// An end that the cache must hear of, since it was told of the attempt: where it has not taken
+  /// it, it is told to ask the store, for as long as anybody may believe the other.
+  void put_end(const RecordId& id, const CacheEntry& entry, Millis length);
+  Task<void> put_until_taken(unsigned slot, std::string command, std::string otherwise);
+  Task<Answer> put_once(unsigned slot, std::string command);
+  std::string command_of(const std::string& key, const std::string& encoded, Millis length) const;
   /// False: the reply took so long that it tells nothing of now.
   bool heard_of_store(StoreTime now, MonotonicTime asked);
   std::string key_of(const RecordId& id) const;

@@ -16,6 +16,11 @@ class Counters {
  public:
   explicit Counters(const RecordWrite& write) {
     if (write.change.write == Write::none) return;
+    if (write.usage.active != 0 || write.usage.bytes != 0) {
+      const std::string& scope = (write.after ? write.after : write.before)->scope;
+      if (write.usage.active != 0) changes_[counter_of_active(scope)] = write.usage.active;
+      if (write.usage.bytes != 0) changes_[counter_of_bytes(scope)] = write.usage.bytes;
+    }
     const auto& before = write.before;
     const auto& after = write.after;
     const bool is_same = write.change.write == Write::update;
@@ -28,7 +33,7 @@ class Counters {
     count(after, 1);
     std::erase_if(changes_, [](const auto& one) { return one.second == 0; });
   }
-  const std::map<std::string, int>& changes() const noexcept { return changes_; }
+  const std::map<std::string, std::int64_t>& changes() const noexcept { return changes_; }
 
  private:
   void count(const std::optional<Record>& record, int by) {
@@ -36,7 +41,7 @@ class Counters {
     changes_[counter_of_operation(record->operation)] += by;
     changes_[counter_of_generation(record->generation)] += by;
   }
-  std::map<std::string, int> changes_;
+  std::map<std::string, std::int64_t> changes_;
 };
 
 char letter(bool is_changed, bool is_there) {
@@ -119,7 +124,7 @@ std::string to_command(const Commit& commit, const Names& names) {
       .add(pending_place(write, room))
       .add(static_cast<std::int64_t>(count));
   for (const auto& [name, change] : counters.changes()) {
-    to.add(name).add(std::int64_t{change});
+    to.add(name).add(change);
   }
   for (const EvidenceEntry& entry : write.evidence) to.add(to_evidence_value(entry));
   return out;

@@ -184,5 +184,7 @@ std::string counter_of_operation(std::string_view operation) {
 std::string counter_of_generation(std::uint64_t generation) {
   return fmt::format("gen:{}", generation);
 }
+std::string counter_of_active(std::string_view scope) { return "u:active:" + std::string(scope); }
+std::string counter_of_bytes(std::string_view scope) { return "u:bytes:" + std::string(scope); }
 
 }  // namespace idem::redis

@@ -99,5 +99,9 @@ Listing listing_of(const Record& record);
 std::string counter_of(State state);
 std::string counter_of_operation(std::string_view operation);
 std::string counter_of_generation(std::uint64_t generation);
+/// Of what scopes have of their quotas; in a hash of their own, since there may be many scopes.
+inline constexpr std::string_view usage_hash = "usage";
+std::string counter_of_active(std::string_view scope);
+std::string counter_of_bytes(std::string_view scope);
 
 }  // namespace idem::redis

@@ -26,6 +26,11 @@ bool is_settling(const StoreCall& call) {
 
 const StoreCall reap_one{Reap{1}};
 
+std::string scope_of(const RecordWrite& write) {
+  const auto& record = write.after ? write.after : write.before;
+  return record ? record->scope : std::string();
+}
+
 std::string parts_of(const Subject& subject) {
   std::string parts;
   if (subject.needs_answer) parts += 'a';
@@ -306,6 +311,12 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     const auto now = co_await std::move(asking_time);
     if (!now) co_return failed(now.error());
 
+    if (subject.quota) {
+      auto looking = usage_.look_at(subject.scope, *subject.quota);
+      const auto unknown = co_await std::move(looking);
+      if (unknown) co_return failed(*unknown);
+      tried.table.put_usage(usage_.of(subject.scope));
+    }
     transitions::FenceCounter fences{last_fence_before(tried, *now)};
     Naming naming{.generation = subject.generation.value_or(0)};
     StoreCall made = call;
@@ -340,8 +351,14 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     ended_leases = tried.table.ended_a_lease() ? 1 : 0;
     if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
     if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
+    const std::string scope = scope_of(written);
+    if (!written.usage.is_none()) usage_.begin(scope, written.usage);
     Task<Outcome> writing = write(tried, call, subject, written, *now);
     const Outcome outcome = co_await std::move(writing);
+    // What may have been written counts as such; the next reading tells.
+    const bool is_written = outcome ? *outcome == Next::written
+                                    : tried.is_in_doubt || outcome.error().code == Code::in_doubt;
+    if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
     if (!outcome) co_return failed(outcome.error());
     next = *outcome;
     if (next == Next::written) {

@@ -3,6 +3,7 @@
 #include "store/redis/asking.hpp"
 #include "store/redis/attempts.hpp"
 #include "store/redis/identity_steps.hpp"
+#include "store/redis/usage_ledger.hpp"
 #include "store/snapshot_table.hpp"
 
 #include <functional>
@@ -22,6 +23,9 @@ struct Subject {
   bool needs_request = false;
   bool needs_evidence = false;
   bool is_new_work = false;  ///< Nothing lies there, most often.
+  /// Of a reserve with a quota.
+  std::string scope{};
+  std::optional<Quota> quota{};
 };
 
 class Steps {
@@ -85,6 +89,7 @@ class Steps {
   IdentitySteps& identity_;
   std::function<StoreTime()> clock_;
   Attempts attempts_;
+  UsageLedger usage_{asking_, names_};
   Fence last_fence_ = 0;
   std::uint64_t leases_ended_ = 0;
   bool is_repairing_ = false;

@@ -29,6 +29,8 @@ Subject subject_of(const Reserve& verb) {
   subject.generation = verb.generation;
   subject.needs_answer = true;
   subject.is_new_work = true;
+  subject.quota = verb.quota;
+  if (verb.quota) subject.scope = verb.scope;
   return subject;
 }
 

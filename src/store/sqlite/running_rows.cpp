@@ -122,7 +122,10 @@ class RunningRows final : public RecordTable {
       if (running.why_not.empty()) ++into.by_state[static_cast<std::size_t>(State::in_progress)];
     }
   }
-  void flush() override { table_.flush(); }
+  void flush() override {
+    table_.flush();
+    slots_->flush();
+  }
 
   // Running rows are written as they change, so the file has them all; and no others, then.
   void visit(const std::function<bool(const Record*)>& see) override {
@@ -130,6 +133,11 @@ class RunningRows final : public RecordTable {
     slots_->visit(see);
   }
   void save(const Naming& naming) override { slots_->save(naming); }
+
+  Usage usage_of(const std::string& scope) override { return slots_->usage_of(scope); }
+  void add_usage(const std::string& scope, const UsageChange& change) override {
+    slots_->add_usage(scope, change);
+  }
 
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     slots_->append_evidence(id, entry);

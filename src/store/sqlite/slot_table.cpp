@@ -4,6 +4,7 @@
 #include "core/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
 #include "store/sqlite/route_names.hpp"
+#include "store/sqlite/usage_rows.hpp"
 #include "store/sqlite/visit_records.hpp"
 
 #include <idem/limits.hpp>
@@ -177,6 +178,12 @@ class Slots final : public SlotTable {
   }
   void visit(const std::function<bool(const Record*)>& see) override { visit_records(db_, see); }
   void save(const Naming& naming) override { write_naming(db_, naming); }
+
+  Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
+  void add_usage(const std::string& scope, const UsageChange& change) override {
+    usage_.add(scope, change);
+  }
+  void flush() override { usage_.flush(); }
 
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_.append(id, entry);
@@ -369,6 +376,7 @@ class Slots final : public SlotTable {
   Statement states_{db_, "SELECT state, count(*) FROM idem_slots GROUP BY state"};
   Statement unknowns_{db_, "SELECT id, record FROM idem_slots WHERE state = 5"};
   IdIndex index_;
+  UsageRows usage_{db_};
   std::vector<std::int64_t> places_;  ///< Of places_of().
   std::int64_t last_place_ = 0;
   std::set<RecordId> left_out_;
