@@ -56,6 +56,8 @@ struct InProgress {
   RecordId id{};
   Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
   StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
+  /// Its request is stored: it goes on whether or not anybody asks again.
+  bool is_stored = false;
 };
 /// The key was used for something else.
 struct KeyMisuse {
@@ -126,6 +128,10 @@ struct Quota {
   std::uint64_t stored_bytes = 0;
   bool operator==(const Quota&) const = default;
 };
+
+/// Less than any record takes: with it a reserve makes none, and is answered from one that there
+/// is.
+inline constexpr Quota no_room{.stored_bytes = 1};
 
 /// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
 /// same token gives the same attempt while that still runs. An expired lease is swept on the way.

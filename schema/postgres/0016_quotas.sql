@@ -31,6 +31,7 @@ CREATE TYPE idem.quota AS (
 );
 
 ALTER TYPE idem.outcome ADD ATTRIBUTE retry_in bigint;  -- ms; of quota_exceeded
+ALTER TYPE idem.outcome ADD ATTRIBUTE is_stored boolean; -- in_progress: its request is, and it goes on by itself
 
 -- As in include/idem/limits.hpp.
 CREATE FUNCTION idem.record_charge() RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 1024;
@@ -213,6 +214,66 @@ BEGIN
   IF s.charged > 0 THEN s.charged := idem.record_charge(); END IF;
 END $$;
 
+CREATE OR REPLACE FUNCTION idem.answers_as(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
+LANGUAGE plpgsql AS $$
+DECLARE
+  o idem.outcome;
+BEGIN
+  o.operation := s.id;
+  o.state := idem.state_at(s, at);
+  o.ended_lease := ended_lease;
+  o.fence := s.fence;
+  CASE o.state
+    WHEN 'in_progress' THEN
+      o.outcome := 'in_progress';
+      o.is_stored := s.request IS NOT NULL;
+      o.locked_until := s.locked_until;
+      o.lease_remaining := greatest(1, idem.ms_until(s.locked_until, at));
+    WHEN 'unknown' THEN
+      o.outcome := 'unknown';
+      o.since := s.changed_at;
+      o.reconcile_in := CASE WHEN s.reconcile_after IS NOT NULL
+                             THEN greatest(0, idem.ms_until(s.reconcile_after, at)) END;
+    WHEN 'completed' THEN
+      o.outcome := 'replay';
+      o.completed_at := s.completed_at;
+      o.expires_at := s.expires_at;
+      o.expires_in := idem.ms_until(s.expires_at, at);
+      o.response_status := s.response_status;
+      o.response_head := s.response_head;
+      o.response_body := s.response_body;
+      IF s.response_head IS NULL THEN
+        SELECT a.head, a.body INTO o.response_head, o.response_body
+          FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
+        -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
+        IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
+      END IF;
+    WHEN 'expired' THEN
+      o.outcome := 'expired';
+      o.completed_at := coalesce(s.completed_at, s.changed_at);
+    ELSE
+      o.outcome := o.state::text;          -- pending
+  END CASE;
+  RETURN o;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint, dispatched boolean,
+                                   at timestamptz) LANGUAGE plpgsql AS $$
+BEGIN
+  s := idem.clear_outcome(s);
+  s.state := 'in_progress';
+  s.fence := nextval('idem.fences');
+  s.token := begin_attempt.token;
+  s.owner := begin_attempt.owner;
+  s.locked_until := at + idem.ms(lease);
+  s.dispatched := begin_attempt.dispatched;
+  s.changed_at := at;
+  -- That is what an earlier attempt's work is called: whoever asked by it about this one would hear of that one.
+  s.upstream_reference := '';
+  IF s.request IS NULL THEN s.expires_at := NULL; END IF;
+  PERFORM idem.look_at_lease(s.id, s.locked_until);
+END $$;
+
 CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql AS $$
 DECLARE
   s idem.slots;
@@ -296,8 +357,9 @@ BEGIN
       IF ended THEN PERFORM idem.note_ended_lease(before, s.state, 'reserve', at); END IF;
       RETURN idem.answers_as(s, ended, at);
     END IF;
-    IF request IS NOT NULL AND s.state = 'in_progress' THEN
-      -- A resumable attempt whose owner is gone. Only a reserve takes it up (§3).
+    IF request IS NOT NULL AND s.state = 'in_progress' AND (s.request IS NOT NULL OR s.lease_policy <> 'rerun') THEN
+      -- A resumable attempt whose owner is gone. Only a reserve takes it up (§3); what may be run again is run as the
+      -- stored request.
       o := idem.answers_as(s, false, at);
       IF s.request IS NOT NULL THEN o.outcome := 'pending'; END IF;
       RETURN o;

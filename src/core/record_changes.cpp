@@ -62,6 +62,9 @@ void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, Fen
   record.locked_until = now + attempt.lease;
   record.dispatched = attempt.dispatched;
   clear_outcome(record);
+  // That is what an earlier attempt's work is called: whoever asked by it about this one would hear
+  // of that one.
+  record.upstream_reference.clear();
   record.changed_at = now;
   if (!record.stored_request) record.expires_at.reset();
 }
