@@ -48,6 +48,19 @@ TEST_P(StoreConformance,
   EXPECT_TRUE(is<InProgress>(ask(an_accept(2)))) << "only a reserve takes it up";
 }
 
+TEST_P(StoreConformance, S19_what_an_earlier_attempts_work_is_called_ends_with_it) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  ASSERT_FALSE(find(1)->upstream_reference.empty());
+  ask(a_release(first));
+  const Execute second = run(1, 2);
+  EXPECT_EQ(find(1)->upstream_reference, "");
+  MarkUnknown lost = a_mark_unknown(second);
+  lost.upstream_reference.clear();
+  ask(lost);
+  EXPECT_EQ(find(1)->upstream_reference, "") << "who asks by it would hear of the first";
+}
+
 TEST_P(StoreConformance, S03_failed_retryable_is_accepted_anew) {
   const Execute first = run(1);
   ask(Advance{key(1), first.attempt, "phase-1"});

@@ -188,7 +188,7 @@ TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
   for (const int none : {0, 7, 255}) EXPECT_EQ(with(1, none), "its state is none of ours");
   for (const int none : {0, 4, 255}) EXPECT_EQ(with(2, none), "its lease policy is none of ours");
   for (const int none : {3, 255}) EXPECT_EQ(with(3, none), "its release basis is none of ours");
-  EXPECT_EQ(with(4, 0x80 | sound[4]), "its flags are none of ours");
+  EXPECT_EQ(with(4, 0x80 | sound[4]), "none") << "each flag means something";
   constexpr std::size_t locked_until = 5 + 4 + 32 + 8 + 16;
   EXPECT_EQ(with(locked_until + 7, 0x7f), "a moment of it is out of bounds");
   EXPECT_EQ(with(locked_until + 8 + 7, 0xff), "a length of it is out of bounds");
