@@ -168,7 +168,7 @@ TEST(TheProvider, ArmsFaultsForAPathAndDisarmsThem) {
 }
 
 TEST(TheProvider, StrikesByChanceAsOftenAsItsSeedSays) {
-  constexpr int requests = 200;
+  static constexpr int requests = 200;
   const auto struck = [](unsigned seed) {
     const Provider provider;
     provider.arm_by_chance("500-after", 0.2, seed);
