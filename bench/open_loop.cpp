@@ -15,11 +15,13 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// Latency at a fixed rate: `open_loop PORT first|unkeyed REQUESTS_PER_SECOND SECONDS CONNECTIONS`.
+/// Latency at a fixed rate: `open_loop PORT first|mixed|unkeyed REQUESTS_PER_SECOND SECONDS
+/// CONNECTIONS`. `mixed`: every other request has a key that was answered in this run, any of them.
 ///
 /// Requests are due by a clock that waits for nobody, and their latency counts from when they were
 /// due, so that what a slow server keeps waiting is counted, too (no coordinated omission). Prints
@@ -38,17 +40,25 @@ constexpr std::string_view body =
   std::exit(1);
 }
 
+enum class Kind : std::uint8_t { first, mixed, unkeyed };
+
+Kind kind_of(std::string_view name) {
+  if (name == "first") return Kind::first;
+  return name == "mixed" ? Kind::mixed : Kind::unkeyed;
+}
+
 struct Connection {
   int socket = -1;
-  Moment due{};  ///< Of the request that is under way.
+  Moment due{};              ///< Of the request that is under way.
+  std::uint64_t number = 0;  ///< Its key's.
   bool busy = false;
   std::string got;
 };
 
 class OpenLoop {
  public:
-  OpenLoop(int port, bool keyed, double rate, double seconds, int connections)
-      : keyed_(keyed), between_(1.0 / rate), requests_(static_cast<std::size_t>(rate * seconds)) {
+  OpenLoop(int port, Kind kind, double rate, double seconds, int connections)
+      : kind_(kind), between_(1.0 / rate), requests_(static_cast<std::size_t>(rate * seconds)) {
     std::uint64_t random = 0;
     if (::getrandom(&random, sizeof random, 0) != sizeof random) fail("getrandom");
     prefix_ = fmt::format("{:016x}-", random);
@@ -117,17 +127,25 @@ class OpenLoop {
     waiting_.pop_front();
     connection.busy = true;
     connection.got.clear();
+    connection.number = next_number();
     const std::string request =
-        keyed_ ? fmt::format(
-                     "POST /v1/payments HTTP/1.1\r\nHost: bench\r\nX-Tenant-Id: bench\r\n"
-                     "Content-Type: application/json\r\nIdempotency-Key: {}{}\r\n"
-                     "Content-Length: {}\r\n\r\n{}",
-                     prefix_, ++number_, body.size(), body)
-               : "GET /v1/payments HTTP/1.1\r\nHost: bench\r\nX-Tenant-Id: bench\r\n\r\n";
+        kind_ != Kind::unkeyed
+            ? fmt::format(
+                  "POST /v1/payments HTTP/1.1\r\nHost: bench\r\nX-Tenant-Id: bench\r\n"
+                  "Content-Type: application/json\r\nIdempotency-Key: {}{}\r\n"
+                  "Content-Length: {}\r\n\r\n{}",
+                  prefix_, connection.number, body.size(), body)
+            : "GET /v1/payments HTTP/1.1\r\nHost: bench\r\nX-Tenant-Id: bench\r\n\r\n";
     // Far less than a socket's buffer, which is empty: it is taken whole.
     const auto sent = ::send(connection.socket, request.data(), request.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(request.size())) fail("send");
     ++in_flight_;
+  }
+
+  std::uint64_t next_number() {
+    is_replay_ = !is_replay_;
+    if (kind_ != Kind::mixed || !is_replay_ || answered_.empty()) return ++number_;
+    return answered_[random_() % answered_.size()];
   }
 
   // Until something is answered, or the next is due.
@@ -153,6 +171,7 @@ class OpenLoop {
     const double took = std::chrono::duration<double>(Clock::now() - connection.due).count();
     if (connection.got.starts_with("HTTP/1.1 2")) {
       latencies_.push_back(took);
+      if (kind_ == Kind::mixed) answered_.push_back(connection.number);
     } else {
       ++refused_;
     }
@@ -172,11 +191,14 @@ class OpenLoop {
            end + 4 + std::strtoull(answer.data() + field + name.size(), nullptr, 10);
   }
 
-  const bool keyed_;
+  const Kind kind_;
   const double between_;
   const std::size_t requests_;
   std::string prefix_;
   std::uint64_t number_ = 0;
+  bool is_replay_ = true;
+  std::vector<std::uint64_t> answered_;
+  std::minstd_rand random_;
   int epoll_ = -1;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> idle_;
@@ -190,11 +212,11 @@ class OpenLoop {
 
 int main(int argc, char** argv) {
   if (argc != 6) {
-    fmt::print(stderr, "usage: open_loop PORT first|unkeyed RATE SECONDS CONNECTIONS\n");
+    fmt::print(stderr, "usage: open_loop PORT first|mixed|unkeyed RATE SECONDS CONNECTIONS\n");
     return 2;
   }
-  OpenLoop loop(std::atoi(argv[1]), std::string_view(argv[2]) == "first", std::atof(argv[3]),
-                std::atof(argv[4]), std::atoi(argv[5]));
+  OpenLoop loop(std::atoi(argv[1]), kind_of(argv[2]), std::atof(argv[3]), std::atof(argv[4]),
+                std::atoi(argv[5]));
   loop.run();
   loop.print();
   return 0;

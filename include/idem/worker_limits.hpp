@@ -11,6 +11,19 @@ namespace idem::limits {
 
 using namespace std::chrono_literals;
 
+// Records that sweeper and reaper each work off at a time: about a millisecond of a store's time,
+// which is what the requests of that moment wait for them.
+inline constexpr std::size_t lifecycle_slice = 64;
+// While more is due they rest so many times as long as that took, which is a quarter of a store's
+// time at most, and no longer than this.
+inline constexpr int lifecycle_rests = 3;
+inline constexpr auto lifecycle_rest_max = 50ms;
+// More has become due than that works off, all the time: then the slices are doubled, and again, up
+// to sweep_batch.
+inline constexpr auto lifecycle_patience = 1min;
+// Records of one line in the log.
+inline constexpr std::size_t reaped_told = 10'000;
+
 // Unknown records that a reconciler looks at in one turn, how often it does, and how many it asks
 // about at the same time: a provider's answer takes a fraction of a second.
 inline constexpr std::size_t reconcile_page = 1'000;

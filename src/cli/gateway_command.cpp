@@ -6,9 +6,7 @@
 #include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
 #include "store/spared.hpp"
-#include "workers/reaper.hpp"
-#include "workers/runner.hpp"
-#include "workers/sweeper.hpp"
+#include "workers/lifecycle.hpp"
 
 #include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
@@ -261,12 +259,7 @@ class GatewayProcess {
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
     threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
     threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
-    auto& shard = registry_->add_shard();  // Both workers run on one thread.
-    runner_ = std::make_unique<workers::Runner>(
-        std::vector<workers::RunOnce>{
-            [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
-            [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
-        limits::sweep_interval);
+    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
     reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
                                                  options_.providers, settings_);
     if (!options_.destinations.empty()) {

@@ -2,9 +2,7 @@
 #include "cli/reconciling.hpp"
 #include "cli/settings_source.hpp"
 #include "gateway/route.hpp"
-#include "workers/reaper.hpp"
-#include "workers/runner.hpp"
-#include "workers/sweeper.hpp"
+#include "workers/lifecycle.hpp"
 
 #include <idem/open_store.hpp>
 
@@ -87,12 +85,7 @@ class WorkerProcess {
   void start() {
     if (server_) server_->start();
     thread_ = std::thread([this] { loop_.run("idem-admin"); });
-    auto& shard = registry_->add_shard();  // Both workers run on one thread.
-    runner_ = std::make_unique<workers::Runner>(
-        std::vector<workers::RunOnce>{
-            [this, &shard] { return workers::sweep_once(*store_, log_, shard); },
-            [this, &shard] { return workers::reap_once(*store_, log_, shard); }},
-        limits::sweep_interval);
+    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
     reconciling_ = std::make_unique<Reconciling>(
         *store_, log_, registry_->add_shard(), options_.providers,
         std::make_shared<const gateway::GatewaySettings>(options_.settings));

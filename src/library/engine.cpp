@@ -1,7 +1,6 @@
 #include "library/engine.hpp"
 
-#include "workers/reaper.hpp"
-#include "workers/sweeper.hpp"
+#include "workers/lifecycle.hpp"
 
 #include <pthread.h>
 
@@ -183,11 +182,7 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
       awaited(std::make_shared<library::Awaited>(*store)) {
   if (!options.log) options.log = [](LogLevel, std::string_view, auto) {};
   store->watch(awaited);
-  workers_ = std::make_unique<workers::Runner>(
-      std::vector<workers::RunOnce>{
-          [this] { return workers::sweep_once(*store, options.log, shard_); },
-          [this] { return workers::reap_once(*store, options.log, shard_); }},
-      limits::sweep_interval);
+  workers_ = workers::keep_lifecycle(*store, options.log, shard_);
   heart_ = std::thread([this] { beat(); });
   settler_ = std::thread([this] { settle_owed(); });
 }

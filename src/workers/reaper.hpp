@@ -7,9 +7,8 @@
 
 namespace idem::workers {
 
-/// Drops one bounded batch of what is past its retention (protocol.md §3, §15): bodies of completed
-/// records, released records, tombstones. Never in_progress, never unknown. True: the batch was
-/// full.
-bool reap_once(Store& store, const LogSink& log, metrics::Shard& shard);
+/// Drops up to `most` of what is past its retention (protocol.md §3, §15): bodies of completed
+/// records, released records, tombstones. Never in_progress, never unknown. Answers how many.
+std::size_t reap_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most);
 
 }  // namespace idem::workers

@@ -5,7 +5,13 @@
 namespace idem::workers {
 
 Runner::Runner(std::vector<RunOnce> workers, Millis interval)
-    : workers_(std::move(workers)), interval_(interval), thread_([this] { run(); }) {}
+    : Runner([workers = std::move(workers), interval] {
+        bool more = false;
+        for (const auto& once : workers) more = once() || more;
+        return std::chrono::nanoseconds(more ? Millis(0) : interval);
+      }) {}
+
+Runner::Runner(RunAndRest pass) : pass_(std::move(pass)), thread_([this] { run(); }) {}
 
 Runner::~Runner() { stop(); }
 
@@ -21,11 +27,9 @@ void Runner::stop() {
 void Runner::run() {
   ::pthread_setname_np(::pthread_self(), "idem-workers");
   for (;;) {
-    bool more = false;
-    for (const auto& once : workers_) more = once() || more;
+    const auto rest = pass_();
     std::unique_lock lock(mutex_);
-    if (stopping_) return;
-    if (!more && wake_.wait_for(lock, interval_, [this] { return stopping_; })) return;
+    if (wake_.wait_for(lock, rest, [this] { return stopping_; })) return;
   }
 }
 

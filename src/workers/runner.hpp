@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -12,20 +13,22 @@ namespace idem::workers {
 
 /// One pass of a worker. True: there may be more to do at once.
 using RunOnce = std::function<bool()>;
+/// One pass, which says how long to rest before the next one.
+using RunAndRest = std::function<std::chrono::nanoseconds()>;
 
-/// Runs its workers in turn on one thread, every `interval` and again at once while one has more to
-/// do. stop() waits for the running pass.
+/// Runs passes on one thread of its own. stop() waits for the running one and ends a rest.
 class Runner {
  public:
+  /// The workers in turn, every `interval` and again at once while one has more to do.
   Runner(std::vector<RunOnce> workers, Millis interval);
+  explicit Runner(RunAndRest pass);
   ~Runner();
   void stop();
 
  private:
   void run();
 
-  std::vector<RunOnce> workers_;
-  Millis interval_;
+  RunAndRest pass_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

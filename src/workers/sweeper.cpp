@@ -1,16 +1,15 @@
 #include "workers/sweeper.hpp"
 
-#include <idem/limits.hpp>
 #include <idem/store_wait.hpp>
 
 namespace idem::workers {
 
-bool sweep_once(Store& store, const LogSink& log, metrics::Shard& shard) {
-  const auto swept = ask_and_wait(store, Sweep{limits::sweep_batch});
+std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most) {
+  const auto swept = ask_and_wait(store, Sweep{most});
   if (!swept) {
     shard.store_errors.add();
     log(LogLevel::warning, "sweep_failed", {{"detail", swept.error().detail}});
-    return false;
+    return 0;
   }
   for (const auto& step : *swept) {
     if (step.from == State::in_progress) shard.leases_ended.add();
@@ -23,7 +22,7 @@ bool sweep_once(Store& store, const LogSink& log, metrics::Shard& shard) {
          {"from", std::string(name_of(step.from))},
          {"to", std::string(step.to ? name_of(*step.to) : "gone")}});
   }
-  return swept->size() >= limits::sweep_batch;
+  return swept->size();
 }
 
 }  // namespace idem::workers

@@ -7,8 +7,8 @@
 
 namespace idem::workers {
 
-/// Ends one bounded batch of expired leases (protocol.md §3, §19) and logs each step. True: the
-/// batch was full. A store that cannot be asked is logged and met again at the next turn.
-bool sweep_once(Store& store, const LogSink& log, metrics::Shard& shard);
+/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. Answers how many. A
+/// store that cannot be asked is logged and met again at the next turn.
+std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most);
 
 }  // namespace idem::workers

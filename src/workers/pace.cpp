@@ -1,0 +1,30 @@
+#include "workers/pace.hpp"
+
+#include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
+
+#include <algorithm>
+
+namespace idem::workers {
+
+std::size_t Pace::slice() const noexcept {
+  std::size_t size = limits::lifecycle_slice;
+  for (Duration time = limits::lifecycle_patience; time <= behind_ && size < limits::sweep_batch;
+       time += limits::lifecycle_patience) {
+    size *= 2;
+  }
+  return std::min(size, limits::sweep_batch);
+}
+
+Pace::Duration Pace::rest_after(Duration took, bool full) noexcept {
+  if (!full) {
+    behind_ = {};
+    return limits::sweep_interval;
+  }
+  const Duration rest =
+      std::min<Duration>(took * limits::lifecycle_rests, limits::lifecycle_rest_max);
+  behind_ += took + rest;
+  return rest;
+}
+
+}  // namespace idem::workers
