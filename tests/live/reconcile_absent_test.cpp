@@ -19,23 +19,24 @@ class ReconcileAbsent : public Reconciling {
   static constexpr const char* end = "2100-01-01T00:00:00Z";
   static constexpr const char* behind = "2100-01-03T00:00:00Z";
 
-  static std::vector<std::string> absent(const std::string& to = end,
+  static std::vector<std::string> absent(const std::string& from = begin,
+                                         const std::string& to = end,
                                          const std::string& observed = behind) {
     return {"--json",
             "--resolve",
+            "--resolve-absent",
             "--response-status",
             "201",
-            "--slack",
-            "1ms",
-            "--resolve-absent",
             "--from",
-            begin,
+            from,
             "--to",
             to,
-            "--export-delay",
+            "--slack",
             "1ms",
             "--observed-at",
-            observed};
+            observed,
+            "--export-delay",
+            "1ms"};
   }
   /// The export without the lines of these keys.
   std::string without(const std::vector<std::string>& keys) {
@@ -83,22 +84,26 @@ TEST_F(ReconcileAbsent, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
   EXPECT_EQ(left(without({})), "there are lines that met no record");
   // No moment of which anybody can have an export.
   EXPECT_TRUE(left(without({"foreign"})).starts_with("refused: "));
-  // Nor does a period prove anything that ends before the attempt did.
-  EXPECT_EQ(left(without({"foreign"}), absent(created("never"))),
-            "it may have run outside of the period");
+  // Nor does a period prove anything that begins or ends within the attempt.
+  const std::string outside_of = "it may have run outside of the period";
+  EXPECT_EQ(left(without({"foreign"}), absent(created("never"))), outside_of);
+  ASSERT_EQ(ask(charge("later", "drop-before")).status, 502);
+  EXPECT_EQ(left(without({"foreign"}), absent(begin, created("later"))), outside_of);
   EXPECT_EQ(state_of("never"), "unknown");
+  EXPECT_EQ(state_of("later"), "unknown");
 
   std::vector<std::string> ticks;
-  const std::string over = read("/v1/keys/" + ref_of("never"))["locked_until"].string;
+  const std::string over = read("/v1/keys/" + ref_of("later"))["locked_until"].string;
   const std::string to = created(charge_until(over, ticks));
   const std::size_t within = ticks.size();
   const std::string observed = created(charge_until(to, ticks));
   std::vector<std::string> outside{"foreign"};
   outside.insert(outside.end(), ticks.begin() + static_cast<std::ptrdiff_t>(within), ticks.end());
-  const Ran late = reconcile(file_of("c.csv", without(outside)), absent(to, observed));
+  const Ran late = reconcile(file_of("c.csv", without(outside)), absent(begin, to, observed));
   EXPECT_EQ(late.exit_code, 0) << late.output;
   EXPECT_EQ(finding(told(late), "undecided")["resolved_as"].string, "failed_retryable");
   EXPECT_EQ(state_of("never"), "failed_retryable");
+  EXPECT_EQ(state_of("later"), "failed_retryable");
   const Json record = read("/v1/keys/" + ref_of("never"));
   const Json& evidence = record["evidence"].items.back();
   EXPECT_LT(evidence["observed_at"].string, observed) << "what is listed late may not be in it yet";
