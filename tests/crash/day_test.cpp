@@ -182,7 +182,8 @@ class Auditor {
   void audit_charged(const Payment& payment, const Json& record,
                      const std::vector<std::string>& ids) {
     ++books_.charged;
-    if (ids.size() != 1) return require(false, "the record has an answer, and there is no charge");
+    require(!ids.empty(), "the record has an answer, and there is no charge");
+    if (ids.size() != 1) return;
     const auto body = decode_base64(record["response"]["body_b64"].string);
     require(json_text(body, "id") == ids[0], "its answer is of another charge: " + body);
     const auto replay = bank_.ask(payment.request);
