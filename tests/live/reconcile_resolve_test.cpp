@@ -57,7 +57,7 @@ TEST_F(ReconcileResolve, EvidenceIsNotCutWithinALetter) {
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   for (const auto* key : {"k0", "k1", "k2"}) {
     const Json record = read("/v1/keys/" + ref_of(key));
-    EXPECT_EQ(record["state"].string, "completed");
+    ASSERT_EQ(record["state"].string, "completed");
     EXPECT_TRUE(record["evidence"].items.back()["evidence"].string.ends_with("\u20AC"));
   }
 }
