@@ -106,10 +106,11 @@ std::optional<Event> event_of(const Effect& effect, const Faults& faults, World&
   const std::string_view answer(effect.answer);  // An object: the event's data goes on in it.
   Event event{
       .id = fmt::format("msg_{:016x}", world.nonce()),
-      .body = fmt::format(R"({{"type":"{}","timestamp":"{}","data":{},"key":{},"operation":{}}}}})",
-                          is_refund(effect.target) ? "refund.succeeded" : "charge.succeeded",
-                          iso_time(std::time(nullptr)), answer.substr(0, answer.size() - 1),
-                          in_quotes(effect.key), in_quotes(effect.operation)),
+      .body = fmt::format(
+          R"({{"type":"{}","timestamp":"{}","data":{},"key":{},"operation":{},"fence":{}}}}})",
+          is_refund(effect.target) ? "refund.succeeded" : "charge.succeeded",
+          iso_time(std::time(nullptr)), answer.substr(0, answer.size() - 1), in_quotes(effect.key),
+          in_quotes(effect.operation), in_quotes(effect.fence)),
       .late = faults.late_webhook,
       .deliveries = faults.repeat_webhook ? 2 : 1};
   world.webhooks.under_way += static_cast<std::uint64_t>(event.deliveries);

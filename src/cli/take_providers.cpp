@@ -44,7 +44,9 @@ bool is_known(std::string_view name) {
 std::optional<std::string> value_of(std::string_view name, const Record& record) {
   if (name == "operation") return to_hex(record.id.bytes);
   if (name == "reference") {
-    if (record.upstream_reference.empty()) return std::nullopt;
+    const std::string& reference = record.upstream_reference;
+    // Dots alone would be taken out of the path, and with them what stands before.
+    if (reference.empty() || reference == "." || reference == "..") return std::nullopt;
     return percent_encoded(record.upstream_reference);
   }
   return derived_key(record.id, name.substr(derived_key_of.size()));

@@ -98,13 +98,25 @@ bool is_about(const EvidenceEntry& line, std::string_view source, const std::str
 }
 
 std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence) {
+  std::optional<Kept> kept;
+  bool is_found = false;
   for (const EvidenceEntry& line : log) {
     const bool is_its = line.fence == fence && !line.applied && line.before == State::in_progress &&
                         line.source.starts_with("event:");
     if (!is_its) continue;
-    if (auto response = parse_kept(line.evidence)) return Kept{&line, std::move(*response)};
+    auto response = parse_kept(line.evidence);
+    if (!response) continue;
+    const bool says_found = text_at(line.evidence, "/said") == name_of(Finding::found);
+    const bool differs = kept && says_found != is_found;
+    // Of two that disagree, that money moved.
+    if (!kept || (differs && says_found)) {
+      const bool is_contradicted = kept.has_value();
+      kept = Kept{&line, std::move(*response), is_contradicted};
+      is_found = says_found;
+    }
+    kept->is_contradicted |= differs;
   }
-  return std::nullopt;
+  return kept;
 }
 
 }  // namespace idem

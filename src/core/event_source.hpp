@@ -54,7 +54,9 @@ bool is_about(const EvidenceEntry& line, std::string_view source, const std::str
 struct Kept {
   const EvidenceEntry* line = nullptr;
   StoredResponse response{};
+  bool is_contradicted = false;  ///< Another one said otherwise.
 };
+/// Of several the first, and one by which it was done before one by which it failed.
 std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence);
 
 }  // namespace idem

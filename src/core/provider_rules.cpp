@@ -57,7 +57,8 @@ bool contradicts(Finding finding, const Resolve::Reply& reply, const std::option
   if (reply.verdict != Resolve::Verdict::wrong_state || !record) return false;
   if (record->state == State::in_progress) return record->attempt.fence != fence;
   const bool is_answered = record->state == State::completed && record->response;
-  return is_answered && !agrees(finding, record->response->status);
+  return is_answered &&
+         (record->attempt.fence != fence || !agrees(finding, record->response->status));
 }
 
 std::expected<SayingRule, std::string> SayingRule::parse(std::string_view text) {
@@ -100,12 +101,17 @@ bool SayingRule::matches(int status, std::string_view body, bool is_json) const 
   if (asks_ == Asks::nothing) return true;
   if (!is_json) return false;
   const auto value = json_at(body, pointer_);
+  // Of a list that is not there nobody knows what is in it.
+  const auto lies_in_something = [&] {
+    const auto parent = json_at(body, pointer_.substr(0, pointer_.rfind('/')));
+    return parent && !parent->empty() && (parent->front() == '[' || parent->front() == '{');
+  };
   switch (asks_) {
     case Asks::nothing:
     case Asks::presence:
       return value.has_value();
     case Asks::absence:
-      return !value.has_value();
+      return !value.has_value() && lies_in_something();
     case Asks::value:
       return value && json_plain(*value) == value_;
   }

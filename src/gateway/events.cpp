@@ -48,8 +48,13 @@ std::shared_ptr<const EventSource> source_of(const http::RequestHead& head,
 class EventCase {
  public:
   EventCase(Loop& loop, GatewayShared& shared, Observer& observer, const EventSource& source,
-            std::string_view body)
-      : loop_(loop), shared_(shared), observer_(observer), source_(source), body_(body) {}
+            const GatewaySettings& settings, std::string_view body)
+      : loop_(loop),
+        shared_(shared),
+        observer_(observer),
+        source_(source),
+        settings_(settings),
+        body_(body) {}
 
   Task<Answer> run(EventSays event) {
     event_ = std::move(event);
@@ -105,12 +110,26 @@ class EventCase {
       if (!listed) co_return false;
       const auto& records = std::get<std::vector<Record>>(*listed);
       for (const Record& record : records) {
-        if (record.upstream_reference == event_.reference) id_ = record.id;
+        const bool is_meant =
+            record.upstream_reference == event_.reference && is_asked_about(record.operation);
+        if (!is_meant) continue;
+        if (id_) {  // A name that two have is nobody's.
+          id_.reset();
+          log(LogLevel::warning, "event_reference_is_shared", {});
+          co_return true;
+        }
+        id_ = record.id;
       }
-      if (id_ || records.size() < limits::list_page_max) break;
+      if (records.size() < limits::list_page_max) break;
       page.after = records.back().id;
     }
     co_return true;
+  }
+
+  /// Another provider may use the same names for its own.
+  bool is_asked_about(const std::string& operation) const {
+    const Route* const route = settings_.routes.route_of(operation);
+    return route != nullptr && route->reconcile == source_.name;
   }
 
   // Twice is once. None: the store could not be asked.
@@ -138,13 +157,17 @@ class EventCase {
     // Too early to be applied: its answer is kept, for an attempt that may yet end without one.
     const bool runs = *record && (*record)->state == State::in_progress;
     const bool is_answered = *record && (*record)->state == State::completed && (*record)->response;
-    if (is_answered && agrees(event_.finding, (*record)->response->status)) {
+    const bool is_its = *record && (!event_.fence || *event_.fence == (*record)->attempt.fence);
+    if (is_answered && is_its && agrees(event_.finding, (*record)->response->status)) {
       co_return told(200, "agrees");
     }
     Resolve verb;
     verb.id = *id_;
     verb.as = Resolve::As::completed;
-    verb.fence = event_.fence.value_or(*record ? (*record)->attempt.fence : 0);
+    // One that should name its attempt, and does not, is about none that we know of.
+    const bool names_its = !source_.fence.empty();
+    const Fence current = *record && !names_its ? (*record)->attempt.fence : 0;
+    verb.fence = event_.fence.value_or(current);
     verb.response = event_.response;
     verb.source = log_name_of(source_);
     verb.evidence = evidence_of(event_, body_, runs);
@@ -183,6 +206,7 @@ class EventCase {
   GatewayShared& shared_;
   Observer& observer_;
   const EventSource& source_;
+  const GatewaySettings& settings_;
   const std::string_view body_;
   EventSays event_;
   std::optional<RecordId> id_;
@@ -223,7 +247,7 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
     co_return;
   }
   crash_point(CrashPoint::event_verified);
-  EventCase one(client.loop(), shared, observer, *source, body->bytes());
+  EventCase one(client.loop(), shared, observer, *source, *settings, body->bytes());
   auto running = one.run(std::move(*event));
   const Answer answer = co_await running;
   co_await client.answer(answer);

@@ -64,6 +64,19 @@ const Route* RouteTable::route_of(const std::string& operation, std::string_view
   return named == routes_.end() ? nullptr : &*named;
 }
 
+const Route* RouteTable::route_of(const std::string& operation) const {
+  const auto is_its = [&](const Route& route) {
+    return route.name == operation ||
+           std::ranges::find(route.formerly, operation) != route.formerly.end();
+  };
+  const auto named = std::ranges::find_if(routes_, is_its);
+  if (named != routes_.end()) return &*named;
+  const auto blank = operation.find(" /");
+  if (blank == operation.npos) return nullptr;
+  const std::string_view text = operation;
+  return &find(text.substr(0, blank), text.substr(blank + 1));
+}
+
 std::vector<std::string> RouteTable::naming_parts(const std::string& operation) const {
   std::vector<std::string> parts{operation};
   if (const auto own = split_own_operation(operation)) {

@@ -88,6 +88,10 @@ class RouteTable {
   const Route* route_of(const std::string& operation, std::string_view method,
                         std::string_view path) const;
 
+  /// The route under which records of this operation are stored today, for somebody who knows no
+  /// more of them. None: its route is gone.
+  const Route* route_of(const std::string& operation) const;
+
   /// The other operations under which a record of this request may lie, by the `formerly` of its
   /// route, which is one of ours. An entry that the store would not adopt is none.
   std::vector<std::string> former_operations(const Route& route, std::string_view method,

@@ -87,8 +87,12 @@ bool Reconciler::turn() {
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min<std::size_t>(lanes_, due.size()); ++i) {
-      helpers.emplace_back(work_off);
+    try {
+      for (std::size_t i = 1; i < std::min<std::size_t>(lanes_, due.size()); ++i) {
+        helpers.emplace_back(work_off);
+      }
+    } catch (const std::system_error&) {
+      // No more threads are to be had: those that there are do it all.
     }
     work_off();
   }
@@ -158,7 +162,9 @@ Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done)
 // ---- one turn at one record ----
 
 void Reconciler::work(Task& task) {
-  if (task.provider->sends_events && apply_kept(task)) return;
+  if (apply_kept(task)) return;
+  // Asked anew, since others of this turn may have found out that it fails.
+  if (!may_ask(task.provider->name)) return;
   const auto observed_at = plan(task);
   if (!observed_at) return;
   if (!task.provider->ask) return give_up_or_wait(task, "no event has come", {}, *observed_at);
@@ -172,6 +178,9 @@ void Reconciler::work(Task& task) {
 bool Reconciler::apply_kept(Task& task) {
   const Record& record = task.record;
   const auto log = ask_and_wait(store_, ReadEvidence{record.id});
+  if (!log && log.error().code == StoreError::Code::refused) {
+    leave_to_people(task, "its evidence cannot be read: " + log.error().detail, {}, now());
+  }
   if (!log) return true;
   auto kept = kept_answer(*log, record.attempt.fence);
   if (!kept) return false;
@@ -184,8 +193,20 @@ bool Reconciler::apply_kept(Task& task) {
   verb.reason = "it came while the attempt was under way";
   verb.observed_at = kept->line->observed_at;
   const auto reply = resolve_in(store_, verb);
+  if (!reply && reply.error().code == StoreError::Code::refused) {
+    leave_to_people(task, "what was kept cannot be applied: " + reply.error().detail, {}, now());
+  }
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
+  if (kept->is_contradicted) {
+    task.ends.push_back(End::contradicted);
+    log_(LogLevel::error, "evidence_contradicts",
+         {{"operation_ref", to_hex(verb.id.bytes)},
+          {"provider", task.provider->name},
+          {"said", "found and failed"},
+          {"fence", std::to_string(verb.fence)},
+          {"state", "completed"}});
+  }
   log_(LogLevel::info, "reconciled",
        {{"operation_ref", to_hex(verb.id.bytes)},
         {"provider", task.provider->name},
@@ -233,13 +254,12 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   verb.observed_at = observed_at;
   verb.grace = provider.grace;
   verb.as = Resolve::As::failed_retryable;
+  const StoreTime proof = task.record.locked_until + provider.grace;
+  // That it was refused may be said of an attempt before this one, as that nothing is there.
+  if (finding == Finding::failed && observed_at <= proof) return wait_for_proof(task, observed_at);
   if (is_positive(finding)) {
     verb.as = Resolve::As::completed;
     verb.response = rebuild(provider.rebuild, finding, heard.body);
-    if (!verb.response) {
-      return give_up_or_wait(task, "it was done, and no answer can be made of what was heard",
-                             verb.evidence, observed_at);
-    }
   }
   const auto reply = resolve_in(store_, verb);
   if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
@@ -252,6 +272,21 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
                  {"to", std::string(reply->state ? name_of(*reply->state) : "gone")}});
   }
   if (reply->verdict == Verdict::too_early) return wait_for_proof(task, observed_at);
+  if (reply->verdict == Verdict::missing_response) {
+    return leave_to_people(task, "it was done, and no answer can be made of what was heard", {},
+                           observed_at);
+  }
+  if (reply->verdict == Verdict::by_evidence) {
+    task.ends.push_back(End::contradicted);
+    log_(LogLevel::error, "evidence_contradicts",
+         {{"operation_ref", to_hex(verb.id.bytes)},
+          {"provider", provider.name},
+          {"said", std::string(name_of(finding))},
+          {"fence", std::to_string(verb.fence)},
+          {"state", "unknown"}});
+    return leave_to_people(task, "it was said to be done, and is said not to be there", {},
+                           observed_at);
+  }
   on_refused(task, *reply, finding);
 }
 
@@ -281,9 +316,14 @@ void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding fin
 
 void Reconciler::give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
                                  StoreTime observed_at) {
+  if (static_cast<int>(task.record.reconcile_attempts) < task.provider->attempts_max) return;
+  leave_to_people(task, why, evidence, observed_at);
+}
+
+void Reconciler::leave_to_people(Task& task, const std::string& why, const std::string& evidence,
+                                 StoreTime observed_at) {
   const Record& record = task.record;
   const auto turns = static_cast<int>(record.reconcile_attempts);
-  if (turns < task.provider->attempts_max) return;
   const auto left = plan_in(store_, {.id = record.id,
                                      .fence = record.attempt.fence,
                                      .attempts = record.reconcile_attempts,

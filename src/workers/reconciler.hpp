@@ -81,6 +81,9 @@ class Reconciler {
   void on_refused(Task& task, const Resolve::Reply& reply, Finding finding);
   void give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
                        StoreTime observed_at);
+  /// From here on it is an operator's.
+  void leave_to_people(Task& task, const std::string& why, const std::string& evidence,
+                       StoreTime observed_at);
   void count(const std::vector<Task>& tasks);
 
   Store& store_;

@@ -68,6 +68,7 @@ std::string Bank::config(bool reconciles, const std::string& more) const {
         "      signature: standard\n"
         "      secret_files: [{}]\n"
         "      operation: /data/operation\n"
+        "      fence: /data/fence\n"
         "      found: [/type=charge.succeeded]\n"
         "      body: /data\n"
         "      headers: [\"Location: /charges/{{/data/id}}\"]\n",

@@ -82,6 +82,10 @@ class Events : public Operated {
     return ref_of(lost);
   }
   Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
+  /// The member that names the attempt which is current.
+  std::string fence_of(const std::string& ref) {
+    return fmt::format(R"(,"fence":{})", record_of(ref)["fence"].integer);
+  }
   std::string settled(const std::string& ref) {
     const auto until = std::chrono::steady_clock::now() + patience;
     for (;;) {
@@ -133,8 +137,8 @@ TEST_F(Events, T63_an_event_that_comes_before_the_answer_does_not_stand_in_its_w
 
 TEST_F(Events, T63_an_event_told_twice_counts_once) {
   const std::string ref = lose("k");
-  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"applied\"}\n");
-  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"known\"}\n");
+  EXPECT_EQ(tell(succeeded(ref, fence_of(ref))).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(tell(succeeded(ref, fence_of(ref))).body, "{\"event\":\"known\"}\n");
   EXPECT_EQ(record_of(ref)["evidence"].items.size(), 1U);
   EXPECT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(effects("k"), 1);
@@ -176,7 +180,7 @@ TEST_F(Events, T63_out_of_order_a_later_word_overwrites_nothing_and_is_an_alarm)
   const std::string ref = lose("k");
   const std::string failed =
       R"({"type":"charge.failed","data":{"id":"ch_9","operation":")" + ref + "\"}}";
-  EXPECT_EQ(tell(succeeded(ref), "msg_1").status, 200);
+  EXPECT_EQ(tell(succeeded(ref, fence_of(ref)), "msg_1").status, 200);
   EXPECT_EQ(tell(failed, "msg_2").body, "{\"event\":\"noted\"}\n");
   EXPECT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
@@ -192,6 +196,36 @@ TEST_F(Events, T63_an_event_about_an_earlier_attempt_is_an_alarm) {
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
   EXPECT_EQ(tell(succeeded(ref, fmt::format(R"(,"fence":{})", fence)), "msg_2").body,
             "{\"event\":\"applied\"}\n");
+}
+
+TEST_F(Events, T63_an_event_that_should_name_its_attempt_and_does_not_settles_nothing) {
+  const std::string ref = lose("k");
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(tell(succeeded(ref, R"(,"fence":"none")"), "msg_2").body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(record_of(ref)["evidence"].items.size(), 2U);
+}
+
+TEST_F(Events, T63_an_event_about_an_earlier_attempt_of_what_is_answered_is_an_alarm) {
+  ASSERT_EQ(ask(charge("k", "lose-webhook")).status, 201);
+  const std::string ref = only("completed")["ref"].string;
+  const auto fence = record_of(ref)["fence"].integer;
+  EXPECT_EQ(tell(succeeded(ref, fmt::format(R"(,"fence":{})", fence - 1))).body,
+            "{\"event\":\"noted\"}\n")
+      << "two attempts, and both of them charged";
+  EXPECT_EQ(metric("idem_contradictions_total"), 1);
+}
+
+TEST_F(Events, T63_a_charge_that_is_told_before_its_answer_says_no_is_not_run_again) {
+  const auto first = ask(charge("k", "early-webhook,status=429"));
+  EXPECT_EQ(first.status, 429) << first.raw;
+  const auto listed = read("/v1/keys")["keys"].items;
+  ASSERT_EQ(listed.size(), 1U);
+  const std::string ref = listed[0]["ref"].string;
+  ASSERT_EQ(settled(ref), "completed") << gateway_->process().output();
+  EXPECT_EQ(ask(charge("k")).status, 201) << "what was told is what a retry hears";
+  EXPECT_EQ(provider_->of_key("k").arrivals, 1);
+  EXPECT_EQ(record_of(ref)["evidence"].items.size(), 2U);
 }
 
 TEST_F(Events, T63_the_news_of_what_is_answered_already_costs_no_line) {

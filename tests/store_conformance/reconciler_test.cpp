@@ -135,7 +135,47 @@ TEST_P(Reconciling, S19_a_failure_that_is_found_is_replayed_as_one) {
   lose(1);
   says_ = Provider::Heard{402, R"({"error":"card_declined"})"};
   turn();
+  EXPECT_EQ(record(1).state, State::unknown) << "it may be said of an attempt before this one";
+  pass(60s + 30s + 1ms);
+  turn();
   EXPECT_EQ(record(1).response->status, 402);
+}
+
+TEST_P(Reconciling, S19_what_was_done_and_cannot_be_told_is_not_freed_by_an_absence) {
+  lose(1);
+  provider_->rebuild.body = "/payment";
+  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  turn();
+  EXPECT_EQ(record(1).state, State::unknown);
+  EXPECT_FALSE(record(1).reconcile_after) << "people know what to tell";
+  EXPECT_EQ(events_, std::vector<std::string>{"reconcile_given_up"});
+
+  lose(2);
+  Resolve told;
+  told.id = id(2);
+  told.fence = record(2).attempt.fence;
+  told.observed_at = now();
+  EXPECT_EQ(ask(told).verdict, Resolve::Verdict::missing_response);
+  pass(60s + 30s + 1ms);
+  says_ = Provider::Heard{404, ""};
+  turn();
+  EXPECT_EQ(record(2).state, State::unknown) << "an index that lags";
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
+  EXPECT_FALSE(record(2).reconcile_after);
+}
+
+TEST_P(Reconciling, S19_a_second_charge_is_an_alarm_also_behind_the_second_answer) {
+  const Attempt first = lose(1);
+  pass(60s + 30s + 1ms);
+  on_ask_ = [&](const Record&) {
+    ASSERT_EQ(ask(freed_by_hand(first.fence)).verdict, Resolve::Verdict::done);
+    const Attempt second = begin(1, 2);
+    ask(Complete{id(1), second, {201, {}, "second"}, ""});
+  };
+  says_ = Provider::Heard{200, "{}"};
+  turn();
+  EXPECT_EQ(record(1).response->body, "second");
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
 }
 
 TEST_P(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace) {
@@ -271,6 +311,7 @@ TEST_P(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
 
 TEST_P(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
   const Attempt first = lose(1);
+  pass(60s + 30s + 1ms);
   on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
   says_ = Provider::Heard{402, "declined"};
   turn();
@@ -294,8 +335,10 @@ TEST_P(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
   says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
   turn();
   EXPECT_EQ(record(1).state, State::unknown);
-  EXPECT_NE(story(1)[0].reason.find("it was done"), std::string::npos);
-  EXPECT_NE(story(1)[0].evidence.find("found"), std::string::npos);
+  const auto told = story(1);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_NE(told[0].evidence.find("found"), std::string::npos);
+  EXPECT_NE(told[1].reason.find("it was done"), std::string::npos);
 }
 
 TEST_P(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {

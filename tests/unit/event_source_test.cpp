@@ -176,7 +176,20 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->response, *event.response);
   EXPECT_EQ(kept->line, &log[1]);
+  EXPECT_FALSE(kept->is_contradicted);
   EXPECT_FALSE(kept_answer(log, 8)) << "another attempt's";
+  EventSays declined{.id = "msg 2", .finding = Finding::failed};
+  declined.response = StoredResponse{402, {}, "declined"};
+  EvidenceEntry other = line;
+  other.evidence = evidence_of(declined, "body", true);
+  for (const auto& both : {std::vector{line, other}, std::vector{other, line}}) {
+    const auto of_two = kept_answer(both, 7);
+    ASSERT_TRUE(of_two);
+    EXPECT_EQ(of_two->response.status, 201) << "money moved";
+    EXPECT_TRUE(of_two->is_contradicted);
+  }
+  EXPECT_EQ(kept_answer({other, other}, 7)->response.status, 402);
+  EXPECT_FALSE(kept_answer({other, other}, 7)->is_contradicted);
   EXPECT_FALSE(kept_answer({{.fence = 7,
                              .source = "event:bank",
                              .evidence = evidence_of(event, "body", false),

@@ -66,6 +66,11 @@ TEST(ProviderRules, S19_whatIsNotClearSaysNothingYet) {
   EXPECT_EQ(judge(rules, 200, R"({"charges":[1]})"), Finding::found);
   EXPECT_EQ(judge(rules, 404, ""), Finding::not_there);
   EXPECT_EQ(judge(rules, 200, R"({"charges":[]})"), Finding::not_there);
+  for (const auto* body : {R"({"error":"try later"})", R"({"charges":null})", R"({"charges":"[]"})",
+                           "{}", R"("maintenance")"}) {
+    EXPECT_EQ(judge(rules, 200, body), Finding::later) << body << ": no list is no empty list";
+  }
+  EXPECT_EQ(judge({.not_there = {rule("200 !/id")}}, 200, "{}"), Finding::not_there);
   EXPECT_EQ(judge(rules, 503, R"({"charges":[]})"), Finding::later);
   EXPECT_EQ(judge(rules, 200, R"({"charges":[1],"declined":true})"), Finding::later)
       << "two answers at once are none";
