@@ -36,7 +36,7 @@ TEST(Pace, takes_more_at_a_time_while_it_stays_behind) {
     slices.push_back(pace.slice());
   };
   fall_behind(limits::lifecycle_patience - 1s);
-  for (int i = 0; i < 5; ++i) fall_behind(limits::lifecycle_patience + 1s);
+  for (int i = 0; i < 5; ++i) fall_behind(limits::lifecycle_patience);
   const std::size_t one = limits::lifecycle_slice;
   EXPECT_EQ(slices, (std::vector<std::size_t>{one, 2 * one, 4 * one, 4 * one, 4 * one, 4 * one}));
   EXPECT_EQ(slices.back(), limits::sweep_batch);
