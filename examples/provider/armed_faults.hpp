@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace provider {
 
@@ -12,10 +15,14 @@ class ArmedFaults {
  public:
   /// `list` for the next `count` requests whose path begins with `path`; those armed first, first.
   void arm(std::string list, std::string path, std::size_t count);
-  void disarm() { armed_.clear(); }
+  /// `list` for each request whose path begins with `path`, with this chance. Each has dice of its
+  /// own, thrown from `seed` on.
+  void arm_by_chance(std::string list, std::string path, double chance, std::uint64_t seed);
+  void disarm();
 
-  /// The list for one request, which uses it up; empty when none is armed for its path. The inbox
-  /// takes only what was armed for it by name.
+  /// The list for one request, which uses it up; empty when none is armed for its path. What is
+  /// armed by chance strikes where nothing else does, all together that fall. The inbox takes only
+  /// what was armed for it by name.
   std::string take(std::string_view path);
 
   std::string json() const;
@@ -26,8 +33,16 @@ class ArmedFaults {
     std::string path;
     std::size_t left = 0;
   };
+  struct Likely {
+    std::string list;
+    std::string path;
+    double chance = 0;
+    std::mt19937_64 dice;
+    std::size_t taken = 0;
+  };
 
   std::deque<Armed> armed_;
+  std::vector<Likely> likely_;
 };
 
 }  // namespace provider

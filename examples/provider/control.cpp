@@ -30,18 +30,35 @@ Reply ledger(const Request& request, World& world) {
   return json_reply(200, key.empty() ? world.ledger.json() : world.ledger.json_of(key));
 }
 
+/// False: what is asked for cannot be.
+bool arm(std::string_view target, World& world) {
+  auto list = query_value(target, "list");
+  const auto chance_text = query_value(target, "chance");
+  if (chance_text.empty()) {
+    const auto text = query_value(target, "count");
+    std::size_t count = 1;
+    if (!text.empty() && !read(text, count)) return false;
+    world.armed.arm(std::move(list), query_value(target, "path"), count);
+    return true;
+  }
+  const auto text = query_value(target, "seed");
+  double chance = 0;
+  std::uint64_t seed = world.nonce();
+  if (!read(chance_text, chance) || !(chance >= 0 && chance <= 1)) return false;
+  if (!text.empty() && !read(text, seed)) return false;
+  world.armed.arm_by_chance(std::move(list), query_value(target, "path"), chance, seed);
+  return true;
+}
+
 Reply faults(const Request& request, World& world) {
   const std::string_view target(request.target());
   if (request.method() == http::verb::delete_) world.armed.disarm();
   if (request.method() == http::verb::post) {
-    auto list = query_value(target, "list");
-    const auto text = query_value(target, "count");
-    std::size_t count = 1;
-    if (list.empty() || (!text.empty() && !read(text, count))) {
-      return json_reply(400, R"({"error":"list=LIST and count=N are wanted"})");
-    }
+    const auto list = query_value(target, "list");
     if (!parse_faults(list)) return json_reply(418, R"({"error":"unknown fault"})");
-    world.armed.arm(std::move(list), query_value(target, "path"), count);
+    if (list.empty() || !arm(target, world)) {
+      return json_reply(400, R"({"error":"list=LIST, and count=N or chance=0.N are wanted"})");
+    }
   }
   return json_reply(200, world.armed.json());
 }

@@ -24,6 +24,13 @@ enum class CrashPoint : std::uint8_t {
   settle_after_commit,
   answer_before_first_byte,
   answer_mid,
+  plan_before_commit,  ///< A turn at an unknown record (protocol.md §19).
+  plan_after_commit,
+  question_before_first_byte,
+  question_answered,
+  event_verified,
+  resolve_before_commit,
+  resolve_after_commit,
 };
 
 /// Does nothing in a shipped binary, which links src/faults/none. In a test binary

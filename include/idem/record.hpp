@@ -140,6 +140,9 @@ struct Record {
   std::optional<StoreTime> reconcile_after;
   std::uint32_t reconcile_attempts = 0;
   std::string upstream_reference;
+  /// Evidence said of this very attempt that it was done, while it ran or beside its answer (§19):
+  /// it is not released any more, and nobody's cache-bust frees it.
+  bool is_contested = false;
   StoreTime created_at;
   /// Last change of state: for `unknown` the "since", for failed_retryable the moment of release.
   StoreTime changed_at;

@@ -56,6 +56,8 @@ struct InProgress {
   RecordId id{};
   Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
   StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
+  /// Its request is stored: it goes on whether or not anybody asks again.
+  bool is_stored = false;
 };
 /// The key was used for something else.
 struct KeyMisuse {
@@ -126,6 +128,10 @@ struct Quota {
   std::uint64_t stored_bytes = 0;
   bool operator==(const Quota&) const = default;
 };
+
+/// Less than any record takes: with it a reserve makes none, and is answered from one that there
+/// is.
+inline constexpr Quota no_room{.stored_bytes = 1};
 
 /// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
 /// same token gives the same attempt while that still runs. An expired lease is swept on the way.
@@ -231,6 +237,10 @@ struct MarkUnknown {
 /// That nothing is there proves nothing as long as the attempt could still send: as
 /// failed_retryable it counts only if it was observed after the end of the attempt's lease and
 /// `grace`, by the store's clock. One from the future is none.
+///
+/// That it was done, said of an attempt that still runs, of one with a stored 5xx, or without an
+/// answer, is not applied; but it contests the record: such an attempt is not released, and no
+/// later "not there" frees it (by_evidence).
 struct Resolve {
   /// What the evidence says: it was done, or it was not.
   enum class As : std::uint8_t { completed, failed_retryable };
@@ -242,7 +252,7 @@ struct Resolve {
     wrong_fence,
     missing_response,
     too_early,
-    by_evidence,  ///< Of a CacheBust: what is stored was found out, and stands.
+    by_evidence,  ///< What is stored was found out, or evidence contests it: it is not freed.
     superseded,   ///< Of a Reschedule: somebody else has planned since it was read.
   };
   /// With the state that the record is in now.

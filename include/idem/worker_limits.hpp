@@ -148,6 +148,9 @@ inline constexpr std::size_t comparison_kept_bytes_max = 64UL * 1024 * 1024;
 inline constexpr std::size_t comparison_lookups_max = 100'000;
 // How far the moments of the two sides may be apart: clocks, and the time that a charge takes.
 inline constexpr auto comparison_slack_default = 5min;
+// How late a provider's export lists what was done, unless it is told otherwise: settlement files
+// come once a day. Too long a time costs patience, too short a one a second charge.
+inline constexpr auto export_delay_default = 24h;
 inline constexpr auto comparison_progress_interval = 2s;
 // Tries of a page, which changes nothing.
 inline constexpr int export_page_tries = 3;

@@ -8,6 +8,8 @@
 -- be passed by what is under way at one moment.
 
 ALTER TABLE idem.slots ADD COLUMN charged bigint NOT NULL DEFAULT 0; -- bytes that it is counted with; 0: it is not
+-- Evidence said of this very attempt that it was done, while it ran or beside a stored 5xx (§19): it is not freed.
+ALTER TABLE idem.slots ADD COLUMN contested boolean NOT NULL DEFAULT false;
 
 CREATE TABLE idem.usage (
   scope text COLLATE "C" NOT NULL,
@@ -31,6 +33,7 @@ CREATE TYPE idem.quota AS (
 );
 
 ALTER TYPE idem.outcome ADD ATTRIBUTE retry_in bigint;  -- ms; of quota_exceeded
+ALTER TYPE idem.outcome ADD ATTRIBUTE is_stored boolean; -- in_progress: its request is, and it goes on by itself
 
 -- As in include/idem/limits.hpp.
 CREATE FUNCTION idem.record_charge() RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 1024;
@@ -193,7 +196,7 @@ BEGIN
     body_kept = s.body_kept, release_basis = s.release_basis, last_error_code = s.last_error_code,
     reconcile_after = s.reconcile_after, reconcile_attempts = s.reconcile_attempts,
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
-    completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until, charged = s.charged
+    completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until, charged = s.charged, contested = s.contested
   WHERE t.id = s.id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
@@ -211,6 +214,67 @@ BEGIN
   s.response_status := NULL;
   s.body_kept := NULL;
   IF s.charged > 0 THEN s.charged := idem.record_charge(); END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.answers_as(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
+LANGUAGE plpgsql AS $$
+DECLARE
+  o idem.outcome;
+BEGIN
+  o.operation := s.id;
+  o.state := idem.state_at(s, at);
+  o.ended_lease := ended_lease;
+  o.fence := s.fence;
+  CASE o.state
+    WHEN 'in_progress' THEN
+      o.outcome := 'in_progress';
+      o.is_stored := s.request IS NOT NULL;
+      o.locked_until := s.locked_until;
+      o.lease_remaining := greatest(1, idem.ms_until(s.locked_until, at));
+    WHEN 'unknown' THEN
+      o.outcome := 'unknown';
+      o.since := s.changed_at;
+      o.reconcile_in := CASE WHEN s.reconcile_after IS NOT NULL
+                             THEN greatest(0, idem.ms_until(s.reconcile_after, at)) END;
+    WHEN 'completed' THEN
+      o.outcome := 'replay';
+      o.completed_at := s.completed_at;
+      o.expires_at := s.expires_at;
+      o.expires_in := idem.ms_until(s.expires_at, at);
+      o.response_status := s.response_status;
+      o.response_head := s.response_head;
+      o.response_body := s.response_body;
+      IF s.response_head IS NULL THEN
+        SELECT a.head, a.body INTO o.response_head, o.response_body
+          FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
+        -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
+        IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
+      END IF;
+    WHEN 'expired' THEN
+      o.outcome := 'expired';
+      o.completed_at := coalesce(s.completed_at, s.changed_at);
+    ELSE
+      o.outcome := o.state::text;          -- pending
+  END CASE;
+  RETURN o;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint, dispatched boolean,
+                                   at timestamptz) LANGUAGE plpgsql AS $$
+BEGIN
+  s := idem.clear_outcome(s);
+  s.state := 'in_progress';
+  s.fence := nextval('idem.fences');
+  s.token := begin_attempt.token;
+  s.owner := begin_attempt.owner;
+  s.locked_until := at + idem.ms(lease);
+  s.dispatched := begin_attempt.dispatched;
+  s.changed_at := at;
+  -- That is what an earlier attempt's work is called: whoever asked by it about this one would hear of that one.
+  s.upstream_reference := '';
+  s.contested := false;
+  IF s.request IS NULL THEN s.expires_at := NULL; END IF;
+  PERFORM idem.look_at_lease(s.id, s.locked_until);
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql AS $$
@@ -235,6 +299,7 @@ BEGIN
   s.last_error_code := '';
   s.reconcile_attempts := 0;
   s.charged := 0;
+  s.contested := false;
   s.upstream_reference := '';
   s.created_at := at;
   s.changed_at := at;
@@ -296,8 +361,9 @@ BEGIN
       IF ended THEN PERFORM idem.note_ended_lease(before, s.state, 'reserve', at); END IF;
       RETURN idem.answers_as(s, ended, at);
     END IF;
-    IF request IS NOT NULL AND s.state = 'in_progress' THEN
-      -- A resumable attempt whose owner is gone. Only a reserve takes it up (§3).
+    IF request IS NOT NULL AND s.state = 'in_progress' AND (s.request IS NOT NULL OR s.lease_policy <> 'rerun') THEN
+      -- A resumable attempt whose owner is gone. Only a reserve takes it up (§3); what may be run again is run as the
+      -- stored request.
       o := idem.answers_as(s, false, at);
       IF s.request IS NOT NULL THEN o.outcome := 'pending'; END IF;
       RETURN o;
@@ -740,6 +806,122 @@ BEGIN
   END IF;
   RAISE EXCEPTION 'the attempt is not the current one, or has ended' USING DETAIL = coalesce(reply.state::text, ''),
     ERRCODE = CASE reply.verdict WHEN 'stale' THEN 'IDM01' ELSE 'IDM02' END;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
+  evidence text, reason text, observed_at timestamptz, grace bigint)
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+  before idem.state;
+  is_positive boolean := outcome = 'completed';
+BEGIN
+  IF outcome NOT IN ('completed', 'failed_retryable') THEN
+    RAISE EXCEPTION 'nothing is resolved as %', outcome USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.be_durable();
+  PERFORM idem.wait_a_while();
+  SELECT * INTO s FROM idem.slots t WHERE t.id = resolve.id FOR UPDATE;
+  at := idem.now();
+  verdict := 'not_found';
+  IF idem.is_live(s, at) THEN
+    before := idem.state_at(s, at);
+    verdict := CASE
+      WHEN s.state IN ('in_progress', 'completed', 'expired') OR s.state <> 'unknown' AND NOT is_positive
+        THEN 'wrong_state'
+      -- A pending record that nobody ever ran has no attempt that evidence could speak of.
+      WHEN resolve.fence = 0 OR resolve.fence <> s.fence THEN 'wrong_fence'
+      WHEN is_positive AND head IS NULL THEN 'missing_response'
+      WHEN is_positive THEN 'done'
+      WHEN s.contested THEN 'by_evidence'
+      WHEN resolve.observed_at > s.locked_until + idem.ms(grace) AND resolve.observed_at <= at THEN 'done'
+      ELSE 'too_early'
+    END;
+    IF verdict = 'done' THEN
+      IF is_positive THEN
+        s := idem.finish(s, head, body, at);
+      ELSE
+        s := idem.release_attempt(s, 'proven', 'resolved', 0, at);
+      END IF;
+      PERFORM idem.put(s);
+    ELSIF is_positive AND resolve.fence <> 0 AND resolve.fence = s.fence AND NOT s.contested
+          AND (verdict = 'missing_response' OR verdict = 'wrong_state'
+               AND (s.state = 'in_progress' OR before = 'completed' AND s.response_status >= 500)) THEN
+      UPDATE idem.slots t SET contested = true WHERE t.id = s.id;
+    END IF;
+    state := idem.state_at(s, at);
+  END IF;
+  PERFORM idem.append_evidence(resolve.id, resolve.fence, source, evidence, reason, before, state,
+                               verdict = 'done', resolve.observed_at, at);
+  RETURN NEXT;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.cache_bust(id uuid, fence bigint, reason text, source text DEFAULT 'operator')
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+  before idem.state;
+BEGIN
+  PERFORM idem.be_durable();
+  PERFORM idem.wait_a_while();
+  SELECT * INTO s FROM idem.slots t WHERE t.id = cache_bust.id FOR UPDATE;
+  at := idem.now();
+  verdict := 'not_found';
+  IF idem.is_live(s, at) THEN
+    before := idem.state_at(s, at);
+    verdict := CASE
+      WHEN before <> 'completed' OR s.response_status < 500 THEN 'wrong_state'
+      WHEN cache_bust.fence = 0 OR cache_bust.fence <> s.fence THEN 'wrong_fence'
+      WHEN s.contested OR EXISTS (SELECT FROM idem.evidence e WHERE e.id = cache_bust.id AND e.applied
+                   AND e.after_state = 'completed' AND e.fence = cache_bust.fence) THEN 'by_evidence'
+      ELSE 'done'
+    END;
+    IF verdict = 'done' THEN
+      s := idem.drop_answer(s);
+      s := idem.release_attempt(s, 'declared', 'cache_bust', 0, at);
+      s.completed_at := NULL;
+      s.tombstone_until := NULL;
+      -- A repeat of its complete must not bring the answer back, so its token is forgotten; evidence may
+      -- still speak of its fence.
+      s.token := idem.nobody();
+      PERFORM idem.put(s);
+    END IF;
+    state := idem.state_at(s, at);
+  END IF;
+  PERFORM idem.append_evidence(cache_bust.id, cache_bust.fence, source, 'cache-bust', reason, before, state,
+                               verdict = 'done', at, at);
+  RETURN NEXT;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.release_attempt(INOUT s idem.slots, basis idem.release_basis, error_code text, retry_in bigint,
+                                     at timestamptz) LANGUAGE plpgsql AS $$
+BEGIN
+  IF s.contested THEN
+    -- Who ends it says that nothing was done, and somebody else has said that it was.
+    s := idem.turn_unknown(s, error_code, at);
+    s.reconcile_after := at;
+    RETURN;
+  END IF;
+  IF s.request IS NOT NULL AND at >= s.expires_at THEN
+    s := idem.time_out(s, at);
+    RETURN;
+  END IF;
+  s := idem.clear_outcome(s);
+  s.release_basis := basis;
+  s.last_error_code := error_code;
+  s.changed_at := at;
+  IF s.request IS NOT NULL THEN
+    s.state := 'pending';
+    s.locked_until := at + idem.ms(retry_in);
+    PERFORM idem.look_at_lease(s.id, s.expires_at);
+  ELSE
+    s.state := 'failed_retryable';
+    s.locked_until := idem.epoch();
+    s.expires_at := at + idem.ms(s.retention);
+    PERFORM idem.look_at_expiry(s.id, s.expires_at);
+  END IF;
 END $$;
 
 -- Walls around the new tables, too.

@@ -45,8 +45,8 @@ int ReconcileCommand::run() {
     if (auto resolved = resolve(*opened); !resolved) return resolved.error();
   }
   json() ? print_comparison_json(report_) : print_comparison(report_, options_.rows);
-  if (!report_.complete()) return *opened->not_reachable ? not_reachable : failed;
-  return report_.result.differences() > 0 || report_.left() > 0 ? refused : done;
+  if (!report_.complete()) return opened->list->not_reachable ? not_reachable : failed;
+  return report_.differences() > 0 || report_.left() > 0 ? refused : done;
 }
 
 void ReconcileCommand::note_bad_line(const OpenExport& opened, const BadLine& bad) {
@@ -125,8 +125,7 @@ std::expected<void, int> ReconcileCommand::compare_batch(const OurRecords& recor
       return std::unexpected(complain(
           "there are more lines than one comparison takes; compare a shorter period", failed));
     }
-    const bool may_settle = met.ours && (met.ours->state == State::unknown ||
-                                         met.ours->state == State::failed_retryable);
+    const bool may_settle = met.ours && takes_positive(met.ours->state);
     const std::size_t bytes = kept.json.size() + sizeof(Kept);
     const bool fits = kept_bytes_ + bytes <= limits::comparison_kept_bytes_max;
     if (!may_settle || kept.json.empty() || !fits) continue;

@@ -12,6 +12,9 @@
 
 namespace idem::cli {
 
+/// Whether a record in this state is ended by positive evidence (protocol.md §3).
+bool takes_positive(State state) noexcept;
+
 /// `idem reconcile`: a provider's export against our records. Changes nothing unless it is told to.
 class ReconcileCommand : public OperatorCommand {
  public:
@@ -41,7 +44,7 @@ class ReconcileCommand : public OperatorCommand {
   std::expected<void, int> resolve(const OpenExport& opened);
   std::expected<Settled, int> settle(const OpenExport& opened, std::size_t finding);
   /// Empty: that there is no line of it means that it did not happen, as far as can be told here.
-  std::string why_not_absent(const compare::Ours& ours) const;
+  std::string why_not_absent(const OpenExport& opened, const compare::Ours& ours) const;
   void progress(const char* what, std::size_t count);
 
   ReconcileOptions options_;

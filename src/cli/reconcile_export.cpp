@@ -132,7 +132,8 @@ std::expected<OpenExport, std::string> open_export(const ReconcileOptions& optio
   if (!options.list.url.empty()) {
     // What stands behind it may be a secret.
     opened.name = options.list.url.substr(0, options.list.url.find('?'));
-    auto pages = list_pages(options, opened.digest, opened.not_reachable);
+    opened.list->tells_its_end = false;
+    auto pages = list_pages(options, opened.digest, opened.list);
     if (!pages) return std::unexpected(std::move(pages.error()));
     reader = compare::read_list(std::move(*pages), fields.names());
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cli/reconcile_list.hpp"
 #include "cli/reconcile_options.hpp"
 #include "compare/export_reader.hpp"
 #include "core/digests.hpp"
@@ -16,8 +17,8 @@ struct OpenExport {
   std::unique_ptr<compare::ExportReader> reader{};
   /// Of the bytes that were read; of all of them once there are no more.
   std::shared_ptr<FramedDigest> digest = std::make_shared<FramedDigest>();
-  /// Whether it ended because nobody answered.
-  std::shared_ptr<bool> not_reachable = std::make_shared<bool>(false);
+  /// A file tells its end by ending.
+  std::shared_ptr<ListEnd> list = std::make_shared<ListEnd>(false, true);
 
   /// NAME:LINE:COLUMN: what is wrong there.
   std::string sentence_of(const compare::BadLine& bad) const;

@@ -10,11 +10,18 @@
 
 namespace idem::cli {
 
-/// The pages of a provider's list. `digest` becomes that of all of them one behind the other;
-/// `not_reachable` is set where nobody answered. The error is a sentence about the options.
+/// How far a list was read.
+struct ListEnd {
+  bool not_reachable = false;  ///< Nobody answered.
+  /// Some page said what comes next, or that nothing does.
+  bool tells_its_end = false;
+};
+
+/// The pages of a provider's list. `digest` becomes that of all of them one behind the other, `end`
+/// what they say. The error is a sentence about the options.
 std::expected<compare::ListPages, std::string> list_pages(const ReconcileOptions& options,
                                                           std::shared_ptr<FramedDigest> digest,
-                                                          std::shared_ptr<bool> not_reachable);
+                                                          std::shared_ptr<ListEnd> end);
 
 /// Where the next page is: a cursor goes into `parameter` of the list's URL; without one, `next` is
 /// a URL, or a path on the host of the present page. The error is a sentence.

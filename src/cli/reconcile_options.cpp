@@ -65,6 +65,31 @@ Checked check_match(ReconcileOptions& options) {
   return {};
 }
 
+Checked check_absent(const ReconcileOptions& options) {
+  if (options.match_by == MatchBy::reference) {
+    return wrong(
+        "--resolve-absent: an unknown record mostly has no reference, so that no line could meet "
+        "it; compare --by operation, key or derived");
+  }
+  if (!options.observed) {
+    return wrong(
+        "--resolve-absent: that a line is missing proves something only about the moment at which "
+        "the export was made; give it as --observed-at");
+  }
+  if (!options.rules.from || !options.rules.to) {
+    return wrong(
+        "--resolve-absent: that a line is missing proves something only about the period that the "
+        "export covers; give it as --from and --to");
+  }
+  if (*options.rules.to > *options.observed - options.delay) {
+    return wrong(
+        "--resolve-absent: the provider may list later what was done shortly before the export was "
+        "made; --to must lie before --observed-at by at least --export-delay, which is 24h unless "
+        "it is given");
+  }
+  return {};
+}
+
 Checked check_resolving(const ReconcileOptions& options) {
   if (!options.resolve) {
     if (options.resolve_absent) return wrong("--resolve-absent goes with --resolve");
@@ -80,17 +105,7 @@ Checked check_resolving(const ReconcileOptions& options) {
         "--resolve: a line that was refused settles nothing; say which ones say that money moved, "
         "with --status and --happened");
   }
-  if (options.resolve_absent && options.match_by == MatchBy::reference) {
-    return wrong(
-        "--resolve-absent: an unknown record mostly has no reference, so that no line could meet "
-        "it; compare --by operation, key or derived");
-  }
-  if (options.resolve_absent && !options.observed) {
-    return wrong(
-        "--resolve-absent: that a line is missing proves something only about the moment at which "
-        "the export was made; give it as --observed-at");
-  }
-  return {};
+  return options.resolve_absent ? check_absent(options) : Checked{};
 }
 
 }  // namespace
@@ -149,6 +164,8 @@ void ReconcileOptions::declare(CLI::App& command) {
       ->check(CLI::Range(200, 599));
   command.add_option("--response-header", response_headers, "\"Name: value\" of it; repeatable");
   command.add_option("--observed-at", observed_at, "when the export was made");
+  command.add_option("--export-delay", export_delay,
+                     "how late it lists what was done (--resolve-absent); 24h by default");
   command.add_option("--reason", reason, "why; kept for good")->capture_default_str();
 }
 
@@ -159,7 +176,7 @@ Checked ReconcileOptions::check() {
   for (const auto& step :
        {check_source(*this), check_match(*this), take_moment("--from", from, rules.from),
         take_moment("--to", to, rules.to), take_moment("--observed-at", observed_at, observed),
-        take_time("--slack", slack, rules.slack),
+        take_time("--slack", slack, rules.slack), take_time("--export-delay", export_delay, delay),
         take_time("--page-timeout", list.timeout, page_timeout), check_resolving(*this)}) {
     if (!step) return step;
   }

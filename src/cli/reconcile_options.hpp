@@ -47,13 +47,14 @@ struct ReconcileOptions {
   bool resolve_absent = false;
   int response_status = 0;
   std::vector<std::string> response_headers{};
-  std::string observed_at{};
+  std::string observed_at{}, export_delay{};
   std::string reason = "ledger comparison";
 
   // What check() makes of them.
   MatchBy match_by = MatchBy::key;
   compare::Rules rules{};
   std::optional<StoreTime> observed{};
+  Millis delay = limits::export_delay_default;
   Millis page_timeout = limits::fetch_timeout_default;
 
   void declare(CLI::App& command);

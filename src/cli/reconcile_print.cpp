@@ -14,7 +14,7 @@ using compare::Finding;
 using compare::Kind;
 using compare::Theirs;
 
-constexpr std::string_view unread = "lines that could not be read";
+constexpr std::string_view unread = "lines that could not be read whole";
 
 void write_money(json::Writer& out, const compare::Money& money) {
   if (!money.amount.empty()) out.member("amount", money.amount);
@@ -100,6 +100,13 @@ const Settled* settled_of(const ComparisonReport& report, std::size_t finding) {
 
 }  // namespace
 
+std::uint64_t ComparisonReport::differences() const noexcept {
+  const auto ended = std::ranges::count_if(settled, [&](const auto& one) {
+    return !one.second.as.empty() && is_difference(result.findings[one.first].kind);
+  });
+  return result.differences() - static_cast<std::uint64_t>(ended);
+}
+
 std::size_t ComparisonReport::left() const noexcept {
   return static_cast<std::size_t>(
       std::ranges::count_if(settled, [](const auto& one) { return one.second.as.empty(); }));
@@ -110,7 +117,7 @@ void print_comparison_json(const ComparisonReport& report) {
   json::Writer out;
   out.begin_object();
   out.flag("complete", report.complete());
-  out.member("differences", result.differences());
+  out.member("differences", report.differences());
   out.name("counts");
   out.begin_object();
   for (std::size_t i = 0; i < compare::kinds; ++i) {

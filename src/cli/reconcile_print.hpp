@@ -24,6 +24,8 @@ struct ComparisonReport {
   compare::Result result{};
   std::map<std::size_t, Settled> settled{};  ///< By the finding's number.
 
+  /// Differences that no evidence has ended.
+  std::uint64_t differences() const noexcept;
   /// Records that evidence should have settled and did not.
   std::size_t left() const noexcept;
   /// Whether all of the export was read.

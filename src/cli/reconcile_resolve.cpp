@@ -2,6 +2,7 @@
 #include "cli/reconcile_command.hpp"
 #include "core/base64.hpp"
 #include "core/rfc3339.hpp"
+#include "core/utf8.hpp"
 #include "json/writer.hpp"
 
 #include <algorithm>
@@ -37,11 +38,9 @@ void write_response(json::Writer& out, const ReconcileOptions& options, const st
 
 /// Whether a line may settle it: one that happened, once, and a record that evidence can end.
 bool is_positive(const Finding& finding) {
-  if (!finding.ours || finding.theirs.empty()) return false;
-  const bool by_state =
-      (finding.kind == Kind::undecided && finding.ours->state == State::unknown) ||
-      (finding.kind == Kind::status_differs && finding.ours->state == State::failed_retryable);
-  return by_state && std::ranges::count(finding.theirs, true, &compare::Theirs::happened) == 1;
+  if (!finding.ours || finding.kind == Kind::duplicate) return false;
+  return takes_positive(finding.ours->state) &&
+         std::ranges::count(finding.theirs, true, &compare::Theirs::happened) == 1;
 }
 
 bool is_absent(const Finding& finding) {
@@ -51,8 +50,18 @@ bool is_absent(const Finding& finding) {
 
 }  // namespace
 
-std::string ReconcileCommand::why_not_absent(const compare::Ours& ours) const {
+bool takes_positive(State state) noexcept {
+  return state == State::unknown || state == State::failed_retryable || state == State::pending;
+}
+
+std::string ReconcileCommand::why_not_absent(const OpenExport& opened,
+                                             const compare::Ours& ours) const {
   if (!report_.complete()) return "the export was not read whole";
+  if (!opened.list->tells_its_end) return "nothing says where the list ends";
+  // What lacks one line may lack another: it was cut, or is of another account.
+  if (report_.result.count(Kind::ours_only) > 0) {
+    return "the export lacks lines of records that ran";
+  }
   // Under another name than we know, such a line could be the very one; and where no line met a
   // record, the names are perhaps none that both sides have.
   if (report_.result.lines_unmet > 0) return "there are lines that met no record";
@@ -86,23 +95,27 @@ std::expected<Settled, int> ReconcileCommand::settle(const OpenExport& opened, s
   order.begin_object();
   order.member("fence", ours.fence);
   order.member("reason", options_.reason);
-  if (options_.observed) order.member("observed_at", to_rfc3339(*options_.observed));
   const std::string as = is_absent(finding) ? "failed_retryable" : "completed";
   order.member("as", as);
+  auto observed = options_.observed;
+  std::string evidence;
   if (is_absent(finding)) {
-    std::string why_not = why_not_absent(ours);
+    std::string why_not = why_not_absent(opened, ours);
     if (!why_not.empty()) return Settled{"", std::move(why_not)};
-    order.member("evidence", "no line in the export " + of_export);
+    evidence = "no line in the export " + of_export + " that was made at " + to_rfc3339(*observed);
+    // What was done later may not be listed yet.
+    observed = *observed - options_.delay;
   } else {
     const auto theirs = std::ranges::find(finding.theirs, true, &compare::Theirs::happened);
     const auto kept = kept_.find(theirs->line);
     if (kept == kept_.end()) return Settled{"", "its line was not kept; settle it by hand"};
-    std::string evidence = "line " + std::to_string(theirs->line) + " (sha256 " +
-                           kept->second.digest + ") of the export " + of_export;
+    evidence = "line " + std::to_string(theirs->line) + " (sha256 " + kept->second.digest +
+               ") of the export " + of_export;
     if (!theirs->id.empty()) evidence += ": " + theirs->id;
-    order.member("evidence", evidence.substr(0, limits::evidence_bytes_max));
     write_response(order, options_, kept->second.json);
   }
+  order.member("evidence", utf8_of(evidence, limits::evidence_bytes_max));
+  if (observed) order.member("observed_at", to_rfc3339(*observed));
   order.end_object();
   const std::string body = order.take();
   const auto answer = ask("/v1/keys/" + to_hex(ours.ref.bytes) + "/resolve", &body);

@@ -162,6 +162,11 @@ Finding Comparison::finding_of(const Entry& entry) const {
   }
   switch (ours.state) {
     case State::pending:
+      if (entry.happened > 0) {
+        return is(Kind::status_differs,
+                  "it happened, and the record is pending: it will be run again");
+      }
+      [[fallthrough]];
     case State::in_progress:
     case State::unknown:
       if (entry.happened > 0) return is(Kind::undecided, "they have it");

@@ -63,11 +63,11 @@ struct Rules {
 /// What comes of a record or of lines without one.
 enum class Kind : std::uint8_t {
   duplicate,       ///< It happened more than once under one name.
-  status_differs,  ///< One side says that it happened, and the other that it did not.
+  status_differs,  ///< One side says that it happened, and the other that it did not, or not yet.
   theirs_only,     ///< It happened, and there is no record.
   ours_only,       ///< The record says that it happened, or is expired; there is no line.
   amount_differs,  ///< It happened on both sides, with other amounts or currencies.
-  undecided,       ///< The record is pending, in progress or unknown.
+  undecided,       ///< In progress or unknown; or pending, and there is no charge of it.
   agree,
   at_edge,  ///< One-sided, but too near an end of the period to mean something.
 };

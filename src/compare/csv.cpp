@@ -9,18 +9,12 @@
 namespace idem::compare {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-
 class CsvReader : public ExportReader {
  public:
   explicit CsvReader(ReadBytes bytes) : window_(std::move(bytes)) {}
 
   std::expected<void, BadLine> read_header(const std::vector<std::string>& wanted) {
-    for (const char c : byte_order_mark) {
-      if (window_.at(mark_) != static_cast<unsigned char>(c)) break;
-      ++mark_;
-    }
-    if (mark_ == byte_order_mark.size()) window_.take(mark_);
+    window_.take_byte_order_mark();
     auto read = read_record();
     if (!read || !*read) {
       BadLine bad = read ? BadLine{1, 0, "there is no line with the names of the columns"}
@@ -91,8 +85,11 @@ class CsvReader : public ExportReader {
     }
     line_ = window_.line();
     if (window_.at(0) == Window::end) {
-      if (window_.trouble().empty()) return false;
-      return std::unexpected(BadLine{line_, 0, window_.trouble(), true});
+      if (!window_.trouble().empty()) {
+        return std::unexpected(BadLine{line_, 0, window_.trouble(), true});
+      }
+      if (auto cut = window_.last_line_cut()) return std::unexpected(std::move(*cut));
+      return false;
     }
     fields_.clear();
     std::size_t at = 0;
@@ -162,7 +159,6 @@ class CsvReader : public ExportReader {
   std::vector<std::size_t> columns_;
   std::vector<std::string> fields_;
   std::string raw_;
-  std::size_t mark_ = 0;
   std::uint64_t line_ = 1;
 };
 

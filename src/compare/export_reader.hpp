@@ -33,7 +33,7 @@ struct ExportLine {
   std::vector<std::optional<std::string>> values{};
 };
 
-/// An export, line by line.
+/// An export, line by line. A last line that nothing ends is told, and then told to be cut.
 class ExportReader {
  public:
   virtual ~ExportReader() = default;
@@ -56,7 +56,8 @@ using ReadBytes = std::function<std::expected<std::size_t, std::string>(std::spa
 std::expected<std::unique_ptr<ExportReader>, BadLine> read_csv(
     ReadBytes bytes, const std::vector<std::string>& fields);
 
-/// A JSON object a line. `fields` are JSON Pointers, or names of members.
+/// A JSON object a line, with or without a byte order mark before all. `fields` are JSON Pointers,
+/// or names of members.
 std::expected<std::unique_ptr<ExportReader>, BadLine> read_json_lines(
     ReadBytes bytes, const std::vector<std::string>& fields);
 

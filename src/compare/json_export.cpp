@@ -28,14 +28,19 @@ void read_values(std::string_view json, const Pointers& pointers, ExportLine& in
 class JsonLines : public ExportReader {
  public:
   JsonLines(ReadBytes bytes, Pointers pointers)
-      : window_(std::move(bytes)), pointers_(std::move(pointers)) {}
+      : window_(std::move(bytes)), pointers_(std::move(pointers)) {
+    window_.take_byte_order_mark();
+  }
 
   std::expected<bool, BadLine> next(ExportLine& into) override {
     for (;;) {
       const std::uint64_t line = window_.line();
       if (window_.at(0) == Window::end) {
-        if (window_.trouble().empty()) return false;
-        return std::unexpected(BadLine{line, 0, window_.trouble(), true});
+        if (!window_.trouble().empty()) {
+          return std::unexpected(BadLine{line, 0, window_.trouble(), true});
+        }
+        if (auto cut = window_.last_line_cut()) return std::unexpected(std::move(*cut));
+        return false;
       }
       const std::size_t end = window_.find("\n", 0, limits::export_line_bytes_max);
       if (end > limits::export_line_bytes_max) {

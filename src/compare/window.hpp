@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,14 @@ class Window {
   explicit Window(ReadBytes bytes) : bytes_(std::move(bytes)) {}
 
   static constexpr int end = -1;
+
+  /// Forgets a byte order mark, with which UTF-8 may begin.
+  void take_byte_order_mark() {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    std::size_t count = 0;
+    while (count < mark.size() && at(count) == static_cast<unsigned char>(mark[count])) ++count;
+    if (count == mark.size()) take(count);
+  }
 
   /// The byte so far behind the line's beginning; `end` where there is none.
   int at(std::size_t offset) {
@@ -69,6 +78,12 @@ class Window {
       take(found);
     }
   }
+  /// Once there are no more bytes: the last line, where nothing ends it. What was cut there has
+  /// perhaps lost more than its end.
+  std::optional<BadLine> last_line_cut() const {
+    if (last_ == '\n') return std::nullopt;
+    return BadLine{line_, 0, "nothing ends the last line; it may be cut", true};
+  }
   /// Why reading ended early; empty where it did not.
   const std::string& trouble() const noexcept { return trouble_; }
 
@@ -82,7 +97,10 @@ class Window {
     const auto got = bytes_(chunk_);
     if (!got) trouble_ = got.error();
     ended_ = !got || *got == 0;
-    if (!ended_) text_.append(chunk_.data(), *got);
+    if (!ended_) {
+      text_.append(chunk_.data(), *got);
+      last_ = text_.back();
+    }
     return !ended_;
   }
 
@@ -92,6 +110,7 @@ class Window {
   std::size_t from_ = 0;
   std::uint64_t line_ = 1;
   std::string trouble_;
+  char last_ = '\n';  // Of all bytes; nothing is cut where there are none.
   bool ended_ = false;
 };
 

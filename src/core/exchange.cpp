@@ -170,6 +170,7 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           },
           [&](Pending& pending) { return on_pending(pending, now); },
           [&](QuotaExceeded& quota) {
+            if (settings_.no_record) return finish(*settings_.no_record);
             return finish(to_answer({.code = ProblemCode::quota_exceeded,
                                      .detail = "This caller has too many new keys at present.",
                                      .retry_after = quota.retry_after}));

@@ -40,6 +40,8 @@ struct ExchangeSettings {
   Millis rest{};
   /// Unknown outcomes are asked about, from so soon on; none: by nobody.
   std::optional<Millis> reconcile_in{};
+  /// Said instead where the store makes no record for want of room: the reserve allows none.
+  std::optional<Answer> no_record{};
   Millis settle_retry_first{50};
   Millis settle_retry_max{2000};
 };

@@ -24,6 +24,8 @@ ExchangeAction Exchange::on_running(const InProgress& running, MonotonicTime now
   met_ =
       Met{running.fence, running.locked_until, running.locked_until - running.lease_remaining, now};
   phase_ = Phase::waiting;
+  in_background_ = running.is_stored;
+  to_store_.reset();  // There is a record, and many may wait for it.
   return wait_on(now);
 }
 
@@ -78,8 +80,9 @@ ExchangeAction Exchange::wait_on(MonotonicTime now) {
 ExchangeAction Exchange::still_running(MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
   const Millis left = met_ ? until(met_->locked_until, now) : Millis{};
-  // An attempt whose lease is over goes on for nobody, and 202 would promise that it does.
-  if (in_background_ || (settings_.respond_async && left > Millis{1})) {
+  // 202 is a promise that the work goes on by itself: that of an attempt whose request is not
+  // stored ends with the attempt.
+  if (in_background_) {
     const State state = met_ ? State::in_progress : State::pending;
     Answer answer = pending_answer(reserve_.id, state, settings_.look_again);
     if (settings_.async_applied) answer.headers.push_back({"Preference-Applied", "respond-async"});

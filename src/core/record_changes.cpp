@@ -62,6 +62,10 @@ void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, Fen
   record.locked_until = now + attempt.lease;
   record.dispatched = attempt.dispatched;
   clear_outcome(record);
+  // That is what an earlier attempt's work is called: whoever asked by it about this one would hear
+  // of that one.
+  record.upstream_reference.clear();
+  record.is_contested = false;
   record.changed_at = now;
   if (!record.stored_request) record.expires_at.reset();
 }
@@ -83,6 +87,12 @@ Change finish(Record& record, StoredResponse response, StoreTime now) {
 
 Change release_attempt(Record& record, ReleaseBasis basis, std::string error_code, Millis retry_in,
                        StoreTime now) {
+  if (record.is_contested) {
+    // Who ends it says that nothing was done, and somebody else has said that it was.
+    turn_unknown(record, std::move(error_code), now);
+    record.reconcile_after = now;
+    return {Write::update, false, false};
+  }
   if (record.stored_request && record.expires_at && now >= *record.expires_at) {
     return time_out(record, now);
   }

@@ -13,7 +13,7 @@ enum Flag : std::uint8_t {
   has_expires_at = 16,
   has_tombstone_until = 32,
   is_counted = 64,
-  all_flags = 127,
+  is_contested = 128,  // The last of this byte: the next one needs another version.
 };
 
 constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
@@ -30,7 +30,8 @@ std::uint8_t flags_of(const Record& record) noexcept {
       (record.dispatched ? is_dispatched : 0) | (record.stored_request ? has_request : 0) |
       (record.reconcile_after ? has_reconcile_after : 0) |
       (record.completed_at ? has_completed_at : 0) | (record.expires_at ? has_expires_at : 0) |
-      (record.tombstone_until ? has_tombstone_until : 0) | (record.charged != 0 ? is_counted : 0));
+      (record.tombstone_until ? has_tombstone_until : 0) | (record.charged != 0 ? is_counted : 0) |
+      (record.is_contested ? is_contested : 0));
 }
 
 void write(ByteWriter& out, Millis length) noexcept {
@@ -114,7 +115,7 @@ bool is_consistent(const Record& record) noexcept {
 void encode_record(const Record& record, std::string& out) {
   const std::uint8_t flags = flags_of(record);
   const auto moments_and_charge = static_cast<std::size_t>(
-      std::popcount(static_cast<unsigned>(flags & ~(is_dispatched | has_request))));
+      std::popcount(static_cast<unsigned>(flags & ~(is_dispatched | has_request | is_contested))));
   const std::size_t size = fixed_bytes + 8 * moments_and_charge + framed_bytes(record.scope) +
                            framed_bytes(record.operation) + framed_bytes(record.owner) +
                            framed_bytes(record.recovery_point) +
@@ -170,8 +171,8 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
     record.release_basis = static_cast<ReleaseBasis>(basis);
   }
   const auto flags = from.in.number<std::uint8_t>();
-  if ((flags & ~all_flags) != 0) from.complain("its flags are none of ours");
   record.dispatched = (flags & is_dispatched) != 0;
+  record.is_contested = (flags & is_contested) != 0;
   if ((flags & has_request) != 0) record.stored_request.emplace();
   record.fingerprint.version = from.in.number<std::uint32_t>();
   from.in.bytes(record.fingerprint.digest);

@@ -27,8 +27,20 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
   if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
   if (positive && !verb.response) return Verdict::missing_response;
   if (positive) return Verdict::done;
+  if (record.is_contested) return Verdict::by_evidence;
   const bool is_late_enough = verb.observed_at > record.locked_until + verb.grace;
   return is_late_enough && verb.observed_at <= now ? Verdict::done : Verdict::too_early;
+}
+
+/// Whether what could not be applied speaks of this very attempt, and says that it was done.
+bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
+  const bool is_about_it = verb.as == Resolve::As::completed && verb.fence != 0 &&
+                           verb.fence == record.attempt.fence && !record.is_contested;
+  if (!is_about_it) return false;
+  if (verdict == Verdict::missing_response) return true;
+  if (verdict != Verdict::wrong_state) return false;
+  return record.state == State::in_progress || (state_at(record, now) == State::completed &&
+                                                record.response && record.response->status >= 500);
 }
 
 Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const EvidenceEntry> log,
@@ -40,7 +52,7 @@ Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const 
   const bool was_found_out = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
     return entry.applied && entry.after == State::completed && entry.fence == verb.fence;
   });
-  return was_found_out ? Verdict::by_evidence : Verdict::done;
+  return was_found_out || record.is_contested ? Verdict::by_evidence : Verdict::done;
 }
 
 Verdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
@@ -79,6 +91,9 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
         step.change = release_attempt(*record, ReleaseBasis::proven, "resolved", Millis(0), now);
         break;
     }
+  } else if (contests(*record, verb, step.outcome.verdict, now)) {
+    record->is_contested = true;
+    step.change = {Write::update, false, false};
   }
   conclude(step, record, now);
   return step;

@@ -32,7 +32,8 @@ Unknown unknown(const Record& record, StoreTime now) {
 }
 
 InProgress in_progress(const Record& record, Millis lease_remaining) {
-  return {lease_remaining, record.id, record.attempt.fence, record.locked_until};
+  return {lease_remaining, record.id, record.attempt.fence, record.locked_until,
+          record.stored_request.has_value()};
 }
 
 Replay replay(Record& record, const Change& change, StoreTime now) {
@@ -120,12 +121,14 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
     change = sweep(*record, now);
     if (record->state == State::in_progress) {
       if (lease_holds(*record, now)) return {in_progress(*record, record->locked_until - now), {}};
-      // A resumable attempt whose owner is gone. Only a reserve takes it up (§3): its request is
-      // stored already, or it is a synchronous one that this call must not turn into another kind.
+      // An attempt whose owner is gone. What may be resumed only a reserve takes up (§3): its
+      // request is stored already, or it is a synchronous one that this call must not turn into
+      // another kind. What may be run again is, as the stored request.
       if (record->stored_request) return {Pending{record->id}, {}};
-      return {in_progress(*record, Millis(1)), {}};
-    }
-    if (record->state != State::failed_retryable) {
+      if (record->lease_policy != LeasePolicy::rerun) {
+        return {in_progress(*record, Millis(1)), {}};
+      }
+    } else if (record->state != State::failed_retryable) {
       ReserveOutcome answer = answer_of(*record, change, now);
       return {std::move(answer), change};
     }

@@ -54,6 +54,17 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
+std::string utf8_of(std::string_view text, std::size_t bytes_max) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_sequence(text, at);
+    if (out.size() + std::max<std::size_t>(length, 1) > bytes_max) break;
+    out += length > 0 ? text.substr(at, length) : std::string_view("?");
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
 void append_utf8(std::string& out, char32_t code_point) {
   IDEM_ASSERT(code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF));
   const auto tail = [&](int shift) {

@@ -51,16 +51,20 @@ bool is_async(const http::RequestHead& head, const Route& route) {
 }
 
 bool is_credential(std::string_view name, const GatewaySettings& settings) {
-  static constexpr std::array<std::string_view, 11> kinds{
-      "authoriz", "authent", "cookie",     "token",   "secret", "api-key",
-      "apikey",   "passw",   "credential", "session", "jwt"};
+  static constexpr std::array<std::string_view, 15> kinds{
+      "authoriz",   "authent", "cookie", "token",  "secret",    "api-key",   "apikey",     "passw",
+      "credential", "session", "jwt",    "bearer", "assertion", "signature", "client-cert"};
   const auto& scope = settings.scope;
   if (scope.kind == ScopeSource::Kind::header && http::alike(name, scope.name)) return true;
   std::string text = lower(name);
   std::ranges::replace(text, '_', '-');
   const auto is_kind = [&](std::string_view kind) { return text.contains(kind); };
   if (std::ranges::any_of(kinds, is_kind)) return true;
-  return ("-" + text + "-").contains("-auth-");  // X-Auth is one, X-Author is none.
+  text = "-" + text + "-";
+  static constexpr std::array<std::string_view, 3> words{"-auth-", "-otp-", "-pin-"};
+  const auto is_word = [&](std::string_view word) { return text.contains(word); };
+  // X-Auth is one, X-Author is none; X-Access-Key is one, X-Key-Count is none.
+  return std::ranges::any_of(words, is_word) || text.ends_with("-key-");
 }
 
 std::string request_to_store(const http::RequestHead& head, const KeyedRequest& request,

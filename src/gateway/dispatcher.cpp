@@ -141,6 +141,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
                      {{"operation_ref", to_hex(work.claimed.id.bytes)},
                       {"operation", work.claimed.operation},
                       {"reason", request.error()}});
+      ++put_back_;
       put_back(work.claimed, "request_unable", limits::async_unable_rest);
       co_return true;
     }

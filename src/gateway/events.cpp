@@ -3,6 +3,7 @@
 #include "core/event_source.hpp"
 #include "loop/store_link.hpp"
 
+#include <idem/crash_point.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <ctime>
@@ -148,8 +149,10 @@ class EventCase {
     verb.source = log_name_of(source_);
     verb.evidence = evidence_of(event_, body_, runs);
     verb.observed_at = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+    crash_point(CrashPoint::resolve_before_commit);
     auto asking = ask(verb);
     const auto resolved = co_await asking;
+    crash_point(CrashPoint::resolve_after_commit);
     if (!resolved) co_return unavailable();
     const auto reply = std::get<Resolve::Reply>(*resolved);
     if (reply.verdict == Verdict::done) {
@@ -219,6 +222,7 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
     co_await client.answer(useless);
     co_return;
   }
+  crash_point(CrashPoint::event_verified);
   EventCase one(client.loop(), shared, observer, *source, body->bytes());
   auto running = one.run(std::move(*event));
   const Answer answer = co_await running;

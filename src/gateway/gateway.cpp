@@ -181,8 +181,8 @@ class GatewayService final : public Gateway {
                        std::optional<ReplayCache::Asked> asked) {
     const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
-    const auto unfit = key ? refused_by_age(head, settings, route, *key, wall_time())
-                           : std::optional(key_problem(key.error()));
+    auto unfit = key ? refused_by_age(head, settings, route, *key, wall_time())
+                     : std::optional(key_problem(key.error()));
     if (unfit) {
       const bool is_older = co_await take_older(client, settings, route, authority, *unfit, key);
       if (!is_older) co_return;
@@ -203,12 +203,9 @@ class GatewayService final : public Gateway {
       co_await client.answer(*refusal);
       co_return;
     }
-    if (unfit) {
-      // A body takes as long as its client likes: the record may have gone meanwhile, and what is
-      // reserved from here on would be a new one.
-      const bool is_older = co_await take_older(client, settings, route, authority, *unfit, key);
-      if (!is_older) co_return;
-    }
+    // A body takes as long as its client likes: the record that was found may have gone meanwhile,
+    // and a key that was young enough may have become too old.
+    if (!unfit) unfit = refused_by_age(head, settings, route, *key, wall_time());
     KeyedRequest request{authority.scope(),
                          route.operation(head.method, path_of(head)),
                          std::move(*key),
@@ -216,7 +213,8 @@ class GatewayService final : public Gateway {
                          seen,
                          &authority,
                          asked,
-                         &replays_};
+                         &replays_,
+                         std::move(unfit)};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 

@@ -61,7 +61,8 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .respond_async = async,
           .async_applied = async && route.mode != Mode::async,
           .look_again = look_again,
-          .reconcile_in = route.reconcile_in};
+          .reconcile_in = route.reconcile_in,
+          .no_record = {}};
 }
 
 class KeyedDriver {
@@ -247,8 +248,8 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
-  const auto rules =
-      exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
+  auto rules = exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
+  if (request.unfit) rules.no_record = to_answer(*request.unfit);
   std::shared_ptr<Exchange> exchange;
   if (async) {
     auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),

@@ -19,6 +19,8 @@ struct KeyedRequest {
   Authority* authority = nullptr;  ///< Has said yes; asked again after a wait. Outlives serving.
   std::optional<ReplayCache::Asked> asked{};  ///< Under which a replay may be kept in `replays`.
   ReplayCache* replays = nullptr;
+  /// Why this key may begin no record; one that there is, is answered from.
+  std::optional<Problem> unfit{};
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

@@ -139,6 +139,7 @@ class Lookup {
     if (!result) co_return std::unexpected(std::move(result.error()));
     auto& record = std::get<std::optional<Record>>(*result);
     if (!record) co_return std::shared_ptr<const Record>();
+    drop_request(*record);
     co_return std::make_shared<const Record>(std::move(*record));
   }
 

@@ -77,7 +77,7 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.dispatched = !route.separate_dispatch_mark;
   reserve.retention = route.retention;
   reserve.tombstone = route.tombstone;
-  reserve.quota = settings.quota;
+  reserve.quota = request.unfit ? no_room : settings.quota;
   reserve.generation = settings.generation;
   return reserve;
 }

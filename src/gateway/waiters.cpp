@@ -80,6 +80,7 @@ void Waiters::on_read(const RecordId& id, std::expected<std::optional<Record>, S
   if (!result) {
     news.woken.record = std::unexpected(std::move(result.error()));
   } else if (*result) {
+    drop_request(**result);
     news.woken.record = std::make_shared<const Record>(std::move(**result));
   }
   Seats seats;

@@ -16,6 +16,12 @@ namespace idem::gateway {
 
 class Waiter;
 
+/// Who waits or looks asks only whether there is a stored request; the bytes of a megabyte are not
+/// kept for each of them.
+inline void drop_request(Record& record) {
+  if (record.stored_request) record.stored_request.emplace();
+}
+
 /// Who waits for which record, over all loops of the process: told of changes by the store, it
 /// reads a record once for all who wait for it then, and hands the one copy to each on its own
 /// loop. Safe from any thread; must be owned by a shared_ptr.

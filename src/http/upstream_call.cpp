@@ -29,7 +29,7 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
     head.remove_prefix(taken);
   }
   end_of_request();
-  const auto sent = co_await send(head, body);
+  const auto sent = co_await send(head, body, not_after);
   if (!sent) co_return sent;
   crash_point(CrashPoint::dispatch_sent);
   const auto answered = co_await read_head(method, on_interim);
@@ -37,10 +37,15 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
   co_return answered;
 }
 
-Task<Result> UpstreamCall::send(std::string_view first, std::string_view second) {
+Task<Result> UpstreamCall::send(std::string_view first, std::string_view second,
+                                MonotonicTime not_after) {
   unsent_first_ = first;
   unsent_second_ = second;
   while (!unsent_first_.empty() || !unsent_second_.empty()) {
+    // Anew after each wait for room, as long as nothing is on its way.
+    if (nothing_sent() && MonotonicClock::now() > not_after) {
+      co_return Result(std::unexpected(Failure::nothing_sent));
+    }
     const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);
     note_taken(taken);
     if (taken > 0) continue;

@@ -31,7 +31,8 @@ class UpstreamCall {
                                          std::string_view body, MonotonicTime not_after,
                                          MonotonicTime deadline, const InterimSink& on_interim);
   /// In parts, for a relayed body: send() ends when all was taken, or something came before that.
-  Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {});
+  Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {},
+                                          MonotonicTime not_after = MonotonicTime::max());
   Task<std::expected<void, Failure>> read_head(std::string_view method,
                                                const InterimSink& on_interim);
 

@@ -81,6 +81,14 @@ class Doubts {
   std::set<Token> old_;
 };
 
+/// What a cache in front of it may have said proves nothing about it.
+bool comes_from_the_store(const StoreResult& result) {
+  if (!result) return true;
+  const auto* const outcome = std::get_if<ReserveOutcome>(&*result);
+  return outcome == nullptr || !(std::holds_alternative<Replay>(*outcome) ||
+                                 std::holds_alternative<InProgress>(*outcome));
+}
+
 class Spared final : public SparedStore {
  public:
   Spared(std::unique_ptr<Store> inner, SparingRule rule)
@@ -135,6 +143,7 @@ class Spared final : public SparedStore {
   // theirs.
   void note(const StoreResult& result, bool is_probe) {
     const bool failed = is_failure(result);
+    if (!failed && !is_probe && !comes_from_the_store(result)) return;
     if (!failed && !is_probe && !in_trouble_.load(std::memory_order_acquire)) return;
     {
       const std::lock_guard lock(mutex_);

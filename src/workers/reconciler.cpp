@@ -3,6 +3,7 @@
 #include "core/digests.hpp"
 #include "core/event_source.hpp"
 
+#include <idem/crash_point.hpp>
 #include <idem/store_wait.hpp>
 #include <idem/worker_limits.hpp>
 
@@ -28,6 +29,28 @@ std::string source_of(const Provider& provider) { return "poll:" + provider.name
 std::string evidence_of(Finding finding, const Provider::Heard& heard) {
   return fmt::format(R"({{"said":"{}","status":{},"body_sha256":"{}"}})", name_of(finding),
                      heard.status, to_hex(sha256(heard.body)));
+}
+
+auto plan_in(Store& store, Reschedule verb) {
+  crash_point(CrashPoint::plan_before_commit);
+  auto reply = ask_and_wait(store, std::move(verb));
+  crash_point(CrashPoint::plan_after_commit);
+  return reply;
+}
+
+auto resolve_in(Store& store, Resolve verb) {
+  crash_point(CrashPoint::resolve_before_commit);
+  auto reply = ask_and_wait(store, std::move(verb));
+  crash_point(CrashPoint::resolve_after_commit);
+  return reply;
+}
+
+std::expected<Provider::Heard, std::string> ask_about(const Record& record,
+                                                      const Provider& provider) {
+  crash_point(CrashPoint::question_before_first_byte);
+  auto heard = provider.ask(record);
+  crash_point(CrashPoint::question_answered);
+  return heard;
 }
 
 }  // namespace
@@ -139,7 +162,7 @@ void Reconciler::work(Task& task) {
   const auto observed_at = plan(task);
   if (!observed_at) return;
   if (!task.provider->ask) return give_up_or_wait(task, "no event has come", {}, *observed_at);
-  const auto heard = task.provider->ask(task.record);
+  const auto heard = ask_about(task.record, *task.provider);
   note_asked(task.provider->name, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);
@@ -160,7 +183,7 @@ bool Reconciler::apply_kept(Task& task) {
   verb.evidence = kept->line->evidence;
   verb.reason = "it came while the attempt was under way";
   verb.observed_at = kept->line->observed_at;
-  const auto reply = ask_and_wait(store_, verb);
+  const auto reply = resolve_in(store_, verb);
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
   log_(LogLevel::info, "reconciled",
@@ -175,10 +198,10 @@ bool Reconciler::apply_kept(Task& task) {
 std::optional<StoreTime> Reconciler::plan(Task& task) {
   Record& record = task.record;
   const Millis pause = pause_before_next(task, record.reconcile_attempts + 1);
-  const auto planned = ask_and_wait(store_, Reschedule{.id = record.id,
-                                                       .fence = record.attempt.fence,
-                                                       .attempts = record.reconcile_attempts,
-                                                       .reconcile_in = pause});
+  const auto planned = plan_in(store_, {.id = record.id,
+                                        .fence = record.attempt.fence,
+                                        .attempts = record.reconcile_attempts,
+                                        .reconcile_in = pause});
   if (!planned || planned->verdict != Verdict::done) return std::nullopt;
   auto found = ask_and_wait(store_, Find{record.id});
   const bool is_ours = found && *found && (*found)->state == State::unknown &&
@@ -218,7 +241,7 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
                              verb.evidence, observed_at);
     }
   }
-  const auto reply = ask_and_wait(store_, verb);
+  const auto reply = resolve_in(store_, verb);
   if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
   if (reply->verdict == Verdict::done) {
     task.ends.push_back(End::resolved);
@@ -238,10 +261,10 @@ void Reconciler::wait_for_proof(Task& task, StoreTime observed_at) {
   const Record& record = task.record;
   const StoreTime proof = record.locked_until + task.provider->grace + Millis(1);
   if (proof <= observed_at || proof >= *record.reconcile_after) return;
-  (void)ask_and_wait(store_, Reschedule{.id = record.id,
-                                        .fence = record.attempt.fence,
-                                        .attempts = record.reconcile_attempts,
-                                        .reconcile_in = proof - observed_at});
+  (void)plan_in(store_, {.id = record.id,
+                         .fence = record.attempt.fence,
+                         .attempts = record.reconcile_attempts,
+                         .reconcile_in = proof - observed_at});
 }
 
 void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
@@ -261,14 +284,14 @@ void Reconciler::give_up_or_wait(Task& task, const std::string& why, const std::
   const Record& record = task.record;
   const auto turns = static_cast<int>(record.reconcile_attempts);
   if (turns < task.provider->attempts_max) return;
-  const auto left = ask_and_wait(store_, Reschedule{.id = record.id,
-                                                    .fence = record.attempt.fence,
-                                                    .attempts = record.reconcile_attempts,
-                                                    .reconcile_in = std::nullopt,
-                                                    .source = source_of(*task.provider),
-                                                    .evidence = evidence,
-                                                    .reason = "given up: " + why,
-                                                    .observed_at = observed_at});
+  const auto left = plan_in(store_, {.id = record.id,
+                                     .fence = record.attempt.fence,
+                                     .attempts = record.reconcile_attempts,
+                                     .reconcile_in = std::nullopt,
+                                     .source = source_of(*task.provider),
+                                     .evidence = evidence,
+                                     .reason = "given up: " + why,
+                                     .observed_at = observed_at});
   if (!left || left->verdict != Verdict::done) return;
   task.ends.push_back(End::failed);
   log_(LogLevel::warning, "reconcile_given_up",

@@ -42,6 +42,11 @@ void Whereabouts::wait_for_requests(int more) {
   changed_.wait_for(lock, patience, [&] { return requests_ >= target; });
 }
 
+void Whereabouts::wait_for_total(int requests) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience, [&] { return requests_ >= requests; });
+}
+
 void run_client(int client, unsigned seed, Whereabouts& whereabouts, Judge& judge) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 104729U);
   int next = 0;

@@ -19,6 +19,8 @@ class Whereabouts {
   /// Counts a request on its way; kill moments are chosen by this count.
   void count_request();
   void wait_for_requests(int more);
+  /// Until so many were on their way since the beginning.
+  void wait_for_total(int requests);
 
  private:
   std::mutex mutex_;

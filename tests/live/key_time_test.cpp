@@ -175,6 +175,22 @@ TEST_F(KeyTime, V25_AnOldKeyWhoseRecordGoesWhileItsBodyComesDoesNotRun) {
   EXPECT_EQ(effects(key), 1);
 }
 
+TEST_F(KeyTime, V25_AKeyThatGrowsTooOldWhileItsBodyComesDoesNotRunAgain) {
+  ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--tombstone", "0",
+                                 "--accept-rerun-after-expiry", "--retention", "1h"}));
+  const auto key = uuid_made(-50 * 60);
+  ASSERT_EQ(ask(charge(key)).status, 201);
+  const auto whole = to_wire(with(charge(key), "Expect", "100-continue"));
+  Connection slow(gateway_->address());
+  ASSERT_TRUE(slow.send_raw(std::string_view(whole).substr(0, whole.size() - 1)));
+  std::string invited;  // So it was young enough, and only then its record goes.
+  ASSERT_TRUE(read_until(slow.socket(), invited, "100 Continue\r\n\r\n"));
+  clock_.pass(61 * 60);
+  ASSERT_TRUE(slow.send_raw(std::string_view(whole).substr(whole.size() - 1)));
+  EXPECT_TRUE(is_problem(slow.read_response(), 410, "key_expired"));
+  EXPECT_EQ(effects(key), 1);
+}
+
 TEST_F(KeyTime, V25_ARequestThatWasSentFirstTooLongAgoIsRefused) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-first-sent"}));
   EXPECT_TRUE(is_problem(ask(sent_first("a", date_of(-day - hour))), 410, "key_expired"));

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/json.hpp"
 #include "support/live.hpp"
 
@@ -163,6 +165,40 @@ TEST(TheProvider, ArmsFaultsForAPathAndDisarmsThem) {
   EXPECT_EQ(arm("list=500-after&count=x"), 400);
   EXPECT_EQ(get(provider, "/faults").body, R"({"armed":[]})");
   EXPECT_EQ(provider.ledger().arrivals, 3) << "arming is no request to the provider's business";
+}
+
+TEST(TheProvider, StrikesByChanceAsOftenAsItsSeedSays) {
+  static constexpr int requests = 200;
+  const auto struck = [](unsigned seed) {
+    const Provider provider;
+    provider.arm_by_chance("500-after", 0.2, seed);
+    provider.arm_by_chance("header=X-Also:1", 1, seed);
+    provider.arm_by_chance("drop-before", 0, seed);
+    std::string which;
+    for (int i = 0; i < requests; ++i) {
+      const auto answer = send_once(provider.address(), charge("k"));
+      EXPECT_EQ(answer.get("X-Also"), "1") << "those that fall together strike together";
+      which += answer.status == 500 ? 'x' : '.';
+    }
+    EXPECT_EQ(provider.effects("k"), requests);
+    const auto armed = parse_json(get(provider, "/faults").body).value_or(Json{});
+    EXPECT_EQ(armed["armed"].items.at(0)["taken"].integer, std::ranges::count(which, 'x'));
+    provider.arm("refuse=429");
+    EXPECT_EQ(send_once(provider.address(), charge("k")).status, 429);
+    return which;
+  };
+  const std::string once = struck(7);
+  EXPECT_EQ(struck(7), once);
+  EXPECT_NE(struck(8), once);
+  EXPECT_GT(std::ranges::count(once, 'x'), requests / 10);
+  EXPECT_LT(std::ranges::count(once, 'x'), requests * 3 / 10);
+  const Provider provider;
+  for (const std::string query :
+       {"chance=2", "chance=-1", "chance=x", "chance=nan", "chance=1&seed=x"}) {
+    EXPECT_EQ(send_once(provider.address(), {.target = "/faults?list=drop-before&" + query}).status,
+              400)
+        << query;
+  }
 }
 
 }  // namespace

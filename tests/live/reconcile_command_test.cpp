@@ -1,81 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <fstream>
 #include <set>
 
-#include "support/admin.hpp"
+#include "support/reconciling.hpp"
 #include "support/scripted_upstream.hpp"
 
-/// `idem reconcile` against what really happened at the provider. 0: all agree, 1: not compared as
-/// a whole, 2: usage, 3: not reachable, 5: they differ.
 namespace idem::test {
 namespace {
 
-class ReconcileCommand : public Operated {
- protected:
-  std::vector<std::string> flags() const override {
-    return {"--lease", "2s", "--upstream-timeout", "1s", "--evidence-grace", "0s"};
-  }
-
-  std::string exported(const std::string& query) {
-    const auto answer = send_once(provider_->address(),
-                                  {.method = "GET", .target = "/export?" + query, .fields = {}});
-    EXPECT_EQ(answer.status, 200) << answer.raw;
-    return answer.body;
-  }
-  std::string file_of(const std::string& name, const std::string& content) {
-    const auto path = (dir_.path() / name).string();
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-  std::string csv() { return file_of("charges.csv", exported("format=csv")); }
-
-  Ran run(std::vector<std::string> words) {
-    words.insert(words.begin(), "reconcile");
-    return run_program(built_program("idem"), std::move(words),
-                       {"IDEM_ADMIN_URL=http://" + gateway_->admin(), "IDEM_OPERATOR=grace"});
-  }
-  /// With all that the provider's export has to say.
-  Ran reconcile(const std::string& file, std::vector<std::string> more = {}) {
-    std::vector<std::string> words{file,         "--by",     "operation", "--amount", "amount",
-                                   "--currency", "currency", "--status",  "status",   "--happened",
-                                   "succeeded",  "--id",     "id",        "--time",   "created"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
-  }
-  /// What it tells with --json: the document begins a line.
-  static Json told(const Ran& ran) {
-    const auto at = ("\n" + ran.output).find("\n{");
-    if (at == std::string::npos) return Json{};
-    const auto end = ran.output.find('\n', at);
-    return parse_json(ran.output.substr(at, end - at)).value_or(Json{});
-  }
-  static std::int64_t count(const Json& report, const char* kind) {
-    return report["counts"][kind].integer;
-  }
-  static const Json& finding(const Json& report, const std::string& kind) {
-    static const Json none;
-    const auto& all = report["findings"].items;
-    const auto found =
-        std::ranges::find_if(all, [&](auto& one) { return one["kind"].string == kind; });
-    return found != all.end() ? *found : none;
-  }
-  std::string ref_of(const std::string& key) {
-    const Json page = read("/v1/keys?scope=acme&operation=POST%20/charges&key=" + key);
-    return page["keys"].items.empty() ? "" : page["keys"].items[0]["ref"].string;
-  }
-  /// A charge that reaches the provider without us, under a handle or key of ours.
-  void charge_directly(const std::string& key, const std::string& handle,
-                       const std::string& body = R"({"amount":1250,"currency":"EUR"})") {
-    Request request{.fields = {{"Host", provider_->address()},
-                               {"Content-Type", "application/json"},
-                               {"Idempotency-Key", key}},
-                    .body = body};
-    if (!handle.empty()) request.fields.push_back({"Idem-Operation", handle});
-    EXPECT_EQ(send_once(provider_->address(), request).status, 201);
-  }
-};
+class ReconcileCommand : public Reconciling {};
 
 TEST_F(ReconcileCommand, BooksThatAgreeAreSaidToAgree) {
   for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
@@ -280,67 +213,6 @@ TEST_F(ReconcileCommand, V29_ResolveSettlesWhatTheyHaveWithTheLineAsEvidence) {
   EXPECT_EQ(read("/v1/keys/" + ref_of("twice"))["state"].string, "unknown");
 }
 
-// That nothing is there is said by an export of a certain moment, and the server judges that
-// moment.
-TEST_F(ReconcileCommand, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
-  ASSERT_EQ(ask(charge("never", "drop-before")).status, 502);
-  const std::string ref = ref_of("never");
-  const auto state = [&] { return read("/v1/keys/" + ref)["state"].string; };
-  const std::vector<std::string> resolve{"--json", "--resolve", "--response-status", "201"};
-  EXPECT_EQ(reconcile(csv(), resolve).exit_code, 0);
-  EXPECT_EQ(state(), "unknown");
-  const auto left = [&](const std::string& file, const std::vector<std::string>& words) {
-    return finding(told(reconcile(file, words)), "undecided")["left"].string;
-  };
-  auto absent = resolve;
-  absent.push_back("--resolve-absent");
-  EXPECT_EQ(reconcile(csv(), absent).exit_code, 2) << "it says not when the export was made";
-  absent.insert(absent.end(), {"--observed-at", "2020-01-01T00:00:00Z"});
-  // Nothing shows that a line of it would have been found.
-  EXPECT_EQ(left(csv(), absent), "no line met a record");
-  ASSERT_EQ(ask(charge("known")).status, 201);
-  charge_directly("foreign", "");
-  EXPECT_EQ(left(csv(), absent), "there are lines that met no record");
-  const auto without_foreign = [&] {
-    std::string text = exported("format=csv");
-    const auto at = text.rfind('\n', text.find(",foreign,")) + 1;
-    return text.erase(at, text.find('\n', at) + 1 - at);
-  };
-  const Ran early = reconcile(file_of("c.csv", without_foreign()), absent);
-  EXPECT_EQ(early.exit_code, 5) << early.output;
-  EXPECT_NE(finding(told(early), "undecided")["left"].string.find("refused: "), std::string::npos)
-      << early.output;
-  EXPECT_EQ(state(), "unknown");
-  // An export that was not read whole proves nothing.
-  absent.back() = read("/v1/keys/" + ref)["changed_at"].string;
-  const Ran cut = reconcile(file_of("cut.csv", without_foreign() + "x\n"), absent);
-  EXPECT_EQ(cut.exit_code, 1) << cut.output;
-  EXPECT_EQ(finding(told(cut), "undecided")["left"].string, "the export was not read whole");
-  EXPECT_EQ(state(), "unknown");
-  // Nor does one that ends before the attempt did.
-  auto shorter = absent;
-  shorter.insert(shorter.end(), {"--to", read("/v1/keys/" + ref)["created_at"].string});
-  EXPECT_EQ(left(file_of("c.csv", without_foreign()), shorter),
-            "it may have run outside of the period");
-  EXPECT_EQ(state(), "unknown");
-
-  // Charges go on until the lease is over by the store's clock, which stamps them.
-  const std::string over = read("/v1/keys/" + ref)["locked_until"].string;
-  std::string now;
-  for (int i = 0; now <= over && i < 1'000'000; ++i) {
-    const std::string key = fmt::format("tick{}", i);
-    ASSERT_EQ(ask(charge(key)).status, 201);
-    now = read("/v1/keys/" + ref_of(key))["created_at"].string;
-  }
-  absent.back() = now;
-  const Ran late = reconcile(file_of("c.csv", without_foreign()), absent);
-  EXPECT_EQ(late.exit_code, 0) << late.output;
-  EXPECT_EQ(finding(told(late), "undecided")["resolved_as"].string, "failed_retryable");
-  EXPECT_EQ(state(), "failed_retryable");
-  EXPECT_EQ(ask(charge("never")).status, 201);
-  EXPECT_EQ(effects("never"), 1);
-}
-
 TEST_F(ReconcileCommand, ALineOfAnEarlierRecordIsNotCalledForeign) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   const std::string created = read("/v1/keys/" + ref_of("k"))["created_at"].string;
@@ -375,9 +247,6 @@ TEST_F(ReconcileCommand, WhatIsNotSaidClearlyIsRefused) {
             "2026-01-01T00:00:00Z"},
            {file, "--by", "operation", "--resolve"},
            {file, "--by", "operation", "--resolve", "--response-status", "201"},
-           {file, "--status", "status", "--happened", "succeeded", "--by", "reference", "--resolve",
-            "--response-status", "201", "--resolve-absent", "--observed-at",
-            "2026-01-01T00:00:00Z"},
            {file, "--by", "operation", "--resolve-absent"}}) {
     const Ran ran = run(words);
     EXPECT_EQ(ran.exit_code, 2) << fmt::format("{}", fmt::join(words, " ")) << "\n" << ran.output;

@@ -117,7 +117,8 @@ TEST_F(ReconcileLibrary, V37_FindsWhatEitherSideLacksByTheDerivedKey) {
   // The key of another phase is on no line: all is missing, and none of it is believed.
   std::vector<std::string> wrong = resolving;
   wrong.at(3) = "payment_created";
-  wrong.insert(wrong.end(), {"--resolve-absent", "--observed-at", "2026-01-01T00:00:00Z"});
+  wrong.insert(wrong.end(), {"--resolve-absent", "--from", "2020-01-01T00:00:00Z", "--to",
+                             "2100-01-01T00:00:00Z", "--observed-at", "2100-01-03T00:00:00Z"});
   for (const Json& one : reconcile(wrong, 5)["findings"].items) {
     EXPECT_FALSE(one.has("resolved_as"));
   }

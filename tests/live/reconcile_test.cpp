@@ -36,12 +36,6 @@ class Reconciled : public Operated {
     return {"--config", file, "--upstream-timeout", "400ms", "--lease", "1s"};
   }
 
-  void queries(const std::string& how) {
-    EXPECT_EQ(send_once(provider_->address(),
-                        {.method = "POST", .target = "/queries?" + how, .fields = {}})
-                  .status,
-              200);
-  }
   Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
   /// Until it is settled, one way or another.
   std::string settled(const std::string& ref) {
@@ -97,7 +91,7 @@ TEST_F(Reconciled, S19_what_was_never_done_is_freed_and_a_retry_does_it) {
 }
 
 TEST_F(Reconciled, S19_queries_that_are_down_for_a_while_only_delay_it) {
-  queries("status=503");
+  provider_->queries("status=503");
   const auto lost = ask(charge("k", "drop-after"));
   const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
   // It has been asked, and has said nothing.
@@ -108,7 +102,7 @@ TEST_F(Reconciled, S19_queries_that_are_down_for_a_while_only_delay_it) {
   }
   EXPECT_EQ(record_of(ref)["state"].string, "unknown");
   EXPECT_EQ(ask(charge("k")).status, 409);
-  queries("status=0");
+  provider_->queries("status=0");
   EXPECT_EQ(settled(ref), "completed");
   EXPECT_EQ(effects("k"), 1);
 }
@@ -138,7 +132,7 @@ class GivenUp : public Reconciled {
 };
 
 TEST_F(GivenUp, S19_V29_what_nobody_can_tell_is_in_the_operators_queue) {
-  queries("status=404");
+  provider_->queries("status=404");
   const auto lost = ask(charge("k", "drop-after"));
   const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
   const auto until = std::chrono::steady_clock::now() + patience;

@@ -40,8 +40,9 @@ struct DescribeOutcome {
                        text(x.expires_at));
   }
   std::string operator()(const InProgress& x) const {
-    return fmt::format("InProgress {} {} of {} until {}", text(x.lease_remaining),
-                       to_hex(x.id.bytes), x.fence, text(x.locked_until));
+    return fmt::format("InProgress {} {} of {} until {}{}", text(x.lease_remaining),
+                       to_hex(x.id.bytes), x.fence, text(x.locked_until),
+                       x.is_stored ? ", stored" : "");
   }
   std::string operator()(const KeyMisuse& x) const { return "KeyMisuse " + text(x.state); }
   std::string operator()(const Unknown& x) const {

@@ -259,8 +259,56 @@ TEST_P(StoreConformance, S19_a_cache_bust_does_not_undo_what_was_found_out) {
   found.id = key(2);
   found.fence = second.attempt.fence;
   ASSERT_EQ(ask(found).verdict, Said::wrong_state);
-  EXPECT_EQ(ask(CacheBust{key(2), second.attempt.fence, "fixed"}).verdict, Said::done)
-      << "evidence that was refused settled nothing";
+  EXPECT_EQ(ask(CacheBust{key(2), second.attempt.fence, "fixed"}).verdict, Said::by_evidence)
+      << "evidence that was refused settles nothing, and says that a second run is a second effect";
+}
+
+TEST_P(StoreConformance, S19_T63_what_is_said_to_be_done_is_not_released_and_no_absence_frees_it) {
+  const Execute first = run(1);
+  const Fence fence = first.attempt.fence;
+  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict, Said::wrong_state);
+  EXPECT_EQ(state(1), State::in_progress);
+  ask(a_release(first));
+  ASSERT_EQ(state(1), State::unknown) << "its owner says no, somebody else says yes";
+  EXPECT_TRUE(find(1)->reconcile_after);
+  EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
+
+  clock.advance(lease + 1h);
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, fence, clock.now())).verdict, Said::by_evidence);
+  EXPECT_EQ(state(1), State::unknown);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict, Said::done);
+  EXPECT_EQ(state(1), State::completed);
+}
+
+TEST_P(StoreConformance, S19_what_was_done_without_an_answer_is_not_freed_by_an_absence) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  Resolve without = a_resolve(1, As::completed, first.attempt.fence, clock.now());
+  without.response.reset();
+  EXPECT_EQ(ask(without).verdict, Said::missing_response);
+  clock.advance(lease + 1h);
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence, clock.now())).verdict,
+            Said::by_evidence);
+  EXPECT_EQ(state(1), State::unknown);
+}
+
+TEST_P(StoreConformance, S19_what_is_said_of_another_attempt_contests_none) {
+  const Execute first = run(1);
+  ask(a_release(first));
+  const Execute second = run(1, 2);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence, clock.now())).verdict,
+            Said::wrong_state);
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, second.attempt.fence, clock.now())).verdict,
+            Said::wrong_state);
+  ask(a_release(second));
+  EXPECT_EQ(state(1), State::failed_retryable);
+
+  const Execute third = run(1, 3);
+  ask(a_resolve(1, As::completed, third.attempt.fence, clock.now()));
+  ask(a_release(third));
+  ASSERT_EQ(state(1), State::unknown);
+  reopen();
+  EXPECT_EQ(state(1), is_durable() ? std::optional(State::unknown) : std::nullopt);
 }
 
 TEST_P(StoreConformance, S03_cache_bust_is_refused_for_anything_else) {

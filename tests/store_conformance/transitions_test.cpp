@@ -24,6 +24,43 @@ TEST_P(StoreConformance, S03_accept_stores_the_request_as_pending) {
   EXPECT_EQ(record->expires_at, clock.now() + retention) << "from acceptance";
 }
 
+TEST_P(StoreConformance,
+       S03_S07_an_attempt_that_may_be_run_again_is_accepted_once_its_lease_is_over) {
+  Reserve rerun = a_reserve(1);
+  rerun.lease_policy = LeasePolicy::rerun;
+  const Execute first = run(rerun);
+  const auto met = ask(an_accept(1));
+  ASSERT_TRUE(is<InProgress>(met));
+  EXPECT_FALSE(std::get<InProgress>(met).is_stored) << "it is nobody's once that attempt is over";
+  clock.advance(lease);
+  EXPECT_TRUE(is<Pending>(ask(an_accept(1, "as stored"))));
+  const Execute again = claim();
+  EXPECT_GT(again.attempt.fence, first.attempt.fence);
+  const auto now = ask(a_reserve(1, 9));
+  ASSERT_TRUE(is<InProgress>(now));
+  EXPECT_TRUE(std::get<InProgress>(now).is_stored);
+  EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::stale);
+
+  Reserve resumed = a_reserve(2);
+  resumed.lease_policy = LeasePolicy::resume;
+  run(resumed);
+  clock.advance(lease);
+  EXPECT_TRUE(is<InProgress>(ask(an_accept(2)))) << "only a reserve takes it up";
+}
+
+TEST_P(StoreConformance, S19_what_an_earlier_attempts_work_is_called_ends_with_it) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  ASSERT_FALSE(find(1)->upstream_reference.empty());
+  ask(a_release(first));
+  const Execute second = run(1, 2);
+  EXPECT_EQ(find(1)->upstream_reference, "");
+  MarkUnknown lost = a_mark_unknown(second);
+  lost.upstream_reference.clear();
+  ask(lost);
+  EXPECT_EQ(find(1)->upstream_reference, "") << "who asks by it would hear of the first";
+}
+
 TEST_P(StoreConformance, S03_failed_retryable_is_accepted_anew) {
   const Execute first = run(1);
   ask(Advance{key(1), first.attempt, "phase-1"});

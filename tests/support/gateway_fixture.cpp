@@ -162,4 +162,15 @@ void Provider::arm(std::string_view faults, int count, std::string_view path) co
   EXPECT_EQ(send_once(address_, {.method = "POST", .target = target}).status, 200) << faults;
 }
 
+void Provider::arm_by_chance(std::string_view faults, double chance, unsigned seed) const {
+  const auto target = "/faults?list=" + percent_encoded(faults) +
+                      "&chance=" + std::to_string(chance) + "&seed=" + std::to_string(seed);
+  EXPECT_EQ(send_once(address_, {.method = "POST", .target = target}).status, 200) << faults;
+}
+
+void Provider::queries(std::string_view how) const {
+  const auto target = "/queries?" + std::string(how);
+  EXPECT_EQ(send_once(address_, {.method = "POST", .target = target}).status, 200) << how;
+}
+
 }  // namespace idem::test

@@ -101,6 +101,10 @@ class Provider {
   void release(std::string_view name) const;
   /// These faults for the next requests whose path begins so, through whomever they come.
   void arm(std::string_view faults, int count = 1, std::string_view path = {}) const;
+  /// These faults for each charging request, with this chance.
+  void arm_by_chance(std::string_view faults, double chance, unsigned seed) const;
+  /// How it answers queries from now on: "status=503", "shown-after=1500".
+  void queries(std::string_view how) const;
 
  private:
   Process process_;

@@ -26,7 +26,6 @@ Lines read(const std::string& text, const std::vector<std::string>& fields = {"k
 TEST(CompareCsv, reads_what_rfc_4180_has) {
   EXPECT_EQ(read("key,amount\r\nk1,1250\r\nk2,\"7\"\r\n"), (Lines{"2: k1|1250", "3: k2|7"}));
   EXPECT_EQ(read("amount,x,key\n5,,k1\n"), (Lines{"2: k1|5"})) << "columns are found by name";
-  EXPECT_EQ(read("key,amount\nk1,1"), (Lines{"2: k1|1"})) << "the last line may have no end";
   EXPECT_EQ(read("key,amount\n\"a \"\"b\"\", c\",1\n"), (Lines{"2: a \"b\", c|1"}));
   EXPECT_EQ(read("key,amount\n\"a\r\nb\",1\nk,2\n"), (Lines{"2: a\r\nb|1", "4: k|2"}));
   EXPECT_EQ(read("\xEF\xBB\xBFkey,amount\nk,1\n"), (Lines{"2: k|1"})) << "a byte order mark";
@@ -51,6 +50,16 @@ TEST(CompareCsv, tells_what_it_cannot_read_and_loses_nothing_else) {
   EXPECT_EQ(read("key,amount\n\"a\nb\"x,1\nk3,3\n"),
             (Lines{"3:3! something stands behind a closing quote", "4: k3|3"}));
   EXPECT_EQ(read("key,amount\nk\xFFk,1\nk3,3\n"), (Lines{"2:2! this is no UTF-8", "3: k3|3"}));
+}
+
+// What is cut at the end of a line can be read, and so can what was cut within its last field.
+TEST(CompareCsv, a_last_line_that_nothing_ends_is_read_and_told) {
+  const std::string cut = "! nothing ends the last line; it may be cut";
+  EXPECT_EQ(read("key,amount\nk1,12\nk2,1"), (Lines{"2: k1|12", "3: k2|1", "3:0" + cut}));
+  EXPECT_EQ(read("key,amount\r\nk1,\"1\""), (Lines{"2: k1|1", "2:0" + cut}));
+  EXPECT_EQ(read("key,amount"), (Lines{"1:0" + cut}));
+  EXPECT_EQ(read("key,amount\n"), Lines{});
+  EXPECT_EQ(read("key,amount\nk1,1\n\n"), (Lines{"2: k1|1"}));
 }
 
 TEST(CompareCsv, a_line_has_a_longest_length) {

@@ -29,11 +29,12 @@ TEST(CompareJsonLines, reads_an_object_a_line) {
   EXPECT_EQ(read("{\"key\":\"k1\",\"data\":{\"amount\":12.50}}\n\r\n"
                  "{ \"data\" : { \"x\":[{}], \"amount\" : \"7\" } , \"key\" : \"k\\u0032\" }\r\n"),
             (Lines{"1: k1|12.50", "3: k2|7"}));
-  EXPECT_EQ(read("{\"key\":null,\"data\":{\"amount\":{}}}\n{\"key\":true}"),
+  EXPECT_EQ(read("{\"key\":null,\"data\":{\"amount\":{}}}\n{\"key\":true}\n"),
             (Lines{"1: -|-", "2: true|-"}));
-  EXPECT_EQ(read("{\"a/b\":1,\"c~d\":[5,6]}", {"a/b", "c~d", "/c~0d/1", "/c~0d/2", "/c~0d/01"}),
+  EXPECT_EQ(read("{\"a/b\":1,\"c~d\":[5,6]}\n", {"a/b", "c~d", "/c~0d/1", "/c~0d/2", "/c~0d/01"}),
             (Lines{"1: 1|-|6|-|-"}));
-  EXPECT_EQ(read("{\"key\":12345678901234567890.5}", {"key"}), (Lines{"1: 12345678901234567890.5"}))
+  EXPECT_EQ(read("{\"key\":12345678901234567890.5}\n", {"key"}),
+            (Lines{"1: 12345678901234567890.5"}))
       << "a number stays as it is spelled";
 }
 
@@ -50,6 +51,25 @@ TEST(CompareJsonLines, tells_what_it_cannot_read_and_loses_nothing_else) {
   EXPECT_EQ(read("{}" + longer + "\n{\"key\":\"k2\"}\n"),
             (Lines{"1:0! is longer than a line may be", "2: k2|-"}));
   EXPECT_EQ(read("{}", {"/~2"}).size(), 1U);
+}
+
+TEST(CompareJsonLines, a_byte_order_mark_is_none_of_the_first_line) {
+  EXPECT_EQ(read("\xEF\xBB\xBF{\"key\":\"k1\"}\n{\"key\":\"k2\"}\n"),
+            (Lines{"1: k1|-", "2: k2|-"}));
+  EXPECT_EQ(read("{\"key\":\"k1\"}\n\xEF\xBB\xBF{\"key\":\"k2\"}\n").size(), 2U);
+  EXPECT_TRUE(read("\xEF\xBB{\"key\":\"k1\"}\n").at(0).starts_with("1:1! "));
+  auto reader = compare::read_json_lines(bytes_of("\xEF\xBB\xBF{\"key\":1}\n", 1), {"key"});
+  compare::ExportLine line;
+  ASSERT_TRUE((*reader)->next(line).value_or(false));
+  EXPECT_EQ(line.raw, "{\"key\":1}");
+  EXPECT_EQ((*reader)->json(), "{\"key\":1}");
+}
+
+TEST(CompareJsonLines, a_last_line_that_nothing_ends_is_read_and_told) {
+  const std::string cut = "! nothing ends the last line; it may be cut";
+  EXPECT_EQ(read("{\"key\":\"k1\"}\n{\"key\":\"k2\"}"), (Lines{"1: k1|-", "2: k2|-", "2:0" + cut}));
+  EXPECT_EQ(read("{\"key\":\"k1\"}\n  "), (Lines{"1: k1|-", "2:0" + cut}));
+  EXPECT_EQ(read(""), Lines{});
 }
 
 TEST(CompareList, goes_through_all_pages) {

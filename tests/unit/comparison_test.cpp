@@ -143,14 +143,24 @@ TEST(Comparison, what_nobody_knows_is_told_and_is_no_difference) {
   for (const State state : {State::unknown, State::in_progress, State::pending}) {
     const Finding absent = Books().ours(in_state(1, state)).only(Kind::undecided);
     EXPECT_TRUE(absent.theirs.empty());
-    const Finding there = Books().ours(in_state(1, state)).theirs(1).only(Kind::undecided);
-    EXPECT_EQ(there.theirs.at(0).line, 1U);
-    EXPECT_EQ(there.why, "they have it");
     const Finding refused =
         Books().ours(in_state(1, state)).theirs(1, "", false).only(Kind::undecided);
     EXPECT_FALSE(refused.theirs.at(0).happened);
     EXPECT_FALSE(is_difference(refused.kind));
   }
+  for (const State state : {State::unknown, State::in_progress}) {
+    const Finding there = Books().ours(in_state(1, state)).theirs(1).only(Kind::undecided);
+    EXPECT_EQ(there.theirs.at(0).line, 1U);
+    EXPECT_EQ(there.why, "they have it");
+  }
+}
+
+// It was undecided, no difference and never settled, and the dispatcher ran it a second time.
+TEST(Comparison, what_happened_and_would_be_run_again_is_a_difference) {
+  const Finding finding =
+      Books().ours(in_state(1, State::pending)).theirs(1).only(Kind::status_differs);
+  EXPECT_EQ(finding.theirs.at(0).line, 1U);
+  EXPECT_EQ(finding.why, "it happened, and the record is pending: it will be run again");
 }
 
 TEST(Comparison, an_expired_record_agrees_by_existence) {

@@ -91,8 +91,10 @@ TEST(ExchangeAsync, S07_the_column_async) {
   };
   const auto id = some_reserve().id;
   EXPECT_EQ(heard(Pending{id}), 202);
-  EXPECT_EQ(heard(InProgress{45s, id, 7, StoreTime{45s}}), 202);
-  EXPECT_EQ(heard(InProgress{1ms, id, 7, StoreTime{1ms}}), 409) << "nobody has that one";
+  EXPECT_EQ(heard(InProgress{45s, id, 7, StoreTime{45s}, true}), 202);
+  EXPECT_EQ(heard(InProgress{45s, id, 7, StoreTime{45s}, false}), 409)
+      << "nobody goes on with that one once its attempt is over";
+  EXPECT_EQ(heard(InProgress{1ms, id, 7, StoreTime{1ms}, false}), 409) << "nobody has that one";
   EXPECT_EQ(heard(Unknown{{}, {}, id}), 409);
   EXPECT_EQ(heard(KeyMisuse{State::pending, true, id}), 422);
   EXPECT_EQ(heard(Expired{{}, id}), 410);

@@ -18,6 +18,8 @@ using Code = StoreError::Code;
 constexpr Millis for_ever = 1h;
 
 /// Answers as it is told, on the asker's thread, and counts who came.
+constexpr int kept_in_a_cache = 77;
+
 class Failing final : public Store {
  public:
   struct Told {
@@ -76,7 +78,10 @@ class Failing final : public Store {
   static StoreResult reply_to(const StoreCall& what, std::optional<Code> error) {
     if (error) return std::unexpected(StoreError{*error, "by plan"});
     if (std::holds_alternative<Find>(what)) return StoreReply(std::optional<Record>());
-    if (std::holds_alternative<Reserve>(what)) return StoreReply(ReserveOutcome(Pending{}));
+    if (const auto* verb = std::get_if<Reserve>(&what)) {
+      const bool is_kept = verb->token.bytes[0] == kept_in_a_cache;
+      return StoreReply(is_kept ? ReserveOutcome(Replay{}) : ReserveOutcome(Pending{}));
+    }
     if (std::holds_alternative<Count>(what)) return StoreReply(Census{});
     return StoreReply(OwnerReply{Verdict::done, State::completed, {}});
   }
@@ -165,6 +170,19 @@ TEST_F(Spared, V15_after_failures_in_a_row_nothing_new_is_asked) {
   EXPECT_EQ(inner_->calls(), 3);
   EXPECT_EQ(store_->health().refused_at_once, 104U);
   EXPECT_EQ(changes_, std::vector<std::string>{"by plan"});
+}
+
+TEST_F(Spared, V15_what_a_cache_may_have_said_is_no_success) {
+  open(for_ever);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+    inner_->tell({std::nullopt});
+    EXPECT_EQ(asked(reserve(kept_in_a_cache)), std::nullopt);
+    inner_->tell({Code::unavailable});
+  }
+  EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+  wait_for_changes(1);
+  EXPECT_FALSE(store_->health().answers);
 }
 
 TEST_F(Spared, V15_a_success_between_failures_begins_the_count_anew) {

@@ -32,6 +32,8 @@ void expect_same(const Record& a, const Record& b) {
   EXPECT_EQ(a.lease_policy, b.lease_policy);
   EXPECT_EQ(a.retention, b.retention);
   EXPECT_EQ(a.tombstone, b.tombstone);
+  EXPECT_EQ(a.charged, b.charged);
+  EXPECT_EQ(a.is_contested, b.is_contested);
   EXPECT_EQ(a.recovery_point, b.recovery_point);
   EXPECT_EQ(a.stored_request.has_value(), b.stored_request.has_value());
   EXPECT_EQ(a.release_basis, b.release_basis);
@@ -83,6 +85,10 @@ Record a_record() {
   record.lease_policy = static_cast<LeasePolicy>(*rc::gen::inRange(1, 4));
   record.retention = Millis(*rc::gen::inRange<std::int64_t>(0, millis_max + 1));
   record.tombstone = Millis(*rc::gen::inRange<std::int64_t>(0, millis_max + 1));
+  if (*rc::gen::arbitrary<bool>()) {
+    record.charged = *rc::gen::inRange<std::uint64_t>(1, (std::uint64_t{1} << 40) + 1);
+  }
+  record.is_contested = *rc::gen::arbitrary<bool>();
   record.recovery_point = a_text();
   if (record.state == State::pending || *rc::gen::arbitrary<bool>())
     record.stored_request.emplace();
@@ -188,7 +194,7 @@ TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
   for (const int none : {0, 7, 255}) EXPECT_EQ(with(1, none), "its state is none of ours");
   for (const int none : {0, 4, 255}) EXPECT_EQ(with(2, none), "its lease policy is none of ours");
   for (const int none : {3, 255}) EXPECT_EQ(with(3, none), "its release basis is none of ours");
-  EXPECT_EQ(with(4, 0x80 | sound[4]), "its flags are none of ours");
+  EXPECT_EQ(with(4, 0x80 | sound[4]), "none") << "each flag means something";
   constexpr std::size_t locked_until = 5 + 4 + 32 + 8 + 16;
   EXPECT_EQ(with(locked_until + 7, 0x7f), "a moment of it is out of bounds");
   EXPECT_EQ(with(locked_until + 8 + 7, 0xff), "a length of it is out of bounds");

@@ -106,14 +106,37 @@ TEST(Seal, T37_what_is_sealed_belongs_to_all_of_its_request) {
 TEST(AsyncRequest, T37_what_counts_as_a_credential) {
   gateway::GatewaySettings settings;
   settings.scope = {gateway::ScopeSource::Kind::header, "X-Tenant-Id", "header:X-Tenant-Id"};
-  for (const auto* name :
-       {"Authorization", "authorization", "Proxy-Authorization", "Cookie", "X-Tenant-Id",
-        "x_tenant_id", "X-Api-Key", "x_api_key", "ApiKey", "X-Auth", "X-Auth-Token", "X-CSRF-Token",
-        "Client-Secret", "X-Session-Id", "X-JWT-Assertion", "X-Amz-Security-Token"}) {
+  for (const auto* name : {"Authorization",
+                           "authorization",
+                           "Proxy-Authorization",
+                           "Cookie",
+                           "X-Tenant-Id",
+                           "x_tenant_id",
+                           "X-Api-Key",
+                           "x_api_key",
+                           "ApiKey",
+                           "X-Auth",
+                           "X-Auth-Token",
+                           "X-CSRF-Token",
+                           "Client-Secret",
+                           "X-Session-Id",
+                           "X-JWT-Assertion",
+                           "X-Amz-Security-Token",
+                           "Ocp-Apim-Subscription-Key",
+                           "X-Functions-Key",
+                           "X_Access_Key",
+                           "X-Bearer",
+                           "X-Otp",
+                           "X-Pin",
+                           "X-Saml-Assertion",
+                           "X-Forwarded-Client-Cert",
+                           "X-Amz-Signature",
+                           "Signature"}) {
     EXPECT_TRUE(gateway::is_credential(name, settings)) << name;
   }
-  for (const auto* name : {"Content-Type", "Accept", "X-Author", "X-Request-Id", "Traceparent",
-                           "User-Agent", "Content-Encoding", "X-Tenant"}) {
+  for (const auto* name :
+       {"Content-Type", "Accept", "X-Author", "X-Request-Id", "Traceparent", "User-Agent",
+        "Content-Encoding", "X-Tenant", "X-Key-Count", "X-Monkey", "X-Pinned", "Shipping-Method"}) {
     EXPECT_FALSE(gateway::is_credential(name, settings)) << name;
   }
 }

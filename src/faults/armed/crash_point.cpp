@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 14> point_names{"parsed",
+constexpr std::array<std::string_view, 21> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -23,7 +23,14 @@ constexpr std::array<std::string_view, 14> point_names{"parsed",
                                                        "settle_before_commit",
                                                        "settle_after_commit",
                                                        "answer_before_first_byte",
-                                                       "answer_mid"};
+                                                       "answer_mid",
+                                                       "plan_before_commit",
+                                                       "plan_after_commit",
+                                                       "question_before_first_byte",
+                                                       "question_answered",
+                                                       "event_verified",
+                                                       "resolve_before_commit",
+                                                       "resolve_after_commit"};
 
 struct Trigger {
   CrashPoint point;

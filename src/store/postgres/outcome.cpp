@@ -42,6 +42,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   const std::string_view body = cells.bytes();
   const bool ended_lease = cells.boolean();
   const Millis retry_in = cells.millis();
+  const bool is_stored = cells.boolean();
   const auto told = [&](ReserveOutcome outcome) {
     return Told{std::move(outcome), false, ended_lease};
   };
@@ -49,7 +50,8 @@ Told to_outcome(Cells& cells, const Token& token) {
     return told(Execute{id, {fence, token}, std::move(recovery_point), again});
   }
   if (kind == "in_progress") {
-    return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until}), again, false};
+    return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until, is_stored}), again,
+            false};
   }
   if (kind == "replay") {
     auto response = decode_answer(head);

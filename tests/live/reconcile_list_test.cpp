@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "support/reconciling.hpp"
+#include "support/scripted_upstream.hpp"
+
+/// Lists that end too early, or never: what stands on the pages that were not read would be called
+/// missing.
+namespace idem::test {
+namespace {
+
+class ReconcileList : public Reconciling {
+ protected:
+  Ran read_list(ScriptedUpstream& list, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"--url", "http://" + list.address() + "/list", "--by",
+                                   "operation", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  /// That it was not read whole, and why.
+  static void expect_broken(const Ran& ran, const std::string& why) {
+    EXPECT_EQ(ran.exit_code, 1) << ran.output;
+    EXPECT_FALSE(told(ran)["complete"].boolean) << ran.output;
+    EXPECT_NE(ran.output.find(why), std::string::npos) << ran.output;
+  }
+};
+
+TEST_F(ReconcileList, APageThatSaysUnclearlyWhatIsNextIsNotTheLast) {
+  SharedText said;
+  ScriptedUpstream list([&](UpstreamConnection& connection) {
+    while (connection.read_request()) connection.write_answer(said.get());
+  });
+  for (const auto* next : {R"({"href":"/list?page=2"})", R"(["/list?page=2"])", "{}", "true"}) {
+    said.set(fmt::format(R"({{"data":[],"next":{}}})", next));
+    expect_broken(read_list(list), "is neither text nor null");
+    said.set(fmt::format(R"({{"data":[],"meta":{{"next":{}}}}})", next));
+    expect_broken(read_list(list, {"--next", "/meta/next"}), "is neither text nor null");
+  }
+  for (const auto* more :
+       {R"("has_more":true)", R"("hasMore":true)", R"("next":null,"has_more":true)"}) {
+    said.set(fmt::format(R"({{"data":[],{}}})", more));
+    expect_broken(read_list(list), "it says that there is more");
+    said.set(fmt::format(R"({{"data":[],"meta":{{{}}}}})", more));
+    expect_broken(read_list(list, {"--next", "/meta/next"}), "it says that there is more");
+  }
+  said.set(R"({"data":[],"next":null,"has_more":false})");
+  EXPECT_EQ(read_list(list).exit_code, 0);
+}
+
+TEST_F(ReconcileList, ALinkFieldIsNotPassedOver) {
+  ScriptedUpstream list([](UpstreamConnection& connection) {
+    const std::string_view field = "link: <https://api.example/list?page=2>; rel=\"next\"\r\n";
+    while (connection.read_request()) {
+      connection.write(fmt::format("HTTP/1.1 200 OK\r\n{}Content-Length: 2\r\n\r\n[]", field));
+    }
+  });
+  expect_broken(read_list(list, {"--items", ""}), "Link field");
+}
+
+// A -> B -> A was followed a million times.
+TEST_F(ReconcileList, PagesThatGoInACircleAreNoticed) {
+  ScriptedUpstream list([](UpstreamConnection& connection) {
+    while (const auto request = connection.read_request()) {
+      const bool is_second = request->target() == "/list?page=2";
+      connection.write_answer(
+          fmt::format(R"({{"data":[],"next":"{}"}})", is_second ? "/list" : "/list?page=2"));
+    }
+  });
+  expect_broken(read_list(list), "page 2: what it says comes next was read before");
+  EXPECT_EQ(list.requests(), 2);
+}
+
+TEST_F(ReconcileList, ACursorThatComesBackIsNoticed) {
+  ScriptedUpstream list([](UpstreamConnection& connection) {
+    while (connection.read_request()) connection.write_answer(R"({"data":[],"next":7})");
+  });
+  expect_broken(read_list(list, {"--next-parameter", "cursor"}),
+                "page 2: what it says comes next was read before");
+  EXPECT_EQ(list.requests(), 2);
+}
+
+}  // namespace
+}  // namespace idem::test
