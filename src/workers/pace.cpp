@@ -21,8 +21,7 @@ Pace::Duration Pace::rest_after(Duration took, bool full) noexcept {
     behind_ = {};
     return limits::sweep_interval;
   }
-  const Duration rest =
-      std::min<Duration>(took * limits::lifecycle_rests, limits::lifecycle_rest_max);
+  const Duration rest = std::min<Duration>(took, limits::lifecycle_rest_max);
   behind_ += took + rest;
   return rest;
 }
