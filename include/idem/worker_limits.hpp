@@ -28,6 +28,8 @@ inline constexpr std::size_t reaped_told = 10'000;
 // about at the same time: a provider's answer takes a fraction of a second.
 inline constexpr std::size_t reconcile_page = 1'000;
 inline constexpr auto reconcile_interval = 200ms;
+// Records whose evidence is not read again while their provider is left alone, of 100 bytes each.
+inline constexpr std::size_t reconcile_waiting_max = 100'000;
 inline constexpr unsigned reconcile_lanes = 4;
 // How often it hears the store's clock anew. Two clocks drift apart by less than 0.1 %.
 inline constexpr auto reconcile_clock_interval = 60s;
@@ -44,6 +46,10 @@ inline constexpr auto event_tolerance = 5min;
 inline constexpr std::size_t event_signatures_max = 16;
 // Unknown records that are looked through for an event which names its record by a reference only.
 inline constexpr std::size_t event_references_seen_max = 10'000;
+// Events of whose first telling the moment is kept, of some 300 bytes each; and how long one waits
+// for an attempt that was under way then: longer than an attempt of the library may run.
+inline constexpr std::size_t early_events_max = 16'384;
+inline constexpr auto early_event_max = 15min;
 
 // Phases of one operation, and bytes of a phase's name; both lie in each record's recovery point.
 inline constexpr std::size_t phases_max = 32;

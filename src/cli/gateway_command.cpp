@@ -2,6 +2,7 @@
 #include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
 #include "gateway/dispatcher.hpp"
+#include "gateway/early_events.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
@@ -83,6 +84,7 @@ class GatewayProcess {
     shared_ =
         std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
+    shared_->early_events = std::make_shared<gateway::EarlyEvents>();
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);

@@ -3,6 +3,7 @@
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
+
 Reconciling::Reconciling(Store& store, LogSink log, metrics::Shard& shard, Providers providers,
                          SharedSettings settings)
     : providers_(std::move(providers)),
@@ -15,7 +16,10 @@ Reconciling::Reconciling(Store& store, LogSink log, metrics::Shard& shard, Provi
       limits::reconcile_interval);
 }
 
-Reconciling::~Reconciling() { runner_.reset(); }
+Reconciling::~Reconciling() {
+  reconciler_.stop();
+  runner_.reset();
+}
 
 void Reconciling::use(SharedSettings settings) {
   const std::lock_guard lock(mutex_);

@@ -219,11 +219,12 @@ Table provider_events(ProviderGiven& p) {
       {"events.reference", "", text, &p.event_reference,
        "JSON Pointer to the upstream's reference (Idem-Reference), where there is no handle"},
       {"events.fence", "", text, &p.event_fence,
-       "JSON Pointer to the fence that the upstream was sent, where it is told"},
+       "JSON Pointer to the fence that the upstream was sent (Idem-Fence); an event without it "
+       "settles nothing"},
       {"events.found", "", texts, &p.event_found,
        "events that say that it was done, such as /type=charge.succeeded"},
       {"events.failed", "", texts, &p.event_failed,
-       "events that say that it was tried and failed for good"},
+       "events that say that it was tried and failed for good; they need events.fence"},
       {"events.body", "", text, &p.event_body,
        "JSON Pointer to the part of the event that becomes the body of the answer"},
       {"events.headers", "", texts, &p.event_headers,
@@ -238,7 +239,8 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
       {"name", "", text, &p.name, "as routes name it", config::Change::restart, true},
       {"url", "", text, &p.url,
        "where it is asked, by GET, with {operation} (the handle that the upstream was sent), "
-       "{reference} (its Idem-Reference) or {derived_key:PHASE}; none: it tells by events"},
+       "{reference} (its Idem-Reference) or {derived_key:PHASE}, and {fence} (the Idem-Fence that "
+       "names the attempt); none: it tells by events"},
       {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
       {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},
       {"timeout", "", duration, &p.timeout, "for one answer; at most 20s"},

@@ -5,6 +5,7 @@
 #include "webhook/fetch.hpp"
 
 #include <idem/foreign_call.hpp>
+#include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -36,10 +37,12 @@ std::string percent_encoded(std::string_view text) {
 
 constexpr std::string_view derived_key_of = "derived_key:";
 
-bool is_known(std::string_view name) {
+bool names_the_record(std::string_view name) {
   return name == "operation" || name == "reference" ||
          (name.starts_with(derived_key_of) && name.size() > derived_key_of.size());
 }
+
+bool is_known(std::string_view name) { return name == "fence" || names_the_record(name); }
 
 std::optional<std::string> value_of(std::string_view name, const Record& record) {
   if (name == "operation") return to_hex(record.id.bytes);
@@ -47,8 +50,9 @@ std::optional<std::string> value_of(std::string_view name, const Record& record)
     const std::string& reference = record.upstream_reference;
     // Dots alone would be taken out of the path, and with them what stands before.
     if (reference.empty() || reference == "." || reference == "..") return std::nullopt;
-    return percent_encoded(record.upstream_reference);
+    return percent_encoded(reference);
   }
+  if (name == "fence") return std::to_string(record.attempt.fence);
   return derived_key(record.id, name.substr(derived_key_of.size()));
 }
 
@@ -89,21 +93,37 @@ void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complai
     return;
   }
   const auto names = placeholders(url);
-  if (names.empty() || !std::ranges::all_of(names, is_known)) {
+  if (std::ranges::none_of(names, names_the_record) || !std::ranges::all_of(names, is_known)) {
     complaints.add(given.url.place, shown(url) +
                                         " must name the record by {operation}, {reference} or "
-                                        "{derived_key:PHASE}");
+                                        "{derived_key:PHASE}, and may name the attempt by {fence}");
     return;
+  }
+  if (url.contains('#')) {
+    complaints.add(given.url.place,
+                   shown(url) + " has a fragment, which is not sent; leave out # and the rest");
+    return;
+  }
+  if (given.found.items.empty() && given.failed.items.empty() && given.not_there.items.empty()) {
+    complaints.add(given.url.place,
+                   "whatever it answers would say nothing; write found, failed or not_there");
   }
   out.url = url;
   out.allowed_hosts = {*allowed};
 }
 
-std::vector<SayingRule> take_rules(const GivenList& given, Complaints& complaints) {
+enum class Of : std::uint8_t { answers, events };
+
+std::vector<SayingRule> take_rules(const GivenList& given, Of what, Complaints& complaints) {
   std::vector<SayingRule> rules;
   for (const Given& one : given.items) {
+    const bool has_status = !one.text.empty() && one.text.front() >= '0' && one.text.front() <= '9';
     auto rule = SayingRule::parse(one.text);
-    if (rule) {
+    if (what == Of::events && has_status) {
+      complaints.add(one.place, shown(one.text) +
+                                    " fits no event, which has no status; write one such as "
+                                    "/type=charge.succeeded");
+    } else if (rule) {
       rules.push_back(std::move(*rule));
     } else {
       complaints.add(one.place, rule.error());
@@ -155,6 +175,7 @@ std::optional<std::string> take_secret(const Given& file, Complaints& complaints
   std::ifstream in(file.text);
   std::string line;
   std::getline(in, line);
+  if (line.ends_with('\r')) line.pop_back();
   return line;
 }
 
@@ -185,6 +206,7 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, Compla
   Provider provider{.name = given.name.text};
   Asking asking;
   take_url(given, asking.request, complaints);
+  asking.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
   take_duration(given.timeout, asking.request.timeout, complaints);
   if (asking.request.timeout <= Millis(0) ||
       asking.request.timeout > limits::call_timeout_default) {
@@ -193,8 +215,9 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, Compla
   }
   asking.request.ca_file = given.ca.text;
   take_credential(given.auth_file, asking.request, complaints);
-  provider.says = {take_rules(given.found, complaints), take_rules(given.failed, complaints),
-                   take_rules(given.not_there, complaints)};
+  provider.says = {take_rules(given.found, Of::answers, complaints),
+                   take_rules(given.failed, Of::answers, complaints),
+                   take_rules(given.not_there, Of::answers, complaints)};
   provider.rebuild = take_rebuild(given, given.body, given.headers, complaints);
   provider.sends_events = !given.event_signature.text.empty();
   take_pauses(given, provider, complaints);
@@ -244,8 +267,9 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
   source.operation = take_pointer(given.event_operation, complaints);
   source.reference = take_pointer(given.event_reference, complaints);
   source.fence = take_pointer(given.event_fence, complaints);
-  source.says = {
-      take_rules(given.event_found, complaints), take_rules(given.event_failed, complaints), {}};
+  source.says = {take_rules(given.event_found, Of::events, complaints),
+                 take_rules(given.event_failed, Of::events, complaints),
+                 {}};
   source.rebuild = take_rebuild(given, given.event_body, given.event_headers, complaints);
   if (source.id.empty() && source.signature.scheme != EventSignature::Scheme::standard) {
     complaints.add(given.place, "events.id must point at what tells a repeated event, such as /id");
@@ -253,6 +277,16 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
   if (source.operation.empty() && source.reference.empty()) {
     complaints.add(given.place,
                    "events name their record by events.operation or events.reference; write one");
+  }
+  if (given.event_found.items.empty() && given.event_failed.items.empty()) {
+    complaints.add(given.place,
+                   "whatever events tell would say nothing; write events.found or events.failed");
+  }
+  // A retry may have charged after the attempt that failed.
+  if (!given.event_failed.items.empty() && source.fence.empty()) {
+    complaints.add(given.event_failed.items.front().place,
+                   "that an attempt failed says nothing about the next one; write events.fence, "
+                   "where the event tells the Idem-Fence that the upstream was sent");
   }
   if (complaints.lines().size() != before) return nullptr;
   return std::make_shared<const EventSource>(std::move(source));

@@ -3,12 +3,13 @@
 #include "core/base64.hpp"
 #include "core/digests.hpp"
 #include "core/json_place.hpp"
+#include "core/json_scalars.hpp"
 #include "core/problem.hpp"
 #include "core/record_handle.hpp"
 
-#include <idem/json.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace idem {
@@ -44,8 +45,18 @@ std::string kept_json(const StoredResponse& response) {
   return out + "],\"body_b64\":" + json_text(to_base64(response.body)) + "}";
 }
 
+/// What a provider said by a line that was not applied: that it was done, or failed.
+std::optional<Finding> said_by(const EvidenceEntry& line) {
+  const bool is_a_providers = line.source.starts_with("event:") || line.source.starts_with("poll:");
+  if (line.applied || !is_a_providers || !check_json(line.evidence)) return std::nullopt;
+  const std::string said = text_at(line.evidence, "/said");
+  for (const Finding finding : {Finding::found, Finding::failed}) {
+    if (said == name_of(finding)) return finding;
+  }
+  return std::nullopt;
+}
+
 std::optional<StoredResponse> parse_kept(std::string_view evidence) {
-  if (!canonicalize(evidence)) return std::nullopt;
   const auto kept = json_at(evidence, "/kept");
   if (!kept) return std::nullopt;
   const auto status = number<int>(text_at(*kept, "/status"));
@@ -66,7 +77,7 @@ std::optional<StoredResponse> parse_kept(std::string_view evidence) {
 std::expected<EventSays, std::string> read_event(const EventSource& source,
                                                  std::string_view webhook_id,
                                                  std::string_view body) {
-  if (!canonicalize(body)) return std::unexpected("it is no JSON without names that occur twice");
+  if (!check_json(body)) return std::unexpected("it is no JSON without names that occur twice");
   EventSays event;
   event.id = source.id.empty() ? std::string(webhook_id) : text_at(body, source.id);
   if (event.id.empty() || event.id.size() > limits::event_id_bytes_max) {
@@ -93,30 +104,32 @@ std::string evidence_of(const EventSays& event, std::string_view body, bool keep
 }
 
 bool is_about(const EvidenceEntry& line, std::string_view source, const std::string& event_id) {
-  return line.source == source && canonicalize(line.evidence) &&
+  return line.source == source && check_json(line.evidence) &&
          text_at(line.evidence, "/event") == event_id;
 }
 
 std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence) {
   std::optional<Kept> kept;
-  bool is_found = false;
+  bool is_contradicted = false;
   for (const EvidenceEntry& line : log) {
-    const bool is_its = line.fence == fence && !line.applied && line.before == State::in_progress &&
-                        line.source.starts_with("event:");
-    if (!is_its) continue;
-    auto response = parse_kept(line.evidence);
-    if (!response) continue;
-    const bool says_found = text_at(line.evidence, "/said") == name_of(Finding::found);
-    const bool differs = kept && says_found != is_found;
-    // Of two that disagree, that money moved.
-    if (!kept || (differs && says_found)) {
-      const bool is_contradicted = kept.has_value();
-      kept = Kept{&line, std::move(*response), is_contradicted};
-      is_found = says_found;
-    }
-    kept->is_contradicted |= differs;
+    const auto said = line.fence == fence ? said_by(line) : std::nullopt;
+    if (!said) continue;
+    Kept one{&line, *said, parse_kept(line.evidence)};
+    const bool differs = kept && kept->said != one.said;
+    is_contradicted |= differs;
+    // Of two that disagree, that money moved, even if nobody can say how it is told.
+    const bool is_better =
+        differs ? one.said == Finding::found : !kept || (one.response && !kept->response);
+    if (is_better) kept = std::move(one);
   }
+  if (kept) kept->is_contradicted = is_contradicted;
   return kept;
+}
+
+bool is_said_done(const std::vector<EvidenceEntry>& log, Fence fence) {
+  return std::ranges::any_of(log, [&](const EvidenceEntry& line) {
+    return (line.fence == fence || line.fence == 0) && said_by(line) == Finding::found;
+  });
 }
 
 }  // namespace idem

@@ -49,14 +49,20 @@ std::string evidence_of(const EventSays& event, std::string_view body, bool keep
 /// True when the line is about this event.
 bool is_about(const EvidenceEntry& line, std::string_view source, const std::string& event_id);
 
-/// The answer that was kept while the attempt with this fence was under way, with the line that
-/// has it; null: none was.
+/// Word about the attempt with this fence that stands in the log and was not applied: it came while
+/// the attempt was under way, or no answer could be made of it.
 struct Kept {
   const EvidenceEntry* line = nullptr;
-  StoredResponse response{};
-  bool is_contradicted = false;  ///< Another one said otherwise.
+  Finding said = Finding::found;             ///< Found or failed.
+  std::optional<StoredResponse> response{};  ///< None: only people know what to tell.
+  bool is_contradicted = false;              ///< Another one said otherwise.
 };
-/// Of several the first, and one by which it was done before one by which it failed.
+/// Of several the first that has an answer, and any by which it was done before one by which it
+/// failed.
 std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence);
+
+/// Whether the log has word, not applied, that the attempt with this fence was done, or one that
+/// did not say which.
+bool is_said_done(const std::vector<EvidenceEntry>& log, Fence fence);
 
 }  // namespace idem

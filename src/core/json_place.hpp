@@ -10,7 +10,7 @@ namespace idem {
 /// RFC 6901 §3; the empty one is the whole document.
 bool is_json_pointer(std::string_view text);
 
-/// The bytes of the value that `pointer` points at, as they stand in `json`, which canonicalize()
+/// The bytes of the value that `pointer` points at, as they stand in `json`, which check_json()
 /// has taken. None: there is no such value.
 std::optional<std::string_view> json_at(std::string_view json, std::string_view pointer);
 

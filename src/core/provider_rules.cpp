@@ -1,8 +1,7 @@
 #include "core/provider_rules.hpp"
 
 #include "core/json_place.hpp"
-
-#include <idem/json.hpp>
+#include "core/json_scalars.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +9,7 @@
 namespace idem {
 namespace {
 
-bool is_json(std::string_view body) { return !body.empty() && canonicalize(body).has_value(); }
+bool is_json(std::string_view body) { return !body.empty() && check_json(body).has_value(); }
 
 /// "200" or "2xx".
 bool parse_status(std::string_view text, int& from, int& to) {

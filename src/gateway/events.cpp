@@ -1,17 +1,20 @@
 #include "gateway/events.hpp"
 
 #include "core/event_source.hpp"
+#include "gateway/early_events.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <ctime>
 
 namespace idem::gateway {
 namespace {
 
 using Verdict = Resolve::Verdict;
+using namespace std::chrono_literals;
 
 Answer told(int status, std::string_view outcome) {
   Answer answer{status, {}, {}};
@@ -62,14 +65,11 @@ class EventCase {
     auto finding = find_record();
     const bool reached = co_await finding;
     if (!reached) co_return unavailable();
+    if (!id_ && may_come_in_) co_return come_again(*may_come_in_);
     if (!id_) {
       log(LogLevel::warning, "event_without_record", {});
       co_return told(200, "no_record");
     }
-    auto knowing = is_known();
-    const auto known = co_await knowing;
-    if (!known) co_return unavailable();
-    if (*known) co_return told(200, "known");
     auto settling = settle();
     auto answer = co_await settling;
     co_return answer;
@@ -81,6 +81,14 @@ class EventCase {
     auto result = co_await asking;
     count_failure(observer_.shard(), result);
     co_return result;
+  }
+
+  // The record cannot tell its reference before its answer comes, and the provider keeps the event.
+  static Answer come_again(Millis in) {
+    Answer answer = told(503, "early");
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max<Millis>(in, 1s));
+    answer.headers.push_back({"Retry-After", std::to_string(seconds.count())});
+    return answer;
   }
 
   static Answer unavailable() {
@@ -98,13 +106,17 @@ class EventCase {
   }
 
   // By the handle, or, where the event has only the upstream's own reference, among those of which
-  // nobody knows how they ended. False: the store could not be asked.
+  // nobody knows how they ended. False: they could not all be looked at.
   Task<bool> find_record() {
     id_ = event_.operation;
     if (id_ || event_.reference.empty()) co_return true;
+    // These first: what ends meanwhile is among the others then.
+    auto looking = look_for_running();
+    const bool looked = co_await looking;
+    if (!looked) co_return false;
     List page{.state = State::unknown, .limit = limits::list_page_max};
-    for (std::size_t seen = 0; seen < limits::event_references_seen_max;
-         seen += limits::list_page_max) {
+    std::size_t seen = 0;
+    for (; seen < limits::event_references_seen_max; seen += limits::list_page_max) {
       auto asking = ask(page);
       const auto listed = co_await asking;
       if (!listed) co_return false;
@@ -123,6 +135,36 @@ class EventCase {
       if (records.size() < limits::list_page_max) break;
       page.after = records.back().id;
     }
+    // Further on there may be one, or another of the same name: it is told again.
+    co_return seen < limits::event_references_seen_max;
+  }
+
+  // Among attempts that were under way when the event was first told may be the one that it is
+  // about.
+  Task<bool> look_for_running() {
+    auto counting = ask(Count{});
+    const auto counted = co_await counting;
+    if (!counted) co_return false;
+    const StoreTime now = std::get<Census>(*counted).now;
+    const StoreTime first = shared_.early_events->first_told(source_.name + ' ' + event_.id, now);
+    if (now - first > limits::early_event_max) co_return true;
+    List page{.state = State::in_progress, .limit = limits::list_page_max};
+    for (std::size_t seen = 0; seen < limits::event_references_seen_max;
+         seen += limits::list_page_max) {
+      auto asking = ask(page);
+      const auto listed = co_await asking;
+      if (!listed) co_return false;
+      const auto& records = std::get<std::vector<Record>>(*listed);
+      for (const Record& record : records) {
+        const bool may_be_it = record.created_at <= first && is_asked_about(record.operation);
+        if (!may_be_it) continue;
+        may_come_in_ = record.locked_until - now;
+        co_return true;
+      }
+      if (records.size() < limits::list_page_max) co_return true;
+      page.after = records.back().id;
+    }
+    may_come_in_ = 1s;
     co_return true;
   }
 
@@ -132,15 +174,14 @@ class EventCase {
     return route != nullptr && route->reconcile == source_.name;
   }
 
-  // Twice is once. None: the store could not be asked.
-  Task<std::optional<bool>> is_known() {
-    auto asking = ask(ReadEvidence{*id_});
-    const auto read = co_await asking;
-    if (!read) co_return std::nullopt;
-    for (const EvidenceEntry& line : std::get<std::vector<EvidenceEntry>>(*read)) {
-      if (is_about(line, log_name_of(source_), event_.id)) co_return true;
-    }
-    co_return false;
+  // Twice is once. But what was kept for an attempt that has ended since may be told again, and
+  // counts then.
+  bool is_known(const std::vector<EvidenceEntry>& log, const std::optional<Record>& record) const {
+    const bool runs = record && record->state == State::in_progress;
+    return std::ranges::any_of(log, [&](const EvidenceEntry& line) {
+      const bool was_kept = !line.applied && line.before == State::in_progress;
+      return (runs || !was_kept) && is_about(line, log_name_of(source_), event_.id);
+    });
   }
 
   Task<std::expected<std::optional<Record>, StoreError>> read() {
@@ -150,10 +191,21 @@ class EventCase {
     co_return std::get<std::optional<Record>>(std::move(*found));
   }
 
+  Task<std::optional<std::vector<EvidenceEntry>>> read_log() {
+    auto asking = ask(ReadEvidence{*id_});
+    auto read = co_await asking;
+    if (!read) co_return std::nullopt;
+    co_return std::get<std::vector<EvidenceEntry>>(std::move(*read));
+  }
+
   Task<Answer> settle() {
+    auto reading_log = read_log();
+    const auto lines = co_await reading_log;
+    if (!lines) co_return unavailable();
     auto reading = read();
     const auto record = co_await reading;
     if (!record) co_return unavailable();
+    if (is_known(*lines, *record)) co_return told(200, "known");
     // Too early to be applied: its answer is kept, for an attempt that may yet end without one.
     const bool runs = *record && (*record)->state == State::in_progress;
     const bool is_answered = *record && (*record)->state == State::completed && (*record)->response;
@@ -168,6 +220,13 @@ class EventCase {
     const bool names_its = !source_.fence.empty();
     const Fence current = *record && !names_its ? (*record)->attempt.fence : 0;
     verb.fence = event_.fence.value_or(current);
+    // One that would run again is ended by whoever knows that it ran.
+    const bool would_run = *record && ((*record)->state == State::failed_retryable ||
+                                       (*record)->state == State::pending);
+    is_foreign_ = *record && !would_run && !is_asked_about((*record)->operation);
+    is_denial_ = event_.finding == Finding::failed && is_said_done(*lines, verb.fence);
+    // Without an answer it is a line of the log that keeps the record from being freed, no more.
+    if (is_foreign_ || is_denial_) event_.response.reset();
     verb.response = event_.response;
     verb.source = log_name_of(source_);
     verb.evidence = evidence_of(event_, body_, runs);
@@ -193,9 +252,11 @@ class EventCase {
     const auto record = co_await reading;
     if (!record) co_return unavailable();
     const std::string_view state = reply.state ? name_of(*reply.state) : "gone";
-    if (contradicts(event_.finding, reply, *record, fence)) {
+    if (is_denial_ || contradicts(event_.finding, reply, *record, fence)) {
       observer_.shard().contradictions.add();
       log(LogLevel::error, "evidence_contradicts", state);
+    } else if (is_foreign_) {
+      log(LogLevel::error, "event_of_another_provider", state);
     } else if (reply.verdict == Verdict::missing_response) {
       log(LogLevel::error, "event_without_answer", state);
     }
@@ -210,6 +271,9 @@ class EventCase {
   const std::string_view body_;
   EventSays event_;
   std::optional<RecordId> id_;
+  std::optional<Millis> may_come_in_{};  ///< An attempt under way may be the one that is meant.
+  bool is_foreign_ = false;  ///< Another provider is asked about records of this operation.
+  bool is_denial_ = false;   ///< It says that what was said to be done has failed.
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace idem::gateway {
 
 class Dispatcher;
+class EarlyEvents;
 class LookupLimit;
 class Waiters;
 
@@ -23,6 +24,7 @@ struct GatewayShared {
   Observing& observing;
   Dispatcher* dispatcher = nullptr;  ///< Set before the first request; outlives the last.
   std::shared_ptr<LookupLimit> lookups{};
+  std::shared_ptr<EarlyEvents> early_events{};
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

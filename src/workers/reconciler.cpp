@@ -24,6 +24,8 @@ double dice() {
   return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
+constexpr const char* denied = "it was said to be done, and now that it was not";
+
 std::string source_of(const Provider& provider) { return "poll:" + provider.name; }
 
 std::string evidence_of(Finding finding, const Provider::Heard& heard) {
@@ -56,12 +58,13 @@ std::expected<Provider::Heard, std::string> ask_about(const Record& record,
 }  // namespace
 
 Reconciler::Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
-                       unsigned lanes)
+                       unsigned lanes, Breaker::Rule rule)
     : store_(store),
       log_(std::move(log)),
       shard_(shard),
       provider_of_(std::move(provider_of)),
-      lanes_(std::max(1U, lanes)) {}
+      lanes_(std::max(1U, lanes)),
+      rule_(rule) {}
 
 bool Reconciler::turn() {
   if (!learn_time()) return false;
@@ -78,8 +81,8 @@ bool Reconciler::turn() {
   for (Record& record : *unknown) {
     if (!is_due(record, now())) continue;
     auto provider = provider_of_(record.operation);
-    if (provider && may_ask(provider->name))
-      due.push_back({std::move(record), std::move(provider)});
+    if (!provider || is_known_to_wait(*provider, record)) continue;
+    due.push_back({std::move(record), std::move(provider)});
   }
   std::atomic<std::size_t> next{0};
   const auto work_off = [&] {
@@ -127,29 +130,44 @@ bool Reconciler::is_due(const Record& record, StoreTime now) const {
   return record.reconcile_attempts == 0;
 }
 
-bool Reconciler::may_ask(const std::string& provider) {
+// A provider that is left alone is not asked, but what it has told already counts.
+bool Reconciler::is_known_to_wait(const Provider& provider, const Record& record) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [name, breaker] : breakers_) {
-    if (name == provider) return !breaker.is_open(MonotonicClock::now());
+  Health& health = health_of(provider.name);
+  if (health.breaker.is_open(MonotonicClock::now())) {
+    return health.waiting.contains({record.id, record.attempt.fence});
   }
+  health.waiting.clear();
+  return false;
+}
+
+// Asked for each record, since others of this turn may have found out meanwhile that it fails.
+bool Reconciler::admit(const Provider& provider, const Record& record) {
+  const std::lock_guard lock(mutex_);
+  Health& health = health_of(provider.name);
+  if (health.breaker.is_open(MonotonicClock::now()) || health.is_being_tried) {
+    if (health.waiting.size() >= limits::reconcile_waiting_max) health.waiting.clear();
+    health.waiting.emplace(record.id, record.attempt.fence);
+    return false;
+  }
+  health.is_being_tried = health.breaker.is_on_trial();
   return true;
 }
 
-void Reconciler::note_asked(const std::string& provider, bool answered) {
+void Reconciler::note_asked(const std::string& provider, std::optional<bool> answered) {
   const std::lock_guard lock(mutex_);
-  const auto is_its = [&](const auto& entry) { return entry.first == provider; };
-  auto found = std::ranges::find_if(breakers_, is_its);
-  if (found == breakers_.end()) {
-    breakers_.emplace_back(provider, Breaker({.failures = limits::breaker_failures,
-                                              .pause_first = limits::breaker_pause_first,
-                                              .pause_max = limits::breaker_pause_max}));
-    found = std::prev(breakers_.end());
-  }
-  if (answered) {
-    found->second.succeeded();
+  Health& health = health_of(provider);
+  health.is_being_tried = false;
+  if (!answered) return;
+  if (*answered) {
+    health.breaker.succeeded();
   } else {
-    found->second.failed(MonotonicClock::now());
+    health.breaker.failed(MonotonicClock::now());
   }
+}
+
+Reconciler::Health& Reconciler::health_of(const std::string& provider) {
+  return health_.try_emplace(provider, Health{.breaker = Breaker(rule_)}).first->second;
 }
 
 Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done) const {
@@ -162,19 +180,24 @@ Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done)
 // ---- one turn at one record ----
 
 void Reconciler::work(Task& task) {
+  if (stopping_) return;
   if (apply_kept(task)) return;
-  // Asked anew, since others of this turn may have found out that it fails.
-  if (!may_ask(task.provider->name)) return;
+  if (!task.provider->ask) {
+    const auto observed_at = plan(task);
+    if (observed_at) give_up_or_wait(task, "no event has come", {}, *observed_at);
+    return;
+  }
+  if (!admit(*task.provider, task.record)) return;
   const auto observed_at = plan(task);
-  if (!observed_at) return;
-  if (!task.provider->ask) return give_up_or_wait(task, "no event has come", {}, *observed_at);
+  if (!observed_at) return note_asked(task.provider->name, {});
   const auto heard = ask_about(task.record, *task.provider);
   note_asked(task.provider->name, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);
 }
 
-// An event that came while the attempt was under way, which has ended without an answer since.
+// Word that came while the attempt was under way, which has ended without an answer since, or of
+// which no answer could be made.
 bool Reconciler::apply_kept(Task& task) {
   const Record& record = task.record;
   const auto log = ask_and_wait(store_, ReadEvidence{record.id});
@@ -184,6 +207,11 @@ bool Reconciler::apply_kept(Task& task) {
   if (!log) return true;
   auto kept = kept_answer(*log, record.attempt.fence);
   if (!kept) return false;
+  if (!kept->response) {
+    if (kept->is_contradicted) tell_contradiction(task, "found and failed", "unknown");
+    leave_to_people(task, "it was done, and no answer can be made of what was told", {}, now());
+    return true;
+  }
   Resolve verb;
   verb.id = record.id;
   verb.fence = record.attempt.fence;
@@ -199,18 +227,12 @@ bool Reconciler::apply_kept(Task& task) {
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
   if (kept->is_contradicted) {
-    task.ends.push_back(End::contradicted);
-    log_(LogLevel::error, "evidence_contradicts",
-         {{"operation_ref", to_hex(verb.id.bytes)},
-          {"provider", task.provider->name},
-          {"said", "found and failed"},
-          {"fence", std::to_string(verb.fence)},
-          {"state", "completed"}});
+    tell_contradiction(task, "found and failed", "completed");
   }
   log_(LogLevel::info, "reconciled",
        {{"operation_ref", to_hex(verb.id.bytes)},
         {"provider", task.provider->name},
-        {"said", "found"},
+        {"said", std::string(name_of(kept->said))},
         {"to", "completed"}});
   return true;
 }
@@ -257,6 +279,15 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   const StoreTime proof = task.record.locked_until + provider.grace;
   // That it was refused may be said of an attempt before this one, as that nothing is there.
   if (finding == Finding::failed && observed_at <= proof) return wait_for_proof(task, observed_at);
+  if (finding != Finding::found && observed_at > proof) {
+    // Read once more: an event may have come while the provider was asked.
+    const auto log = ask_and_wait(store_, ReadEvidence{verb.id});
+    if (!log) return;
+    if (is_said_done(*log, verb.fence)) {
+      tell_contradiction(task, name_of(finding), "unknown");
+      return leave_to_people(task, denied, verb.evidence, observed_at);
+    }
+  }
   if (is_positive(finding)) {
     verb.as = Resolve::As::completed;
     verb.response = rebuild(provider.rebuild, finding, heard.body);
@@ -277,15 +308,8 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
                            observed_at);
   }
   if (reply->verdict == Verdict::by_evidence) {
-    task.ends.push_back(End::contradicted);
-    log_(LogLevel::error, "evidence_contradicts",
-         {{"operation_ref", to_hex(verb.id.bytes)},
-          {"provider", provider.name},
-          {"said", std::string(name_of(finding))},
-          {"fence", std::to_string(verb.fence)},
-          {"state", "unknown"}});
-    return leave_to_people(task, "it was said to be done, and is said not to be there", {},
-                           observed_at);
+    tell_contradiction(task, name_of(finding), "unknown");
+    return leave_to_people(task, denied, {}, observed_at);
   }
   on_refused(task, *reply, finding);
 }
@@ -305,13 +329,17 @@ void Reconciler::wait_for_proof(Task& task, StoreTime observed_at) {
 void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
   const auto record = ask_and_wait(store_, Find{task.record.id});
   if (!record || !contradicts(finding, reply, *record, task.record.attempt.fence)) return;
+  tell_contradiction(task, name_of(finding), reply.state ? name_of(*reply.state) : "gone");
+}
+
+void Reconciler::tell_contradiction(Task& task, std::string_view said, std::string_view state) {
   task.ends.push_back(End::contradicted);
   log_(LogLevel::error, "evidence_contradicts",
        {{"operation_ref", to_hex(task.record.id.bytes)},
         {"provider", task.provider->name},
-        {"said", std::string(name_of(finding))},
+        {"said", std::string(said)},
         {"fence", std::to_string(task.record.attempt.fence)},
-        {"state", std::string(reply.state ? name_of(*reply.state) : "gone")}});
+        {"state", std::string(state)}});
 }
 
 void Reconciler::give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,

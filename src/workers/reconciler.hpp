@@ -8,11 +8,16 @@
 #include <idem/store.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <atomic>
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace idem::workers {
@@ -49,13 +54,22 @@ class Reconciler {
   /// Null: nobody knows about this operation; its records are left to people.
   using ProviderOf = std::function<std::shared_ptr<const Provider>(const std::string& operation)>;
 
+  /// When a provider that fails is left alone, and for how long.
+  static constexpr Breaker::Rule patience{.failures = limits::breaker_failures,
+                                          .pause_first = limits::breaker_pause_first,
+                                          .pause_max = limits::breaker_pause_max};
+
   /// `lanes`: how many are asked at the same time. `shard` is counted in by who calls turn().
   Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
-             unsigned lanes = limits::reconcile_lanes);
+             unsigned lanes = limits::reconcile_lanes, Breaker::Rule rule = patience);
 
   /// Looks at one page of unknown records and takes its turn at those that are due. True: it found
   /// some, and there may be more.
   bool turn();
+
+  /// A turn that is under way asks about no further record: it ends with the questions that are
+  /// out. Any thread.
+  void stop() noexcept { stopping_ = true; }
 
  private:
   enum class End : std::uint8_t { scheduled, resolved, failed, contradicted };
@@ -68,8 +82,18 @@ class Reconciler {
   bool learn_time();
   StoreTime now() const;
   bool is_due(const Record& record, StoreTime now) const;
-  bool may_ask(const std::string& provider);
-  void note_asked(const std::string& provider, bool answered);
+  /// How a provider has answered so far.
+  struct Health {
+    Breaker breaker;
+    bool is_being_tried = false;  ///< By one question, on which it depends whether others follow.
+    /// While it is left alone: attempts of which the log had nothing from it.
+    std::set<std::pair<RecordId, Fence>> waiting{};
+  };
+  bool is_known_to_wait(const Provider& provider, const Record& record);
+  bool admit(const Provider& provider, const Record& record);
+  /// None: it was not asked after all.
+  void note_asked(const std::string& provider, std::optional<bool> answered);
+  Health& health_of(const std::string& provider);
 
   void work(Task& task);
   bool apply_kept(Task& task);
@@ -79,6 +103,7 @@ class Reconciler {
   void resolve(Task& task, Finding finding, const Provider::Heard& heard, StoreTime observed_at);
   void wait_for_proof(Task& task, StoreTime observed_at);
   void on_refused(Task& task, const Resolve::Reply& reply, Finding finding);
+  void tell_contradiction(Task& task, std::string_view said, std::string_view state);
   void give_up_or_wait(Task& task, const std::string& why, const std::string& evidence,
                        StoreTime observed_at);
   /// From here on it is an operator's.
@@ -91,12 +116,14 @@ class Reconciler {
   metrics::Shard& shard_;
   ProviderOf provider_of_;
   unsigned lanes_;
+  Breaker::Rule rule_;
   std::optional<RecordId> after_;
   /// The store's clock beside ours, as it was last heard.
   std::optional<StoreTime> store_time_;
   MonotonicTime heard_at_{};
   std::mutex mutex_;
-  std::vector<std::pair<std::string, Breaker>> breakers_;
+  std::map<std::string, Health> health_;
+  std::atomic<bool> stopping_{false};
 };
 
 }  // namespace idem::workers

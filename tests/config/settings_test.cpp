@@ -1,4 +1,6 @@
 #include "config/reading.hpp"
+#include "support/scripted_upstream.hpp"
+#include "workers/reconciler.hpp"
 
 /// What settings of a file make of a gateway.
 namespace idem::test {
@@ -49,6 +51,84 @@ TEST_F(ConfigSettings, TheContractsExampleMeansWhatItSays) {
   const auto& other = settings.routes.find("GET", "/v1/quotes/7");
   EXPECT_EQ(other.operation("GET", "/v1/quotes/7"), "GET /v1/quotes/7");
   EXPECT_EQ(other.mode, gateway::Mode::conflict);
+}
+
+/// A provider's events, as they are right but for what is added.
+class ConfigEvents : public ConfigSettings {
+ protected:
+  ConfigEvents() {
+    write_text(secret_, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\r\n");
+    std::filesystem::permissions(secret_, std::filesystem::perms::owner_read);
+  }
+  std::string events(const std::string& more) {
+    return "providers:\n  - name: bank\n    events:\n      signature: standard\n"
+           "      operation: /operation\n      secret_files: [" +
+           secret_.string() + "]\n" + more;
+  }
+  const std::filesystem::path secret_ = dir_.path() / "secret";
+};
+
+TEST_F(ConfigEvents, RulesThatFitNoEventAreRefused) {
+  EXPECT_EQ(refusal(events("      found: [/type=charge.succeeded]\n")), "accepted")
+      << "and the line of a secret may end as it does elsewhere";
+  for (const auto* part : {"found", "failed"}) {
+    const auto said = refusal(
+        events(std::string("      fence: /fence\n      ") + part + ": [\"200 /type=a\"]\n"));
+    EXPECT_NE(said.find("fits no event, which has no status"), said.npos) << said;
+  }
+  const auto nothing = refusal(events(""));
+  EXPECT_NE(nothing.find("whatever events tell would say nothing"), nothing.npos) << nothing;
+}
+
+TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
+  const std::string failed = "      failed: [/type=charge.failed]\n";
+  const auto said = refusal(events(failed));
+  EXPECT_NE(said.find("9:16: that an attempt failed says nothing about the next one"), said.npos)
+      << said;
+  EXPECT_EQ(refusal(events(failed + "      fence: /fence\n")), "accepted");
+}
+
+class ConfigAsking : public ConfigSettings {
+ protected:
+  /// What the provider says about a record with this reference and fence 7, asked at this target.
+  auto ask(const std::string& target, const std::string& reference) {
+    const auto settings = read("providers:\n  - {name: bank, url: \"http://" + bank_.address() +
+                               target + "\", found: [2xx]}\n");
+    EXPECT_TRUE(settings.has_value()) << joined(settings.error());
+    Record record;
+    record.attempt.fence = 7;
+    record.upstream_reference = reference;
+    return settings->options.providers.at("bank")->ask(record);
+  }
+  std::string answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+  ScriptedUpstream bank_{[this](UpstreamConnection& connection) {
+    (void)connection.read_request();
+    connection.write(answer_);
+  }};
+};
+
+TEST_F(ConfigAsking, AProviderIsAskedAboutTheRecordAndItsAttempt) {
+  ASSERT_TRUE(ask("/charges/{reference}?fence={fence}", "a/../b"));
+  EXPECT_TRUE(bank_.received().at(0).starts_with("GET /charges/a%2F..%2Fb?fence=7 HTTP/1.1\r\n"))
+      << bank_.received().at(0);
+}
+
+TEST_F(ConfigAsking, AReferenceOfDotsIsNone) {
+  for (const auto* reference : {"", ".", ".."}) {
+    const auto said = ask("/charges/{reference}", reference);
+    ASSERT_FALSE(said) << reference;
+    EXPECT_NE(said.error().find("no upstream reference"), said.error().npos) << said.error();
+  }
+  EXPECT_EQ(bank_.connections(), 0) << "an answer about all charges would be one about this one";
+}
+
+TEST_F(ConfigAsking, AnAnswerThatWouldNotBeStoredIsNotRead) {
+  answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\nConnection: close\r\n\r\n" +
+            std::string(1'048'577, ' ');
+  EXPECT_FALSE(ask("/{operation}", ""));
+  answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n" +
+            std::string(1'048'576, ' ');
+  EXPECT_TRUE(ask("/{operation}", ""));
 }
 
 TEST_F(ConfigSettings, EverySettingOfARouteArrives) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "support/admin.hpp"
@@ -31,36 +32,43 @@ class Events : public Operated {
 
   std::vector<std::string> flags() const override {
     const auto file = (dir_.path() / "idem.yaml").string();
-    std::ofstream(file) << fmt::format(
-        "providers:\n"
-        "  - name: bank\n"
+    std::ofstream(file) << "providers:\n"
+                        << source("bank") << source("other")
+                        << "routes:\n"
+                           "  - match: { path: \"/other/{rest...}\" }\n"
+                           "    reconcile: other\n"
+                           "  - match: { path: \"/{rest...}\" }\n"
+                           "    reconcile: bank\n";
+    return {"--config", file, "--upstream-timeout", "5s", "--lease", "10s"};
+  }
+
+  std::string source(std::string_view name) const {
+    return fmt::format(
+        "  - name: {}\n"
         "    retry_first: 100ms\n"
         "    retry_max: 400ms\n"
         "    replay: {{ found_status: 201 }}\n"
         "    events:\n"
         "      signature: standard\n"
         "      secret_files: [{}]\n"
-        "      operation: /data/operation\n"
+        "{}"
         "      reference: /data/id\n"
         "      fence: /data/fence\n"
         "      found: [/type=charge.succeeded]\n"
         "      failed: [/type=charge.failed]\n"
         "      body: /data\n"
-        "      headers: [\"Location: /charges/{{/data/id}}\"]\n"
-        "routes:\n"
-        "  - match: {{ path: \"/{{rest...}}\" }}\n"
-        "    reconcile: bank\n",
-        secret_);
-    return {"--config", file, "--upstream-timeout", "5s", "--lease", "10s"};
+        "      headers: [\"Location: /charges/{{/data/id}}\"]\n",
+        name, secret_, operation_line());
   }
+  virtual std::string operation_line() const { return "      operation: /data/operation\n"; }
 
   /// As the provider would send it.
   Response tell(const std::string& body, const std::string& id = "msg_1",
-                std::string_view secret = webhook_example_secret) {
+                std::string_view secret = webhook_example_secret, std::string_view by = "bank") {
     const std::string at = std::to_string(std::time(nullptr));
     return send_once(gateway_->address(),
                      {.method = "POST",
-                      .target = "/.idem/events/bank",
+                      .target = "/.idem/events/" + std::string(by),
                       .fields = {{"Host", gateway_->address()},
                                  {"Content-Type", "application/json"},
                                  {"webhook-id", id},
@@ -80,6 +88,29 @@ class Events : public Operated {
     const auto lost = ask(charge(key, "drop-after,lose-webhook"));
     EXPECT_EQ(lost.status, 502) << lost.raw;
     return ref_of(lost);
+  }
+  /// The same of which the upstream's reference is known, for its answer came, and says nothing.
+  std::string lose_with_reference(std::string_view key, const std::string& reference,
+                                  const std::string& path = "/charges") {
+    const auto before = refs_of_unknown();
+    Request request = charge(key, "500-after,lose-webhook,header=Idem-Reference:" + reference);
+    request.target = path;
+    EXPECT_EQ(ask(request).get("Idempotency-Outcome"), "unknown");
+    for (const auto& ref : refs_of_unknown()) {
+      if (!before.contains(ref)) return ref;
+    }
+    return "";
+  }
+  std::set<std::string> refs_of_unknown() {
+    std::set<std::string> refs;
+    const Json page = read("/v1/keys?state=unknown");
+    for (const Json& record : page["keys"].items) refs.insert(record["ref"].string);
+    return refs;
+  }
+  /// Of one that names its record by the reference and its attempt.
+  std::string about(const std::string& reference, const std::string& ref) {
+    return fmt::format(R"({{"type":"charge.succeeded","data":{{"id":"{}"{}}}}})", reference,
+                       fence_of(ref));
   }
   Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
   /// The member that names the attempt which is current.
@@ -159,7 +190,7 @@ TEST_F(Events, T63_a_forged_event_changes_nothing) {
   EXPECT_EQ(tell("no JSON").status, 400);
   EXPECT_EQ(tell(std::string(70'000, ' ')).status, 413);
   const auto nobody = send_once(gateway_->address(), {.method = "POST",
-                                                      .target = "/.idem/events/other",
+                                                      .target = "/.idem/events/nobody",
                                                       .fields = {{"Host", gateway_->address()}},
                                                       .body = succeeded(ref)});
   EXPECT_EQ(nobody.status, 404);
@@ -214,6 +245,109 @@ TEST_F(Events, T63_an_event_about_an_earlier_attempt_of_what_is_answered_is_an_a
             "{\"event\":\"noted\"}\n")
       << "two attempts, and both of them charged";
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
+}
+
+TEST_F(Events, T63_a_failure_is_no_answer_to_what_was_said_to_be_done) {
+  const std::string ref = lose("k");
+  const std::string of_it = fmt::format(R"("operation":"{}"{})", ref, fence_of(ref));
+  EXPECT_EQ(tell(R"({"type":"charge.succeeded","data":{)" + of_it + "}}").body,
+            "{\"event\":\"noted\"}\n")
+      << "its answer has a field for the charge's id, and it tells none";
+  EXPECT_EQ(tell(R"({"type":"charge.failed","data":{"id":"ch_9",)" + of_it + "}}", "msg_2").body,
+            "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(metric("idem_contradictions_total"), 1);
+  EXPECT_EQ(tell(succeeded(ref, fence_of(ref)), "msg_3").body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(Events, T63_what_was_kept_counts_when_it_is_told_again) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h,drop-after,lose-webhook"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  const std::string ref = only("in_progress")["ref"].string;
+  const std::string fence = fence_of(ref);
+  // As if events.headers pointed at what this provider does not send, until somebody mends it.
+  const std::string told =
+      fmt::format(R"({{"type":"charge.succeeded","data":{{"operation":"{}"{}}}}})", ref, fence);
+  EXPECT_EQ(tell(told).body, "{\"event\":\"kept\"}\n");
+  EXPECT_EQ(tell(told).body, "{\"event\":\"known\"}\n");
+  provider_->release("h");
+  EXPECT_EQ(client.read_response().status, 502);
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(tell(succeeded(ref, fence)).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(tell(succeeded(ref, fence)).body, "{\"event\":\"known\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(Events, T63_a_reference_is_one_providers_own) {
+  const std::string banks = lose_with_reference("k", "ch_7");
+  const std::string others = lose_with_reference("k", "ch_7", "/other/charges");
+  ASSERT_NE(banks, others);
+  EXPECT_EQ(tell(about("ch_7", banks)).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(record_of(banks)["state"].string, "completed");
+  EXPECT_EQ(record_of(others)["state"].string, "unknown");
+  EXPECT_EQ(record_of(others)["evidence"].items.size(), 0U);
+}
+
+TEST_F(Events, T63_a_reference_that_two_records_have_settles_neither) {
+  const std::string one = lose_with_reference("k", "ch_7");
+  const std::string two = lose_with_reference("l", "ch_7");
+  EXPECT_EQ(tell(about("ch_7", one)).body, "{\"event\":\"no_record\"}\n");
+  for (const auto& ref : {one, two}) EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+}
+
+/// Events that name their record by the upstream's reference alone.
+class EventsByReference : public Events {
+ protected:
+  std::string operation_line() const override { return ""; }
+};
+
+TEST_F(EventsByReference, T63_one_that_comes_before_the_answer_is_told_again) {
+  Connection client(gateway_->address());
+  client.send(charge("k", "hold=h,500-after,lose-webhook,header=Idem-Reference:ch_7"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  const std::string ref = only("in_progress")["ref"].string;
+  const std::string event = about("ch_7", ref);
+  const auto early = tell(event);
+  EXPECT_EQ(early.status, 503);
+  EXPECT_EQ(early.body, "{\"event\":\"early\"}\n");
+  EXPECT_GE(std::stoi(early.get("Retry-After").value_or("0")), 1);
+  EXPECT_EQ(tell(event, "msg_2", webhook_example_secret, "other").status, 200)
+      << "no attempt of that provider's is under way";
+  provider_->release("h");
+  EXPECT_EQ(client.read_response().status, 500);
+  EXPECT_EQ(tell(event).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+}
+
+TEST_F(EventsByReference, T63_one_about_what_is_not_ours_waits_for_those_that_ran_then_only) {
+  Connection first(gateway_->address());
+  first.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  const std::string event = R"({"type":"charge.succeeded","data":{"id":"ch_99","fence":7}})";
+  EXPECT_EQ(tell(event).status, 503);
+  // The store's clock counts milliseconds, and each of these takes some.
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 201);
+  Connection second(gateway_->address());
+  second.send(charge("l", "hold=later"));
+  ASSERT_TRUE(provider_->wait_held("later", 1));
+  provider_->release("h");
+  EXPECT_EQ(first.read_response().status, 201);
+  EXPECT_EQ(tell(event).body, "{\"event\":\"no_record\"}\n");
+  provider_->release("later");
+  EXPECT_EQ(second.read_response().status, 201);
+}
+
+TEST_F(Events, T63_another_provider_settles_nothing_and_is_not_forgotten) {
+  const std::string ref = lose("k");
+  const auto told = tell(succeeded(ref, fence_of(ref)), "msg_1", webhook_example_secret, "other");
+  EXPECT_EQ(told.body, "{\"event\":\"noted\"}\n");
+  const Json record = record_of(ref);
+  EXPECT_EQ(record["state"].string, "unknown");
+  ASSERT_GE(record["evidence"].items.size(), 1U);
+  EXPECT_EQ(record["evidence"].items[0]["source"].string, "event:other");
+  EXPECT_EQ(tell(succeeded(ref, fence_of(ref))).body, "{\"event\":\"applied\"}\n");
 }
 
 TEST_F(Events, T63_a_charge_that_is_told_before_its_answer_says_no_is_not_run_again) {

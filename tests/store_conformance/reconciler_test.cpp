@@ -1,4 +1,5 @@
 #include "workers/reconciler.hpp"
+#include "core/event_source.hpp"
 #include "store_conformance/harness.hpp"
 
 #include <idem/worker_limits.hpp>
@@ -9,6 +10,22 @@ namespace {
 
 using Provider = workers::Provider;
 using Heard = std::expected<Provider::Heard, std::string>;
+
+/// Whose answer to one kind of verb is that it cannot be done.
+class Refusing final : public Store {
+ public:
+  Refusing(Store& inner, std::size_t kind) : inner_(inner), kind_(kind) {}
+  void call(StoreCall what, StoreCompletion done) override {
+    if (what.index() != kind_) return inner_.call(std::move(what), std::move(done));
+    done(std::unexpected(StoreError{StoreError::Code::refused, "it is damaged"}));
+  }
+  void watch(std::shared_ptr<Watcher> watcher) override { inner_.watch(std::move(watcher)); }
+  const Identity& identity() const noexcept override { return inner_.identity(); }
+
+ private:
+  Store& inner_;
+  std::size_t kind_;
+};
 
 /// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
 class Reconciling : public testing::TestWithParam<const char*> {
@@ -83,10 +100,10 @@ class Reconciling : public testing::TestWithParam<const char*> {
   }
   std::vector<EvidenceEntry> story(std::uint8_t key) { return ask(ReadEvidence{id(key)}); }
 
-  /// Each with the clock as it is then.
-  bool turn() {
-    workers::Reconciler reconciler(
-        *store_,
+  workers::Reconciler reconciler_of(Store& store,
+                                    Breaker::Rule rule = workers::Reconciler::patience) {
+    return workers::Reconciler(
+        store,
         [this](auto level, auto event, auto) {
           if (level != LogLevel::info) events_.emplace_back(event);
         },
@@ -94,8 +111,26 @@ class Reconciling : public testing::TestWithParam<const char*> {
         [this](const std::string& operation) {
           return operation == "pay" ? std::shared_ptr<const Provider>(provider_) : nullptr;
         },
-        1);
+        1, rule);
+  }
+  /// Each with the clock as it is then.
+  bool turn() {
+    auto reconciler = reconciler_of(*store_);
     return reconciler.turn();
+  }
+
+  /// An event about this attempt, with an answer of this status; 0: with none.
+  void tell(std::uint8_t key, Fence fence, Finding finding, int status) {
+    EventSays event{.id = "msg " + std::to_string(++told_), .finding = finding};
+    if (status != 0) event.response = StoredResponse{status, {}, "told"};
+    Resolve verb;
+    verb.id = id(key);
+    verb.fence = fence;
+    verb.response = event.response;
+    verb.source = "event:bank";
+    verb.evidence = evidence_of(event, "{}", true);
+    verb.observed_at = now();
+    ask(verb);
   }
 
   StoreTime now() const { return clock_.now(); }
@@ -111,6 +146,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
   std::vector<std::string> events_;
   metrics::Shard shard_;
   int asked_ = 0;
+  int told_ = 0;
 };
 
 TEST_P(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
@@ -162,6 +198,55 @@ TEST_P(Reconciling, S19_what_was_done_and_cannot_be_told_is_not_freed_by_an_abse
   EXPECT_EQ(record(2).state, State::unknown) << "an index that lags";
   EXPECT_EQ(shard_.contradictions.value(), 1u);
   EXPECT_FALSE(record(2).reconcile_after);
+}
+
+TEST_P(Reconciling, S19_what_was_said_to_be_done_is_told_by_people_and_not_asked_about) {
+  says_ = Provider::Heard{402, "declined"};
+  const Attempt mute = begin(1);
+  tell(1, mute.fence, Finding::found, 0);
+  ask(MarkUnknown{id(1), mute, "timeout", {}, ""});
+  const Attempt torn = begin(2);
+  tell(2, torn.fence, Finding::failed, 402);
+  tell(2, torn.fence, Finding::found, 0);
+  ask(MarkUnknown{id(2), torn, "timeout", {}, ""});
+  pass(60s + 30s + 1ms);
+  turn();
+  EXPECT_EQ(asked_, 0);
+  for (const std::uint8_t key : {1, 2}) {
+    EXPECT_EQ(record(key).state, State::unknown) << "money moved, and no refusal tells of that";
+    EXPECT_FALSE(record(key).reconcile_after);
+    EXPECT_EQ(record(key).reconcile_attempts, 1u);
+    EXPECT_NE(story(key).back().reason.find("no answer can be made"), std::string::npos);
+  }
+  EXPECT_EQ(shard_.contradictions.value(), 1u) << "of the one that was said to have failed as well";
+}
+
+TEST_P(Reconciling, S19_word_that_comes_while_it_is_asked_forbids_to_free_it_and_to_refuse_it) {
+  // It names no attempt: no answer of it is applied, and the store does not know whose it is.
+  on_ask_ = [this](const Record& asked) {
+    Resolve verb;
+    verb.id = asked.id;
+    verb.source = "event:bank";
+    verb.evidence = R"({"event":"msg","said":"found"})";
+    verb.observed_at = now();
+    EXPECT_EQ(ask(verb).verdict, Resolve::Verdict::wrong_fence);
+  };
+  lose(1);
+  turn();
+  EXPECT_TRUE(record(1).reconcile_after) << "it may be shown yet";
+  EXPECT_EQ(shard_.contradictions.value(), 0u);
+  pass(60s + 30s + 1ms);
+  turn();
+  lose(2);
+  pass(60s + 30s + 1ms);
+  says_ = Provider::Heard{402, "declined"};
+  turn();
+  EXPECT_EQ(asked_, 3);
+  for (const std::uint8_t key : {1, 2}) {
+    EXPECT_EQ(record(key).state, State::unknown);
+    EXPECT_FALSE(record(key).reconcile_after);
+  }
+  EXPECT_EQ(shard_.contradictions.value(), 2u);
 }
 
 TEST_P(Reconciling, S19_a_second_charge_is_an_alarm_also_behind_the_second_answer) {
@@ -232,14 +317,64 @@ TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_peopl
 TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
   for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
   says_ = Provider::Heard{503, ""};
-  workers::Reconciler reconciler(
-      *store_, [](auto, auto, auto) {}, shard_, [this](const std::string&) { return provider_; },
-      1);
+  auto reconciler = reconciler_of(*store_);
   reconciler.turn();
-  const int asked_first = asked_;
+  EXPECT_EQ(asked_, limits::breaker_failures) << "also of those that were due with the first";
   reconciler.turn();
-  EXPECT_EQ(asked_, asked_first) << "its breaker is open";
-  EXPECT_GE(asked_first, limits::breaker_failures);
+  EXPECT_EQ(asked_, limits::breaker_failures) << "its breaker is open";
+  EXPECT_EQ(record(20).reconcile_attempts + record(1).reconcile_attempts, 1u);
+
+  const Attempt told = begin(21);
+  tell(21, told.fence, Finding::found, 201);
+  ask(MarkUnknown{id(21), told, "timeout", {}, ""});
+  reconciler.turn();
+  EXPECT_EQ(record(21).state, State::completed) << "what it has told already needs no asking";
+  EXPECT_EQ(asked_, limits::breaker_failures);
+}
+
+TEST_P(Reconciling, S19_one_question_tries_a_provider_that_failed) {
+  for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
+  says_ = Provider::Heard{503, ""};
+  auto reconciler = reconciler_of(*store_, {.failures = limits::breaker_failures});
+  on_ask_ = [&](const Record&) {
+    if (asked_ != limits::breaker_failures + 1) return;
+    reconciler.turn();  // As another lane would, while this question is out.
+    EXPECT_EQ(asked_, limits::breaker_failures + 1);
+  };
+  reconciler.turn();
+  EXPECT_GT(asked_, limits::breaker_failures + 1) << "one at a time, they go on";
+}
+
+TEST_P(Reconciling, S19_a_turn_that_is_stopped_asks_no_further) {
+  for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
+  auto reconciler = reconciler_of(*store_);
+  on_ask_ = [&](const Record&) { reconciler.stop(); };
+  reconciler.turn();
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_P(Reconciling, S19_what_the_store_cannot_read_or_apply_is_peoples) {
+  const Attempt attempt = begin(1);
+  tell(1, attempt.fence, Finding::found, 201);
+  ask(MarkUnknown{id(1), attempt, "timeout", {}, ""});
+  lose(2);
+  Refusing unread(*store_, StoreCall(ReadEvidence{}).index());
+  auto first = reconciler_of(unread);
+  first.turn();
+  EXPECT_EQ(record(2).reconcile_attempts, 1u);
+  EXPECT_FALSE(record(2).reconcile_after);
+  EXPECT_EQ(record(1).reconcile_attempts, 1u);
+
+  const Attempt other = begin(3);
+  tell(3, other.fence, Finding::found, 201);
+  ask(MarkUnknown{id(3), other, "timeout", {}, ""});
+  Refusing unapplied(*store_, StoreCall(Resolve{}).index());
+  auto second = reconciler_of(unapplied);
+  second.turn();
+  EXPECT_EQ(record(3).reconcile_attempts, 1u);
+  EXPECT_FALSE(record(3).reconcile_after);
+  EXPECT_NE(story(3).back().reason.find("cannot be applied"), std::string::npos);
+  EXPECT_EQ(asked_, 0);
 }
 
 TEST_P(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {

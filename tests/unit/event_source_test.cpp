@@ -150,12 +150,37 @@ TEST(EventSource, ReadsWhatAnEventSays) {
   EXPECT_EQ(read_event(source(), "m", R"({"type":"ping"})")->finding, Finding::later);
   EXPECT_FALSE(read_event(source(), "m", R"({"data":{"operation":{"a":1}}})")->operation);
   EXPECT_FALSE(read_event(source(), "m", "nothing"));
+  EXPECT_TRUE(read_event(source(), "m", R"({"type":"ping","size":1e400})")) << "it is JSON";
   EXPECT_FALSE(read_event(source(), "", "{}"));
   EventSource named = source();
   named.id = "/id";
   EXPECT_EQ(read_event(named, "m", R"({"id":"evt_1"})")->id, "evt_1");
   EXPECT_FALSE(read_event(named, "m", R"({"id":null})"));
   EXPECT_FALSE(read_event(named, "m", R"({"id":")" + std::string(256, 'i') + "\"}"));
+}
+
+TEST(EventSource, S19_what_was_said_to_be_done_stays_said) {
+  const auto line = [](Fence fence, const std::string& source, const std::string& said) {
+    return EvidenceEntry{.fence = fence,
+                         .source = source,
+                         .evidence = R"({"said":")" + said + R"("})",
+                         .reason = {},
+                         .before = State::unknown,
+                         .after = State::unknown};
+  };
+  EXPECT_TRUE(is_said_done({line(7, "event:bank", "found")}, 7));
+  EXPECT_TRUE(is_said_done({line(7, "poll:bank", "found")}, 7));
+  EXPECT_TRUE(is_said_done({line(0, "event:bank", "found")}, 7)) << "it may be this one";
+  EXPECT_FALSE(is_said_done({line(6, "event:bank", "found")}, 7));
+  EXPECT_FALSE(is_said_done({line(7, "event:bank", "failed")}, 7));
+  EXPECT_FALSE(is_said_done({line(7, "poll:bank", "not_there")}, 7));
+  EXPECT_FALSE(is_said_done({line(7, "operator", "found")}, 7));
+  auto applied = line(7, "event:bank", "found");
+  applied.applied = true;
+  EXPECT_FALSE(is_said_done({applied}, 7));
+  EXPECT_FALSE(kept_answer({line(0, "event:bank", "found")}, 7));
+  ASSERT_TRUE(kept_answer({line(7, "poll:bank", "found")}, 7));
+  EXPECT_FALSE(kept_answer({line(7, "poll:bank", "found")}, 7)->response);
 }
 
 TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
@@ -174,7 +199,8 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   const std::vector<EvidenceEntry> log{{}, line};
   const auto kept = kept_answer(log, 7);
   ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->response, *event.response);
+  EXPECT_EQ(kept->response, event.response);
+  EXPECT_EQ(kept->said, Finding::found);
   EXPECT_EQ(kept->line, &log[1]);
   EXPECT_FALSE(kept->is_contradicted);
   EXPECT_FALSE(kept_answer(log, 8)) << "another attempt's";
@@ -185,17 +211,24 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   for (const auto& both : {std::vector{line, other}, std::vector{other, line}}) {
     const auto of_two = kept_answer(both, 7);
     ASSERT_TRUE(of_two);
-    EXPECT_EQ(of_two->response.status, 201) << "money moved";
+    ASSERT_TRUE(of_two->response);
+    EXPECT_EQ(of_two->response->status, 201) << "money moved";
     EXPECT_TRUE(of_two->is_contradicted);
   }
-  EXPECT_EQ(kept_answer({other, other}, 7)->response.status, 402);
+  EXPECT_EQ(kept_answer({other, other}, 7)->response->status, 402);
   EXPECT_FALSE(kept_answer({other, other}, 7)->is_contradicted);
-  EXPECT_FALSE(kept_answer({{.fence = 7,
-                             .source = "event:bank",
-                             .evidence = evidence_of(event, "body", false),
-                             .reason = {},
-                             .before = State::in_progress}},
-                           7));
+  EvidenceEntry mute = line;
+  mute.evidence = evidence_of(event, "body", false);
+  for (const auto& both : {std::vector{mute, other}, std::vector{other, mute}}) {
+    const auto of_two = kept_answer(both, 7);
+    ASSERT_TRUE(of_two);
+    EXPECT_FALSE(of_two->response) << "money moved, and a refusal is not what is told of it";
+    EXPECT_TRUE(of_two->is_contradicted);
+  }
+  for (const auto& both : {std::vector{mute, line}, std::vector{line, mute}}) {
+    ASSERT_TRUE(kept_answer(both, 7)->response);
+    EXPECT_FALSE(kept_answer(both, 7)->is_contradicted);
+  }
   line.applied = true;
   EXPECT_FALSE(kept_answer({line}, 7));
   line.applied = false;
