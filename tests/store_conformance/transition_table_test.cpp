@@ -45,6 +45,7 @@ struct Facts {
   bool lease_holds = false;
   bool dispatched = false;
   bool may_rerun = false;  ///< Lease policy resume or rerun.
+  bool reruns = false;     ///< Lease policy rerun.
   bool request_stored = false;
   bool due = true;  ///< pending: may be claimed.
   bool past_expiry = false;
@@ -163,6 +164,13 @@ const std::vector<TableRow>& table() {
        in_progress,
        [](const Facts& f) {
          return !f.lease_holds && f.dispatched && f.may_rerun && f.same_request;
+       }},
+      {"rerun, accepted",
+       {in_progress},
+       {accept},
+       pending,
+       [](const Facts& f) {
+         return !f.lease_holds && f.dispatched && f.reruns && !f.request_stored && f.same_request;
        }},
       {"retry",
        {failed_retryable},
@@ -284,6 +292,7 @@ void add_running(std::vector<Shape>& shapes) {
                                .lease_holds = holds,
                                .dispatched = sent,
                                .may_rerun = policy != LeasePolicy::unknown,
+                               .reruns = policy == LeasePolicy::rerun,
                                .request_stored = request != 0,
                                .past_expiry = request == 2}});
           }
@@ -460,7 +469,11 @@ TEST(TransitionTable, S03_the_machine_does_what_the_table_says_and_nothing_else)
       const std::string what = verb.name + " on " + describe(shape.record);
       const TableRow* row = row_for(facts, verb.event);
       if (row == nullptr) {
-        EXPECT_EQ(change.write, Write::none) << what;
+        // What cannot be applied contests the record, and changes nothing else (§19).
+        const bool contests =
+            record && shape.record && record->is_contested && !shape.record->is_contested;
+        EXPECT_TRUE(!contests || verb.event == Event::resolve_completed) << what;
+        EXPECT_EQ(change.write, contests ? Write::update : Write::none) << what;
         EXPECT_EQ(fences.last, 100u) << what;
         // A replay takes the answer out of the copy that it was given.
         const bool replayed = facts.state == State::completed && !facts.past_expiry;
