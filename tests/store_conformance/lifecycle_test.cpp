@@ -6,7 +6,9 @@
 #include <idem/worker_limits.hpp>
 
 #include <condition_variable>
+#include <latch>
 #include <mutex>
+#include <set>
 
 /// Sweeper and reaper beside requests: in slices, with rests, and all of it in the end.
 namespace idem::test {
@@ -127,6 +129,42 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   EXPECT_EQ(shard.pruned.value(), each);
   EXPECT_EQ(shard.leases_ended.value(), each);
   EXPECT_EQ(told, each) << "what was reaped is in the log";
+}
+
+// What a store notes of many records together is taken apart by a smaller slice, and none is lost.
+TEST_P(KeptLifecycle, S19_of_what_became_due_together_each_ends_once_in_whatever_slices) {
+  constexpr std::size_t each = 200;
+  std::latch begun(2 * each);
+  std::latch completed(each);
+  for (std::size_t i = 0; i < 2 * each; ++i) {
+    idem::ask(store(), with_generation(reserve(i)), [&, i](auto outcome) {
+      begun.count_down();
+      if (i >= each) return;
+      idem::ask(store(), a_complete(std::get<Execute>(*outcome)),
+                [&](auto) { completed.count_down(); });
+    });
+  }
+  begun.wait();
+  completed.wait();
+  clock.advance(retention + 1s);
+  const auto in_slices_of = [&](std::size_t most, auto verb) {
+    std::multiset<RecordId> ended;
+    for (;;) {
+      verb.limit = most;
+      const auto steps = ask(verb);
+      EXPECT_LE(steps.size(), most);
+      for (const auto& step : steps) ended.insert(step.id);
+      if (steps.empty()) return ended;
+    }
+  };
+  const auto swept = in_slices_of(7, Sweep{});
+  const auto reaped = in_slices_of(30, Reap{});
+  for (std::size_t i = 0; i < 2 * each; ++i) {
+    ASSERT_EQ(swept.count(reserve(i).id), i < each ? 0U : 1U) << i;
+    ASSERT_EQ(reaped.count(reserve(i).id), i < each ? 1U : 0U) << i;
+  }
+  clock.advance(tombstone);
+  EXPECT_EQ(in_slices_of(30, Reap{}).size(), each) << "their tombstones";
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, KeptLifecycle, every_store(), name_of_store);
