@@ -846,7 +846,7 @@ BEGIN
       END IF;
       PERFORM idem.put(s);
     ELSIF is_positive AND resolve.fence <> 0 AND resolve.fence = s.fence AND NOT s.contested
-          AND (verdict = 'missing_response' OR verdict = 'wrong_state'
+          AND (verdict = 'missing_response' AND s.state = 'unknown' OR verdict = 'wrong_state'
                AND (s.state = 'in_progress' OR before = 'completed' AND s.response_status >= 500)) THEN
       UPDATE idem.slots t SET contested = true WHERE t.id = s.id;
     END IF;

@@ -37,7 +37,7 @@ bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreT
   const bool is_about_it = verb.as == Resolve::As::completed && verb.fence != 0 &&
                            verb.fence == record.attempt.fence && !record.is_contested;
   if (!is_about_it) return false;
-  if (verdict == Verdict::missing_response) return true;
+  if (verdict == Verdict::missing_response) return record.state == State::unknown;
   if (verdict != Verdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
                                                 record.response && record.response->status >= 500);

@@ -189,7 +189,7 @@ TEST_F(SqliteIdentity, S02_a_file_of_schema_version_1_is_migrated_and_its_record
     ASSERT_TRUE(running && is<Execute>(*running));
   }
   sql("DROP TABLE idem_route_names; DROP TABLE idem_digest_secrets; DROP TABLE idem_outbox;"
-      "DROP TABLE idem_flows");
+      "DROP TABLE idem_flows; DROP TABLE idem_usage");
   for (const std::string table : {"slots", "running", "requests", "evidence", "meta"}) {
     sql("ALTER TABLE idem_" + table + " RENAME TO " + table);
   }

@@ -44,7 +44,8 @@ struct Facts {
   bool with_response = true;
   bool lease_holds = false;
   bool dispatched = false;
-  bool may_rerun = false;  ///< Lease policy resume or rerun.
+  bool may_rerun = false;  ///< Lease policy resume or rerun,
+  bool reruns = false;     ///< the latter.
   bool request_stored = false;
   bool due = true;  ///< pending: may be claimed.
   bool past_expiry = false;
@@ -70,14 +71,12 @@ const std::vector<TableRow>& table() {
   using enum Event;
   using enum State;
   const auto always = [](const Facts&) { return true; };
+  const auto same = [](const Facts& f) { return f.same_request; };
+  const auto match = [](const Facts& f) { return f.match; };
   static const std::vector<TableRow> rows{
       {"reserve", {}, {reserve}, in_progress, always},
       {"accept", {}, {accept}, pending, always},
-      {"accept again",
-       {failed_retryable},
-       {accept},
-       pending,
-       [](const Facts& f) { return f.same_request; }},
+      {"accept again", {failed_retryable}, {accept}, pending, same},
       {"claim",
        {pending},
        {claim},
@@ -88,7 +87,7 @@ const std::vector<TableRow>& table() {
        {Event::sweep, reserve, accept},
        completed,
        [](const Facts& f) { return f.past_expiry && f.same_request; }},
-      {"complete", {in_progress}, {complete}, completed, [](const Facts& f) { return f.match; }},
+      {"complete", {in_progress}, {complete}, completed, match},
       {"release",
        {in_progress, State::unknown},
        {release},
@@ -104,11 +103,7 @@ const std::vector<TableRow>& table() {
        {release},
        completed,
        [](const Facts& f) { return f.match && f.request_stored && f.past_expiry; }},
-      {"mark unknown",
-       {in_progress},
-       {mark_unknown},
-       State::unknown,
-       [](const Facts& f) { return f.match; }},
+      {"mark unknown", {in_progress}, {mark_unknown}, State::unknown, match},
       {"renew, advance",
        {in_progress},
        {renew, advance},
@@ -143,7 +138,9 @@ const std::vector<TableRow>& table() {
        {accept},
        pending,
        [](const Facts& f) {
-         return abandoned(f) && !(f.request_stored && f.past_expiry) && f.same_request;
+         const bool reruns = !f.lease_holds && f.reruns && !f.request_stored;
+         return (reruns || (abandoned(f) && !(f.request_stored && f.past_expiry))) &&
+                f.same_request;
        }},
       {"never dispatched, reserved",
        {in_progress},
@@ -164,16 +161,8 @@ const std::vector<TableRow>& table() {
        [](const Facts& f) {
          return !f.lease_holds && f.dispatched && f.may_rerun && f.same_request;
        }},
-      {"retry",
-       {failed_retryable},
-       {reserve},
-       in_progress,
-       [](const Facts& f) { return f.same_request; }},
-      {"late answer",
-       {failed_retryable, pending, State::unknown},
-       {complete},
-       completed,
-       [](const Facts& f) { return f.match; }},
+      {"retry", {failed_retryable}, {reserve}, in_progress, same},
+      {"late answer", {failed_retryable, pending, State::unknown}, {complete}, completed, match},
       {"positive evidence",
        {failed_retryable, pending, State::unknown},
        {resolve_completed},
@@ -284,6 +273,7 @@ void add_running(std::vector<Shape>& shapes) {
                                .lease_holds = holds,
                                .dispatched = sent,
                                .may_rerun = policy != LeasePolicy::unknown,
+                               .reruns = policy == LeasePolicy::rerun,
                                .request_stored = request != 0,
                                .past_expiry = request == 2}});
           }
@@ -460,7 +450,10 @@ TEST(TransitionTable, S03_the_machine_does_what_the_table_says_and_nothing_else)
       const std::string what = verb.name + " on " + describe(shape.record);
       const TableRow* row = row_for(facts, verb.event);
       if (row == nullptr) {
-        EXPECT_EQ(change.write, Write::none) << what;
+        // §19: what cannot be applied contests the record, and changes nothing else.
+        const bool contests =
+            verb.event == Event::resolve_completed && record && record->is_contested;
+        EXPECT_EQ(change.write, contests ? Write::update : Write::none) << what;
         EXPECT_EQ(fences.last, 100u) << what;
         // A replay takes the answer out of the copy that it was given.
         const bool replayed = facts.state == State::completed && !facts.past_expiry;
