@@ -140,6 +140,11 @@ struct Record {
   std::optional<StoreTime> reconcile_after;
   std::uint32_t reconcile_attempts = 0;
   std::string upstream_reference;
+  /// Who is asked how its attempt ended, as the route said when that began: a name of `providers`.
+  /// Empty: nobody, or a program did not say.
+  std::string provider;
+  /// The client's key, sealed, where that provider knows it by nothing else; until it completes.
+  std::string sealed_key;
   /// Evidence said of this very attempt that it was done, while it ran or beside its answer (§19):
   /// it is not released any more, and nobody's cache-bust frees it.
   bool is_contested = false;

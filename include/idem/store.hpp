@@ -153,6 +153,9 @@ struct Reserve {
   Millis retention{};
   Millis tombstone{};            ///< 0: the key may run again after its expiry.
   std::optional<Quota> quota{};  ///< None: the record is counted for nobody.
+  /// Kept with the attempt that it grants: Record::provider and Record::sealed_key.
+  std::string provider{};
+  std::string sealed_key{};
   std::uint64_t generation = 0;  ///< Must be the store's; otherwise refused, nothing changed.
 };
 

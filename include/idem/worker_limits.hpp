@@ -44,8 +44,9 @@ inline constexpr std::size_t event_body_bytes_max = 64UL * 1024;
 inline constexpr std::size_t event_id_bytes_max = 255;
 inline constexpr auto event_tolerance = 5min;
 inline constexpr std::size_t event_signatures_max = 16;
-// Unknown records that are looked through for an event which names its record by a reference only.
-inline constexpr std::size_t event_references_seen_max = 10'000;
+// Records of one state that are looked through for an event which does not name its record by the
+// handle.
+inline constexpr std::size_t event_records_seen_max = 10'000;
 // Events of whose first telling the moment is kept, of some 300 bytes each; and how long one waits
 // for an attempt that was under way then: longer than an attempt of the library may run.
 inline constexpr std::size_t early_events_max = 16'384;

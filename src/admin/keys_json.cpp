@@ -165,6 +165,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.flag("dispatched", record.dispatched);
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
+  out.member("provider", record.provider);
   out.name("release_basis");
   if (record.release_basis) {
     out.text(idem::name_of(*record.release_basis));

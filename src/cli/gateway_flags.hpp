@@ -108,6 +108,9 @@ struct ProviderGiven {
   Given event_prefix{};
   Given event_id{};
   Given event_operation{};
+  Given event_key{};
+  Given event_derived_key{};
+  Given event_phase{};
   Given event_reference{};
   Given event_fence{};
   GivenList event_found{};

@@ -102,6 +102,7 @@ void print_record(const std::string& json) {
                                     "reconcile_after",
                                     "reconcile_attempts",
                                     "upstream_reference",
+                                    "provider",
                                     "response_status"};
   std::vector<std::vector<std::string>> rows;
   for (const auto* name : shown) rows.push_back({name, text_of(record->find(name))});

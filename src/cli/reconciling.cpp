@@ -1,5 +1,7 @@
 #include "cli/reconciling.hpp"
 
+#include "gateway/sealing.hpp"
+
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
@@ -8,8 +10,10 @@ Reconciling::Reconciling(Store& store, LogSink log, metrics::Shard& shard, Provi
                          SharedSettings settings)
     : providers_(std::move(providers)),
       settings_(std::move(settings)),
-      reconciler_(store, std::move(log), shard,
-                  [this](const std::string& operation) { return provider_of(operation); }) {
+      reconciler_(
+          store, std::move(log), shard,
+          [this](const Record& record) { return provider_of(record); },
+          [this, &store](const Record& record) { return key_of(store, record); }) {
   if (providers_.empty()) return;
   runner_ = std::make_unique<workers::Runner>(
       std::vector<workers::RunOnce>{[this] { return reconciler_.turn(); }},
@@ -26,12 +30,15 @@ void Reconciling::use(SharedSettings settings) {
   settings_ = std::move(settings);
 }
 
-std::shared_ptr<const workers::Provider> Reconciling::provider_of(const std::string& operation) {
+std::shared_ptr<const workers::Provider> Reconciling::provider_of(const Record& record) {
   const std::lock_guard lock(mutex_);
-  const auto* const route = settings_->routes.route_of(operation);
-  if (route == nullptr || route->reconcile.empty()) return nullptr;
-  const auto found = providers_.find(route->reconcile);
+  const auto found = providers_.find(settings_->routes.provider_of(record));
   return found != providers_.end() ? found->second : nullptr;
+}
+
+std::string Reconciling::key_of(Store& store, const Record& record) {
+  const std::lock_guard lock(mutex_);
+  return gateway::open_key(record, store.identity(), *settings_).value_or("");
 }
 
 }  // namespace idem::cli

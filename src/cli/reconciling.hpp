@@ -22,7 +22,8 @@ class Reconciling {
   void use(SharedSettings settings);
 
  private:
-  std::shared_ptr<const workers::Provider> provider_of(const std::string& operation);
+  std::shared_ptr<const workers::Provider> provider_of(const Record& record);
+  std::string key_of(Store& store, const Record& record);
 
   const Providers providers_;
   std::mutex mutex_;

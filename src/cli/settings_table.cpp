@@ -216,8 +216,13 @@ Table provider_events(ProviderGiven& p) {
        "JSON Pointer to the event's id; the field webhook-id by default"},
       {"events.operation", "", text, &p.event_operation,
        "JSON Pointer to the handle that the upstream was sent (Idem-Operation)"},
+      {"events.key", "", text, &p.event_key,
+       "JSON Pointer to the client's key, where there is no handle"},
+      {"events.derived_key", "", text, &p.event_derived_key,
+       "JSON Pointer to the key that events.phase sent, where there is neither"},
+      {"events.phase", "", text, &p.event_phase, "of events.derived_key: the phase's name"},
       {"events.reference", "", text, &p.event_reference,
-       "JSON Pointer to the upstream's reference (Idem-Reference), where there is no handle"},
+       "JSON Pointer to the upstream's reference (Idem-Reference), where there is none of them"},
       {"events.fence", "", text, &p.event_fence,
        "JSON Pointer to the fence that the upstream was sent (Idem-Fence); an event without it "
        "settles nothing"},
@@ -239,7 +244,8 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
       {"name", "", text, &p.name, "as routes name it", config::Change::restart, true},
       {"url", "", text, &p.url,
        "where it is asked, by GET, with {operation} (the handle that the upstream was sent), "
-       "{reference} (its Idem-Reference) or {derived_key:PHASE}, and {fence} (the Idem-Fence that "
+       "{key} (the client's, which is kept for that, sealed), {reference} (its Idem-Reference) or "
+       "{derived_key:PHASE}, and {fence} (the Idem-Fence that "
        "names the attempt); none: it tells by events"},
       {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
       {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},

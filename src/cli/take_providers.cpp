@@ -38,20 +38,26 @@ std::string percent_encoded(std::string_view text) {
 constexpr std::string_view derived_key_of = "derived_key:";
 
 bool names_the_record(std::string_view name) {
-  return name == "operation" || name == "reference" ||
+  return name == "operation" || name == "key" || name == "reference" ||
          (name.starts_with(derived_key_of) && name.size() > derived_key_of.size());
 }
 
+bool needs_key(std::string_view url) { return url.contains("{key}"); }
+
 bool is_known(std::string_view name) { return name == "fence" || names_the_record(name); }
 
-std::optional<std::string> value_of(std::string_view name, const Record& record) {
+/// None where there is none. Dots alone would be taken out of a path, and with them what stands
+/// before.
+std::optional<std::string> in_url(std::string_view name) {
+  if (name.empty() || name == "." || name == "..") return std::nullopt;
+  return percent_encoded(name);
+}
+
+std::optional<std::string> value_of(std::string_view name, const Record& record,
+                                    std::string_view key) {
   if (name == "operation") return to_hex(record.id.bytes);
-  if (name == "reference") {
-    const std::string& reference = record.upstream_reference;
-    // Dots alone would be taken out of the path, and with them what stands before.
-    if (reference.empty() || reference == "." || reference == "..") return std::nullopt;
-    return percent_encoded(reference);
-  }
+  if (name == "key") return in_url(key);
+  if (name == "reference") return in_url(record.upstream_reference);
   if (name == "fence") return std::to_string(record.attempt.fence);
   return derived_key(record.id, name.substr(derived_key_of.size()));
 }
@@ -60,9 +66,19 @@ std::optional<std::string> value_of(std::string_view name, const Record& record)
 struct Asking {
   FetchRequest request{};  ///< Its `url` is the template.
 
-  std::expected<Provider::Heard, std::string> operator()(const Record& record) const {
-    const auto url = expand(request.url, [&](auto name) { return value_of(name, record); });
-    if (!url) return std::unexpected("the record has no upstream reference to ask by");
+  std::expected<Provider::Heard, std::string> operator()(const Record& record,
+                                                         std::string_view key) const {
+    std::string_view missing;
+    const auto url = expand(request.url, [&](auto name) {
+      auto value = value_of(name, record, key);
+      if (!value) missing = name;
+      return value;
+    });
+    if (!url) {
+      return std::unexpected(missing == "key"
+                                 ? "the record has no client's key to ask by that can be read"
+                                 : "the record has no upstream reference to ask by");
+    }
     FetchRequest asked = request;
     asked.url = *url;
     auto answer = Fetcher().fetch(asked);
@@ -94,9 +110,10 @@ void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complai
   }
   const auto names = placeholders(url);
   if (std::ranges::none_of(names, names_the_record) || !std::ranges::all_of(names, is_known)) {
-    complaints.add(given.url.place, shown(url) +
-                                        " must name the record by {operation}, {reference} or "
-                                        "{derived_key:PHASE}, and may name the attempt by {fence}");
+    complaints.add(given.url.place,
+                   shown(url) +
+                       " must name the record by {operation}, {key}, "
+                       "{reference} or {derived_key:PHASE}, and may name the attempt by {fence}");
     return;
   }
   if (url.contains('#')) {
@@ -222,7 +239,10 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, Compla
   provider.sends_events = !given.event_signature.text.empty();
   take_pauses(given, provider, complaints);
   if (complaints.lines().size() != before) return nullptr;
-  if (!given.url.text.empty()) provider.ask = std::move(asking);
+  if (!given.url.text.empty()) {
+    provider.needs_key = needs_key(given.url.text);
+    provider.ask = std::move(asking);
+  }
   return std::make_shared<const Provider>(std::move(provider));
 }
 
@@ -265,6 +285,9 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
   source.signature = take_signature(given, complaints);
   source.id = take_pointer(given.event_id, complaints);
   source.operation = take_pointer(given.event_operation, complaints);
+  source.key = take_pointer(given.event_key, complaints);
+  source.derived_key = take_pointer(given.event_derived_key, complaints);
+  source.phase = given.event_phase.text;
   source.reference = take_pointer(given.event_reference, complaints);
   source.fence = take_pointer(given.event_fence, complaints);
   source.says = {take_rules(given.event_found, Of::events, complaints),
@@ -274,9 +297,15 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
   if (source.id.empty() && source.signature.scheme != EventSignature::Scheme::standard) {
     complaints.add(given.place, "events.id must point at what tells a repeated event, such as /id");
   }
-  if (source.operation.empty() && source.reference.empty()) {
+  if (source.operation.empty() && source.key.empty() && source.derived_key.empty() &&
+      source.reference.empty()) {
     complaints.add(given.place,
-                   "events name their record by events.operation or events.reference; write one");
+                   "events name their record by events.operation, events.key, events.derived_key "
+                   "or events.reference; write one");
+  }
+  if (source.derived_key.empty() != source.phase.empty()) {
+    complaints.add(given.place,
+                   "events.derived_key and events.phase belong together; write both or neither");
   }
   if (given.event_found.items.empty() && given.event_failed.items.empty()) {
     complaints.add(given.place,

@@ -235,6 +235,7 @@ void take_reconcile(const std::vector<RouteGiven>& given, const Providers& provi
     } else if (found->second) {
       routes[i].reconcile = named.text;
       routes[i].reconcile_in = found->second->retry_first;
+      routes[i].reconciles_by_key = found->second->needs_key;
     }
   }
 }

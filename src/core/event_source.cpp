@@ -84,6 +84,8 @@ std::expected<EventSays, std::string> read_event(const EventSource& source,
     return std::unexpected("it has no id of 1 to 255 bytes");
   }
   event.operation = parse_handle(text_at(body, source.operation));
+  event.key = text_at(body, source.key);
+  event.derived_key = text_at(body, source.derived_key);
   event.reference = text_at(body, source.reference);
   event.fence = number<Fence>(text_at(body, source.fence));
   event.finding = judge(source.says, 0, body);

@@ -16,11 +16,15 @@ struct EventSource {
   std::string name{};  ///< The provider's.
   EventSignature signature{};
   // JSON Pointers into the event.
-  std::string id{};         ///< Empty: the field webhook-id.
-  std::string operation{};  ///< The handle that the upstream was sent; empty: by the reference.
-  std::string reference{};  ///< The upstream's; empty: by the operation.
-  std::string fence{};      ///< Which attempt; empty: the one that is current.
-  SayingRules says{};       ///< Without statuses.
+  std::string id{};  ///< Empty: the field webhook-id.
+  // What names the record; at least one of them.
+  std::string operation{};    ///< The handle that the upstream was sent.
+  std::string key{};          ///< The client's key.
+  std::string derived_key{};  ///< Made of the record and `phase`.
+  std::string reference{};    ///< The upstream's.
+  std::string phase{};        ///< Of `derived_key`.
+  std::string fence{};        ///< Which attempt; empty: the one that is current.
+  SayingRules says{};         ///< Without statuses.
   RebuildRule rebuild{};
 };
 
@@ -28,6 +32,8 @@ struct EventSource {
 struct EventSays {
   std::string id{};
   std::optional<RecordId> operation{};
+  std::string key{};
+  std::string derived_key{};
   std::string reference{};
   std::optional<Fence> fence{};
   Finding finding = Finding::later;

@@ -39,6 +39,14 @@ StoredResponse timed_out_answer(const Record& record) {
 
 }  // namespace
 
+void take_route(Record& record, const Reserve& verb) {
+  record.lease_policy = verb.lease_policy;
+  record.retention = verb.retention;
+  record.tombstone = verb.tombstone;
+  record.provider = verb.provider;
+  record.sealed_key = verb.sealed_key;
+}
+
 Record fresh_record(const Reserve& verb, StoreTime now) {
   Record record;
   record.id = verb.id;
@@ -46,9 +54,7 @@ Record fresh_record(const Reserve& verb, StoreTime now) {
   record.operation = verb.operation;
   record.generation = verb.generation;
   record.fingerprint = verb.fingerprints.front();
-  record.lease_policy = verb.lease_policy;
-  record.retention = verb.retention;
-  record.tombstone = verb.tombstone;
+  take_route(record, verb);
   if (verb.quota) record.charged = limits::record_charge;
   record.created_at = now;
   record.changed_at = now;
@@ -74,6 +80,7 @@ Change finish(Record& record, StoredResponse response, StoreTime now) {
   Change change{Write::update, true, false};
   drop_request(record, change);
   clear_outcome(record);
+  record.sealed_key.clear();
   record.state = State::completed;
   record.response = std::move(response);
   if (record.charged != 0) record.charged = limits::record_charge + charge_of(*record.response);

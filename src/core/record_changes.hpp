@@ -13,6 +13,9 @@ struct NewAttempt {
   bool dispatched;
 };
 
+/// What the route says today, which holds from the next attempt on.
+void take_route(Record& record, const Reserve& verb);
+
 /// A record without an attempt; its state is still to be set.
 Record fresh_record(const Reserve& verb, StoreTime now);
 

@@ -13,8 +13,10 @@ enum Flag : std::uint8_t {
   has_expires_at = 16,
   has_tombstone_until = 32,
   is_counted = 64,
-  is_contested = 128,  // The last of this byte: the next one needs another version.
+  is_contested = 128,  // The last of this byte.
 };
+
+constexpr std::uint8_t version_before_providers = 2;
 
 constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
 
@@ -114,16 +116,19 @@ bool is_consistent(const Record& record) noexcept {
 
 void encode_record(const Record& record, std::string& out) {
   const std::uint8_t flags = flags_of(record);
+  const bool is_asked_about = !record.provider.empty() || !record.sealed_key.empty();
   const auto moments_and_charge = static_cast<std::size_t>(
       std::popcount(static_cast<unsigned>(flags & ~(is_dispatched | has_request | is_contested))));
-  const std::size_t size = fixed_bytes + 8 * moments_and_charge + framed_bytes(record.scope) +
-                           framed_bytes(record.operation) + framed_bytes(record.owner) +
-                           framed_bytes(record.recovery_point) +
-                           framed_bytes(record.last_error_code) +
-                           framed_bytes(record.upstream_reference);
+  const std::size_t size =
+      fixed_bytes + 8 * moments_and_charge + framed_bytes(record.scope) +
+      framed_bytes(record.operation) + framed_bytes(record.owner) +
+      framed_bytes(record.recovery_point) + framed_bytes(record.last_error_code) +
+      framed_bytes(record.upstream_reference) +
+      (is_asked_about ? framed_bytes(record.provider) + framed_bytes(record.sealed_key) : 0);
   out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
     ByteWriter to(bytes);
-    to.number(stored_record_version);
+    // Others are written as before, so that the programs before can read them.
+    to.number(is_asked_about ? stored_record_version : version_before_providers);
     to.number(static_cast<std::uint8_t>(record.state));
     to.number(static_cast<std::uint8_t>(record.lease_policy));
     to.number(static_cast<std::uint8_t>(record.release_basis.value_or(ReleaseBasis{})));
@@ -150,6 +155,10 @@ void encode_record(const Record& record, std::string& out) {
     to.framed(record.recovery_point);
     to.framed(record.last_error_code);
     to.framed(record.upstream_reference);
+    if (is_asked_about) {
+      to.framed(record.provider);
+      to.framed(record.sealed_key);
+    }
     return static_cast<std::size_t>(to.at() - bytes);
   });
 }
@@ -193,6 +202,13 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   for (std::string* text : {&record.scope, &record.operation, &record.owner, &record.recovery_point,
                             &record.last_error_code, &record.upstream_reference}) {
     *text = from.in.framed();
+  }
+  if (version > version_before_providers) {
+    record.provider = from.in.framed();
+    record.sealed_key = from.in.framed();
+    if (record.provider.empty() && record.sealed_key.empty()) {
+      from.complain("it says of nobody who is asked");
+    }
   }
   if (const auto why = from.complaint(); !why.empty()) return std::unexpected(why);
   if (!is_consistent(record)) return std::unexpected("it lacks what its state needs");

@@ -12,10 +12,8 @@ NewAttempt attempt_of(const Reserve& verb) {
 }
 
 void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounter& fences) {
-  // What the route says today holds for the new attempt; the recovery point stays.
-  record.lease_policy = verb.lease_policy;
-  record.retention = verb.retention;
-  record.tombstone = verb.tombstone;
+  // The recovery point stays.
+  take_route(record, verb);
   begin_attempt(record, attempt_of(verb), now, fences);
 }
 
@@ -132,9 +130,7 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
       ReserveOutcome answer = answer_of(*record, change, now);
       return {std::move(answer), change};
     }
-    record->lease_policy = verb.as.lease_policy;
-    record->retention = verb.as.retention;
-    record->tombstone = verb.as.tombstone;
+    take_route(*record, verb.as);
     change = {Write::update, change.response, true};
   }
   record->state = State::pending;

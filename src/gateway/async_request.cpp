@@ -4,6 +4,7 @@
 #include "core/seal.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/reserve.hpp"
+#include "gateway/sealing.hpp"
 #include "http/alike.hpp"
 #include "http/head_fields.hpp"
 
@@ -26,14 +27,6 @@ std::string lower(std::string_view text) {
 }
 
 std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
-
-/// Newest first: what seals, and what may have sealed.
-std::vector<Secret> secrets_of(const Identity& identity, const GatewaySettings& settings) {
-  std::vector<Secret> secrets = settings.async_secrets;
-  secrets.push_back(identity.secret);
-  secrets.insert(secrets.end(), identity.older.begin(), identity.older.end());
-  return secrets;
-}
 
 bool keeps(const Route& route, std::string_view name) {
   return std::ranges::any_of(route.async_keep_fields,
@@ -95,7 +88,7 @@ std::string request_to_store(const http::RequestHead& head, const KeyedRequest& 
     }
   }
   const std::string sealed =
-      seal(secrets_of(identity, settings).front(), encode_secrets(secrets), bound_to(stored));
+      seal(sealing_secrets(identity, settings).front(), encode_secrets(secrets), bound_to(stored));
   stored.sealed = sealed;
   return encode_request(stored);
 }
@@ -126,7 +119,7 @@ std::expected<std::unique_ptr<RestoredRequest>, std::string> RestoredRequest::re
   if (restored->route_ == nullptr) {
     return std::unexpected("no route has the name of its operation any more");
   }
-  auto opened = unseal(secrets_of(identity, settings), stored->sealed, bound_to(*stored));
+  auto opened = unseal(sealing_secrets(identity, settings), stored->sealed, bound_to(*stored));
   if (!opened) {
     return std::unexpected(
         "its sealed part cannot be opened: no async.secret_files of now sealed it, or it was "

@@ -20,9 +20,8 @@ bool is_async(const http::RequestHead& head, const Route& route);
 /// RFC 9110 §11 and RFC 6265, and whatever is called like one of their kind.
 bool is_credential(std::string_view name, const GatewaySettings& settings);
 
-/// Its end-to-end part. The key and the credentials that the route keeps are sealed: under
-/// `async_secrets`, and a key without those under the secret that record ids are made with, so that
-/// it is no easier to read than they are. All other credentials are left out.
+/// Its end-to-end part. The key and the credentials that the route keeps are sealed (sealing.hpp);
+/// all other credentials are left out.
 std::string request_to_store(const http::RequestHead& head, const KeyedRequest& request,
                              const RecordId& id, const Identity& identity,
                              const GatewaySettings& settings, const Route& route);

@@ -2,9 +2,11 @@
 
 #include "core/event_source.hpp"
 #include "gateway/early_events.hpp"
+#include "gateway/sealing.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/crash_point.hpp>
+#include <idem/foreign_call.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -105,38 +107,55 @@ class EventCase {
                     {"state", std::string(state)}});
   }
 
-  // By the handle, or, where the event has only the upstream's own reference, among those of which
-  // nobody knows how they ended. False: they could not all be looked at.
+  // By the handle; otherwise among those that run and those of which nobody knows how they ended.
+  // False: they could not all be looked at.
   Task<bool> find_record() {
     id_ = event_.operation;
-    if (id_ || event_.reference.empty()) co_return true;
+    const bool has_key = !event_.key.empty() || !event_.derived_key.empty();
+    if (id_ || (!has_key && event_.reference.empty())) co_return true;
     // These first: what ends meanwhile is among the others then.
-    auto looking = look_for_running();
+    auto looking = has_key ? look_through(State::in_progress) : look_for_running();
     const bool looked = co_await looking;
     if (!looked) co_return false;
-    List page{.state = State::unknown, .limit = limits::list_page_max};
-    std::size_t seen = 0;
-    for (; seen < limits::event_references_seen_max; seen += limits::list_page_max) {
+    auto looking_further = look_through(State::unknown);
+    const bool looked_further = co_await looking_further;
+    if (is_shared_) {
+      id_.reset();
+      log(LogLevel::warning, "event_name_is_shared", {});
+    }
+    co_return looked_further;
+  }
+
+  Task<bool> look_through(State state) {
+    List page{.state = state, .limit = limits::list_page_max};
+    for (std::size_t seen = 0; seen < limits::event_records_seen_max;
+         seen += limits::list_page_max) {
       auto asking = ask(page);
       const auto listed = co_await asking;
       if (!listed) co_return false;
       const auto& records = std::get<std::vector<Record>>(*listed);
       for (const Record& record : records) {
-        const bool is_meant =
-            record.upstream_reference == event_.reference && is_asked_about(record.operation);
-        if (!is_meant) continue;
-        if (id_) {  // A name that two have is nobody's.
-          id_.reset();
-          log(LogLevel::warning, "event_reference_is_shared", {});
-          co_return true;
-        }
+        if (!is_asked_about(record) || !is_named(record)) continue;
+        is_shared_ |= id_ && *id_ != record.id;  // A name that two have is nobody's.
         id_ = record.id;
       }
-      if (records.size() < limits::list_page_max) break;
+      if (records.size() < limits::list_page_max) co_return true;
       page.after = records.back().id;
     }
     // Further on there may be one, or another of the same name: it is told again.
-    co_return seen < limits::event_references_seen_max;
+    co_return false;
+  }
+
+  bool is_named(const Record& record) const {
+    if (!event_.key.empty() &&
+        is_key_of(record, event_.key, shared_.store.identity(), settings_.key_scope)) {
+      return true;
+    }
+    if (!event_.derived_key.empty() &&
+        derived_key(record.id, source_.phase) == event_.derived_key) {
+      return true;
+    }
+    return !event_.reference.empty() && record.upstream_reference == event_.reference;
   }
 
   // Among attempts that were under way when the event was first told may be the one that it is
@@ -149,14 +168,14 @@ class EventCase {
     const StoreTime first = shared_.early_events->first_told(source_.name + ' ' + event_.id, now);
     if (now - first > limits::early_event_max) co_return true;
     List page{.state = State::in_progress, .limit = limits::list_page_max};
-    for (std::size_t seen = 0; seen < limits::event_references_seen_max;
+    for (std::size_t seen = 0; seen < limits::event_records_seen_max;
          seen += limits::list_page_max) {
       auto asking = ask(page);
       const auto listed = co_await asking;
       if (!listed) co_return false;
       const auto& records = std::get<std::vector<Record>>(*listed);
       for (const Record& record : records) {
-        const bool may_be_it = record.created_at <= first && is_asked_about(record.operation);
+        const bool may_be_it = record.created_at <= first && is_asked_about(record);
         if (!may_be_it) continue;
         may_come_in_ = record.locked_until - now;
         co_return true;
@@ -169,9 +188,8 @@ class EventCase {
   }
 
   /// Another provider may use the same names for its own.
-  bool is_asked_about(const std::string& operation) const {
-    const Route* const route = settings_.routes.route_of(operation);
-    return route != nullptr && route->reconcile == source_.name;
+  bool is_asked_about(const Record& record) const {
+    return settings_.routes.provider_of(record) == source_.name;
   }
 
   // Twice is once. But what was kept for an attempt that has ended since may be told again, and
@@ -223,7 +241,7 @@ class EventCase {
     // One that would run again is ended by whoever knows that it ran.
     const bool would_run = *record && ((*record)->state == State::failed_retryable ||
                                        (*record)->state == State::pending);
-    is_foreign_ = *record && !would_run && !is_asked_about((*record)->operation);
+    is_foreign_ = *record && !would_run && !is_asked_about(**record);
     is_denial_ = event_.finding == Finding::failed && is_said_done(*lines, verb.fence);
     // Without an answer it is a line of the log that keeps the record from being freed, no more.
     if (is_foreign_ || is_denial_) event_.response.reset();
@@ -272,6 +290,7 @@ class EventCase {
   EventSays event_;
   std::optional<RecordId> id_;
   std::optional<Millis> may_come_in_{};  ///< An attempt under way may be the one that is meant.
+  bool is_shared_ = false;               ///< Two records have the name that it tells.
   bool is_foreign_ = false;  ///< Another provider is asked about records of this operation.
   bool is_denial_ = false;   ///< It says that what was said to be done has failed.
 };

@@ -1,5 +1,7 @@
 #include "gateway/reserve.hpp"
 
+#include "gateway/sealing.hpp"
+
 #include <idem/fingerprint.hpp>
 
 #include <algorithm>
@@ -78,6 +80,10 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.retention = route.retention;
   reserve.tombstone = route.tombstone;
   reserve.quota = request.unfit ? no_room : settings.quota;
+  reserve.provider = route.reconcile;
+  if (route.reconciles_by_key) {
+    reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);
+  }
   reserve.generation = settings.generation;
   return reserve;
 }

@@ -77,6 +77,12 @@ const Route* RouteTable::route_of(const std::string& operation) const {
   return &find(text.substr(0, blank), text.substr(blank + 1));
 }
 
+std::string RouteTable::provider_of(const Record& record) const {
+  if (!record.provider.empty()) return record.provider;
+  const Route* const route = route_of(record.operation);
+  return route == nullptr ? std::string() : route->reconcile;
+}
+
 std::vector<std::string> RouteTable::naming_parts(const std::string& operation) const {
   std::vector<std::string> parts{operation};
   if (const auto own = split_own_operation(operation)) {

@@ -57,6 +57,7 @@ struct Route {
   /// Who is asked about unknown outcomes, and how soon; empty: nobody.
   std::string reconcile;
   std::optional<Millis> reconcile_in;
+  bool reconciles_by_key = false;  ///< By the client's key, which is kept for that, sealed.
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
   bool needs_key(std::string_view method) const noexcept;
@@ -91,6 +92,10 @@ class RouteTable {
   /// The route under which records of this operation are stored today, for somebody who knows no
   /// more of them. None: its route is gone.
   const Route* route_of(const std::string& operation) const;
+
+  /// Who is asked about the record: who was when its attempt began, otherwise whom its route names
+  /// today. Empty: nobody.
+  std::string provider_of(const Record& record) const;
 
   /// The other operations under which a record of this request may lie, by the `formerly` of its
   /// route, which is one of ours. An entry that the store would not adopt is none.

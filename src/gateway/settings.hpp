@@ -84,7 +84,7 @@ struct GatewaySettings {
   /// Of the store, when it adopted these routes: a request that began with them is refused by it
   /// once it has adopted others.
   std::uint64_t generation = 0;
-  /// Under which credentials of stored requests are sealed, newest first; empty: none are kept.
+  /// Under which what is stored sealed is sealed, newest first; empty: no credentials are kept.
   std::vector<std::array<std::uint8_t, 32>> async_secrets;
   std::string owner;  ///< This node's name, for people.
   /// Our name in Via, unlike that of any other gateway, so that a loop is seen (RFC 9110 §7.6.3).

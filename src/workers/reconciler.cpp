@@ -47,10 +47,10 @@ auto resolve_in(Store& store, Resolve verb) {
   return reply;
 }
 
-std::expected<Provider::Heard, std::string> ask_about(const Record& record,
+std::expected<Provider::Heard, std::string> ask_about(const Record& record, std::string_view key,
                                                       const Provider& provider) {
   crash_point(CrashPoint::question_before_first_byte);
-  auto heard = provider.ask(record);
+  auto heard = provider.ask(record, key);
   crash_point(CrashPoint::question_answered);
   return heard;
 }
@@ -58,11 +58,12 @@ std::expected<Provider::Heard, std::string> ask_about(const Record& record,
 }  // namespace
 
 Reconciler::Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
-                       unsigned lanes, Breaker::Rule rule)
+                       KeyOf key_of, unsigned lanes, Breaker::Rule rule)
     : store_(store),
       log_(std::move(log)),
       shard_(shard),
       provider_of_(std::move(provider_of)),
+      key_of_(std::move(key_of)),
       lanes_(std::max(1U, lanes)),
       rule_(rule) {}
 
@@ -80,7 +81,7 @@ bool Reconciler::turn() {
   std::vector<Task> due;
   for (Record& record : *unknown) {
     if (!is_due(record, now())) continue;
-    auto provider = provider_of_(record.operation);
+    auto provider = provider_of_(record);
     if (!provider || is_known_to_wait(*provider, record)) continue;
     due.push_back({std::move(record), std::move(provider)});
   }
@@ -190,7 +191,7 @@ void Reconciler::work(Task& task) {
   if (!admit(*task.provider, task.record)) return;
   const auto observed_at = plan(task);
   if (!observed_at) return note_asked(task.provider->name, {});
-  const auto heard = ask_about(task.record, *task.provider);
+  const auto heard = ask_about(task.record, key_of_(task.record), *task.provider);
   note_asked(task.provider->name, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);

@@ -30,9 +30,11 @@ struct Provider {
     std::string body{};
   };
   std::string name{};
-  /// Asks once about the record's attempt; changes nothing there. Blocks for a bounded time; safe
-  /// from several threads. The error is a sentence for people. Null: it tells by itself.
-  std::function<std::expected<Heard, std::string>(const Record&)> ask{};
+  /// Asks once about the record's attempt; changes nothing there. `key` is what the client sent,
+  /// or empty. Blocks for a bounded time; safe from several threads. The error is a sentence for
+  /// people. Null: it tells by itself.
+  std::function<std::expected<Heard, std::string>(const Record&, std::string_view key)> ask{};
+  bool needs_key = false;  ///< It can be asked by the client's key only.
   SayingRules says{};
   RebuildRule rebuild{};
   /// It sends events, of which some may have come while their attempt was under way.
@@ -51,8 +53,10 @@ struct Provider {
 /// first, so that of several reconcilers one asks, and a crash only makes it due again.
 class Reconciler {
  public:
-  /// Null: nobody knows about this operation; its records are left to people.
-  using ProviderOf = std::function<std::shared_ptr<const Provider>(const std::string& operation)>;
+  /// Null: nobody knows about this record; it is left to people.
+  using ProviderOf = std::function<std::shared_ptr<const Provider>(const Record&)>;
+  /// The client's key, where it was kept; otherwise empty. Safe from several threads.
+  using KeyOf = std::function<std::string(const Record&)>;
 
   /// When a provider that fails is left alone, and for how long.
   static constexpr Breaker::Rule patience{.failures = limits::breaker_failures,
@@ -60,7 +64,7 @@ class Reconciler {
                                           .pause_max = limits::breaker_pause_max};
 
   /// `lanes`: how many are asked at the same time. `shard` is counted in by who calls turn().
-  Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of,
+  Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of, KeyOf key_of,
              unsigned lanes = limits::reconcile_lanes, Breaker::Rule rule = patience);
 
   /// Looks at one page of unknown records and takes its turn at those that are due. True: it found
@@ -115,6 +119,7 @@ class Reconciler {
   LogSink log_;
   metrics::Shard& shard_;
   ProviderOf provider_of_;
+  KeyOf key_of_;
   unsigned lanes_;
   Breaker::Rule rule_;
   std::optional<RecordId> after_;

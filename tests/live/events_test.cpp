@@ -6,6 +6,9 @@
 #include <set>
 #include <thread>
 
+#include <idem/foreign_call.hpp>
+
+#include "core/record_handle.hpp"
 #include "support/admin.hpp"
 #include "support/webhook_signer.hpp"
 
@@ -60,6 +63,7 @@ class Events : public Operated {
         "      headers: [\"Location: /charges/{{/data/id}}\"]\n",
         name, secret_, operation_line());
   }
+  /// What names the record, where it is not the reference.
   virtual std::string operation_line() const { return "      operation: /data/operation\n"; }
 
   /// As the provider would send it.
@@ -337,6 +341,51 @@ TEST_F(EventsByReference, T63_one_about_what_is_not_ours_waits_for_those_that_ra
   EXPECT_EQ(tell(event).body, "{\"event\":\"no_record\"}\n");
   provider_->release("later");
   EXPECT_EQ(second.read_response().status, 201);
+}
+
+/// Events that name their record by what was sent as the upstream's own key.
+class EventsByKey : public Events {
+ protected:
+  std::string operation_line() const override {
+    return "      key: /data/key\n      derived_key: /data/derived\n      phase: charge\n";
+  }
+  static std::string by(std::string_view member, std::string_view value, const std::string& fence) {
+    return fmt::format(R"({{"type":"charge.succeeded","data":{{"id":"ch_9","{}":"{}"{}}}}})",
+                       member, value, fence);
+  }
+};
+
+TEST_F(EventsByKey, T63_the_clients_key_names_a_record_that_is_unknown_or_under_way) {
+  const std::string ref = lose("k");
+  const auto fence = fence_of(ref);
+  EXPECT_EQ(tell(by("key", "l", fence), "msg_0").body, "{\"event\":\"no_record\"}\n");
+  EXPECT_EQ(tell(by("key", "k", fence)).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  Connection client(gateway_->address());
+  client.send(charge("m", "hold=h,drop-after,lose-webhook"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  const std::string running = only("in_progress")["ref"].string;
+  EXPECT_EQ(tell(by("key", "m", fence_of(running)), "msg_2").body, "{\"event\":\"kept\"}\n");
+  provider_->release("h");
+  EXPECT_EQ(client.read_response().status, 502);
+  EXPECT_EQ(settled(running), "completed");
+  EXPECT_EQ(metric("idem_contradictions_total"), 0);
+}
+
+TEST_F(EventsByKey, T63_a_key_that_two_operations_have_names_neither) {
+  const std::string ref = lose("k");
+  Request second = charge("k", "drop-after,lose-webhook");
+  second.target = "/refunds";
+  const std::string other = ref_of(ask(second));
+  ASSERT_NE(ref, other);
+  EXPECT_EQ(tell(by("key", "k", fence_of(ref))).body, "{\"event\":\"no_record\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(record_of(other)["state"].string, "unknown");
+  // What the work sent was made of the record, and is nobody else's.
+  const auto sent = derived_key(*parse_handle(other), "charge");
+  EXPECT_EQ(tell(by("derived", sent, fence_of(other)), "msg_2").body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(record_of(other)["state"].string, "completed");
 }
 
 TEST_F(Events, T63_another_provider_settles_nothing_and_is_not_forgotten) {

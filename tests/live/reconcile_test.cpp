@@ -14,11 +14,23 @@ namespace {
 class Reconciled : public Operated {
  protected:
   std::vector<std::string> flags() const override {
-    const auto file = (dir_.path() / "idem.yaml").string();
-    std::ofstream(file) << fmt::format(
-        "providers:\n"
-        "  - name: bank\n"
-        "    url: \"http://{}/charges?operation={{operation}}\"\n"
+    write_file("bank");
+    return {"--config", file(), "--upstream-timeout", "400ms", "--lease", "1s"};
+  }
+  std::string file() const { return (dir_.path() / "idem.yaml").string(); }
+  void write_file(std::string_view asked) const {
+    std::ofstream(file(), std::ios::trunc)
+        << "providers:\n"
+        << provider("bank", query_) << provider("stranger", "operation=of-{operation}")
+        << "routes:\n"
+           "  - match: { path: \"/{rest...}\" }\n"
+           "    reconcile: "
+        << asked << "\n";
+  }
+  std::string provider(std::string_view name, std::string_view query) const {
+    return fmt::format(
+        "  - name: {}\n"
+        "    url: \"http://{}/charges?{}\"\n"
         "    found: [\"200 /charges/0\"]\n"
         "    not_there: [\"200 !/charges/0\"]\n"
         "    grace: 200ms\n"
@@ -28,12 +40,8 @@ class Reconciled : public Operated {
         "    replay:\n"
         "      found_status: 201\n"
         "      body: /charges/0\n"
-        "      headers: [\"Location: /charges/{{/charges/0/id}}\"]\n"
-        "routes:\n"
-        "  - match: {{ path: \"/{{rest...}}\" }}\n"
-        "    reconcile: bank\n",
-        provider_->address(), attempts_);
-    return {"--config", file, "--upstream-timeout", "400ms", "--lease", "1s"};
+        "      headers: [\"Location: /charges/{{/charges/0/id}}\"]\n",
+        name, provider_->address(), query, attempts_);
   }
 
   Json record_of(const std::string& ref) { return read("/v1/keys/" + ref); }
@@ -48,6 +56,7 @@ class Reconciled : public Operated {
   }
 
   int attempts_ = 100;
+  std::string query_ = "operation={operation}";
 };
 
 TEST_F(Reconciled, S19_a_lost_answer_is_found_and_replayed_as_it_would_have_been) {
@@ -124,6 +133,61 @@ TEST_F(Reconciled, S19_a_gateway_that_dies_with_the_answer_leaves_it_to_the_next
   }
   EXPECT_EQ(replay.status, 201);
   EXPECT_EQ(effects("k"), 1);
+}
+
+TEST_F(Reconciled, S19_who_was_asked_stays_asked_when_the_route_names_another) {
+  provider_->queries("status=503");
+  const auto lost = ask(charge("k", "drop-after"));
+  const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  EXPECT_EQ(record_of(ref)["provider"].string, "bank");
+  write_file("stranger");
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded ", patience));
+  provider_->queries("status=0");
+  EXPECT_EQ(settled(ref), "completed") << "the other one would have known of nothing";
+  const Json record = record_of(ref);
+  EXPECT_EQ(record["evidence"].items.back()["source"].string, "poll:bank");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
+  const auto lost_later = ask(charge("l", "drop-before"));
+  const std::string later = parse_json(lost_later.body).value_or(Json{})["operation_ref"].string;
+  EXPECT_EQ(settled(later), "failed_retryable");
+  EXPECT_EQ(record_of(later)["evidence"].items.back()["source"].string, "poll:stranger");
+}
+
+class ReconciledByKey : public Reconciled {
+ protected:
+  ReconciledByKey() { query_ = "key={key}"; }
+  /// Every file of the gateway's.
+  std::string all_that_is_stored() const {
+    std::string bytes;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      bytes.append(std::istreambuf_iterator<char>(in), {});
+    }
+    return bytes;
+  }
+};
+
+TEST_F(ReconciledByKey, S19_what_only_the_clients_key_names_is_found) {
+  const std::string key = "order-4711-of-a-client";
+  provider_->queries("status=503");
+  const auto lost = ask(charge(key, "drop-after"));
+  ASSERT_EQ(lost.status, 502) << lost.raw;
+  const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  gateway_->kill();
+  EXPECT_EQ(all_that_is_stored().find(key), std::string::npos) << "it is stored sealed only";
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  provider_->queries("status=0");
+  ASSERT_EQ(settled(ref), "completed") << gateway_->process().output();
+  EXPECT_EQ(ask(charge(key)).status, 201);
+  EXPECT_EQ(effects(key), 1);
+  const auto never_done = ask(charge("order-4712", "drop-before"));
+  const std::string other = parse_json(never_done.body).value_or(Json{})["operation_ref"].string;
+  EXPECT_EQ(settled(other), "failed_retryable") << "what is there is another key's";
+  EXPECT_EQ(gateway_->process().output().find("order-471"), std::string::npos);
 }
 
 class GivenUp : public Reconciled {

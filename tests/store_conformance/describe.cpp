@@ -110,14 +110,17 @@ std::string describe(const Record& r) {
       "{} {} {} of {} {}:{} {} {} '{}' until={} dispatched={} policy={} keep={}/{} at='{}' "
       "request={} "
       "response={} basis={} error={} reconcile={}/{} ref={} created={} changed={} completed={} "
-      "expires={} tombstone={}",
+      "expires={} tombstone={} contested={} asks='{}' by='{}'",
       to_hex(r.id.bytes), r.scope, r.operation, r.generation, r.fingerprint.version,
       to_hex(r.fingerprint.digest).substr(0, 4), text(r.state), text(r.attempt), r.owner,
       text(r.locked_until), r.dispatched, static_cast<int>(r.lease_policy), text(r.retention),
       text(r.tombstone), r.recovery_point, text(r.stored_request), text(r.response),
       text(r.release_basis), r.last_error_code, text(r.reconcile_after), r.reconcile_attempts,
       r.upstream_reference, text(r.created_at), text(r.changed_at), text(r.completed_at),
-      text(r.expires_at), text(r.tombstone_until));
+      text(r.expires_at), text(r.tombstone_until), r.is_contested, r.provider,
+      fmt::format(
+          "{:02x}",
+          fmt::join(std::vector<std::uint8_t>(r.sealed_key.begin(), r.sealed_key.end()), "")));
 }
 
 std::string describe(const std::optional<Record>& record) {

@@ -212,6 +212,8 @@ class Twins {
       verb.quota = any_of({Quota{}, Quota{.active_keys = keys / 2},
                            Quota{.stored_bytes = keys * limits::record_charge / 2}});
     }
+    if (one_in(3)) verb.provider = any_of({"bank", "other"});
+    if (one_in(5)) verb.sealed_key = std::string("sealed\0\xff", 8);
     return verb;
   }
 

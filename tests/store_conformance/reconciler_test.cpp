@@ -42,8 +42,9 @@ class Reconciling : public testing::TestWithParam<const char*> {
     provider_->retry_first = 2s;
     provider_->retry_max = 60s;
     provider_->attempts_max = 3;
-    provider_->ask = [this](const Record& record) -> Heard {
+    provider_->ask = [this](const Record& record, std::string_view key) -> Heard {
       ++asked_;
+      asked_by_ = key;
       if (on_ask_) on_ask_(record);
       return says_;
     };
@@ -108,10 +109,10 @@ class Reconciling : public testing::TestWithParam<const char*> {
           if (level != LogLevel::info) events_.emplace_back(event);
         },
         shard_,
-        [this](const std::string& operation) {
-          return operation == "pay" ? std::shared_ptr<const Provider>(provider_) : nullptr;
+        [this](const Record& record) {
+          return record.operation == "pay" ? std::shared_ptr<const Provider>(provider_) : nullptr;
         },
-        1, rule);
+        [](const Record& record) { return record.sealed_key; }, 1, rule);
   }
   /// Each with the clock as it is then.
   bool turn() {
@@ -146,6 +147,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
   std::vector<std::string> events_;
   metrics::Shard shard_;
   int asked_ = 0;
+  std::string asked_by_;
   int told_ = 0;
 };
 
@@ -375,6 +377,20 @@ TEST_P(Reconciling, S19_what_the_store_cannot_read_or_apply_is_peoples) {
   EXPECT_FALSE(record(3).reconcile_after);
   EXPECT_NE(story(3).back().reason.find("cannot be applied"), std::string::npos);
   EXPECT_EQ(asked_, 0);
+}
+
+TEST_P(Reconciling, S19_it_is_asked_by_the_clients_key_where_that_was_kept) {
+  Reserve verb = reserve(1);
+  verb.sealed_key = "k-1";
+  const auto outcome = ask(verb);
+  ask(MarkUnknown{id(1), std::get<Execute>(outcome).attempt, "timeout", {}, ""});
+  says_ = {200, "{}"};
+  turn();
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(asked_by_, "k-1");
+  lose(2);
+  turn();
+  EXPECT_EQ(asked_by_, "");
 }
 
 TEST_P(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {

@@ -41,6 +41,8 @@ void expect_same(const Record& a, const Record& b) {
   EXPECT_EQ(a.reconcile_after, b.reconcile_after);
   EXPECT_EQ(a.reconcile_attempts, b.reconcile_attempts);
   EXPECT_EQ(a.upstream_reference, b.upstream_reference);
+  EXPECT_EQ(a.provider, b.provider);
+  EXPECT_EQ(a.sealed_key, b.sealed_key);
   EXPECT_EQ(a.created_at, b.created_at);
   EXPECT_EQ(a.changed_at, b.changed_at);
   EXPECT_EQ(a.completed_at, b.completed_at);
@@ -99,6 +101,8 @@ Record a_record() {
   record.reconcile_after = perhaps_a_moment(false);
   record.reconcile_attempts = *rc::gen::arbitrary<std::uint32_t>();
   record.upstream_reference = a_text();
+  record.provider = a_text();
+  record.sealed_key = a_text();
   record.created_at = a_moment();
   record.changed_at = a_moment();
   record.completed_at = perhaps_a_moment(ended);
@@ -180,6 +184,26 @@ TEST(StoredRecord, T30_a_record_of_version_1_is_read_as_one_of_the_first_generat
   EXPECT_EQ(complaint_about(bytes.substr(0, bytes.size() - 1)), "it is cut short");
 }
 
+// A rolled-back program still reads all records but those that it would not ask about rightly.
+TEST(StoredRecord, T30_only_who_is_asked_about_makes_a_record_of_version_3) {
+  Record record = a_completed_record();
+  EXPECT_EQ(encoded(record)[0], 2);
+  record.provider = "bank";
+  EXPECT_EQ(encoded(record)[0], 3);
+  record.provider.clear();
+  record.sealed_key = "sealed";
+  const std::string bytes = encoded(record);
+  EXPECT_EQ(bytes[0], 3);
+  const auto decoded = decode_record(bytes);
+  ASSERT_TRUE(decoded) << decoded.error();
+  expect_same(*decoded, record);
+  EXPECT_EQ(complaint_about(bytes.substr(0, bytes.size() - 1)), "it is cut short");
+  std::string nobody = encoded(a_completed_record());
+  nobody[0] = 3;
+  EXPECT_EQ(complaint_about(nobody), "it is cut short");
+  EXPECT_EQ(complaint_about(nobody + std::string(8, '\0')), "it says of nobody who is asked");
+}
+
 TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
   const std::string sound = encoded(a_completed_record());
   const auto with = [&](std::size_t at, int byte) {
@@ -187,7 +211,7 @@ TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
     bytes[at] = static_cast<char>(byte);
     return complaint_about(bytes);
   };
-  EXPECT_EQ(with(0, stored_record_version), "none");
+  EXPECT_EQ(with(0, 2), "none");
   EXPECT_EQ(with(0, 0), "it is of a version that this program does not know");
   EXPECT_EQ(with(0, stored_record_version + 1),
             "it is of a version that this program does not know");

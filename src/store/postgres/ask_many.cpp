@@ -14,6 +14,21 @@ void add_array(Params& params, Type type, std::span<const Call* const> calls, Ap
   for (const Call* call : calls) append(*call);
 }
 
+/// Null where none of them has one, as of most.
+template <class Append>
+void add_optional_array(Params& params, Type type, std::span<const Reserve* const> calls,
+                        std::string Reserve::* member, Append append) {
+  if (std::ranges::all_of(calls, [&](const Reserve* call) { return (call->*member).empty(); })) {
+    params.null(type);
+    return;
+  }
+  params.array(type);
+  for (const Reserve* call : calls) {
+    const std::string& value = call->*member;
+    value.empty() ? params.append_null() : append(value);
+  }
+}
+
 bool is_completion(const StoreCall* call) noexcept {
   return std::holds_alternative<Complete>(*call);
 }
@@ -58,7 +73,7 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
   Statement statement{
       "SELECT r.granted, r.number, (r.answered).* FROM idem.reserve_many($1, $2, $3, $4, $5, $6, "
       "$7,"
-      " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) r",
+      " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) r",
       {}};
   // Of each key the first call comes before all second ones.
   const auto repeated = std::ranges::is_sorted_until(
@@ -83,6 +98,10 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
   add_array(to, Type::int8_array, calls,
             [&](auto& call) { to.append_number(call.tombstone.count()); });
   add_quota(to, calls.front()->quota);
+  add_optional_array(to, Type::text_array, calls, &Reserve::provider,
+                     [&](auto& provider) { to.append_text(as_text(provider)); });
+  add_optional_array(to, Type::bytea_array, calls, &Reserve::sealed_key,
+                     [&](auto& key) { to.append_bytes(key); });
   return statement;
 }
 

@@ -14,7 +14,7 @@ Statement alone(const Reserve& verb, const std::string* request) {
   Statement statement{
       "SELECT o.* FROM idem.reserve_alone($1, $2, $3, $4, $5, $6, $7, $8, $9::idem.lease_policy, "
       "$10,"
-      " $11, $12, $13, $14, $15, $16, $17, $18, $19) o",
+      " $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) o",
       {}};
   Params& to = statement.params;
   to.number(static_cast<std::int64_t>(verb.generation))
@@ -35,6 +35,8 @@ Statement alone(const Reserve& verb, const std::string* request) {
   for (const OtherName& other : verb.also) to.append_bytes(bytes_of(other.fingerprints));
   request != nullptr ? to.bytes(*request) : to.null(Type::bytea);
   add_quota(to, verb.quota);
+  verb.provider.empty() ? to.null(Type::text) : to.text(as_text(verb.provider));
+  verb.sealed_key.empty() ? to.null(Type::bytea) : to.bytes(verb.sealed_key);
   return statement;
 }
 

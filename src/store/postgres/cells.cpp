@@ -39,7 +39,8 @@ const std::string_view record_columns =
     "id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until,"
     " dispatched, lease_policy, retention, tombstone, recovery_point, request, response_status,"
     " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
-    " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until";
+    " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
+    " contested, provider, sealed_key";
 
 std::optional<Millis> Cells::optional_millis() {
   if (is_null()) return skip(), std::nullopt;
@@ -109,6 +110,9 @@ std::expected<Record, StoreError> to_record(Cells& cells) {
   record.completed_at = cells.optional_moment();
   record.expires_at = cells.optional_moment();
   record.tombstone_until = cells.optional_moment();
+  record.is_contested = cells.boolean();
+  record.provider = cells.text();
+  record.sealed_key = std::string(cells.bytes());
   if (!fingerprint || !policy || record.state == State{}) {
     return std::unexpected(damaged("a member has a value that is none of ours"));
   }
