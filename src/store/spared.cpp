@@ -89,6 +89,24 @@ bool comes_from_the_store(const StoreResult& result) {
                                  std::holds_alternative<InProgress>(*outcome));
 }
 
+bool only_reads(const StoreCall& call) noexcept {
+  return std::holds_alternative<Find>(call) || std::holds_alternative<List>(call) ||
+         std::holds_alternative<ReadEvidence>(call) || std::holds_alternative<Count>(call);
+}
+
+/// True where this cannot be said without having written.
+bool has_written(const StoreResult& result) {
+  if (!result) return false;
+  if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
+    return std::holds_alternative<Execute>(*outcome) || std::holds_alternative<Pending>(*outcome);
+  }
+  if (const auto* claimed = std::get_if<std::optional<Claimed>>(&*result)) {
+    return claimed->has_value();
+  }
+  const auto* const ended = std::get_if<OwnerReply>(&*result);
+  return ended != nullptr && ended->verdict == Verdict::done;
+}
+
 class Spared final : public SparedStore {
  public:
   Spared(std::unique_ptr<Store> inner, SparingRule rule)
@@ -113,10 +131,11 @@ class Spared final : public SparedStore {
         !(asks && doubts_.has(*token))) {
       return refuse(std::move(done));
     }
+    const bool reads = only_reads(what);
     inner_->call(std::move(what),
-                 [this, asks, token, done = std::move(done)](StoreResult result) mutable {
+                 [this, asks, reads, token, done = std::move(done)](StoreResult result) mutable {
                    if (token) note_token(asks, *token, result);
-                   note(result, false);
+                   note(result, false, reads);
                    done(std::move(result));
                  });
   }
@@ -140,8 +159,10 @@ class Spared final : public SparedStore {
   }
 
   // While it is given up, only a probe that fails makes the pauses longer: those who settle have
-  // theirs.
-  void note(const StoreResult& result, bool is_probe) {
+  // theirs. A store that reads and cannot write (its disk is full, it follows another one) answers
+  // the probe: then whatever comes first that would write is the trial, and the pauses go on where
+  // they were should that fail.
+  void note(const StoreResult& result, bool is_probe, bool reads) {
     const bool failed = is_failure(result);
     if (!failed && !is_probe && !comes_from_the_store(result)) return;
     if (!failed && !is_probe && !in_trouble_.load(std::memory_order_acquire)) return;
@@ -149,13 +170,19 @@ class Spared final : public SparedStore {
       const std::lock_guard lock(mutex_);
       if (is_probe) probing_ = false;
       if (failed) {
-        if (is_probe || !breaker_.is_on_trial()) breaker_.failed(MonotonicClock::now());
+        if (is_probe || !given_up_) breaker_.failed(MonotonicClock::now());
         why_ = result.error().detail;
-      } else {
+        must_write_ |= !reads;
+        in_trouble_.store(true, std::memory_order_release);
+        given_up_.store(breaker_.is_on_trial(), std::memory_order_release);
+      } else if (!must_write_ || has_written(result)) {
         breaker_.succeeded();
+        must_write_ = false;
+        in_trouble_.store(false, std::memory_order_release);
+        given_up_.store(false, std::memory_order_release);
+      } else if (is_probe) {
+        given_up_.store(false, std::memory_order_release);
       }
-      in_trouble_.store(failed, std::memory_order_release);
-      given_up_.store(breaker_.is_on_trial(), std::memory_order_release);
       if (!is_probe && given_up_ == told_) return;  // Nothing for the thread to do.
     }
     wake_.notify_one();
@@ -218,20 +245,21 @@ class Spared final : public SparedStore {
   void probe(std::unique_lock<std::mutex>& lock) {
     probing_ = true;
     lock.unlock();
-    inner_->call(Find{}, [this](StoreResult result) { note(result, true); });
+    inner_->call(Find{}, [this](StoreResult result) { note(result, true, true); });
     lock.lock();
   }
 
   const std::function<void(bool, const std::string&)> on_change_;
   Doubts doubts_;
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<bool> in_trouble_{false};  ///< The last answer was a failure: a success is news.
+  std::atomic<bool> in_trouble_{false};  ///< It failed, and nothing since says that it is well.
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;  ///< Of the rest; what is atomic is written under it, too.
   std::condition_variable wake_;
   Breaker breaker_;
   std::string why_;
   std::vector<StoreCompletion> waiting_;  ///< To be refused by our thread.
+  bool must_write_ = false;  ///< What failed would have written: reading proves nothing.
   bool probing_ = false;
   bool told_ = false;  ///< What `on_change_` heard last: it is given up.
   bool closing_ = false;

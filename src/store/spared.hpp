@@ -36,11 +36,13 @@ class SparedStore : public Store {
 /// Asks `inner`, until it has failed to answer (`unavailable`, `in_doubt`) so often and so long as
 /// the rule says. From then on new work and reading are answered `unavailable` at once, and a Find
 /// of no record, one at a time and with growing pauses, looks whether it is back; whatever it
-/// answers, also `refused`, says that it is.
+/// answers, also `refused`, says that it is. Where what failed would have written, that is a trial
+/// only: the next failure gives it up again at once and the pauses go on growing, until something
+/// has written.
 ///
 /// Never answered so: what settles an attempt, what people decided, and the repeat of a
 /// reserve or claim whose answer was lost, because only the store can tell those (protocol.md §4).
-/// Their success is as good as the Find's.
+/// Their success ends the trouble.
 std::unique_ptr<SparedStore> make_spared(std::unique_ptr<Store> inner, SparingRule rule = {});
 
 }  // namespace idem

@@ -91,14 +91,14 @@ TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
 class ConfigAsking : public ConfigSettings {
  protected:
   /// What the provider says about a record with this reference and fence 7, asked at this target.
-  auto ask(const std::string& target, const std::string& reference) {
+  auto ask(const std::string& target, const std::string& reference, const std::string& key = {}) {
     const auto settings = read("providers:\n  - {name: bank, url: \"http://" + bank_.address() +
                                target + "\", found: [2xx]}\n");
     EXPECT_TRUE(settings.has_value()) << joined(settings.error());
     Record record;
     record.attempt.fence = 7;
     record.upstream_reference = reference;
-    return settings->options.providers.at("bank")->ask(record);
+    return settings->options.providers.at("bank")->ask(record, key);
   }
   std::string answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
   ScriptedUpstream bank_{[this](UpstreamConnection& connection) {
@@ -111,6 +111,19 @@ TEST_F(ConfigAsking, AProviderIsAskedAboutTheRecordAndItsAttempt) {
   ASSERT_TRUE(ask("/charges/{reference}?fence={fence}", "a/../b"));
   EXPECT_TRUE(bank_.received().at(0).starts_with("GET /charges/a%2F..%2Fb?fence=7 HTTP/1.1\r\n"))
       << bank_.received().at(0);
+}
+
+TEST_F(ConfigAsking, AClientsKeyStandsInTheUrlAsOnePart) {
+  ASSERT_TRUE(ask("/charges?key={key}", "", "a/b&c=d ?#%"));
+  EXPECT_TRUE(
+      bank_.received().at(0).starts_with("GET /charges?key=a%2Fb%26c%3Dd%20%3F%23%25 HTTP/1.1\r\n"))
+      << bank_.received().at(0);
+  for (const auto* none : {"", ".", ".."}) {
+    const auto said = ask("/charges/{key}", "ch_1", none);
+    ASSERT_FALSE(said) << none;
+    EXPECT_NE(said.error().find("no client's key"), said.error().npos) << said.error();
+  }
+  EXPECT_EQ(bank_.connections(), 1);
 }
 
 TEST_F(ConfigAsking, AReferenceOfDotsIsNone) {

@@ -78,6 +78,7 @@ TEST_P(Asked, S19_a_stored_request_has_it_from_the_start) {
   expect_asked(1, "bank", sealed_);
   ask(a_release(claimed));
   expect_asked(1, "bank", sealed_);
+  clock.advance(1min);
   ask(a_mark_unknown(claim(51)));
   expect_asked(1, "bank", sealed_);
 }

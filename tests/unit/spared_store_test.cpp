@@ -191,11 +191,53 @@ TEST_F(Spared, V15_a_success_between_failures_begins_the_count_anew) {
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
     EXPECT_EQ(asked(reserve(2)), Code::unavailable);
     inner_->tell({std::nullopt});
-    EXPECT_EQ(asked(Find{}), std::nullopt);
+    EXPECT_EQ(asked(release({})), std::nullopt);
     inner_->tell({Code::unavailable});
   }
   EXPECT_TRUE(store_->health().answers);
   EXPECT_EQ(store_->health().refused_at_once, 0U);
+}
+
+// Its disk is full, or it follows another one now.
+TEST_F(Spared, V15_that_it_reads_is_no_success_where_it_cannot_write) {
+  open(1ms);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(store_->health().answers);
+    inner_->tell({std::nullopt});
+    EXPECT_EQ(asked(Find{}), std::nullopt);
+    EXPECT_EQ(asked(Count{}), std::nullopt);
+    inner_->tell({Code::unavailable});
+    EXPECT_EQ(asked(reserve(i)), Code::unavailable);
+  }
+  wait_for_changes(1);
+  // The probe is answered, and one more that would write is the trial: it is enough.
+  for (std::size_t changes = 2; changes < 8; changes += 2) {
+    inner_->tell({std::nullopt});
+    wait_for_changes(changes);
+    EXPECT_TRUE(store_->health().answers);
+    inner_->tell({Code::unavailable});
+    EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+    EXPECT_FALSE(store_->health().answers);
+    wait_for_changes(changes + 1);
+  }
+  inner_->tell({std::nullopt});
+  wait_for_changes(8);
+  EXPECT_EQ(asked(reserve(1)), std::nullopt);
+  inner_->tell({Code::unavailable});
+  EXPECT_EQ(asked(reserve(1)), Code::unavailable);
+  EXPECT_TRUE(store_->health().answers) << "it has written since, so that the count begins anew";
+}
+
+TEST_F(Spared, V15_where_only_reading_failed_reading_is_enough) {
+  open(for_ever);
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_EQ(asked(Find{}), Code::unavailable);
+    EXPECT_EQ(asked(Count{}), Code::unavailable);
+    inner_->tell({std::nullopt});
+    EXPECT_EQ(asked(Find{}), std::nullopt);
+    inner_->tell({Code::unavailable});
+  }
+  EXPECT_TRUE(store_->health().answers);
 }
 
 TEST_F(Spared, V15_what_the_store_refuses_is_an_answer) {
