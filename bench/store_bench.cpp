@@ -1,4 +1,5 @@
 #include "log_tier.hpp"
+#include "store/spared.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/open_store.hpp>
@@ -16,7 +17,8 @@
 #include <vector>
 
 /// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]
-/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp). Each of N chains asks for a reserve,
+/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp); "spared+" before the URL puts what
+/// watches a gateway's store before it. Each of N chains asks for a reserve,
 /// then completes it, then goes on with a new key.
 
 namespace {
@@ -126,8 +128,11 @@ int replays(Store& store, std::uint64_t count) {
 }
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
-  if (!where.starts_with("log:")) return open_store(where, {});
-  return bench::open_log_tier(where.substr(4));
+  if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
+  if (!where.starts_with("spared+")) return open_store(where, {});
+  return open_store(where.substr(std::strlen("spared+")), {})
+      .transform(
+          [](auto store) -> std::unique_ptr<Store> { return make_spared(std::move(store)); });
 }
 
 }  // namespace
