@@ -129,10 +129,11 @@ int replays(Store& store, std::uint64_t count) {
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
   if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
-  if (!where.starts_with("spared+")) return open_store(where, {});
-  return open_store(where.substr(std::strlen("spared+")), {})
-      .transform(
-          [](auto store) -> std::unique_ptr<Store> { return make_spared(std::move(store)); });
+  const std::string_view watched = "spared+";
+  if (!where.starts_with(watched)) return open_store(where, {});
+  auto store = open_store(where.substr(watched.size()), {});
+  if (!store) return store;
+  return make_spared(std::move(*store));
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ std::expected<Millis, std::string> parse_duration(const std::string& text) {
 }
 
 std::expected<std::size_t, std::string> parse_size(const std::string& text) {
+  if (text == "0") return 0;
   const auto value = parse(text, size_units);
   if (!value) return std::unexpected("\"" + text + "\" is no size; write 512B, 64KiB or 1MiB");
   return static_cast<std::size_t>(*value);

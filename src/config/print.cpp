@@ -18,8 +18,11 @@ std::string value_of(const Setting& setting) {
   if (const auto* given = std::get_if<Given*>(&setting.slot)) {
     const auto& value = (*given)->text;
     if (value.empty()) return {};
-    const bool zero = setting.shape.kind == Shape::Kind::duration && value == "0";
-    return is_bare(setting.shape) || zero ? value : yaml_text(without_password(value));
+    const auto kind = setting.shape.kind;
+    const bool is_length = kind == Shape::Kind::duration || kind == Shape::Kind::size;
+    return is_bare(setting.shape) || (is_length && value == "0")
+               ? value
+               : yaml_text(without_password(value));
   }
   if (const auto* list = std::get_if<GivenList*>(&setting.slot)) {
     for (const auto& item : (*list)->items) {
@@ -92,7 +95,8 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
     case Shape::Kind::duration:
       return R"("anyOf":[{"type":"string","pattern":"^([0-9]+(ms|s|m|h|d)|0)$"},{"const":0}])";
     case Shape::Kind::size:
-      return R"("type":"string","pattern":"^[0-9]+(B|KiB|MiB|GiB)$")";
+      return R"("anyOf":[{"type":"string","pattern":"^([0-9]+(B|KiB|MiB|GiB)|0)$"},)"
+             R"({"const":0}])";
     case Shape::Kind::texts:
       return list_of(R"("type":"string")", limits::config_entries_max);
     case Shape::Kind::statuses:

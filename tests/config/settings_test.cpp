@@ -2,6 +2,8 @@
 #include "support/scripted_upstream.hpp"
 #include "workers/reconciler.hpp"
 
+#include <idem/limits.hpp>
+
 /// What settings of a file make of a gateway.
 namespace idem::test {
 namespace {
@@ -51,6 +53,16 @@ TEST_F(ConfigSettings, TheContractsExampleMeansWhatItSays) {
   const auto& other = settings.routes.find("GET", "/v1/quotes/7");
   EXPECT_EQ(other.operation("GET", "/v1/quotes/7"), "GET /v1/quotes/7");
   EXPECT_EQ(other.mode, gateway::Mode::conflict);
+}
+
+TEST_F(ConfigSettings, AQuotaOfZeroIsNone) {
+  const auto by_default = read("");
+  ASSERT_TRUE(by_default) << joined(by_default.error());
+  ASSERT_TRUE(by_default->options.settings.quota);
+  EXPECT_EQ(by_default->options.settings.quota->stored_bytes, limits::stored_bytes_default);
+  const auto without = read("quotas: {stored_bytes: 0}\n");
+  ASSERT_TRUE(without) << joined(without.error());
+  EXPECT_FALSE(without->options.settings.quota);
 }
 
 /// A provider's events, as they are right but for what is added.
