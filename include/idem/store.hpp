@@ -2,6 +2,7 @@
 
 #include <idem/record.hpp>
 #include <idem/route_name.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <array>
 #include <expected>
@@ -460,6 +461,10 @@ class Store {
   /// Transactions of the database that the records lie in (<idem/transaction.hpp>); null where
   /// there is none that could hold business rows. The store's own: it lives as long.
   virtual Transactions* transactions() noexcept { return nullptr; }
+
+  /// Of how many records a Sweep or Reap beside requests should be: so few that these do not feel
+  /// it, and so many that asking does not cost more than the work.
+  virtual std::size_t lifecycle_slice() const noexcept { return limits::lifecycle_slice; }
 };
 
 /// Typed form of Store::call: `done` takes `std::expected<Verb::Reply, StoreError>`.

@@ -11,12 +11,18 @@ namespace idem::limits {
 
 using namespace std::chrono_literals;
 
-// Records that sweeper and reaper each work off at a time: about a millisecond of a store's time,
-// which is what the requests of that moment wait for them.
+// Records that sweeper and reaper each work off at a time, where a call costs as much as some
+// thirty of them; and where it costs little. That is a third of a millisecond of the embedded
+// store's time, which the requests of that moment wait for: of 64, the slowest hundredth of them
+// took half as long again.
 inline constexpr std::size_t lifecycle_slice = 64;
-// While more is due they rest as long as that took: half of a store's time is the requests'. No
-// longer than this, or a busy PostgreSQL, where a slice waits for its turn, would be kept from ever
-// catching up: of 3 times as long and 50 ms at most came 1,600 records a second.
+inline constexpr std::size_t lifecycle_slice_embedded = 8;
+// While more is due they rest as long as that took, so that half of a store's time is the
+// requests', but so long at least that a request rarely meets two; that is some 2,000 records a
+// second of the smaller slices. No longer than the other, or a busy PostgreSQL, where a slice waits
+// for its turn, would be kept from ever catching up: of 3 times as long and 50 ms at most came
+// 1,600 records of 64 each a second.
+inline constexpr auto lifecycle_rest_min = 3ms;
 inline constexpr auto lifecycle_rest_max = 20ms;
 // More has become due than that works off, all the time: then the slices are doubled, and again, up
 // to sweep_batch.
@@ -27,7 +33,7 @@ inline constexpr std::size_t reaped_told = 10'000;
 // Unknown records that a reconciler looks at in one turn, how often it does, and how many it asks
 // about at the same time: a provider's answer takes a fraction of a second.
 inline constexpr std::size_t reconcile_page = 1'000;
-inline constexpr auto reconcile_interval = 200ms;
+inline constexpr auto reconcile_interval = 100ms;
 // Records whose evidence is not read again while their provider is left alone, of 100 bytes each.
 inline constexpr std::size_t reconcile_waiting_max = 100'000;
 inline constexpr unsigned reconcile_lanes = 4;

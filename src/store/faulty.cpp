@@ -105,6 +105,7 @@ class Faulty final : public FaultyStore {
   void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
 
   const Identity& identity() const noexcept override { return inner_->identity(); }
+  std::size_t lifecycle_slice() const noexcept override { return inner_->lifecycle_slice(); }
 
   void flush() override {
     for (auto& action : delays_.all()) action();

@@ -6,8 +6,20 @@
 
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
+#include <optional>
+
 namespace idem::workers {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Sweeper or reaper, each at a pace of its own: what is due of one says nothing of the other.
+struct Worker {
+  std::size_t (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
+  Pace pace;
+  Clock::time_point next{};
+};
 
 class Lifecycle {
  public:
@@ -15,20 +27,33 @@ class Lifecycle {
       : store_(store), log_(log), shard_(shard) {}
 
   Pace::Duration turn() {
-    const auto began = std::chrono::steady_clock::now();
-    const std::size_t slice = pace_.slice();
-    const std::size_t swept = sweep_once(store_, log_, shard_, slice);
-    const std::size_t reaped = reap_once(store_, log_, shard_, slice);
-    const bool full = swept >= slice || reaped >= slice;
-    tell(reaped, full);
-    return pace_.rest_after(std::chrono::steady_clock::now() - began, full);
+    work(sweeper_);
+    const auto reaped = work(reaper_);
+    if (reaped) tell(*reaped);
+    return std::max<Pace::Duration>(std::min(sweeper_.next, reaper_.next) - Clock::now(), {});
   }
 
  private:
-  // A line for each slice would be dozens a second.
-  void tell(std::size_t reaped, bool full) {
-    reaped_ += reaped;
-    if (reaped_ == 0 || (full && reaped_ < limits::reaped_told)) return;
+  struct Pass {
+    std::size_t records = 0;
+    bool full = false;
+  };
+
+  std::optional<Pass> work(Worker& worker) {
+    const auto began = Clock::now();
+    if (began < worker.next) return std::nullopt;
+    const std::size_t slice = worker.pace.slice();
+    const std::size_t records = worker.run_once(store_, log_, shard_, slice);
+    const bool full = records >= slice;
+    const auto ended = Clock::now();
+    worker.next = ended + worker.pace.rest_after(ended - began, full);
+    return Pass{records, full};
+  }
+
+  // A line for each slice would be hundreds a second.
+  void tell(const Pass& pass) {
+    reaped_ += pass.records;
+    if (reaped_ == 0 || (pass.full && reaped_ < limits::reaped_told)) return;
     log_(LogLevel::info, "reaped", {{"records", std::to_string(reaped_)}});
     reaped_ = 0;
   }
@@ -36,7 +61,8 @@ class Lifecycle {
   Store& store_;
   LogSink log_;
   metrics::Shard& shard_;
-  Pace pace_;
+  Worker sweeper_{sweep_once, Pace(store_.lifecycle_slice())};
+  Worker reaper_{reap_once, Pace(store_.lifecycle_slice())};
   std::size_t reaped_ = 0;  ///< Since the last line.
 };
 

@@ -8,7 +8,7 @@
 namespace idem::workers {
 
 std::size_t Pace::slice() const noexcept {
-  std::size_t size = limits::lifecycle_slice;
+  std::size_t size = slice_;
   for (Duration time = limits::lifecycle_patience; time <= behind_ && size < limits::sweep_batch;
        time += limits::lifecycle_patience) {
     size *= 2;
@@ -18,10 +18,11 @@ std::size_t Pace::slice() const noexcept {
 
 Pace::Duration Pace::rest_after(Duration took, bool full) noexcept {
   if (!full) {
-    behind_ = {};
+    behind_ /= 2;
     return limits::sweep_interval;
   }
-  const Duration rest = std::min<Duration>(took, limits::lifecycle_rest_max);
+  const Duration rest =
+      std::clamp<Duration>(took, limits::lifecycle_rest_min, limits::lifecycle_rest_max);
   behind_ += took + rest;
   return rest;
 }

@@ -11,6 +11,9 @@ class Pace {
  public:
   using Duration = std::chrono::nanoseconds;
 
+  /// `slice`: of how many records a pass is while nothing stays behind.
+  explicit Pace(std::size_t slice) noexcept : slice_(slice) {}
+
   /// Of how many records the next pass may be.
   std::size_t slice() const noexcept;
 
@@ -18,7 +21,9 @@ class Pace {
   Duration rest_after(Duration took, bool full) noexcept;
 
  private:
-  Duration behind_{};  ///< For how long every pass was full.
+  std::size_t slice_;
+  /// For how long every pass was full; halved by each that was not.
+  Duration behind_{};
 };
 
 }  // namespace idem::workers

@@ -1,8 +1,20 @@
 #include "workers/runner.hpp"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace idem::workers {
+namespace {
+
+// Requests go first: where there are more of them than the cores can do, a turn takes longer. What
+// this thread starts is as patient. Elsewhere than on Linux it would concern the whole process.
+void be_patient() noexcept {
+  constexpr int patience = 10;
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), patience);
+}
+
+}  // namespace
 
 Runner::Runner(std::vector<RunOnce> workers, Millis interval)
     : Runner([workers = std::move(workers), interval] {
@@ -26,6 +38,7 @@ void Runner::stop() {
 
 void Runner::run() {
   ::pthread_setname_np(::pthread_self(), "idem-workers");
+  be_patient();
   for (;;) {
     const auto rest = pass_();
     std::unique_lock lock(mutex_);

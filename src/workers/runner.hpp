@@ -16,7 +16,8 @@ using RunOnce = std::function<bool()>;
 /// One pass, which says how long to rest before the next one.
 using RunAndRest = std::function<std::chrono::nanoseconds()>;
 
-/// Runs passes on one thread of its own. stop() waits for the running one and ends a rest.
+/// Runs passes on one thread of its own, behind those of requests (nice 10). stop() waits for the
+/// running one and ends a rest.
 class Runner {
  public:
   /// The workers in turn, every `interval` and again at once while one has more to do.

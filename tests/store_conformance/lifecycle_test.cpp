@@ -15,21 +15,21 @@ namespace {
 using workers::Pace;
 
 TEST(Pace, is_a_second_where_nothing_more_is_due) {
-  Pace pace;
-  EXPECT_EQ(pace.slice(), limits::lifecycle_slice);
+  Pace pace(limits::lifecycle_slice_embedded);
+  EXPECT_EQ(pace.slice(), limits::lifecycle_slice_embedded);
   EXPECT_EQ(pace.rest_after(1ms, false), limits::sweep_interval);
   EXPECT_EQ(pace.rest_after(1s, false), limits::sweep_interval);
 }
 
 TEST(Pace, rests_as_long_as_it_works_and_never_long) {
-  Pace pace;
-  EXPECT_EQ(pace.rest_after(2ms, true), 2ms);
-  EXPECT_EQ(pace.rest_after(0ms, true), 0ms);
+  Pace pace(limits::lifecycle_slice_embedded);
+  EXPECT_EQ(pace.rest_after(7ms, true), 7ms);
+  EXPECT_EQ(pace.rest_after(0ms, true), limits::lifecycle_rest_min);
   EXPECT_EQ(pace.rest_after(10s, true), limits::lifecycle_rest_max);
 }
 
 TEST(Pace, takes_more_at_a_time_while_it_stays_behind) {
-  Pace pace;
+  Pace pace(limits::lifecycle_slice_embedded);
   std::vector<std::size_t> slices;
   const auto fall_behind = [&](Pace::Duration time) {
     for (Pace::Duration over{}; over < time;) over += 10ms + pace.rest_after(10ms, true);
@@ -37,11 +37,15 @@ TEST(Pace, takes_more_at_a_time_while_it_stays_behind) {
   };
   fall_behind(limits::lifecycle_patience - 1s);
   for (int i = 0; i < 5; ++i) fall_behind(limits::lifecycle_patience);
-  const std::size_t one = limits::lifecycle_slice;
-  EXPECT_EQ(slices, (std::vector<std::size_t>{one, 2 * one, 4 * one, 4 * one, 4 * one, 4 * one}));
+  const std::size_t one = limits::lifecycle_slice_embedded;
+  EXPECT_EQ(slices, (std::vector<std::size_t>{one, 2 * one, 4 * one, 8 * one, 16 * one, 32 * one}));
   EXPECT_EQ(slices.back(), limits::sweep_batch);
+  // What was enough for a while is begun with should more come, and forgotten if none does.
   pace.rest_after(10ms, false);
-  EXPECT_EQ(pace.slice(), one) << "it is not behind any more";
+  EXPECT_EQ(pace.slice(), 4 * one);
+  pace.rest_after(10ms, false);
+  pace.rest_after(10ms, false);
+  EXPECT_EQ(pace.slice(), one);
 }
 
 /// Notes how many records each call asked for, and how many came of them.
@@ -61,6 +65,7 @@ class Noting final : public Store {
   }
   void watch(std::shared_ptr<Watcher> watcher) override { behind_.watch(std::move(watcher)); }
   const Identity& identity() const noexcept override { return behind_.identity(); }
+  std::size_t lifecycle_slice() const noexcept override { return behind_.lifecycle_slice(); }
 
   /// False: no so many steps came.
   bool wait_for(std::size_t steps) {
@@ -106,7 +111,7 @@ class KeptLifecycle : public StoreConformance {
 };
 
 TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
-  const std::size_t each = limits::lifecycle_slice * 5 / 2;
+  const std::size_t each = store().lifecycle_slice() * 5 / 2;
   for (std::size_t i = 0; i < each; ++i) ask(a_complete(begin(i)));
   clock.advance(retention - lease / 2);
   for (std::size_t i = each; i < 2 * each; ++i) begin(i);
@@ -121,7 +126,7 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   EXPECT_TRUE(noting.wait_for(2 * each));
   runner->stop();
 
-  for (const std::size_t most : noting.asked_for()) EXPECT_EQ(most, limits::lifecycle_slice);
+  for (const std::size_t most : noting.asked_for()) EXPECT_EQ(most, store().lifecycle_slice());
   for (std::size_t i = 0; i < each; ++i) ASSERT_EQ(state(i), State::expired) << i;
   for (std::size_t i = each; i < 2 * each; ++i) ASSERT_EQ(state(i), State::unknown) << i;
   EXPECT_EQ(shard.pruned.value(), each);

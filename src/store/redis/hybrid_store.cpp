@@ -72,6 +72,7 @@ class HybridStore final : public Store {
   void watch(std::shared_ptr<Watcher> watcher) override { truth_.watch(std::move(watcher)); }
 
   const Identity& identity() const noexcept override { return truth_.identity(); }
+  std::size_t lifecycle_slice() const noexcept override { return truth_.lifecycle_slice(); }
 
  private:
   struct Waiting {

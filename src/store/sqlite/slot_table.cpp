@@ -360,8 +360,10 @@ class Slots final : public SlotTable {
   Statement request_{db_, "SELECT request FROM idem_requests WHERE slot = ?1"};
   Statement put_request_{db_, "INSERT OR REPLACE INTO idem_requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM idem_requests WHERE slot = ?1"};
+  // The sign keeps SQLite from comparing the state with those of the partial indexes, for which it
+  // would plan the statement anew each time that another one is asked for.
   Statement due_{
-      db_, "SELECT id FROM idem_slots WHERE state = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+      db_, "SELECT id FROM idem_slots WHERE state = +?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
   // due_at of a pending record is its expiry.
   Statement claimable_{db_,
                        "SELECT id FROM idem_slots WHERE state = 1 AND claim_at <= ?1"

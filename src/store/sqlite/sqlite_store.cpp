@@ -14,6 +14,7 @@
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 #include <idem/sqlite.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <pthread.h>
 
@@ -176,6 +177,8 @@ class SqliteStore final : public Store, private Transactions {
   void watch(std::shared_ptr<Watcher> watcher) override { changes_.watch(std::move(watcher)); }
 
   const Identity& identity() const noexcept override { return identity_; }
+
+  std::size_t lifecycle_slice() const noexcept override { return limits::lifecycle_slice_embedded; }
 
   Transactions* transactions() noexcept override { return this; }
 
