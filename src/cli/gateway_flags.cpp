@@ -291,8 +291,10 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   options.destinations =
       take_destinations(read_destinations(flags.destinations, complaints), complaints);
   const auto providers = read_providers(flags.providers, complaints);
-  options.providers = take_providers(providers, complaints);
-  settings.event_sources = take_event_sources(providers, complaints);
+  // One scope's key may be another's, too.
+  const bool has_scopes = settings.scope.kind != gateway::ScopeSource::Kind::fixed;
+  options.providers = take_providers(providers, has_scopes, complaints);
+  settings.event_sources = take_event_sources(providers, has_scopes, complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);

@@ -245,7 +245,7 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
       {"url", "", text, &p.url,
        "where it is asked, by GET, with {operation} (the handle that the upstream was sent), "
        "{key} (the client's, which is kept for that, sealed), {reference} (its Idem-Reference) or "
-       "{derived_key:PHASE}, and {fence} (the Idem-Fence that "
+       "{derived_key:PHASE}, and {scope}, and {fence} (the Idem-Fence that "
        "names the attempt); none: it tells by events"},
       {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
       {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},

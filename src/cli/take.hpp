@@ -10,10 +10,12 @@ std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& 
                                            Complaints& complaints);
 
 /// Who knows whether work was done, by name. What is wrong is complained about, and left as null.
-Providers take_providers(const std::vector<ProviderGiven>& given, Complaints& complaints);
+Providers take_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
+                         Complaints& complaints);
 /// Those of them that tell by themselves.
 using EventSources = std::map<std::string, std::shared_ptr<const EventSource>, std::less<>>;
-EventSources take_event_sources(const std::vector<ProviderGiven>& given, Complaints& complaints);
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool has_scopes,
+                                Complaints& complaints);
 
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);
 bool take_size(const Given& given, std::uint64_t most, std::uint64_t& out, Complaints& complaints);

@@ -44,7 +44,9 @@ bool names_the_record(std::string_view name) {
 
 bool needs_key(std::string_view url) { return url.contains("{key}"); }
 
-bool is_known(std::string_view name) { return name == "fence" || names_the_record(name); }
+bool is_known(std::string_view name) {
+  return name == "fence" || name == "scope" || names_the_record(name);
+}
 
 /// None where there is none. Dots alone would be taken out of a path, and with them what stands
 /// before.
@@ -58,8 +60,17 @@ std::optional<std::string> value_of(std::string_view name, const Record& record,
   if (name == "operation") return to_hex(record.id.bytes);
   if (name == "key") return in_url(key);
   if (name == "reference") return in_url(record.upstream_reference);
+  if (name == "scope") return in_url(record.scope);
   if (name == "fence") return std::to_string(record.attempt.fence);
   return derived_key(record.id, name.substr(derived_key_of.size()));
+}
+
+/// What a provider with the keys of several scopes would confuse: one of them would hear another's
+/// answer, or be told that nothing of its own was done.
+void check_key_is_one(const Given& place, bool has_scopes, bool names_more, std::string_view more,
+                      Complaints& complaints) {
+  if (!has_scopes || names_more) return;
+  complaints.add(place.place, "two scopes may have the same key; write " + std::string(more));
 }
 
 /// How a provider is asked: everything but the record.
@@ -87,7 +98,8 @@ struct Asking {
   }
 };
 
-void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complaints) {
+void take_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
+              Complaints& complaints) {
   const std::string& url = given.url.text;
   if (url.empty()) {
     if (given.event_signature.text.empty()) {
@@ -120,6 +132,10 @@ void take_url(const ProviderGiven& given, FetchRequest& out, Complaints& complai
     complaints.add(given.url.place,
                    shown(url) + " has a fragment, which is not sent; leave out # and the rest");
     return;
+  }
+  if (needs_key(url)) {
+    check_key_is_one(given.url, has_scopes, url.contains("{scope}") || url.contains("{fence}"),
+                     "{scope} or {fence}, too", complaints);
   }
   if (given.found.items.empty() && given.failed.items.empty() && given.not_there.items.empty()) {
     complaints.add(given.url.place,
@@ -218,11 +234,12 @@ void take_pauses(const ProviderGiven& given, Provider& out, Complaints& complain
   out.attempts_max = std::atoi(given.attempts.text.c_str());
 }
 
-std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, Complaints& complaints) {
+std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, bool has_scopes,
+                                              Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   Provider provider{.name = given.name.text};
   Asking asking;
-  take_url(given, asking.request, complaints);
+  take_url(given, has_scopes, asking.request, complaints);
   asking.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
   take_duration(given.timeout, asking.request.timeout, complaints);
   if (asking.request.timeout <= Millis(0) ||
@@ -278,7 +295,7 @@ EventSignature take_signature(const ProviderGiven& given, Complaints& complaints
   return out;
 }
 
-std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
+std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given, bool has_scopes,
                                                      Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   EventSource source{.name = given.name.text};
@@ -303,6 +320,10 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
                    "events name their record by events.operation, events.key, events.derived_key "
                    "or events.reference; write one");
   }
+  if (!source.key.empty()) {
+    check_key_is_one(given.event_key, has_scopes, !source.fence.empty(), "events.fence, too",
+                     complaints);
+  }
   if (source.derived_key.empty() != source.phase.empty()) {
     complaints.add(given.place,
                    "events.derived_key and events.phase belong together; write both or neither");
@@ -323,19 +344,23 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
 
 }  // namespace
 
-EventSources take_event_sources(const std::vector<ProviderGiven>& given, Complaints& complaints) {
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool has_scopes,
+                                Complaints& complaints) {
   EventSources taken;
   for (const ProviderGiven& one : given) {
     if (one.event_signature.text.empty()) continue;
-    if (auto source = take_event_source(one, complaints)) taken.emplace(one.name.text, source);
+    if (auto source = take_event_source(one, has_scopes, complaints))
+      taken.emplace(one.name.text, source);
   }
   return taken;
 }
 
-Providers take_providers(const std::vector<ProviderGiven>& given, Complaints& complaints) {
+Providers take_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
+                         Complaints& complaints) {
   Providers taken;
   for (const ProviderGiven& one : given) {
-    const bool is_new = taken.emplace(one.name.text, take_provider(one, complaints)).second;
+    const bool is_new =
+        taken.emplace(one.name.text, take_provider(one, has_scopes, complaints)).second;
     if (!is_new) complaints.add(one.name.place, shown(one.name.text) + " names two providers");
   }
   return taken;

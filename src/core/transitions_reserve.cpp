@@ -153,6 +153,8 @@ bool is_claimable(const Record& record, StoreTime now) noexcept {
 Step<Claimed> claim(Record& record, const Claim& verb, StoreTime now, FenceCounter& fences) {
   IDEM_ASSERT(is_claimable(record, now) && record.stored_request);
   begin_attempt(record, {verb.token, verb.owner, verb.lease, verb.dispatched}, now, fences);
+  // It is sent by today's route, which may be another one than that it was accepted by.
+  record.provider.clear();
   return {Claimed{record.id, record.scope, record.operation, record.attempt, *record.stored_request,
                   record.recovery_point},
           {Write::update, false, false}};

@@ -123,7 +123,11 @@ class EventCase {
       id_.reset();
       log(LogLevel::warning, "event_name_is_shared", {});
     }
-    co_return looked_further;
+    // It may be one whose reference is not known yet.
+    if (id_ || is_shared_ || !has_key || event_.reference.empty()) co_return looked_further;
+    auto looking_at_running = look_for_running();
+    const bool looked_at_running = co_await looking_at_running;
+    co_return looked_further&& looked_at_running;
   }
 
   Task<bool> look_through(State state) {

@@ -100,6 +100,22 @@ TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
   EXPECT_EQ(refusal(events(failed + "      fence: /fence\n")), "accepted");
 }
 
+TEST_F(ConfigEvents, AKeyAloneMayBeThatOfTwoScopes) {
+  const std::string asked =
+      "providers:\n  - {name: bank, found: [2xx], url: \"http://bank/?key={key}";
+  const auto said = refusal(asked + "\"}\n");
+  EXPECT_NE(said.find("two scopes may have the same key; write {scope} or {fence}, too"), said.npos)
+      << said;
+  EXPECT_EQ(refusal(asked + "&of={scope}\"}\n"), "accepted");
+  EXPECT_EQ(refusal(asked + "&fence={fence}\"}\n"), "accepted");
+  const std::string told = "      found: [/type=a]\n      key: /key\n";
+  const auto said_of_events = refusal(events(told));
+  EXPECT_NE(said_of_events.find("two scopes may have the same key; write events.fence, too"),
+            said_of_events.npos)
+      << said_of_events;
+  EXPECT_EQ(refusal(events(told + "      fence: /fence\n")), "accepted");
+}
+
 class ConfigAsking : public ConfigSettings {
  protected:
   /// What the provider says about a record with this reference and fence 7, asked at this target.
@@ -109,6 +125,7 @@ class ConfigAsking : public ConfigSettings {
     EXPECT_TRUE(settings.has_value()) << joined(settings.error());
     Record record;
     record.attempt.fence = 7;
+    record.scope = "acme";
     record.upstream_reference = reference;
     return settings->options.providers.at("bank")->ask(record, key);
   }
@@ -126,12 +143,12 @@ TEST_F(ConfigAsking, AProviderIsAskedAboutTheRecordAndItsAttempt) {
 }
 
 TEST_F(ConfigAsking, AClientsKeyStandsInTheUrlAsOnePart) {
-  ASSERT_TRUE(ask("/charges?key={key}", "", "a/b&c=d ?#%"));
-  EXPECT_TRUE(
-      bank_.received().at(0).starts_with("GET /charges?key=a%2Fb%26c%3Dd%20%3F%23%25 HTTP/1.1\r\n"))
+  ASSERT_TRUE(ask("/charges?key={key}&of={scope}", "", "a/b&c=d ?#%"));
+  EXPECT_TRUE(bank_.received().at(0).starts_with(
+      "GET /charges?key=a%2Fb%26c%3Dd%20%3F%23%25&of=acme HTTP/1.1\r\n"))
       << bank_.received().at(0);
   for (const auto* none : {"", ".", ".."}) {
-    const auto said = ask("/charges/{key}", "ch_1", none);
+    const auto said = ask("/{scope}/{key}", "ch_1", none);
     ASSERT_FALSE(said) << none;
     EXPECT_NE(said.error().find("no client's key"), said.error().npos) << said.error();
   }

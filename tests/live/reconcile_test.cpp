@@ -157,7 +157,7 @@ TEST_F(Reconciled, S19_who_was_asked_stays_asked_when_the_route_names_another) {
 
 class ReconciledByKey : public Reconciled {
  protected:
-  ReconciledByKey() { query_ = "key={key}"; }
+  ReconciledByKey() { query_ = "key={key}&of={scope}"; }
   /// Every file of the gateway's.
   std::string all_that_is_stored() const {
     std::string bytes;
