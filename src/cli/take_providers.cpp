@@ -77,19 +77,23 @@ void check_key_is_one(const Given& place, bool has_scopes, bool names_more, std:
 struct Asking {
   FetchRequest request{};  ///< Its `url` is the template.
 
-  std::expected<Provider::Heard, std::string> operator()(const Record& record,
-                                                         std::string_view key) const {
+  std::expected<std::string, std::string> url_of(const Record& record, std::string_view key) const {
     std::string_view missing;
-    const auto url = expand(request.url, [&](auto name) {
+    auto url = expand(request.url, [&](auto name) {
       auto value = value_of(name, record, key);
       if (!value) missing = name;
       return value;
     });
-    if (!url) {
-      return std::unexpected(missing == "key"
-                                 ? "the record has no client's key to ask by that can be read"
-                                 : "the record has no upstream reference to ask by");
-    }
+    if (url) return std::move(*url);
+    return std::unexpected(missing == "key"
+                               ? "the record has no client's key to ask by that can be read"
+                               : "the record has no upstream reference to ask by");
+  }
+
+  std::expected<Provider::Heard, std::string> operator()(const Record& record,
+                                                         std::string_view key) const {
+    auto url = url_of(record, key);
+    if (!url) return std::unexpected(std::move(url.error()));
     FetchRequest asked = request;
     asked.url = *url;
     auto answer = Fetcher().fetch(asked);
@@ -258,6 +262,10 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, bool h
   if (complaints.lines().size() != before) return nullptr;
   if (!given.url.text.empty()) {
     provider.needs_key = needs_key(given.url.text);
+    provider.cannot_ask = [asking](const Record& record, std::string_view key) {
+      const auto url = asking.url_of(record, key);
+      return url ? std::nullopt : std::optional(url.error());
+    };
     provider.ask = std::move(asking);
   }
   return std::make_shared<const Provider>(std::move(provider));

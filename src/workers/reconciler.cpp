@@ -82,6 +82,7 @@ bool Reconciler::turn() {
   for (Record& record : *unknown) {
     if (!is_due(record, now())) continue;
     auto provider = provider_of_(record);
+    if (!provider) tell_missing(record);
     if (!provider || is_known_to_wait(*provider, record)) continue;
     due.push_back({std::move(record), std::move(provider)});
   }
@@ -183,18 +184,32 @@ Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done)
 void Reconciler::work(Task& task) {
   if (stopping_) return;
   if (apply_kept(task)) return;
+  const std::string key = key_of_(task.record);
+  std::optional<std::string> why_not;
   if (!task.provider->ask) {
+    why_not = "no event has come";
+  } else if (task.provider->cannot_ask) {
+    why_not = task.provider->cannot_ask(task.record, key);
+  }
+  if (why_not) {
     const auto observed_at = plan(task);
-    if (observed_at) give_up_or_wait(task, "no event has come", {}, *observed_at);
+    if (observed_at) give_up_or_wait(task, *why_not, {}, *observed_at);
     return;
   }
   if (!admit(*task.provider, task.record)) return;
   const auto observed_at = plan(task);
   if (!observed_at) return note_asked(task.provider->name, {});
-  const auto heard = ask_about(task.record, key_of_(task.record), *task.provider);
+  const auto heard = ask_about(task.record, key, *task.provider);
   note_asked(task.provider->name, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);
+}
+
+// Nobody else is asked in its place: they would say that they know of nothing.
+void Reconciler::tell_missing(const Record& record) {
+  if (record.provider.empty() || !missing_.insert(record.provider).second) return;
+  log_(LogLevel::error, "provider_missing",
+       {{"provider", record.provider}, {"operation_ref", to_hex(record.id.bytes)}});
 }
 
 // Word that came while the attempt was under way, which has ended without an answer since, or of

@@ -34,6 +34,9 @@ struct Provider {
   /// or empty. Blocks for a bounded time; safe from several threads. The error is a sentence for
   /// people. Null: it tells by itself.
   std::function<std::expected<Heard, std::string>(const Record&, std::string_view key)> ask{};
+  /// Why it cannot be asked about this record, if so: a sentence for people. That says nothing of
+  /// the provider.
+  std::function<std::optional<std::string>(const Record&, std::string_view key)> cannot_ask{};
   bool needs_key = false;  ///< It can be asked by the client's key only.
   SayingRules says{};
   RebuildRule rebuild{};
@@ -99,6 +102,7 @@ class Reconciler {
   void note_asked(const std::string& provider, std::optional<bool> answered);
   Health& health_of(const std::string& provider);
 
+  void tell_missing(const Record& record);
   void work(Task& task);
   bool apply_kept(Task& task);
   Millis pause_before_next(const Task& task, std::uint32_t turns_done) const;
@@ -122,6 +126,7 @@ class Reconciler {
   KeyOf key_of_;
   unsigned lanes_;
   Breaker::Rule rule_;
+  std::set<std::string> missing_;  ///< Providers of records that there are no more, as was told.
   std::optional<RecordId> after_;
   /// The store's clock beside ours, as it was last heard.
   std::optional<StoreTime> store_time_;

@@ -248,6 +248,36 @@ TEST_P(Reconciling, S19_it_is_asked_by_the_clients_key_where_that_was_kept) {
   EXPECT_EQ(asked_by_, "");
 }
 
+TEST_P(Reconciling, S19_a_question_that_cannot_be_put_says_nothing_of_the_provider) {
+  provider_->cannot_ask = [](const Record& record, std::string_view) {
+    const bool can = record.id == id(9);
+    return can ? std::nullopt : std::optional<std::string>("there is nothing to ask by");
+  };
+  for (std::uint8_t key = 1; key < 9; ++key) lose(key);
+  lose(9);
+  says_ = Provider::Heard{200, "{}"};
+  auto reconciler = reconciler_of(*store_);
+  reconciler.turn();
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(record(9).state, State::completed);
+  EXPECT_EQ(record(1).state, State::unknown);
+  EXPECT_EQ(record(1).reconcile_attempts, 1u);
+}
+
+TEST_P(Reconciling, S19_a_provider_that_is_gone_is_told_once_and_nobody_else_is_asked) {
+  for (std::uint8_t key = 1; key < 4; ++key) {
+    Reserve verb = reserve(key);
+    verb.operation = "elsewhere";
+    verb.provider = "gone";
+    ask(MarkUnknown{id(key), std::get<Execute>(ask(verb)).attempt, "timeout", {}, ""});
+  }
+  auto reconciler = reconciler_of(*store_);
+  reconciler.turn();
+  reconciler.turn();
+  EXPECT_EQ(asked_, 0);
+  EXPECT_EQ(events_, std::vector<std::string>{"provider_missing"});
+}
+
 TEST_P(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
   Reserve verb = reserve(1);
   verb.operation = "other";
