@@ -242,9 +242,10 @@ struct MarkUnknown {
 /// failed_retryable it counts only if it was observed after the end of the attempt's lease and
 /// `grace`, by the store's clock. One from the future is none.
 ///
-/// That it was done, said of an attempt that still runs, of one with a stored 5xx, or without an
-/// answer, is not applied; but it contests the record: such an attempt is not released, and no
-/// later "not there" frees it (by_evidence).
+/// That it was done, said of an attempt that still runs, of one with a stored 5xx, without an
+/// answer, or without saying which attempt (fence 0), is not applied; but it contests the record:
+/// such an attempt is not released, no later "not there" frees it, and no later word that it was
+/// refused completes it (by_evidence).
 struct Resolve {
   /// What the evidence says: it was done, or it was not.
   enum class As : std::uint8_t { completed, failed_retryable };
@@ -274,6 +275,9 @@ struct Resolve {
   std::string reason;
   StoreTime observed_at{};
   Millis grace{};  ///< How long its source may take to show what was done.
+  /// Of `completed`: the answer says that the work was refused, which a contested record does not
+  /// take.
+  bool denies = false;
 };
 /// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable. Not one
 /// that a Resolve completed: that the work ran was found out, and a 5xx in that answer changes

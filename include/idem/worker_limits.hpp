@@ -11,11 +11,12 @@ namespace idem::limits {
 
 using namespace std::chrono_literals;
 
-// Records that sweeper and reaper each work off at a time, where a call costs as much as some
-// thirty of them; and where it costs little. That is a third of a millisecond of the embedded
-// store's time, which the requests of that moment wait for: of 64, the slowest hundredth of them
-// took half as long again.
+// Records that sweeper and reaper each work off at a time: the more a call costs beside them, the
+// more. Of PostgreSQL's 16 take a millisecond, which the requests of that moment feel; of the
+// embedded store's 8 a third of one, for which they wait: of 64, the slowest hundredth of them took
+// half as long again.
 inline constexpr std::size_t lifecycle_slice = 64;
+inline constexpr std::size_t lifecycle_slice_sql = 16;
 inline constexpr std::size_t lifecycle_slice_embedded = 8;
 // While more is due they rest as long as that took, so that half of a store's time is the
 // requests', but so long at least that a request rarely meets two; that is some 2,000 records a
@@ -52,7 +53,7 @@ inline constexpr auto event_tolerance = 5min;
 inline constexpr std::size_t event_signatures_max = 16;
 // Records of one state that are looked through for an event which does not name its record by the
 // handle.
-inline constexpr std::size_t event_records_seen_max = 10'000;
+inline constexpr std::size_t event_records_seen_max = 1'000'000;
 // Events of whose first telling the moment is kept, of some 300 bytes each; and how long one waits
 // for an attempt that was under way then: longer than an attempt of the library may run.
 inline constexpr std::size_t early_events_max = 16'384;

@@ -26,18 +26,21 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
   // A pending record that nobody ever ran has no attempt that evidence could speak of.
   if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
   if (positive && !verb.response) return Verdict::missing_response;
-  if (positive) return Verdict::done;
-  if (record.is_contested) return Verdict::by_evidence;
-  const bool is_late_enough = verb.observed_at > record.locked_until + verb.grace;
-  return is_late_enough && verb.observed_at <= now ? Verdict::done : Verdict::too_early;
+  const bool is_late_enough =
+      verb.observed_at > record.locked_until + verb.grace && verb.observed_at <= now;
+  if (!positive && !is_late_enough) return Verdict::too_early;
+  const bool is_denial = !positive || verb.denies;
+  return is_denial && record.is_contested ? Verdict::by_evidence : Verdict::done;
 }
 
-/// Whether what could not be applied speaks of this very attempt, and says that it was done.
+/// Whether what could not be applied says that this very attempt was done, or may say it.
 bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
-  const bool is_about_it = verb.as == Resolve::As::completed && verb.fence != 0 &&
-                           verb.fence == record.attempt.fence && !record.is_contested;
-  if (!is_about_it) return false;
-  if (verdict == Verdict::missing_response) return record.state == State::unknown;
+  const bool may_be_it =
+      record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
+  if (verb.as != Resolve::As::completed || !may_be_it || record.is_contested) return false;
+  const bool is_without_place =
+      verdict == Verdict::missing_response || verdict == Verdict::wrong_fence;
+  if (is_without_place) return record.state == State::unknown;
   if (verdict != Verdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
                                                 record.response && record.response->status >= 500);

@@ -107,27 +107,29 @@ class EventCase {
                     {"state", std::string(state)}});
   }
 
-  // By the handle; otherwise among those that run and those of which nobody knows how they ended.
-  // False: they could not all be looked at.
+  // By the handle; otherwise among all that an event can settle. False: they could not all be
+  // looked at.
   Task<bool> find_record() {
     id_ = event_.operation;
     const bool has_key = !event_.key.empty() || !event_.derived_key.empty();
     if (id_ || (!has_key && event_.reference.empty())) co_return true;
     // These first: what ends meanwhile is among the others then.
     auto looking = has_key ? look_through(State::in_progress) : look_for_running();
-    const bool looked = co_await looking;
-    if (!looked) co_return false;
-    auto looking_further = look_through(State::unknown);
-    const bool looked_further = co_await looking_further;
+    bool looked = co_await looking;
+    for (const State state : {State::unknown, State::failed_retryable, State::pending}) {
+      if (!looked) co_return false;
+      auto looking_further = look_through(state);
+      looked = co_await looking_further;
+    }
     if (is_shared_) {
       id_.reset();
       log(LogLevel::warning, "event_name_is_shared", {});
     }
     // It may be one whose reference is not known yet.
-    if (id_ || is_shared_ || !has_key || event_.reference.empty()) co_return looked_further;
+    if (id_ || is_shared_ || !has_key || event_.reference.empty()) co_return looked;
     auto looking_at_running = look_for_running();
     const bool looked_at_running = co_await looking_at_running;
-    co_return looked_further&& looked_at_running;
+    co_return looked&& looked_at_running;
   }
 
   Task<bool> look_through(State state) {
@@ -142,12 +144,17 @@ class EventCase {
         if (!is_asked_about(record) || !is_named(record)) continue;
         is_shared_ |= id_ && *id_ != record.id;  // A name that two have is nobody's.
         id_ = record.id;
+        if (has_only_derived_key()) co_return true;  // No other record can have it.
       }
       if (records.size() < limits::list_page_max) co_return true;
       page.after = records.back().id;
     }
     // Further on there may be one, or another of the same name: it is told again.
     co_return false;
+  }
+
+  bool has_only_derived_key() const {
+    return event_.key.empty() && event_.reference.empty() && !event_.derived_key.empty();
   }
 
   bool is_named(const Record& record) const {
@@ -250,14 +257,28 @@ class EventCase {
     // Without an answer it is a line of the log that keeps the record from being freed, no more.
     if (is_foreign_ || is_denial_) event_.response.reset();
     verb.response = event_.response;
+    verb.denies = event_.finding == Finding::failed;
     verb.source = log_name_of(source_);
     verb.evidence = evidence_of(event_, body_, runs);
     verb.observed_at = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
     crash_point(CrashPoint::resolve_before_commit);
     auto asking = ask(verb);
-    const auto resolved = co_await asking;
+    auto resolved = co_await asking;
     crash_point(CrashPoint::resolve_after_commit);
     if (!resolved) co_return unavailable();
+    if (std::get<Resolve::Reply>(*resolved).verdict == Verdict::by_evidence) {
+      // Contested since its log was read, or by word that it failed, which agrees with this one.
+      auto reading_again = read_log();
+      const auto lines_now = co_await reading_again;
+      if (!lines_now) co_return unavailable();
+      is_denial_ = is_said_done(*lines_now, verb.fence);
+      if (!is_denial_) {
+        verb.denies = false;
+        auto asking_again = ask(verb);
+        resolved = co_await asking_again;
+        if (!resolved) co_return unavailable();
+      }
+    }
     const auto reply = std::get<Resolve::Reply>(*resolved);
     if (reply.verdict == Verdict::done) {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();

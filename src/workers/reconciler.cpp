@@ -144,22 +144,24 @@ bool Reconciler::is_known_to_wait(const Provider& provider, const Record& record
 }
 
 // Asked for each record, since others of this turn may have found out meanwhile that it fails.
-bool Reconciler::admit(const Provider& provider, const Record& record) {
+Reconciler::Leave Reconciler::may_ask(const Provider& provider, const Record& record) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider.name);
   if (health.breaker.is_open(MonotonicClock::now()) || health.is_being_tried) {
     if (health.waiting.size() >= limits::reconcile_waiting_max) health.waiting.clear();
     health.waiting.emplace(record.id, record.attempt.fence);
-    return false;
+    return Leave::no;
   }
   health.is_being_tried = health.breaker.is_on_trial();
-  return true;
+  return health.is_being_tried ? Leave::on_trial : Leave::yes;
 }
 
-void Reconciler::note_asked(const std::string& provider, std::optional<bool> answered) {
+void Reconciler::note_asked(const std::string& provider, Leave leave,
+                            std::optional<bool> answered) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider);
-  health.is_being_tried = false;
+  // One that was asked before the trial began, and is late, does not end it.
+  if (leave == Leave::on_trial) health.is_being_tried = false;
   if (!answered) return;
   if (*answered) {
     health.breaker.succeeded();
@@ -183,7 +185,6 @@ Millis Reconciler::pause_before_next(const Task& task, std::uint32_t turns_done)
 
 void Reconciler::work(Task& task) {
   if (stopping_) return;
-  if (apply_kept(task)) return;
   const std::string key = key_of_(task.record);
   std::optional<std::string> why_not;
   if (!task.provider->ask) {
@@ -191,16 +192,18 @@ void Reconciler::work(Task& task) {
   } else if (task.provider->cannot_ask) {
     why_not = task.provider->cannot_ask(task.record, key);
   }
+  if (apply_kept(task, why_not.has_value())) return;
   if (why_not) {
     const auto observed_at = plan(task);
     if (observed_at) give_up_or_wait(task, *why_not, {}, *observed_at);
     return;
   }
-  if (!admit(*task.provider, task.record)) return;
+  const Leave leave = may_ask(*task.provider, task.record);
+  if (leave == Leave::no) return;
   const auto observed_at = plan(task);
-  if (!observed_at) return note_asked(task.provider->name, {});
+  if (!observed_at) return note_asked(task.provider->name, leave, {});
   const auto heard = ask_about(task.record, key, *task.provider);
-  note_asked(task.provider->name, heard && heard->status < 500);
+  note_asked(task.provider->name, leave, heard && heard->status < 500);
   if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
   conclude(task, *heard, *observed_at);
 }
@@ -213,8 +216,8 @@ void Reconciler::tell_missing(const Record& record) {
 }
 
 // Word that came while the attempt was under way, which has ended without an answer since, or of
-// which no answer could be made.
-bool Reconciler::apply_kept(Task& task) {
+// which no answer could be made; for that one the provider may have an answer yet.
+bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   const Record& record = task.record;
   const auto log = ask_and_wait(store_, ReadEvidence{record.id});
   if (!log && log.error().code == StoreError::Code::refused) {
@@ -223,6 +226,7 @@ bool Reconciler::apply_kept(Task& task) {
   if (!log) return true;
   auto kept = kept_answer(*log, record.attempt.fence);
   if (!kept) return false;
+  if (!kept->response && !is_last_word) return false;
   if (!kept->response) {
     if (kept->is_contradicted) tell_contradiction(task, "found and failed", "unknown");
     leave_to_people(task, "it was done, and no answer can be made of what was told", {}, now());
@@ -307,9 +311,18 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   if (is_positive(finding)) {
     verb.as = Resolve::As::completed;
     verb.response = rebuild(provider.rebuild, finding, heard.body);
+    verb.denies = finding == Finding::failed;
   }
-  const auto reply = resolve_in(store_, verb);
+  auto reply = resolve_in(store_, verb);
   if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
+  if (verb.denies && reply->verdict == Verdict::by_evidence) {
+    // Contested since its log was read, or by word that it failed, which agrees with this one.
+    const auto log = ask_and_wait(store_, ReadEvidence{verb.id});
+    if (!log) return;
+    verb.denies = is_said_done(*log, verb.fence);
+    if (!verb.denies) reply = resolve_in(store_, verb);
+    if (!reply) return;
+  }
   if (reply->verdict == Verdict::done) {
     task.ends.push_back(End::resolved);
     return log_(LogLevel::info, "reconciled",

@@ -97,14 +97,15 @@ class Reconciler {
     std::set<std::pair<RecordId, Fence>> waiting{};
   };
   bool is_known_to_wait(const Provider& provider, const Record& record);
-  bool admit(const Provider& provider, const Record& record);
-  /// None: it was not asked after all.
-  void note_asked(const std::string& provider, std::optional<bool> answered);
+  enum class Leave : std::uint8_t { no, yes, on_trial };
+  Leave may_ask(const Provider& provider, const Record& record);
+  /// `answered` none: it was not asked after all.
+  void note_asked(const std::string& provider, Leave leave, std::optional<bool> answered);
   Health& health_of(const std::string& provider);
 
   void tell_missing(const Record& record);
   void work(Task& task);
-  bool apply_kept(Task& task);
+  bool apply_kept(Task& task, bool is_last_word);
   Millis pause_before_next(const Task& task, std::uint32_t turns_done) const;
   std::optional<StoreTime> plan(Task& task);
   void conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at);

@@ -251,6 +251,18 @@ TEST_F(Events, T63_an_event_about_an_earlier_attempt_of_what_is_answered_is_an_a
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
 }
 
+TEST_F(Events, T63_a_failure_told_without_its_attempt_is_no_answer_either) {
+  const std::string ref = lose("k");
+  EXPECT_EQ(tell(succeeded(ref)).body, "{\"event\":\"noted\"}\n")
+      << "it does not say which attempt";
+  const std::string failed =
+      fmt::format(R"({{"type":"charge.failed","data":{{"id":"ch_9","operation":"{}"{}}}}})", ref,
+                  fence_of(ref));
+  EXPECT_EQ(tell(failed, "msg_2").body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(metric("idem_contradictions_total"), 2);
+}
+
 TEST_F(Events, T63_a_failure_is_no_answer_to_what_was_said_to_be_done) {
   const std::string ref = lose("k");
   const std::string of_it = fmt::format(R"("operation":"{}"{})", ref, fence_of(ref));
@@ -370,6 +382,19 @@ TEST_F(EventsByKey, T63_the_clients_key_names_a_record_that_is_unknown_or_under_
   EXPECT_EQ(client.read_response().status, 502);
   EXPECT_EQ(settled(running), "completed");
   EXPECT_EQ(metric("idem_contradictions_total"), 0);
+}
+
+TEST_F(EventsByKey, T63_what_would_run_again_is_named_as_well) {
+  EXPECT_EQ(ask(charge("k", "status=429,lose-webhook")).status, 429);
+  const std::string ref = only("failed_retryable")["ref"].string;
+  EXPECT_EQ(tell(by("key", "k", fence_of(ref))).body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(ask(charge("k")).status, 201) << "what was told is what a retry hears";
+  EXPECT_EQ(provider_->of_key("k").arrivals, 1);
+  EXPECT_EQ(ask(charge("l", "status=429,lose-webhook")).status, 429);
+  const std::string other = only("failed_retryable")["ref"].string;
+  const auto sent = derived_key(*parse_handle(other), "charge");
+  EXPECT_EQ(tell(by("derived", sent, fence_of(other)), "msg_2").body, "{\"event\":\"applied\"}\n");
+  EXPECT_EQ(record_of(other)["state"].string, "completed");
 }
 
 TEST_F(EventsByKey, T63_a_key_that_two_operations_have_names_neither) {

@@ -119,7 +119,9 @@ class Twins {
     }
     if (one_in(50)) {
       both(List{});
-      both(List{.state = any_of({State::unknown, State::completed, State::expired}), .limit = 2});
+      both(List{.state = any_of({State::pending, State::in_progress, State::completed,
+                                 State::failed_retryable, State::unknown, State::expired}),
+                .limit = 2});
       both(ReadEvidence{any_key()});
     }
   }
@@ -284,6 +286,8 @@ class Twins {
     verb.id = id;
     if (one_in(10)) verb.observed_at += 1ms;
     if (one_in(5)) verb.response.reset();
+    if (one_in(8)) verb.fence = 0;
+    verb.denies = one_in(3);
     return verb;
   }
 

@@ -294,6 +294,89 @@ TEST_P(StoreConformance, S19_what_was_done_without_an_answer_is_not_freed_by_an_
   EXPECT_EQ(state(1), State::unknown);
 }
 
+TEST_P(StoreConformance, S19_what_does_not_say_which_attempt_it_means_contests_the_current_one) {
+  const Execute lost = run(1);
+  ask(a_mark_unknown(lost));
+  EXPECT_EQ(ask(a_resolve(1, As::completed, 0, clock.now())).verdict, Said::wrong_fence);
+  const Execute running = run(2);
+  EXPECT_EQ(ask(a_resolve(2, As::completed, 0, clock.now())).verdict, Said::wrong_state);
+  ask(a_release(running));
+  EXPECT_EQ(state(2), State::unknown);
+  clock.advance(lease + 1h);
+  for (const auto& [number, attempt] :
+       {std::pair(1, lost.attempt), std::pair(2, running.attempt)}) {
+    EXPECT_EQ(ask(a_resolve(number, As::failed_retryable, attempt.fence, clock.now())).verdict,
+              Said::by_evidence);
+    EXPECT_EQ(ask(a_resolve(number, As::completed, attempt.fence, clock.now())).verdict,
+              Said::done);
+  }
+  run(3);
+  EXPECT_EQ(ask(a_resolve(3, As::failed_retryable, 0, clock.now())).verdict, Said::wrong_state)
+      << "an absence contests nothing";
+  ask(an_accept(4));
+  EXPECT_EQ(ask(a_resolve(4, As::completed, 0, clock.now())).verdict, Said::wrong_fence);
+  EXPECT_FALSE(find(4)->is_contested) << "nobody ever ran it";
+}
+
+TEST_P(StoreConformance, S19_a_refusal_does_not_complete_what_was_said_to_be_done) {
+  const Execute first = run(1);
+  ask(a_mark_unknown(first));
+  Resolve refused = a_resolve(1, As::completed, first.attempt.fence, clock.now());
+  refused.denies = true;
+  Resolve without = refused;
+  without.response.reset();
+  without.denies = false;
+  EXPECT_EQ(ask(without).verdict, Said::missing_response);
+  EXPECT_EQ(ask(refused), (Resolve::Reply{Said::by_evidence, State::unknown}));
+  refused.denies = false;
+  EXPECT_EQ(ask(refused).verdict, Said::done);
+
+  const Execute second = run(2);
+  ask(a_mark_unknown(second));
+  refused = a_resolve(2, As::completed, second.attempt.fence, clock.now());
+  refused.denies = true;
+  EXPECT_EQ(ask(refused).verdict, Said::done) << "nobody has said otherwise";
+}
+
+TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {
+  Reserve resumed = a_reserve(1);
+  resumed.lease_policy = LeasePolicy::resume;
+  const Attempt first = std::get<Execute>(ask(resumed)).attempt;
+  ask(Dispatched{key(1), first});
+  ask(a_release(run(2)));
+  ask(a_mark_unknown(run(3)));
+  ask(an_accept(4));
+  ask(a_complete(run(5)));
+  const auto listed = [&](State state) {
+    std::vector<RecordId> ids;
+    for (const Record& record : ask(List{.state = state})) ids.push_back(record.id);
+    return ids;
+  };
+  const auto only = [](int number) { return std::vector{key(number)}; };
+  const auto expect_all = [&] {
+    EXPECT_EQ(listed(State::in_progress), only(1));
+    EXPECT_EQ(listed(State::failed_retryable), only(2));
+    EXPECT_EQ(listed(State::unknown), only(3));
+    EXPECT_EQ(listed(State::pending), only(4));
+    EXPECT_EQ(listed(State::completed), only(5));
+  };
+  expect_all();
+  clock.advance(lease + 1s);
+  for (int sweeps = 0; sweeps < 3; ++sweeps) ask(Sweep{100});
+  expect_all();  // Of the first one a lease has ended, after which only a reserve takes it up.
+  reopen();
+  expect_all();
+  run(2, 2);
+  EXPECT_EQ(listed(State::failed_retryable), std::vector<RecordId>{});
+  Reserve again = resumed;
+  again.token = token(9);
+  const auto taken_up = ask(again);
+  ASSERT_TRUE(is<Execute>(taken_up));
+  EXPECT_EQ(listed(State::in_progress).size(), 2u);
+  ask(Complete{key(1), std::get<Execute>(taken_up).attempt, answer(), {}});
+  EXPECT_EQ(listed(State::in_progress), only(2));
+}
+
 TEST_P(StoreConformance, S19_what_is_said_of_another_attempt_contests_none) {
   const Execute first = run(1);
   ask(a_release(first));

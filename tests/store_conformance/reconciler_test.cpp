@@ -1,5 +1,8 @@
 #include "store_conformance/reconciling.hpp"
 
+#include <latch>
+#include <thread>
+
 #include <idem/worker_limits.hpp>
 
 /// The reconciler's turns at real stores, with the schedules that would be a second effect.
@@ -57,7 +60,7 @@ TEST_P(Reconciling, S19_what_was_done_and_cannot_be_told_is_not_freed_by_an_abse
   EXPECT_FALSE(record(2).reconcile_after);
 }
 
-TEST_P(Reconciling, S19_what_was_said_to_be_done_is_told_by_people_and_not_asked_about) {
+TEST_P(Reconciling, S19_what_was_said_to_be_done_takes_no_refusal_for_its_answer) {
   says_ = Provider::Heard{402, "declined"};
   const Attempt mute = begin(1);
   tell(1, mute.fence, Finding::found, 0);
@@ -68,14 +71,63 @@ TEST_P(Reconciling, S19_what_was_said_to_be_done_is_told_by_people_and_not_asked
   ask(MarkUnknown{id(2), torn, "timeout", {}, ""});
   pass(60s + 30s + 1ms);
   turn();
-  EXPECT_EQ(asked_, 0);
+  EXPECT_EQ(asked_, 2);
   for (const std::uint8_t key : {1, 2}) {
     EXPECT_EQ(record(key).state, State::unknown) << "money moved, and no refusal tells of that";
     EXPECT_FALSE(record(key).reconcile_after);
-    EXPECT_EQ(record(key).reconcile_attempts, 1u);
-    EXPECT_NE(story(key).back().reason.find("no answer can be made"), std::string::npos);
+    EXPECT_NE(story(key).back().reason.find("it was said to be done"), std::string::npos);
   }
-  EXPECT_EQ(shard_.contradictions.value(), 1u) << "of the one that was said to have failed as well";
+  EXPECT_EQ(shard_.contradictions.value(), 2u);
+}
+
+TEST_P(Reconciling, S19_who_can_be_asked_has_the_answer_of_what_was_said_to_be_done) {
+  const auto lose_told = [&](std::uint8_t key) {
+    const Attempt attempt = begin(key);
+    tell(key, attempt.fence, Finding::found, 0);
+    ask(MarkUnknown{id(key), attempt, "timeout", {}, ""});
+  };
+  lose_told(1);
+  says_ = Provider::Heard{200, "{}"};
+  turn();
+  EXPECT_EQ(record(1).state, State::completed);
+
+  lose_told(2);
+  pass(60s + 30s + 1ms);
+  says_ = Provider::Heard{404, ""};
+  turn();
+  EXPECT_EQ(record(2).state, State::unknown) << "an index that lags";
+  EXPECT_FALSE(record(2).reconcile_after);
+
+  provider_->ask = nullptr;
+  lose_told(3);
+  turn();
+  EXPECT_EQ(record(3).state, State::unknown);
+  EXPECT_FALSE(record(3).reconcile_after);
+  EXPECT_NE(story(3).back().reason.find("no answer can be made"), std::string::npos);
+}
+
+TEST_P(Reconciling, S19_word_that_comes_behind_the_last_look_is_heard_by_the_store) {
+  lose(1);
+  pass(60s + 30s + 1ms);
+  says_ = Provider::Heard{402, "declined"};
+  // Between the look at the log and the step: as the last thing before it.
+  Intruding store(*store_, StoreCall(Resolve{}).index(),
+                  [this] { tell(1, record(1).attempt.fence, Finding::found, 0); });
+  auto reconciler = reconciler_of(store);
+  reconciler.turn();
+  EXPECT_EQ(record(1).state, State::unknown);
+  EXPECT_FALSE(record(1).reconcile_after);
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
+
+  lose(2);
+  pass(60s + 30s + 1ms);
+  Intruding agreeing(*store_, StoreCall(Resolve{}).index(),
+                     [this] { tell(2, record(2).attempt.fence, Finding::failed, 0); });
+  auto second = reconciler_of(agreeing);
+  second.turn();
+  ASSERT_EQ(record(2).state, State::completed) << "both say that it was refused";
+  EXPECT_EQ(record(2).response->status, 402);
+  EXPECT_EQ(shard_.contradictions.value(), 1u);
 }
 
 TEST_P(Reconciling, S19_word_that_comes_while_it_is_asked_forbids_to_free_it_and_to_refuse_it) {
@@ -200,6 +252,34 @@ TEST_P(Reconciling, S19_one_question_tries_a_provider_that_failed) {
   };
   reconciler.turn();
   EXPECT_GT(asked_, limits::breaker_failures + 1) << "one at a time, they go on";
+}
+
+TEST_P(Reconciling, S19_a_late_answer_ends_nobody_elses_trial) {
+  says_ = Provider::Heard{503, ""};
+  auto reconciler = reconciler_of(*store_, {.failures = 1});
+  std::latch is_out{1};
+  std::latch may_end{1};
+  std::jthread late;
+  on_ask_ = [&](const Record& record) {
+    if (record.id == id(1)) {
+      is_out.count_down();
+      may_end.wait();
+    } else if (record.id == id(3)) {  // On trial, since the second one failed.
+      may_end.count_down();
+      late.join();
+      lose(4);
+      reconciler.turn();
+      EXPECT_EQ(asked_, 3) << "one at a time";
+    }
+  };
+  lose(1);
+  late = std::jthread([&] { reconciler.turn(); });
+  is_out.wait();
+  for (const std::uint8_t key : {2, 3}) {
+    lose(key);
+    reconciler.turn();
+  }
+  EXPECT_EQ(asked_, 3);
 }
 
 TEST_P(Reconciling, S19_a_turn_that_is_stopped_asks_no_further) {

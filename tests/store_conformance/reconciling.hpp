@@ -25,6 +25,24 @@ class Refusing final : public Store {
   std::size_t kind_;
 };
 
+/// Something comes in before the first verb of one kind, as another process would.
+class Intruding final : public Store {
+ public:
+  Intruding(Store& inner, std::size_t kind, std::function<void()> intrude)
+      : inner_(inner), kind_(kind), intrude_(std::move(intrude)) {}
+  void call(StoreCall what, StoreCompletion done) override {
+    if (what.index() == kind_ && intrude_) std::exchange(intrude_, nullptr)();
+    inner_.call(std::move(what), std::move(done));
+  }
+  void watch(std::shared_ptr<Watcher> watcher) override { inner_.watch(std::move(watcher)); }
+  const Identity& identity() const noexcept override { return inner_.identity(); }
+
+ private:
+  Store& inner_;
+  std::size_t kind_;
+  std::function<void()> intrude_;
+};
+
 /// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
 class Reconciling : public testing::TestWithParam<const char*> {
  protected:

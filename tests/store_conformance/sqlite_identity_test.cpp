@@ -197,7 +197,8 @@ TEST_F(SqliteIdentity, S02_a_file_of_schema_version_1_is_migrated_and_its_record
     sql("UPDATE " + table +
         " SET record = CAST(x'01' || substr(record, 2, 108) || substr(record, 118) AS BLOB)");
   }
-  sql("DROP INDEX slots_by_due; CREATE INDEX slots_by_due ON slots (state, due_at);"
+  sql("DROP INDEX slots_pending; DROP INDEX slots_retryable;"
+      "DROP INDEX slots_by_due; CREATE INDEX slots_by_due ON slots (state, due_at);"
       "CREATE UNIQUE INDEX slots_by_id ON slots (id); PRAGMA user_version = 1");
   expect_has(refusal(open()), "--migrate");
   {

@@ -56,7 +56,7 @@ struct Ask {
   }
   Statement operator()(const Resolve& verb) const {
     Statement statement{
-        "SELECT * FROM idem.resolve($1, $2::idem.state, $3, $4, $5, $6, $7, $8, $9, $10)", {}};
+        "SELECT * FROM idem.resolve($1, $2::idem.state, $3, $4, $5, $6, $7, $8, $9, $10, $11)", {}};
     Params& to = statement.params;
     const bool positive = verb.as == Resolve::As::completed;
     to.uuid(verb.id.bytes)
@@ -73,7 +73,8 @@ struct Ask {
         .text(as_text(verb.evidence))
         .text(as_text(verb.reason))
         .moment(verb.observed_at)
-        .number(verb.grace.count());
+        .number(verb.grace.count())
+        .boolean(verb.denies);
     return statement;
   }
   Statement operator()(const CacheBust& verb) const {
@@ -133,9 +134,13 @@ struct Ask {
     return {};
   }
 
+  /// Nobody waits until it is on the disk: what the server forgets with a crash it does again, and
+  /// nothing that was seen to follow from it outlives it, as the log is written in its order.
   static Statement batch(std::string_view function, std::size_t limit) {
     Statement statement{
-        function == "idem.sweep" ? "SELECT * FROM idem.sweep($1)" : "SELECT * FROM idem.reap($1)",
+        function == "idem.sweep"
+            ? "SELECT d.* FROM set_config('synchronous_commit', 'off', true), idem.sweep($1) d"
+            : "SELECT d.* FROM set_config('synchronous_commit', 'off', true), idem.reap($1) d",
         {}};
     statement.params.small(static_cast<std::int32_t>(std::min<std::size_t>(limit, INT32_MAX)));
     return statement;

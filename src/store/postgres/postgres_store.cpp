@@ -67,6 +67,7 @@ class PostgresStore final : public Store {
   }
 
   const Identity& identity() const noexcept override { return identity_; }
+  std::size_t lifecycle_slice() const noexcept override { return limits::lifecycle_slice_sql; }
 
   Transactions* transactions() noexcept override { return &*transactions_; }
 

@@ -94,6 +94,15 @@ Task<void> Looking::hide(std::string_view set, RecordId id, bool is_there) {
 
 Task<std::expected<Looking::Ids, StoreError>> Looking::ids_in(std::size_t bucket,
                                                               std::optional<State> state) {
+  if (state == State::failed_retryable) {
+    // They lie among all that have an answer; most buckets have none of them.
+    Task<Told> counting =
+        asking_.ask({names_.bucket(bucket).slot,
+                     command({"HGET", key_of(names_, bucket, "meta"), counter_of(*state)})});
+    const Told counted = co_await std::move(counting);
+    if (!counted) co_return std::unexpected(error_of(counted.error()));
+    if (counted->text.empty() || counted->text == "0") co_return Ids{};
+  }
   std::vector<Question> questions;
   for (const auto set : sets_of(state)) {
     questions.push_back(

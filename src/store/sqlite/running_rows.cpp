@@ -104,7 +104,8 @@ class RunningRows final : public RecordTable {
     std::vector<Record> slice;
     List rest_of_it = verb;
     rest_of_it.limit = verb.limit > found.size() ? verb.limit - found.size() : 0;
-    const auto rest = slots_->list(rest_of_it, now, rows_max, slice);
+    const bool are_all_here = verb.state == State::in_progress;
+    const auto rest = are_all_here ? std::nullopt : slots_->list(rest_of_it, now, rows_max, slice);
     auto at = verb.after ? running_.upper_bound(*verb.after) : running_.begin();
     for (; at != running_.end() && !(rest && at->first > *rest); ++at) {
       if (!at->second.why_not.empty() || !is_listed(verb, at->second.row.record)) continue;

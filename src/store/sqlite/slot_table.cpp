@@ -160,8 +160,9 @@ class Slots final : public SlotTable {
 
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
-    return verb.state == State::unknown ? list_unknown(verb, now, rows_max, found)
-                                        : list_any(verb, now, rows_max, found);
+    Statement* const standing = verb.state ? those_that_stand(*verb.state) : nullptr;
+    return standing != nullptr ? list_by(*standing, verb, now, rows_max, found)
+                               : list_any(verb, now, rows_max, found);
   }
 
   void tally(Tallied& into) override {
@@ -243,19 +244,36 @@ class Slots final : public SlotTable {
     return row;
   }
 
-  std::optional<RecordId> list_unknown(const List& verb, StoreTime now, std::size_t rows_max,
-                                       std::vector<Record>& found) {
-    const RowsEnd end(list_unknown_);
+  /// The statement that lists those of a state with an index of its own.
+  Statement* those_that_stand(State state) {
+    switch (state) {
+      case State::pending:
+        return &list_pending_;
+      case State::failed_retryable:
+        return &list_retryable_;
+      case State::unknown:
+        return &list_unknown_;
+      case State::in_progress:
+      case State::completed:
+      case State::expired:
+        return nullptr;
+    }
+    return nullptr;
+  }
+
+  std::optional<RecordId> list_by(Statement& rows, const List& verb, StoreTime now,
+                                  std::size_t rows_max, std::vector<Record>& found) {
+    const RowsEnd end(rows);
     const RecordId first;
-    list_unknown_.bind_bytes(1, verb.after ? std::span<const std::uint8_t>(verb.after->bytes)
-                                           : std::span(first.bytes).first(0));
-    list_unknown_.bind(2, static_cast<std::int64_t>(rows_max));
+    rows.bind_bytes(1, verb.after ? std::span<const std::uint8_t>(verb.after->bytes)
+                                  : std::span(first.bytes).first(0));
+    rows.bind(2, static_cast<std::int64_t>(rows_max));
     RecordId last;
     std::size_t seen = 0;
-    for (; list_unknown_.step(); ++seen) {
+    for (; rows.step(); ++seen) {
       if (found.size() >= verb.limit) return std::nullopt;
-      last = id_of(list_unknown_, 0);
-      show(verb, now, list_unknown_, found);
+      last = id_of(rows, 0);
+      show(verb, now, rows, found);
     }
     return seen == rows_max ? std::optional(last) : std::nullopt;
   }
@@ -371,6 +389,12 @@ class Slots final : public SlotTable {
   Statement hide_from_lifecycle_{db_, "UPDATE idem_slots SET due_at = NULL WHERE slot = ?1"};
   Statement hide_from_claims_{db_, "UPDATE idem_slots SET claim_at = ?2 WHERE slot = ?1"};
   Statement list_{db_, "SELECT id, state, record, answer FROM idem_slots WHERE slot = ?1"};
+  Statement list_pending_{db_,
+                          "SELECT id, state, record, answer FROM idem_slots"
+                          " WHERE state = 1 AND id > ?1 ORDER BY id LIMIT ?2"};
+  Statement list_retryable_{db_,
+                            "SELECT id, state, record, answer FROM idem_slots"
+                            " WHERE state = 4 AND id > ?1 ORDER BY id LIMIT ?2"};
   Statement list_unknown_{db_,
                           "SELECT id, state, record, answer FROM idem_slots"
                           " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
