@@ -190,6 +190,9 @@ inline constexpr std::size_t scope_rooms_max = 256;
 inline constexpr std::size_t store_queue_max = 65'536;
 // Calls in one commit: larger groups add latency and no throughput.
 inline constexpr std::size_t commit_group_max = 512;
+// How long what no client waits for stays back for a group to come along with: a busy store has one
+// within a fraction of that.
+inline constexpr auto store_patience = 2ms;
 // How long a client is kept waiting while its settling write is repeated; the duty goes on after
 // it.
 inline constexpr auto settle_wait_max = 10s;
@@ -399,6 +402,7 @@ inline constexpr auto store_clock_jump_max = 24h;
 // How far it may be from the wall clock for a moment that an operator wrote down to be compared
 // with it: as far as clocks of two machines usually are, which is what the evidence grace is for.
 inline constexpr auto store_clock_apart_max = 2s;
-inline constexpr auto sweep_interval = 1s;
+// How often a service looks for work whose attempt died.
+inline constexpr auto complete_interval_default = 1s;
 
 }  // namespace idem::limits

@@ -62,7 +62,7 @@ struct PhasedOptions {
   /// without its client: never credentials.
   std::vector<std::string> keep_fields{"Content-Type"};
   /// How often this process looks for work whose attempt died; 0: never, others do.
-  Millis complete_interval = limits::sweep_interval;
+  Millis complete_interval = limits::complete_interval_default;
   /// After so many attempts the record becomes `unknown`, and a person has to look.
   int attempts_max = limits::flow_attempts_max;
 };

@@ -1,6 +1,7 @@
 #include "store/call_queue.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace idem {
 namespace {
@@ -31,6 +32,11 @@ struct IsNewWork {
 
 bool is_new_work(const StoreCall& call) noexcept { return std::visit(IsNewWork(), call); }
 
+bool is_patient(const StoreCall& call) noexcept {
+  return std::holds_alternative<Sweep>(call) || std::holds_alternative<Reap>(call) ||
+         std::holds_alternative<Reschedule>(call) || std::holds_alternative<Resolve>(call);
+}
+
 StoreResult queue_is_full() {
   return std::unexpected(StoreError{StoreError::Code::unavailable, "the store's queue is full"});
 }
@@ -42,7 +48,12 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
     if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
       turned_away_.push_back(std::move(done));
     } else {
-      incoming_.push_back({std::move(call), std::move(done), nullptr});
+      const bool patient = is_patient(call);
+      if (patient && patient_.empty()) {
+        patient_until_ = MonotonicClock::now() + limits::store_patience;
+      }
+      auto& to = patient ? patient_ : incoming_;
+      to.push_back({std::move(call), std::move(done), nullptr});
       ++waiting_;
     }
     wake = std::exchange(asleep_, false);
@@ -72,10 +83,16 @@ CallQueue::Batch CallQueue::take(bool wait) {
   if (exhausted) {
     while (wait && incoming_.empty() && turned_away_.empty() && !closed_) {
       asleep_ = true;
-      wake_.wait(lock);
+      if (patient_.empty()) {
+        wake_.wait(lock);
+      } else if (wake_.wait_until(lock, patient_until_) == std::cv_status::timeout) {
+        break;
+      }
     }
     asleep_ = false;
     taken_.swap(incoming_);
+    std::ranges::move(patient_, std::back_inserter(taken_));
+    patient_.clear();
   }
   const std::size_t size = std::min(limits::commit_group_max, taken_.size() - next_);
   batch.calls = std::span(taken_).subspan(next_, size);

@@ -24,7 +24,9 @@ struct QueuedCall {
 };
 
 /// What waits in front of a store's thread: many threads ask, one takes. While that one is busy
-/// with a batch, the next batch gathers here; so groups form without a timer.
+/// with a batch, the next batch gathers here; so groups form without a timer. What no client waits
+/// for comes along with the next batch, so that it costs no commit of its own; where none is asked
+/// for within limits::store_patience, it is one.
 class CallQueue {
  public:
   struct Batch {
@@ -48,8 +50,10 @@ class CallQueue {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<QueuedCall> incoming_;
+  std::vector<QueuedCall> patient_;  ///< For these the taker wakes up by itself.
+  MonotonicTime patient_until_{};
   std::vector<StoreCompletion> turned_away_;
-  std::size_t waiting_ = 0;  ///< incoming_ and what is left of taken_.
+  std::size_t waiting_ = 0;  ///< incoming_, patient_ and what is left of taken_.
   bool asleep_ = false;
   bool closed_ = false;
 
@@ -60,6 +64,9 @@ class CallQueue {
 
 /// What is told to those who were turned away.
 StoreResult queue_is_full();
+
+/// True for what no client waits for: what becomes due, and questions to those who know.
+bool is_patient(const StoreCall& call) noexcept;
 
 /// True for what may be refused when the store is overloaded: nobody's attempt depends on it.
 bool is_new_work(const StoreCall& call) noexcept;

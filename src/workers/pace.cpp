@@ -19,10 +19,11 @@ std::size_t Pace::slice() const noexcept {
 Pace::Duration Pace::rest_after(Duration took, bool full) noexcept {
   if (!full) {
     behind_ /= 2;
-    return limits::sweep_interval;
+    return limits::lifecycle_interval;
   }
-  const Duration rest =
-      std::clamp<Duration>(took, limits::lifecycle_rest_min, limits::lifecycle_rest_max);
+  const Duration rest_min =
+      std::min<Duration>(slice_ * limits::lifecycle_rest_each, limits::lifecycle_rest_max);
+  const Duration rest = std::clamp<Duration>(took, rest_min, limits::lifecycle_rest_max);
   behind_ += took + rest;
   return rest;
 }

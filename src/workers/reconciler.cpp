@@ -88,12 +88,16 @@ bool Reconciler::turn() {
   }
   std::atomic<std::size_t> next{0};
   const auto work_off = [&] {
-    for (std::size_t i = next++; i < due.size(); i = next++) work(due[i]);
+    for (std::size_t i = next++; i < due.size(); i = next++) {
+      const MonotonicTime begun = MonotonicClock::now();
+      work(due[i]);
+      note_took(MonotonicClock::now() - begun);
+    }
   };
   {
     std::vector<std::jthread> helpers;
     try {
-      for (std::size_t i = 1; i < std::min<std::size_t>(lanes_, due.size()); ++i) {
+      for (std::size_t i = lanes_for(due.size()); i > 1; --i) {
         helpers.emplace_back(work_off);
       }
     } catch (const std::system_error&) {
@@ -103,6 +107,20 @@ bool Reconciler::turn() {
   }
   count(due);
   return is_full && !due.empty();
+}
+
+// So many that it is over before the next turn, where records take as long as they lately did: each
+// thread that works at the same time is one that requests may have to wait for.
+std::size_t Reconciler::lanes_for(std::size_t due) {
+  const std::lock_guard lock(mutex_);
+  const auto needed = 1 + due * static_cast<std::size_t>(record_took_ / Millis(1)) /
+                              static_cast<std::size_t>(limits::reconcile_interval / Millis(1));
+  return std::min({std::size_t{lanes_}, due, needed});
+}
+
+void Reconciler::note_took(Millis time) {
+  const std::lock_guard lock(mutex_);
+  record_took_ = std::max(time, (record_took_ * 3 + time) / 4);
 }
 
 // ---- when ----

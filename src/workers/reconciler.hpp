@@ -66,7 +66,8 @@ class Reconciler {
                                           .pause_first = limits::breaker_pause_first,
                                           .pause_max = limits::breaker_pause_max};
 
-  /// `lanes`: how many are asked at the same time. `shard` is counted in by who calls turn().
+  /// `lanes`: how many are asked at the same time at most. `shard` is counted in by who calls
+  /// turn().
   Reconciler(Store& store, LogSink log, metrics::Shard& shard, ProviderOf provider_of, KeyOf key_of,
              unsigned lanes = limits::reconcile_lanes, Breaker::Rule rule = patience);
 
@@ -86,6 +87,8 @@ class Reconciler {
     std::vector<End> ends{};
   };
 
+  std::size_t lanes_for(std::size_t due);
+  void note_took(Millis time);
   bool learn_time();
   StoreTime now() const;
   bool is_due(const Record& record, StoreTime now) const;
@@ -133,6 +136,7 @@ class Reconciler {
   std::optional<StoreTime> store_time_;
   MonotonicTime heard_at_{};
   std::mutex mutex_;
+  Millis record_took_ = limits::reconcile_interval;  ///< One turn at one record; of the slow ones.
   std::map<std::string, Health> health_;
   std::atomic<bool> stopping_{false};
 };

@@ -17,14 +17,16 @@ using workers::Pace;
 TEST(Pace, is_a_second_where_nothing_more_is_due) {
   Pace pace(limits::lifecycle_slice_embedded);
   EXPECT_EQ(pace.slice(), limits::lifecycle_slice_embedded);
-  EXPECT_EQ(pace.rest_after(1ms, false), limits::sweep_interval);
-  EXPECT_EQ(pace.rest_after(1s, false), limits::sweep_interval);
+  EXPECT_EQ(pace.rest_after(1ms, false), limits::lifecycle_interval);
+  EXPECT_EQ(pace.rest_after(1s, false), limits::lifecycle_interval);
 }
 
 TEST(Pace, rests_as_long_as_it_works_and_never_long) {
-  Pace pace(limits::lifecycle_slice_embedded);
+  Pace pace(8);
   EXPECT_EQ(pace.rest_after(7ms, true), 7ms);
-  EXPECT_EQ(pace.rest_after(0ms, true), limits::lifecycle_rest_min);
+  EXPECT_EQ(pace.rest_after(0ms, true), 8 * limits::lifecycle_rest_each);
+  EXPECT_EQ(Pace(16).rest_after(0ms, true), 16 * limits::lifecycle_rest_each);
+  EXPECT_EQ(Pace(1'000).rest_after(0ms, true), limits::lifecycle_rest_max);
   EXPECT_EQ(pace.rest_after(10s, true), limits::lifecycle_rest_max);
 }
 

@@ -77,5 +77,26 @@ TEST(CallQueue, S04_a_batch_is_what_gathered_meanwhile_in_order_and_at_most_a_gr
   EXPECT_TRUE(queue.take(true).last);
 }
 
+TEST(CallQueue, S04_what_no_client_waits_for_comes_along_and_is_never_forgotten) {
+  CallQueue queue;
+  queue.push(Reap{8}, {});
+  queue.push(Find{}, {});
+  queue.push(Sweep{8}, {});
+  auto batch = queue.take(true);
+  ASSERT_EQ(batch.calls.size(), 3u);
+  EXPECT_TRUE(std::holds_alternative<Find>(batch.calls[0].call)) << "clients first";
+  EXPECT_TRUE(std::holds_alternative<Reap>(batch.calls[1].call));
+  EXPECT_TRUE(std::holds_alternative<Sweep>(batch.calls[2].call));
+
+  queue.push(Reap{8}, {});
+  EXPECT_EQ(queue.take(true).calls.size(), 1u) << "nobody else came";
+  queue.push(Reap{8}, {});
+  queue.close();
+  batch = queue.take(true);
+  EXPECT_EQ(batch.calls.size(), 1u);
+  EXPECT_FALSE(batch.last);
+  EXPECT_TRUE(queue.take(true).last);
+}
+
 }  // namespace
 }  // namespace idem::test
