@@ -145,8 +145,9 @@ struct Record {
   std::string provider;
   /// The client's key, sealed, where that provider knows it by nothing else; until it completes.
   std::string sealed_key;
-  /// Evidence said of this very attempt that it was done, while it ran or beside its answer (§19):
-  /// it is not released any more, and nobody's cache-bust frees it.
+  /// Evidence that could not be applied said that this very attempt was done, or may have said it
+  /// (§19): it is not released any more, nobody's cache-bust frees it, and no later word that it
+  /// was refused completes it.
   bool is_contested = false;
   StoreTime created_at;
   /// Last change of state: for `unknown` the "since", for failed_retryable the moment of release.

@@ -245,7 +245,8 @@ struct MarkUnknown {
 /// That it was done, said of an attempt that still runs, of one with a stored 5xx, without an
 /// answer, or without saying which attempt (fence 0), is not applied; but it contests the record:
 /// such an attempt is not released, no later "not there" frees it, and no later word that it was
-/// refused completes it (by_evidence).
+/// refused completes it (by_evidence). One that would run again, failed_retryable or pending behind
+/// an attempt, becomes unknown by it.
 struct Resolve {
   /// What the evidence says: it was done, or it was not.
   enum class As : std::uint8_t { completed, failed_retryable };
@@ -275,8 +276,8 @@ struct Resolve {
   std::string reason;
   StoreTime observed_at{};
   Millis grace{};  ///< How long its source may take to show what was done.
-  /// Of `completed`: the answer says that the work was refused, which a contested record does not
-  /// take.
+  /// Of `completed`: the work was refused. A contested record is not completed so, and none is
+  /// contested by it.
   bool denies = false;
 };
 /// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable. Not one

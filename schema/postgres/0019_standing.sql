@@ -3,6 +3,9 @@
 -- and which only a reserve takes up. And word that an attempt was done counts also where it does not say which
 -- attempt it means, and against one that says it was refused.
 
+-- Nobody changes a record between the look at all of them and the new rules of what stands.
+LOCK TABLE idem.slots IN SHARE ROW EXCLUSIVE MODE;
+
 COMMENT ON TABLE idem.standing IS
   'Records that stay as they are until something happens: pending, unknown, failed_retryable (moment: since), and'
   ' in_progress past their lease where a reserve takes them up (moment: its end). A row that its record has outgrown'

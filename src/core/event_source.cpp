@@ -128,10 +128,15 @@ std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fen
   return kept;
 }
 
-bool is_said_done(const std::vector<EvidenceEntry>& log, Fence fence) {
-  return std::ranges::any_of(log, [&](const EvidenceEntry& line) {
-    return (line.fence == fence || line.fence == 0) && said_by(line) == Finding::found;
-  });
+std::optional<Finding> word_of(const std::vector<EvidenceEntry>& log, Fence fence) {
+  std::optional<Finding> word;
+  for (const EvidenceEntry& line : log) {
+    if (line.fence != fence && line.fence != 0) continue;
+    const auto said = said_by(line);
+    if (said == Finding::found) return said;
+    if (said) word = said;
+  }
+  return word;
 }
 
 }  // namespace idem

@@ -67,8 +67,8 @@ struct Kept {
 /// failed.
 std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence);
 
-/// Whether the log has word, not applied, that the attempt with this fence was done, or one that
-/// did not say which.
-bool is_said_done(const std::vector<EvidenceEntry>& log, Fence fence);
+/// What the log has as word, not applied, about the attempt with this fence, or about one that it
+/// does not tell: that it was done, whatever else is said, or that it failed.
+std::optional<Finding> word_of(const std::vector<EvidenceEntry>& log, Fence fence);
 
 }  // namespace idem

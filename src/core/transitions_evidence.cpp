@@ -33,17 +33,28 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
   return is_denial && record.is_contested ? Verdict::by_evidence : Verdict::done;
 }
 
-/// Whether what could not be applied says that this very attempt was done, or may say it.
+/// Whether what could not be applied says that this very attempt was done, or may say it. That it
+/// was refused does not: nothing came of it that could come of it twice.
 bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
   const bool may_be_it =
       record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
-  if (verb.as != Resolve::As::completed || !may_be_it || record.is_contested) return false;
-  const bool is_without_place =
-      verdict == Verdict::missing_response || verdict == Verdict::wrong_fence;
-  if (is_without_place) return record.state == State::unknown;
+  const bool says_done = verb.as == Resolve::As::completed && !verb.denies;
+  if (!says_done || !may_be_it || record.is_contested) return false;
+  if (verdict == Verdict::missing_response || verdict == Verdict::wrong_fence) return true;
   if (verdict != Verdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
                                                 record.response && record.response->status >= 500);
+}
+
+bool would_run(State state) noexcept {
+  return state == State::failed_retryable || state == State::pending;
+}
+
+/// unknown, and asked about from now on.
+void hold(Record& record, StoreTime now) {
+  if (!record.stored_request) record.expires_at.reset();
+  turn_unknown(record, "contested", now);
+  record.reconcile_after = now;
 }
 
 Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const EvidenceEntry> log,
@@ -96,6 +107,8 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
     }
   } else if (contests(*record, verb, step.outcome.verdict, now)) {
     record->is_contested = true;
+    // One that would run again is not known to be undone any more.
+    if (would_run(record->state)) hold(*record, now);
     step.change = {Write::update, false, false};
   }
   conclude(step, record, now);

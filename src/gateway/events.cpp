@@ -67,6 +67,11 @@ class EventCase {
     auto finding = find_record();
     const bool reached = co_await finding;
     if (!reached) co_return unavailable();
+    if (named_.size() > 1) {
+      auto holding = hold_all();
+      auto held = co_await holding;
+      co_return held;
+    }
     if (!id_ && may_come_in_) co_return come_again(*may_come_in_);
     if (!id_) {
       log(LogLevel::warning, "event_without_record", {});
@@ -116,17 +121,18 @@ class EventCase {
     // These first: what ends meanwhile is among the others then.
     auto looking = has_key ? look_through(State::in_progress) : look_for_running();
     bool looked = co_await looking;
-    for (const State state : {State::unknown, State::failed_retryable, State::pending}) {
+    // And once more: what would have run again may have begun to behind the look at what runs.
+    for (const State state : {State::unknown, State::failed_retryable, State::pending,
+                              State::in_progress, State::unknown}) {
       if (!looked) co_return false;
+      const bool is_again = state == State::in_progress;
+      if (is_found() || (is_again && !named_.empty())) break;
       auto looking_further = look_through(state);
       looked = co_await looking_further;
     }
-    if (is_shared_) {
-      id_.reset();
-      log(LogLevel::warning, "event_name_is_shared", {});
-    }
+    if (named_.size() == 1) id_ = named_.front();
     // It may be one whose reference is not known yet.
-    if (id_ || is_shared_ || !has_key || event_.reference.empty()) co_return looked;
+    if (!named_.empty() || !has_key || event_.reference.empty()) co_return looked;
     auto looking_at_running = look_for_running();
     const bool looked_at_running = co_await looking_at_running;
     co_return looked&& looked_at_running;
@@ -142,9 +148,8 @@ class EventCase {
       const auto& records = std::get<std::vector<Record>>(*listed);
       for (const Record& record : records) {
         if (!is_asked_about(record) || !is_named(record)) continue;
-        is_shared_ |= id_ && *id_ != record.id;  // A name that two have is nobody's.
-        id_ = record.id;
-        if (has_only_derived_key()) co_return true;  // No other record can have it.
+        if (std::ranges::find(named_, record.id) == named_.end()) named_.push_back(record.id);
+        if (is_found()) co_return true;
       }
       if (records.size() < limits::list_page_max) co_return true;
       page.after = records.back().id;
@@ -153,8 +158,9 @@ class EventCase {
     co_return false;
   }
 
-  bool has_only_derived_key() const {
-    return event_.key.empty() && event_.reference.empty() && !event_.derived_key.empty();
+  /// No other record can have the same derived key.
+  bool is_found() const {
+    return !named_.empty() && event_.key.empty() && event_.reference.empty();
   }
 
   bool is_named(const Record& record) const {
@@ -227,6 +233,50 @@ class EventCase {
     co_return std::get<std::vector<EvidenceEntry>>(std::move(*read));
   }
 
+  // A name that several have says of none of them that it was done; but none of them is run again
+  // then.
+  Task<Answer> hold_all() {
+    log(LogLevel::warning, "event_name_is_shared", {});
+    event_.response.reset();
+    for (const RecordId& id : named_) {
+      id_ = id;
+      auto holding = hold();
+      const bool is_held = co_await holding;
+      if (!is_held) co_return unavailable();
+    }
+    co_return told(200, "noted");
+  }
+
+  Task<bool> hold() {
+    auto reading_log = read_log();
+    const auto lines = co_await reading_log;
+    if (!lines) co_return false;
+    auto reading = read();
+    const auto record = co_await reading;
+    if (!record) co_return false;
+    if (is_known(*lines, *record)) co_return true;
+    const Resolve verb = evidence(0, false);
+    crash_point(CrashPoint::resolve_before_commit);
+    auto asking = ask(verb);
+    const auto resolved = co_await asking;
+    crash_point(CrashPoint::resolve_after_commit);
+    co_return resolved.has_value();
+  }
+
+  /// `keeps`: the log keeps its answer, too.
+  Resolve evidence(Fence fence, bool keeps) const {
+    Resolve verb;
+    verb.id = *id_;
+    verb.as = Resolve::As::completed;
+    verb.fence = fence;
+    verb.response = event_.response;
+    verb.denies = event_.finding == Finding::failed;
+    verb.source = log_name_of(source_);
+    verb.evidence = evidence_of(event_, body_, keeps);
+    verb.observed_at = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+    return verb;
+  }
+
   Task<Answer> settle() {
     auto reading_log = read_log();
     const auto lines = co_await reading_log;
@@ -242,50 +292,31 @@ class EventCase {
     if (is_answered && is_its && agrees(event_.finding, (*record)->response->status)) {
       co_return told(200, "agrees");
     }
-    Resolve verb;
-    verb.id = *id_;
-    verb.as = Resolve::As::completed;
     // One that should name its attempt, and does not, is about none that we know of.
     const bool names_its = !source_.fence.empty();
     const Fence current = *record && !names_its ? (*record)->attempt.fence : 0;
-    verb.fence = event_.fence.value_or(current);
+    const Fence fence = event_.fence.value_or(current);
     // One that would run again is ended by whoever knows that it ran.
     const bool would_run = *record && ((*record)->state == State::failed_retryable ||
                                        (*record)->state == State::pending);
     is_foreign_ = *record && !would_run && !is_asked_about(**record);
-    is_denial_ = event_.finding == Finding::failed && is_said_done(*lines, verb.fence);
+    is_denial_ = event_.finding == Finding::failed && word_of(*lines, fence) == Finding::found;
     // Without an answer it is a line of the log that keeps the record from being freed, no more.
     if (is_foreign_ || is_denial_) event_.response.reset();
-    verb.response = event_.response;
-    verb.denies = event_.finding == Finding::failed;
-    verb.source = log_name_of(source_);
-    verb.evidence = evidence_of(event_, body_, runs);
-    verb.observed_at = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+    const Resolve verb = evidence(fence, runs);
     crash_point(CrashPoint::resolve_before_commit);
     auto asking = ask(verb);
-    auto resolved = co_await asking;
+    const auto resolved = co_await asking;
     crash_point(CrashPoint::resolve_after_commit);
     if (!resolved) co_return unavailable();
-    if (std::get<Resolve::Reply>(*resolved).verdict == Verdict::by_evidence) {
-      // Contested since its log was read, or by word that it failed, which agrees with this one.
-      auto reading_again = read_log();
-      const auto lines_now = co_await reading_again;
-      if (!lines_now) co_return unavailable();
-      is_denial_ = is_said_done(*lines_now, verb.fence);
-      if (!is_denial_) {
-        verb.denies = false;
-        auto asking_again = ask(verb);
-        resolved = co_await asking_again;
-        if (!resolved) co_return unavailable();
-      }
-    }
     const auto reply = std::get<Resolve::Reply>(*resolved);
+    is_denial_ |= reply.verdict == Verdict::by_evidence;
     if (reply.verdict == Verdict::done) {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
       log(LogLevel::info, "reconciled", "completed");
       co_return told(200, "applied");
     }
-    auto judging = judge_refusal(reply, verb.fence);
+    auto judging = judge_refusal(reply, fence);
     auto answer = co_await judging;
     co_return answer;
   }
@@ -313,9 +344,9 @@ class EventCase {
   const GatewaySettings& settings_;
   const std::string_view body_;
   EventSays event_;
-  std::optional<RecordId> id_;
+  std::vector<RecordId> named_;          ///< Those that have the name that it tells.
+  std::optional<RecordId> id_;           ///< The one that it is about.
   std::optional<Millis> may_come_in_{};  ///< An attempt under way may be the one that is meant.
-  bool is_shared_ = false;               ///< Two records have the name that it tells.
   bool is_foreign_ = false;  ///< Another provider is asked about records of this operation.
   bool is_denial_ = false;   ///< It says that what was said to be done has failed.
 };

@@ -24,7 +24,7 @@ double dice() {
   return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
-constexpr const char* denied = "it was said to be done, and now that it was not";
+constexpr const char* denied = "what was said of it before says otherwise";
 
 std::string source_of(const Provider& provider) { return "poll:" + provider.name; }
 
@@ -257,10 +257,15 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   verb.source = kept->line->source;
   verb.evidence = kept->line->evidence;
   verb.reason = "it came while the attempt was under way";
+  verb.denies = kept->said == Finding::failed;
   verb.observed_at = kept->line->observed_at;
   const auto reply = resolve_in(store_, verb);
   if (!reply && reply.error().code == StoreError::Code::refused) {
     leave_to_people(task, "what was kept cannot be applied: " + reply.error().detail, {}, now());
+  }
+  if (reply && reply->verdict == Verdict::by_evidence) {
+    tell_contradiction(task, name_of(kept->said), "unknown");
+    leave_to_people(task, denied, {}, now());
   }
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
@@ -317,11 +322,12 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   const StoreTime proof = task.record.locked_until + provider.grace;
   // That it was refused may be said of an attempt before this one, as that nothing is there.
   if (finding == Finding::failed && observed_at <= proof) return wait_for_proof(task, observed_at);
-  if (finding != Finding::found && observed_at > proof) {
-    // Read once more: an event may have come while the provider was asked.
+  if (finding == Finding::not_there && observed_at > proof) {
+    // An event may have come while the provider was asked. That it was done the store holds against
+    // the absence, that it failed is held here.
     const auto log = ask_and_wait(store_, ReadEvidence{verb.id});
     if (!log) return;
-    if (is_said_done(*log, verb.fence)) {
+    if (word_of(*log, verb.fence)) {
       tell_contradiction(task, name_of(finding), "unknown");
       return leave_to_people(task, denied, verb.evidence, observed_at);
     }
@@ -331,16 +337,8 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
     verb.response = rebuild(provider.rebuild, finding, heard.body);
     verb.denies = finding == Finding::failed;
   }
-  auto reply = resolve_in(store_, verb);
+  const auto reply = resolve_in(store_, verb);
   if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
-  if (verb.denies && reply->verdict == Verdict::by_evidence) {
-    // Contested since its log was read, or by word that it failed, which agrees with this one.
-    const auto log = ask_and_wait(store_, ReadEvidence{verb.id});
-    if (!log) return;
-    verb.denies = is_said_done(*log, verb.fence);
-    if (!verb.denies) reply = resolve_in(store_, verb);
-    if (!reply) return;
-  }
   if (reply->verdict == Verdict::done) {
     task.ends.push_back(End::resolved);
     return log_(LogLevel::info, "reconciled",

@@ -309,8 +309,12 @@ TEST_F(Events, T63_a_reference_is_one_providers_own) {
 TEST_F(Events, T63_a_reference_that_two_records_have_settles_neither) {
   const std::string one = lose_with_reference("k", "ch_7");
   const std::string two = lose_with_reference("l", "ch_7");
-  EXPECT_EQ(tell(about("ch_7", one)).body, "{\"event\":\"no_record\"}\n");
-  for (const auto& ref : {one, two}) EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_EQ(tell(about("ch_7", one)).body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(tell(about("ch_7", one)).body, "{\"event\":\"noted\"}\n");
+  for (const auto& ref : {one, two}) {
+    EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+    EXPECT_EQ(record_of(ref)["evidence"].items.size(), 1U) << "and once only";
+  }
 }
 
 /// Events that name their record by the upstream's reference alone.
@@ -397,13 +401,36 @@ TEST_F(EventsByKey, T63_what_would_run_again_is_named_as_well) {
   EXPECT_EQ(record_of(other)["state"].string, "completed");
 }
 
+TEST_F(EventsByKey, T63_what_would_run_again_is_held_where_the_event_does_not_name_its_attempt) {
+  EXPECT_EQ(ask(charge("k", "status=429,lose-webhook")).status, 429);
+  const std::string ref = only("failed_retryable")["ref"].string;
+  EXPECT_EQ(tell(by("key", "k", "")).body, "{\"event\":\"noted\"}\n");
+  EXPECT_EQ(record_of(ref)["state"].string, "unknown");
+  EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
+  EXPECT_EQ(provider_->of_key("k").arrivals, 1);
+}
+
+TEST_F(EventsByKey, T63_a_key_that_one_would_run_again_under_as_well_holds_both) {
+  const std::string ref = lose("k");
+  Request second = charge("k", "status=429,lose-webhook");
+  second.target = "/refunds";
+  EXPECT_EQ(ask(second).status, 429);
+  const std::string other = only("failed_retryable")["ref"].string;
+  EXPECT_EQ(tell(by("key", "k", fence_of(ref))).body, "{\"event\":\"noted\"}\n");
+  for (const auto& one : {ref, other}) {
+    EXPECT_EQ(record_of(one)["state"].string, "unknown");
+    EXPECT_EQ(record_of(one)["evidence"].items.size(), 1U);
+  }
+  EXPECT_TRUE(is_problem(ask(second), 409, "outcome_unknown")) << "it may be what was done";
+}
+
 TEST_F(EventsByKey, T63_a_key_that_two_operations_have_names_neither) {
   const std::string ref = lose("k");
   Request second = charge("k", "drop-after,lose-webhook");
   second.target = "/refunds";
   const std::string other = ref_of(ask(second));
   ASSERT_NE(ref, other);
-  EXPECT_EQ(tell(by("key", "k", fence_of(ref))).body, "{\"event\":\"no_record\"}\n");
+  EXPECT_EQ(tell(by("key", "k", fence_of(ref))).body, "{\"event\":\"noted\"}\n");
   EXPECT_EQ(record_of(ref)["state"].string, "unknown");
   EXPECT_EQ(record_of(other)["state"].string, "unknown");
   // What the work sent was made of the record, and is nobody else's.

@@ -95,7 +95,6 @@ TEST_P(StoreConformance, S19_resolve_is_refused_unless_unknown_and_the_fence_is_
   ask(a_release(first));
   refused(1, As::failed_retryable, fence, Said::wrong_state);
   refused(1, As::completed, fence + 1, Said::wrong_fence);
-  refused(1, As::completed, 0, Said::wrong_fence);
   const Execute second = run(1, 2);
   refused(1, As::completed, fence, Said::wrong_state);
   ask(a_mark_unknown(second));
@@ -336,6 +335,48 @@ TEST_P(StoreConformance, S19_a_refusal_does_not_complete_what_was_said_to_be_don
   refused = a_resolve(2, As::completed, second.attempt.fence, clock.now());
   refused.denies = true;
   EXPECT_EQ(ask(refused).verdict, Said::done) << "nobody has said otherwise";
+}
+
+TEST_P(StoreConformance, S19_what_would_run_again_is_held_by_word_without_its_place) {
+  const auto hold = [&](int number, Fence fence, Said said) {
+    Resolve without = a_resolve(number, As::completed, fence, clock.now());
+    without.response.reset();
+    without.denies = true;
+    const auto before = state(number);
+    EXPECT_EQ(ask(without), (Resolve::Reply{said, before}));
+    EXPECT_FALSE(find(number)->is_contested) << "what was refused may be tried again";
+    without.denies = false;
+    EXPECT_EQ(ask(without), (Resolve::Reply{said, State::unknown}));
+    EXPECT_TRUE(find(number)->is_contested);
+    EXPECT_EQ(find(number)->reconcile_after, clock.now());
+  };
+  const Execute first = run(1);
+  ask(a_release(first));
+  hold(1, first.attempt.fence, Said::missing_response);
+  ask(a_release(run(2)));
+  hold(2, 0, Said::wrong_fence);
+  ask(an_accept(3));
+  ask(a_release(claim(3)));
+  ASSERT_EQ(state(3), State::pending);
+  hold(3, 0, Said::wrong_fence);
+  EXPECT_FALSE(ask(Claim{token(4), "d", lease, true}));
+  EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
+  EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2))));
+
+  clock.advance(retention + 1h);
+  for (int i = 0; i < 3; ++i) {
+    ask(Sweep{100});
+    ask(Reap{100});
+  }
+  reopen();
+  for (const int number : {1, 2, 3}) {
+    const Fence fence = find(number)->attempt.fence;
+    EXPECT_EQ(ask(a_resolve(number, As::failed_retryable, fence, clock.now())).verdict,
+              Said::by_evidence);
+    EXPECT_EQ(state(number), State::unknown);
+    EXPECT_EQ(ask(a_resolve(number, As::completed, fence, clock.now())).verdict, Said::done);
+  }
+  EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
 }
 
 TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {

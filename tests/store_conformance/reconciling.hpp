@@ -144,6 +144,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
     verb.id = id(key);
     verb.fence = fence;
     verb.response = event.response;
+    verb.denies = finding == Finding::failed;
     verb.source = "event:bank";
     verb.evidence = evidence_of(event, "{}", true);
     verb.observed_at = now();

@@ -246,6 +246,24 @@ TEST_F(SqlFace, what_is_asked_for_in_a_careless_session_is_durable_all_the_same)
   session_->run("COMMIT");
 }
 
+TEST_F(SqlFace, a_sweep_waits_for_the_disk_where_it_gives_an_answer_and_only_there) {
+  EXPECT_EQ(reserve("outcome", pay), "execute");
+  session_->run("UPDATE idem.slots SET locked_until = idem.now()");
+  const auto sweep = [&] {
+    session_->run("INSERT INTO idem.lease_looks SELECT idem.now(), array_agg(id) FROM idem.slots");
+    session_->run("BEGIN");
+    session_->run("SET LOCAL synchronous_commit = off");
+    const std::string became = session_->run("SELECT after FROM idem.sweep(16)");
+    const std::string waits = session_->run("SHOW synchronous_commit");
+    session_->run("COMMIT");
+    return became + ", " + waits;
+  };
+  EXPECT_EQ(sweep(), "unknown, off");
+  session_->run(
+      "UPDATE idem.slots SET state = 'pending', request = 'POST', expires_at = idem.now()");
+  EXPECT_EQ(sweep(), "completed, on") << "who asks next hears of the 408, and writes nothing";
+}
+
 TEST_F(SqlFace, V05_the_primary_key_is_scope_operation_and_key_and_the_reserve_uses_it) {
   // The id is the keyed digest of the three, so its uniqueness is theirs.
   EXPECT_EQ(session_->run("SELECT count(*) FROM pg_index WHERE indrelid = 'idem.slots'::regclass"

@@ -1,5 +1,5 @@
 #include "core/transitions.hpp"
-#include "store_conformance/harness.hpp"
+#include "store_conformance/transition_shapes.hpp"
 
 #include <fmt/format.h>
 
@@ -31,28 +31,6 @@ enum class Event {
   cache_bust,
   sweep,
   reap,
-};
-
-/// What a row's condition may ask about.
-struct Facts {
-  State state{};
-  bool none = false;           ///< No record, or one that counts as none.
-  bool same_request = true;    ///< The fingerprint matches.
-  bool match = false;          ///< Fence and token, or the token alone.
-  bool current_fence = false;  ///< Evidence speaks of the attempt in the record.
-  bool after_lease = false;
-  bool with_response = true;
-  bool lease_holds = false;
-  bool dispatched = false;
-  bool may_rerun = false;  ///< Lease policy resume or rerun,
-  bool reruns = false;     ///< the latter.
-  bool request_stored = false;
-  bool due = true;  ///< pending: may be claimed.
-  bool past_expiry = false;
-  bool past_tombstone = false;
-  bool found_out = false;     ///< Evidence completed it.
-  bool server_error = false;  ///< The stored status is a 5xx.
-  bool same_token_runs = false;
 };
 
 constexpr State gone{};  // As a `to`: no record is left.
@@ -168,6 +146,13 @@ const std::vector<TableRow>& table() {
        {resolve_completed},
        completed,
        [](const Facts& f) { return f.current_fence && f.with_response; }},
+      {"positive evidence without its place",
+       {failed_retryable, pending},
+       {resolve_completed},
+       State::unknown,
+       [](const Facts& f) {
+         return f.may_be_current && !f.denies && !(f.current_fence && f.with_response);
+       }},
       {"negative evidence",
        {State::unknown},
        {resolve_failed},
@@ -207,108 +192,6 @@ const std::vector<TableRow>& table() {
        [](const Facts& f) { return f.past_tombstone; }},
   };
   return rows;
-}
-
-// ---- every shape of record ----
-
-const StoreTime now{Millis(1'800'000'000'000)};
-
-struct Shape {
-  std::optional<Record> record;
-  Facts facts;
-};
-
-Record base_record(State state) {
-  Record record;
-  record.id = key(1);
-  record.fingerprint = body(1);
-  record.state = state;
-  record.attempt = {7, token(1)};
-  record.retention = retention;
-  record.tombstone = tombstone;
-  record.dispatched = true;
-  record.recovery_point = "phase-1";
-  record.created_at = now - 5s;
-  record.changed_at = now - 5s;
-  return record;
-}
-
-void add_waiting(std::vector<Shape>& shapes) {
-  for (const bool past : {false, true}) {
-    const StoreTime expires = past ? now : now + 1ms;
-    Record failed = base_record(State::failed_retryable);
-    failed.expires_at = expires;
-    shapes.push_back({failed, {.state = failed.state, .none = past, .past_expiry = past}});
-    for (const bool due : {false, true}) {
-      for (const Fence fence : {0, 7}) {
-        Record pending = base_record(State::pending);
-        pending.attempt.fence = fence;
-        pending.stored_request = "please";
-        pending.expires_at = expires;
-        pending.locked_until = due ? now : now + 1ms;
-        shapes.push_back(
-            {pending,
-             {.state = pending.state, .request_stored = true, .due = due, .past_expiry = past}});
-      }
-    }
-  }
-}
-
-void add_running(std::vector<Shape>& shapes) {
-  for (const State state : {State::in_progress, State::unknown}) {
-    for (const bool holds : {true, false}) {
-      for (const bool sent : {true, false}) {
-        for (const auto policy : {LeasePolicy::unknown, LeasePolicy::resume, LeasePolicy::rerun}) {
-          for (const int request : {0, 1, 2}) {  // None, stored, stored and past its expiry.
-            Record record = base_record(state);
-            record.locked_until = holds ? now + 1ms : now;
-            // What was observed now was observed after the attempt's last instant, or was not.
-            if (state == State::unknown) record.locked_until -= 1ms;
-            record.dispatched = sent;
-            record.lease_policy = policy;
-            if (request != 0) record.stored_request = "please";
-            if (request != 0) record.expires_at = request == 2 ? now : now + 1ms;
-            shapes.push_back({record,
-                              {.state = state,
-                               .lease_holds = holds,
-                               .dispatched = sent,
-                               .may_rerun = policy != LeasePolicy::unknown,
-                               .reruns = policy == LeasePolicy::rerun,
-                               .request_stored = request != 0,
-                               .past_expiry = request == 2}});
-          }
-        }
-      }
-    }
-  }
-}
-
-void add_ended(std::vector<Shape>& shapes) {
-  for (const int age : {0, 1, 2}) {  // Fresh, past its expiry, past its tombstone.
-    for (const State state : {State::completed, State::expired}) {
-      for (const int status : {201, 503}) {
-        Record record = base_record(state);
-        record.completed_at = now - 5s;
-        record.expires_at = age == 0 ? now + 1ms : now;
-        record.tombstone_until = age == 2 ? now : now + 1ms;
-        if (state == State::completed) record.response = answer(status);
-        shapes.push_back({record,
-                          {.state = state,
-                           .none = age == 2,
-                           .past_expiry = age != 0,
-                           .past_tombstone = age == 2,
-                           .server_error = status == 503}});
-      }
-    }
-  }
-}
-
-std::vector<Shape> shapes() {
-  std::vector<Shape> all{{std::nullopt, {.none = true}}};
-  add_waiting(all);
-  add_running(all);
-  add_ended(all);
-  return all;
 }
 
 // ---- every form of verb ----
@@ -366,19 +249,24 @@ void add_owner(std::vector<Asked>& all, const char* name, Event event, Verb verb
 void add_evidence(std::vector<Asked>& all) {
   for (const Fence fence : {7, 0, 8}) {
     for (const bool response : {true, false}) {
-      for (const auto as : {Resolve::As::completed, Resolve::As::failed_retryable}) {
-        const bool positive = as == Resolve::As::completed;
-        all.push_back(
-            {fmt::format("resolve positive={} fence={} response={}", positive, fence, response),
-             positive ? Event::resolve_completed : Event::resolve_failed,
-             [=](auto& record, Facts& facts, FenceCounter&) {
-               facts.current_fence = record && record->attempt.fence == fence && fence != 0;
-               facts.with_response = response;
-               facts.after_lease = record && now > record->locked_until;
-               Resolve verb = a_resolve(1, as, fence, now);
-               if (!response) verb.response.reset();
-               return transitions::resolve(record, verb, now).change;
-             }});
+      for (const int said : {1, 0, -1}) {  // Done, refused, not there.
+        const bool positive = said >= 0;
+        const auto as = positive ? Resolve::As::completed : Resolve::As::failed_retryable;
+        all.push_back({fmt::format("resolve said={} fence={} response={}", said, fence, response),
+                       positive ? Event::resolve_completed : Event::resolve_failed,
+                       [=](auto& record, Facts& facts, FenceCounter&) {
+                         facts.current_fence =
+                             record && record->attempt.fence == fence && fence != 0;
+                         facts.may_be_current = record && record->attempt.fence != 0 &&
+                                                (fence == 0 || record->attempt.fence == fence);
+                         facts.denies = said == 0;
+                         facts.with_response = response;
+                         facts.after_lease = record && now > record->locked_until;
+                         Resolve verb = a_resolve(1, as, fence, now);
+                         if (!response) verb.response.reset();
+                         verb.denies = said == 0;
+                         return transitions::resolve(record, verb, now).change;
+                       }});
       }
     }
   }

@@ -168,16 +168,20 @@ TEST(EventSource, S19_what_was_said_to_be_done_stays_said) {
                          .before = State::unknown,
                          .after = State::unknown};
   };
-  EXPECT_TRUE(is_said_done({line(7, "event:bank", "found")}, 7));
-  EXPECT_TRUE(is_said_done({line(7, "poll:bank", "found")}, 7));
-  EXPECT_TRUE(is_said_done({line(0, "event:bank", "found")}, 7)) << "it may be this one";
-  EXPECT_FALSE(is_said_done({line(6, "event:bank", "found")}, 7));
-  EXPECT_FALSE(is_said_done({line(7, "event:bank", "failed")}, 7));
-  EXPECT_FALSE(is_said_done({line(7, "poll:bank", "not_there")}, 7));
-  EXPECT_FALSE(is_said_done({line(7, "operator", "found")}, 7));
+  EXPECT_EQ(word_of({line(7, "event:bank", "found")}, 7), Finding::found);
+  EXPECT_EQ(word_of({line(7, "poll:bank", "found")}, 7), Finding::found);
+  EXPECT_EQ(word_of({line(0, "event:bank", "found")}, 7), Finding::found) << "it may be this one";
+  EXPECT_FALSE(word_of({line(6, "event:bank", "found")}, 7));
+  EXPECT_EQ(word_of({line(7, "event:bank", "failed")}, 7), Finding::failed);
+  EXPECT_EQ(word_of({line(7, "poll:bank", "found"), line(0, "event:bank", "failed")}, 7),
+            Finding::found);
+  EXPECT_EQ(word_of({line(0, "event:bank", "failed"), line(7, "poll:bank", "found")}, 7),
+            Finding::found);
+  EXPECT_FALSE(word_of({line(7, "poll:bank", "not_there")}, 7));
+  EXPECT_FALSE(word_of({line(7, "operator", "found")}, 7));
   auto applied = line(7, "event:bank", "found");
   applied.applied = true;
-  EXPECT_FALSE(is_said_done({applied}, 7));
+  EXPECT_FALSE(word_of({applied}, 7));
   EXPECT_FALSE(kept_answer({line(0, "event:bank", "found")}, 7));
   ASSERT_TRUE(kept_answer({line(7, "poll:bank", "found")}, 7));
   EXPECT_FALSE(kept_answer({line(7, "poll:bank", "found")}, 7)->response);

@@ -39,7 +39,7 @@ std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noex
   return static_cast<std::size_t>(number - 1);
 }
 
-const std::string find_sql = "SELECT " + std::string(record_columns) +
+const std::string find_sql = "SELECT " + record_columns("request") +
                              ", answer_head, answer_body FROM (SELECT (f.record).*,"
                              " f.response_head AS answer_head, f.response_body AS answer_body"
                              " FROM idem.find_many($1) f) r";

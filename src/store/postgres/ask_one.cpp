@@ -40,8 +40,10 @@ Statement alone(const Reserve& verb, const std::string* request) {
   return statement;
 }
 
+// Of a stored request a list says only that there is one: a page of them may be a gigabyte.
 const std::string list_sql =
-    fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)", record_columns);
+    fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)",
+                record_columns("CASE WHEN request IS NOT NULL THEN ''::bytea END"));
 
 struct Ask {
   Statement operator()(const Reserve& verb) const { return alone(verb, nullptr); }
@@ -190,7 +192,6 @@ struct Tell {
       Cells cells(rows, row);
       auto record = to_record(cells);
       if (!record) return {std::unexpected(std::move(record.error()))};
-      if (record->stored_request) record->stored_request->clear();
       records.push_back(std::move(*record));
     }
     return {std::move(records)};

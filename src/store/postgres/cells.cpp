@@ -1,5 +1,7 @@
 #include "store/postgres/cells.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -35,12 +37,15 @@ std::optional<Fingerprint> fingerprint_of(std::string_view bytes) noexcept {
 
 }  // namespace
 
-const std::string_view record_columns =
-    "id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until,"
-    " dispatched, lease_policy, retention, tombstone, recovery_point, request, response_status,"
-    " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
-    " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
-    " contested, provider, sealed_key";
+std::string record_columns(std::string_view request) {
+  return fmt::format(
+      "id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until,"
+      " dispatched, lease_policy, retention, tombstone, recovery_point, {}, response_status,"
+      " body_kept, release_basis, last_error_code, reconcile_after, reconcile_attempts,"
+      " upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until,"
+      " contested, provider, sealed_key",
+      request);
+}
 
 std::optional<Millis> Cells::optional_millis() {
   if (is_null()) return skip(), std::nullopt;

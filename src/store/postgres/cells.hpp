@@ -4,6 +4,9 @@
 
 #include <idem/store.hpp>
 
+#include <string>
+#include <string_view>
+
 /// Cells of a row as the values of the store port.
 namespace idem::postgres {
 
@@ -39,8 +42,9 @@ StoreError damaged(std::string_view why);
 /// What is kept of a fingerprint.
 std::string bytes_of(const std::vector<Fingerprint>& fingerprints);
 
-/// The columns that to_record() reads, of a row of idem.slots.
-extern const std::string_view record_columns;
+/// The columns that to_record() reads, of a row of idem.slots; `request` is what is read for the
+/// stored one.
+std::string record_columns(std::string_view request);
 /// Without its answer but for the status; `cells` is behind it then.
 std::expected<Record, StoreError> to_record(Cells& cells);
 

@@ -107,7 +107,9 @@ class RunningRows final : public RecordTable {
     const bool are_all_here = verb.state == State::in_progress;
     const auto rest = are_all_here ? std::nullopt : slots_->list(rest_of_it, now, rows_max, slice);
     auto at = verb.after ? running_.upper_bound(*verb.after) : running_.begin();
-    for (; at != running_.end() && !(rest && at->first > *rest); ++at) {
+    // In order of their ids: what is more than was asked for is not even copied.
+    const std::size_t most = slice.size() + rest_of_it.limit;
+    for (; at != running_.end() && !(rest && at->first > *rest) && slice.size() < most; ++at) {
       if (!at->second.why_not.empty() || !is_listed(verb, at->second.row.record)) continue;
       slice.push_back(without_bodies(at->second.row.record));
     }
