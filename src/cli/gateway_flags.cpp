@@ -294,7 +294,8 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   // One scope's key may be another's, too.
   const bool has_scopes = settings.scope.kind != gateway::ScopeSource::Kind::fixed;
   options.providers = take_providers(providers, has_scopes, complaints);
-  settings.event_sources = take_event_sources(providers, has_scopes, complaints);
+  const bool keys_are_shared = has_scopes || flags.key_scope.text != "tenant";
+  settings.event_sources = take_event_sources(providers, keys_are_shared, complaints);
   take_admin(flags, options, complaints);
   take_tls(flags, options, complaints);
   take_upstream_tls(flags, settings, complaints);

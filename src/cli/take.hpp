@@ -12,9 +12,10 @@ std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& 
 /// Who knows whether work was done, by name. What is wrong is complained about, and left as null.
 Providers take_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
                          Complaints& complaints);
-/// Those of them that tell by themselves.
+/// Those of them that tell by themselves. `keys_are_shared`: a client's key may be that of two
+/// records.
 using EventSources = std::map<std::string, std::shared_ptr<const EventSource>, std::less<>>;
-EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool has_scopes,
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                 Complaints& complaints);
 
 bool take_duration(const Given& given, Millis& out, Complaints& complaints);

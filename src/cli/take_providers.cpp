@@ -65,14 +65,6 @@ std::optional<std::string> value_of(std::string_view name, const Record& record,
   return derived_key(record.id, name.substr(derived_key_of.size()));
 }
 
-/// What a provider with the keys of several scopes would confuse: one of them would hear another's
-/// answer, or be told that nothing of its own was done.
-void check_key_is_one(const Given& place, bool has_scopes, bool names_more, std::string_view more,
-                      Complaints& complaints) {
-  if (!has_scopes || names_more) return;
-  complaints.add(place.place, "two scopes may have the same key; write " + std::string(more));
-}
-
 /// How a provider is asked: everything but the record.
 struct Asking {
   FetchRequest request{};  ///< Its `url` is the template.
@@ -137,9 +129,10 @@ void take_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
                    shown(url) + " has a fragment, which is not sent; leave out # and the rest");
     return;
   }
-  if (needs_key(url)) {
-    check_key_is_one(given.url, has_scopes, url.contains("{scope}") || url.contains("{fence}"),
-                     "{scope} or {fence}, too", complaints);
+  // One of them would hear another's answer, or be told that nothing of its own was done.
+  if (needs_key(url) && has_scopes && !url.contains("{scope}") && !url.contains("{fence}")) {
+    complaints.add(given.url.place,
+                   "two scopes may have the same key; write {scope} or {fence}, too");
   }
   if (given.found.items.empty() && given.failed.items.empty() && given.not_there.items.empty()) {
     complaints.add(given.url.place,
@@ -303,8 +296,8 @@ EventSignature take_signature(const ProviderGiven& given, Complaints& complaints
   return out;
 }
 
-std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given, bool has_scopes,
-                                                     Complaints& complaints) {
+std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
+                                                     bool keys_are_shared, Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   EventSource source{.name = given.name.text};
   source.signature = take_signature(given, complaints);
@@ -328,9 +321,10 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
                    "events name their record by events.operation, events.key, events.derived_key "
                    "or events.reference; write one");
   }
-  if (!source.key.empty()) {
-    check_key_is_one(given.event_key, has_scopes, !source.fence.empty(), "events.fence, too",
-                     complaints);
+  // News of one of them that was answered long ago would settle the other, which is still open.
+  if (!source.key.empty() && keys_are_shared && source.fence.empty()) {
+    complaints.add(given.event_key.place,
+                   "two scopes or operations may have the same key; write events.fence, too");
   }
   if (source.derived_key.empty() != source.phase.empty()) {
     complaints.add(given.place,
@@ -352,12 +346,12 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
 
 }  // namespace
 
-EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool has_scopes,
+EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                 Complaints& complaints) {
   EventSources taken;
   for (const ProviderGiven& one : given) {
     if (one.event_signature.text.empty()) continue;
-    if (auto source = take_event_source(one, has_scopes, complaints))
+    if (auto source = take_event_source(one, keys_are_shared, complaints))
       taken.emplace(one.name.text, source);
   }
   return taken;

@@ -13,8 +13,9 @@ using namespace std::chrono_literals;
 class ConfigSettings : public testing::Test {
  protected:
   std::expected<cli::ReadSettings, std::vector<std::string>> read(const std::string& text) {
-    write_text(dir_.path() / "idem.yaml",
-               "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n" + text);
+    write_text(
+        dir_.path() / "idem.yaml",
+        "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: \"" + scope_ + "\"}\n" + text);
     return read_config(dir_.path() / "idem.yaml");
   }
   gateway::Route rest(const std::string& text) {
@@ -26,6 +27,7 @@ class ConfigSettings : public testing::Test {
     const auto settings = read(text);
     return settings ? "accepted" : joined(settings.error());
   }
+  std::string scope_ = "authorization";
   TempDir dir_;
 };
 
@@ -100,7 +102,7 @@ TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
   EXPECT_EQ(refusal(events(failed + "      fence: /fence\n")), "accepted");
 }
 
-TEST_F(ConfigEvents, AKeyAloneMayBeThatOfTwoScopes) {
+TEST_F(ConfigEvents, AKeyAloneMayBeThatOfTwoScopesOrOperations) {
   const std::string asked =
       "providers:\n  - {name: bank, found: [2xx], url: \"http://bank/?key={key}";
   const auto said = refusal(asked + "\"}\n");
@@ -110,10 +112,16 @@ TEST_F(ConfigEvents, AKeyAloneMayBeThatOfTwoScopes) {
   EXPECT_EQ(refusal(asked + "&fence={fence}\"}\n"), "accepted");
   const std::string told = "      found: [/type=a]\n      key: /key\n";
   const auto said_of_events = refusal(events(told));
-  EXPECT_NE(said_of_events.find("two scopes may have the same key; write events.fence, too"),
-            said_of_events.npos)
+  EXPECT_NE(
+      said_of_events.find("two scopes or operations may have the same key; write events.fence"),
+      said_of_events.npos)
       << said_of_events;
   EXPECT_EQ(refusal(events(told + "      fence: /fence\n")), "accepted");
+  const std::string one_operation = "key: {scope: tenant}\n";
+  EXPECT_NE(refusal(one_operation + events(told)), "accepted");
+  scope_ = "static:acme";
+  EXPECT_NE(refusal(events(told)), "accepted");
+  EXPECT_EQ(refusal(one_operation + events(told)), "accepted");
 }
 
 class ConfigAsking : public ConfigSettings {
