@@ -1,7 +1,8 @@
--- Lifecycle and evidence cost requests less: what a call of sweep or reap does beside its records' own changes is
--- planned once in a session, where a function in plain SQL is planned with each call; and a listing's pages go on where the
--- one before ended. Word that an attempt was done also holds a record that would run again; word that it was refused
--- holds none, and does not complete one that is held.
+-- Lifecycle and evidence cost requests less: what a call of sweep or reap does beside its records' own changes is planned
+-- once in a session, where a function in plain SQL is planned with each call; and a list reads what stands and runs, its
+-- pages on from where the one before ended. Word that an attempt was done counts also where it does not say which attempt
+-- it means, and holds a record that would run again; word that it was refused holds none, and does not complete one that
+-- is held.
 
 CREATE INDEX standing_by_id ON idem.standing (state, id);
 
@@ -73,7 +74,8 @@ BEGIN
             FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part;
 END $$;
 
--- Into looks as small as what is taken of them at a time.
+-- Into looks as small as what is taken of them at a time: of a look of 64 a slice of 16 had to read all, and to write
+-- three quarters anew.
 CREATE OR REPLACE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF cardinality(ids) <= 16 THEN
@@ -86,8 +88,9 @@ BEGIN
             FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part;
 END $$;
 
--- As before, but an answer that a sweep gives is on the disk before it is told, and of what is renewed meanwhile a look
--- stays. A look may be earlier than its record's end.
+-- Where looks are of a record or two it takes more of them at a time, and what only a reserve takes up begins to stand.
+-- Whether its commit is waited for is the session's to say, as a sweep that is forgotten is done again; but an answer that
+-- it gives is on the disk before it is told.
 CREATE OR REPLACE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
@@ -167,7 +170,7 @@ BEGIN
   IF cardinality(later) > 0 THEN PERFORM idem.put_off_leases(later, moments); END IF;
 END $$;
 
--- As before, in fewer steps.
+-- In fewer steps than before, and of smaller looks; what is gone stands no more.
 CREATE OR REPLACE FUNCTION idem.reap(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
@@ -250,7 +253,8 @@ BEGIN
   IF cardinality(later) > 0 THEN PERFORM idem.put_off_expiries(later, moments); END IF;
 END $$;
 
--- As before, but for what holds a record.
+-- As before, but for what holds a record; `denies`: the answer says that the work was refused.
+DROP FUNCTION IF EXISTS idem.resolve(uuid, idem.state, bigint, bytea, bytea, text, text, text, timestamptz, bigint);
 CREATE OR REPLACE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
   evidence text, reason text, observed_at timestamptz, grace bigint, denies boolean DEFAULT false)
 RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
