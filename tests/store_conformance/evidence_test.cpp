@@ -402,6 +402,9 @@ TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {
     EXPECT_EQ(listed(State::completed), only(5));
   };
   expect_all();
+  const auto pending = ask(List{.state = State::pending});
+  ASSERT_EQ(pending.size(), 1u);
+  EXPECT_EQ(pending.front().stored_request, "") << "there is one, and its bytes stay in the store";
   clock.advance(lease + 1s);
   for (int sweeps = 0; sweeps < 3; ++sweeps) ask(Sweep{100});
   expect_all();  // Of the first one a lease has ended, after which only a reserve takes it up.
