@@ -1,9 +1,8 @@
-# Makes `idem::STORE::migrations()` of a target from the numbered files of a schema folder, in
+# Makes `idem::STORE::migrations()` of a target from the numbered files of a folder of schema/, in
 # the order of their numbers, so that the binary carries its schema with it.
-function(idem_embed_sql target store)
-  set(folder ${CMAKE_SOURCE_DIR}/schema/${store})
+function(idem_embed_sql target store folder)
   set(IDEM_SQL_STORE ${store})
-  file(GLOB files CONFIGURE_DEPENDS ${folder}/[0-9][0-9][0-9][0-9]_*.sql)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/${folder}/[0-9][0-9][0-9][0-9]_*.sql)
   list(SORT files)
   set(IDEM_SQL_ENTRIES "")
   foreach(file ${files})
@@ -16,6 +15,26 @@ function(idem_embed_sql target store)
   endforeach()
   set(generated ${CMAKE_BINARY_DIR}/generated/${target}_schema.cpp)
   configure_file(${CMAKE_SOURCE_DIR}/cmake/embedded_schema.cpp.in ${generated} @ONLY)
+  target_sources(${target} PRIVATE ${generated})
+endfunction()
+
+# Makes `idem::postgres::function_set()` of a target from schema/postgres/functions, in the order of
+# the files' names, with a checksum over all of them.
+function(idem_embed_functions target)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/schema/postgres/functions/*.sql)
+  list(SORT files)
+  set(IDEM_FUNCTION_FILES "")
+  set(all "")
+  foreach(file ${files})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} text)
+    string(APPEND IDEM_FUNCTION_FILES "    {\"${name}\", R\"idem_sql(${text})idem_sql\"},\n")
+    string(APPEND all "${name}\n${text}\n")
+  endforeach()
+  string(SHA256 IDEM_FUNCTIONS_CHECKSUM "${all}")
+  set(generated ${CMAKE_BINARY_DIR}/generated/${target}_functions.cpp)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/embedded_functions.cpp.in ${generated} @ONLY)
   target_sources(${target} PRIVATE ${generated})
 endfunction()
 

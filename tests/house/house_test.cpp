@@ -204,6 +204,27 @@ std::string condition_from(const std::string& text, std::size_t from) {
 }
 
 // GCC 12 drops the whole body of a coroutine that has one, without a word.
+// There is one text of each, in a file that every start may apply again.
+TEST(House, each_function_of_the_database_is_defined_once) {
+  const std::regex definition(R"(^CREATE (OR REPLACE )?(FUNCTION|PROCEDURE) (idem\.\w+))");
+  std::map<std::string, std::string> where;
+  for (const auto& entry : fs::directory_iterator(root / "schema/postgres/functions")) {
+    const std::string file = entry.path().filename().string();
+    for (const auto& line : lines_of(entry.path())) {
+      std::smatch found;
+      if (!std::regex_search(line, found, definition)) continue;
+      EXPECT_TRUE(found[1].matched) << file << ": " << line << ": write CREATE OR REPLACE";
+      const auto [at, is_new] = where.emplace(found[3], file);
+      EXPECT_TRUE(is_new) << found[3] << " in " << at->second << " and " << file;
+    }
+  }
+  EXPECT_GT(where.size(), 100U);
+  for (const auto& entry : fs::directory_iterator(root / "schema/postgres/tables")) {
+    EXPECT_FALSE(read_file(entry.path()).contains("FUNCTION idem."))
+        << entry.path().filename() << ": functions belong into schema/postgres/functions";
+  }
+}
+
 TEST(House, no_coroutine_awaits_in_a_condition) {
   const std::regex begins(R"re(\b(if|while|switch) \()re");
   std::size_t seen = 0;

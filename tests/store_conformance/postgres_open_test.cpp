@@ -49,6 +49,112 @@ TEST(PostgresOpen, a_schema_of_a_later_version_is_refused) {
   EXPECT_TRUE(refusal(database.uri()).starts_with("it has schema version 9999, "));
 }
 
+TEST(PostgresOpen, a_schema_from_before_the_first_release_is_refused) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql(database.uri()).run("DROP TABLE idem.schema_functions");
+  EXPECT_NE(refusal(database.uri(), {.migrate = true}).find("before the first release"),
+            std::string::npos);
+}
+
+TEST(PostgresOpen, S02_functions_of_an_older_program_are_replaced_with_migrate_only) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql session(database.uri());
+  session.run(
+      "UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.9',"
+      " signatures = signatures || ARRAY['idem.ours_of_then(idem.state)', 'idem.gone_anyway()'];"
+      " CREATE FUNCTION idem.ours_of_then(s idem.state) RETURNS int LANGUAGE sql RETURN 1;"
+      " CREATE FUNCTION idem.theirs() RETURNS int LANGUAGE sql RETURN 1;"
+      " CREATE OR REPLACE FUNCTION idem.tombstone_charge() RETURNS bigint LANGUAGE sql IMMUTABLE"
+      " RETURN 1");
+  EXPECT_EQ(refusal(database.uri()),
+            "its functions are of an older program, idem 0.0.9: start with --migrate to upgrade "
+            "them");
+  EXPECT_EQ(session.run("SELECT idem.tombstone_charge()"), "1");
+  EXPECT_EQ(refusal(database.uri(), {.migrate = true}), "");
+  EXPECT_EQ(session.run("SELECT idem.tombstone_charge()"), "256");
+  EXPECT_EQ(session.run("SELECT concat_ws('|', to_regproc('idem.ours_of_then') IS NULL,"
+                        " to_regproc('idem.theirs') IS NOT NULL,"
+                        " (SELECT count(*) FROM idem.schema_functions))"),
+            "t|t|2");
+  EXPECT_EQ(refusal(database.uri()), "") << "and that was it";
+  EXPECT_EQ(session.run("SELECT count(*) FROM idem.schema_functions"), "2");
+}
+
+TEST(PostgresOpen, S02_what_an_operator_built_on_a_function_that_goes_stops_the_upgrade) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql session(database.uri());
+  session.run(
+      "UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.9',"
+      " signatures = signatures || ARRAY['idem.ours_of_then()'];"
+      " CREATE FUNCTION idem.ours_of_then() RETURNS int LANGUAGE sql RETURN 1;"
+      " CREATE VIEW public.theirs AS SELECT idem.ours_of_then()");
+  EXPECT_NE(refusal(database.uri(), {.migrate = true}).find("idem.ours_of_then()"),
+            std::string::npos);
+  EXPECT_EQ(session.run(
+                "SELECT concat_ws('|', idem.ours_of_then(), checksum) FROM idem.schema_functions"),
+            "1|older");
+}
+
+TEST(PostgresOpen, S02_functions_of_a_newer_program_are_never_replaced) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql session(database.uri());
+  // A later version's, whose functions this program never saw; or its own, replaced since.
+  for (const std::string program : {"'99.0.0'", "program"}) {
+    session.run(
+        "INSERT INTO idem.schema_functions (checksum, program, signatures)"
+        " SELECT 'another', " +
+        program +
+        ", signatures FROM idem.schema_functions"
+        " ORDER BY number LIMIT 1");
+    for (const bool migrate : {false, true}) {
+      const std::string said = refusal(database.uri(), {.migrate = migrate});
+      EXPECT_TRUE(said.starts_with("its functions are of a newer program, idem ")) << said;
+    }
+    session.run("DELETE FROM idem.schema_functions WHERE checksum = 'another'");
+  }
+  // Of a later version, and the functions of this one are not in the list of what was there.
+  session.run("UPDATE idem.schema_functions SET checksum = 'another', program = '0.1000.0'");
+  EXPECT_TRUE(refusal(database.uri(), {.migrate = true})
+                  .starts_with("its functions are of a newer program, idem 0.1000.0"));
+}
+
+TEST(PostgresOpen, S02_a_node_that_runs_beside_a_newer_schema_is_refused_when_it_reconnects) {
+  const TestDatabase database;
+  auto store = open_postgres(database.uri(), test_settings(), {});
+  ASSERT_TRUE(store.has_value());
+  const auto reserve = [&](int number) {
+    Reserve verb = a_reserve(number);
+    verb.generation = (*store)->identity().generation;
+    return ask_and_wait(**store, verb);
+  };
+  ASSERT_TRUE(reserve(1).has_value());
+  Psql session(database.uri());
+  const auto why = [&] {
+    session.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+        " current_database() AND pid <> pg_backend_pid()");
+    StoreError last;
+    for (int round = 0; round < 2; ++round) {
+      const auto reply = reserve(2 + round);
+      if (reply.has_value()) return std::string("granted");
+      last = reply.error();
+    }
+    return last.detail;
+  };
+  session.run("INSERT INTO idem.schema_version VALUES (9999, 'of tomorrow')");
+  EXPECT_NE(why().find("its schema was changed by another version"), std::string::npos);
+  session.run(
+      "DELETE FROM idem.schema_version WHERE version = 9999;"
+      " INSERT INTO idem.schema_functions (checksum, program, signatures)"
+      " VALUES ('newer', '99.0.0', '{}')");
+  EXPECT_NE(why().find("its schema was changed by another version"), std::string::npos);
+  EXPECT_EQ(session.run("SELECT count(*) FROM idem.slots"), "1");
+}
+
 TEST(PostgresOpen, nodes_that_start_at_one_time_make_one_store) {
   const TestDatabase database;
   std::vector<std::thread> nodes;

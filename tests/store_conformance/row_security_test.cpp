@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-/// Roles that may work in one scope only (schema/postgres/0011_row_security.sql).
+/// Roles that may work in one scope only (schema/postgres/functions/72_wall.sql).
 namespace idem::test {
 namespace {
 

@@ -180,37 +180,5 @@ TEST_F(SqliteIdentity, S02_where_a_key_is_unique_in_its_scope_names_of_routes_ma
   EXPECT_TRUE(replays(**store, "a"));
 }
 
-// A file of version 0.1: schema version 1, its records without a generation.
-TEST_F(SqliteIdentity, S02_a_file_of_schema_version_1_is_migrated_and_its_records_found) {
-  {
-    const auto store = open();
-    complete(**store, "a");
-    const auto running = ask_and_wait(**store, reserve(**store, "runs"));
-    ASSERT_TRUE(running && is<Execute>(*running));
-  }
-  sql("DROP TABLE idem_route_names; DROP TABLE idem_digest_secrets; DROP TABLE idem_outbox;"
-      "DROP TABLE idem_flows; DROP TABLE idem_usage");
-  for (const std::string table : {"slots", "running", "requests", "evidence", "meta"}) {
-    sql("ALTER TABLE idem_" + table + " RENAME TO " + table);
-  }
-  for (const std::string table : {"slots", "running"}) {
-    sql("UPDATE " + table +
-        " SET record = CAST(x'01' || substr(record, 2, 108) || substr(record, 118) AS BLOB)");
-  }
-  sql("DROP INDEX slots_pending; DROP INDEX slots_retryable;"
-      "DROP INDEX slots_by_due; CREATE INDEX slots_by_due ON slots (state, due_at);"
-      "CREATE UNIQUE INDEX slots_by_id ON slots (id); PRAGMA user_version = 1");
-  expect_has(refusal(open()), "--migrate");
-  {
-    const auto store = open({secret(1)}, "operation", true);
-    ASSERT_TRUE(store) << store.error().detail;
-    EXPECT_TRUE(replays(**store, "a"));
-    const auto again = ask_and_wait(**store, reserve(**store, "runs", 9));
-    ASSERT_TRUE(again);
-    EXPECT_TRUE(is<InProgress>(*again));
-  }
-  EXPECT_TRUE(open()) << "all is of the store's own secret: " << refusal(open());
-}
-
 }  // namespace
 }  // namespace idem::test

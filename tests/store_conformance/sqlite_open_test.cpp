@@ -91,7 +91,7 @@ TEST_F(SqliteOpen, S02_other_settings_are_refused_by_name) {
 
 TEST_F(SqliteOpen, S02_the_file_is_for_its_owner_alone) {
   make_store();
-  struct stat status{};
+  struct stat status {};
   ASSERT_EQ(stat(path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
@@ -163,10 +163,25 @@ TEST_F(SqliteOpen, S02_a_newer_schema_is_refused) {
 
 TEST_F(SqliteOpen, S02_an_older_schema_waits_for_migrate) {
   write("");
-  sql("PRAGMA application_id = 1231316333");  // "Idem", of a version before the first.
+  sql("PRAGMA application_id = 1229210957");  // "IDEM", of a version before the first.
   expect_says(refusal(), "--migrate");
   EXPECT_TRUE(open(test_settings(), true));
   EXPECT_TRUE(open());
+}
+
+TEST_F(SqliteOpen, S02_a_file_from_before_the_first_release_is_refused_and_left_alone) {
+  make_store();
+  for (const std::string version : {"1", "2", "7", "8"}) {
+    sql("PRAGMA application_id = 1231316333; PRAGMA user_version = " + version);  // "Idem"
+    const std::string before = bytes();
+    for (const bool migrate : {false, true}) {
+      const auto store = open(test_settings(), migrate);
+      ASSERT_FALSE(store) << version;
+      expect_says(store.error().detail, "before the first release");
+      expect_says(store.error().detail, path());
+    }
+    EXPECT_EQ(bytes(), before);
+  }
 }
 
 TEST_F(SqliteOpen, S02_a_path_that_cannot_be_is_refused_in_words) {

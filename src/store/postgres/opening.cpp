@@ -3,8 +3,8 @@
 #include "core/adopt_routes.hpp"
 #include "core/identity_settling.hpp"
 #include "store/postgres/cells.hpp"
-#include "store/postgres/migrations.hpp"
 #include "store/postgres/naming_rows.hpp"
+#include "store/postgres/schema.hpp"
 #include "store/postgres/server_check.hpp"
 
 #include <idem/limits.hpp>
@@ -25,54 +25,6 @@ Task<Problem> check_server(Connection& connection) {
       co_await connection.ask(server_check_sql, no_params, limits::store_reply_max);
   if (!answer) co_return told(answer.error());
   co_return why_unsafe(*answer);
-}
-
-/// 0: there is no schema yet.
-Task<std::expected<int, std::string>> schema_version(Connection& connection) {
-  const Answer there = co_await connection.ask(
-      "SELECT to_regclass('idem.schema_version') IS NOT NULL, to_regnamespace('idem') IS NOT NULL"
-      " AND EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))",
-      no_params, limits::store_reply_max);
-  if (!there) co_return std::unexpected(told(there.error()));
-  Cells cells(*there, 0);
-  const bool is_ours = cells.boolean();
-  const bool is_taken = cells.boolean();
-  if (!is_ours && is_taken) {
-    co_return std::unexpected(std::string("the schema 'idem' holds something else"));
-  }
-  if (!is_ours) co_return 0;
-  const Answer version =
-      co_await connection.ask("SELECT coalesce(max(version), 0)::int4 FROM idem.schema_version",
-                              no_params, limits::store_reply_max);
-  if (!version) co_return std::unexpected(told(version.error()));
-  co_return static_cast<int>(to_number(version->cell(0, 0)));
-}
-
-Task<Problem> migrate(Connection& connection, const PostgresOptions& options) {
-  const auto version = co_await schema_version(connection);
-  if (!version) co_return version.error();
-  const int latest = migrations().back().version;
-  if (*version > latest) {
-    co_return fmt::format("it has schema version {}, and this program knows versions up to {}",
-                          *version, latest);
-  }
-  if (*version < latest && *version != 0 && !options.migrate) {
-    co_return fmt::format(
-        "it has schema version {}, and this program needs {}: start with --migrate to upgrade it",
-        *version, latest);
-  }
-  for (const Migration& migration : migrations()) {
-    if (migration.version <= *version) continue;
-    const Answer applied = co_await connection.run(migration.sql, limits::store_migration_max);
-    if (!applied) co_return fmt::format("{}: {}", migration.name, told(applied.error()));
-    Params noted;
-    noted.small(migration.version).text(migration.name);
-    const Answer noting =
-        co_await connection.ask("INSERT INTO idem.schema_version (version, name) VALUES ($1, $2)",
-                                noted, limits::store_reply_max);
-    if (!noting) co_return told(noting.error());
-  }
-  co_return std::nullopt;
 }
 
 Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
@@ -135,7 +87,8 @@ Task<Problem> write_identity(Connection& connection, const RecordedIdentity& rec
 }
 
 Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
-  const Answer answer = co_await connection.ask(store_id_sql, no_params, limits::store_reply_max);
+  const Answer answer =
+      co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
   if (!answer) co_return std::unexpected(told(answer.error()));
   co_return store_id_in(*answer);
 }
@@ -205,10 +158,12 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   const Answer begun = co_await connection.run(
       "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = "
       "'10s';"
+      // What is made here is bound to what it names: to nothing that others have put in its way.
+      " SET LOCAL search_path = pg_catalog, pg_temp;"
       " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
   if (!begun) co_return std::unexpected(told(begun.error()));
-  auto unfit = co_await migrate(connection, options);
+  auto unfit = co_await bring_schema(connection, options.migrate);
   if (unfit) co_return std::unexpected(std::move(*unfit));
   auto opened = co_await settle(connection, settings);
   if (!opened) co_return opened;
@@ -220,9 +175,10 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
 Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id) {
   auto problem = co_await check_server(connection);
   if (problem) co_return std::unexpected(std::move(*problem));
-  const auto found = co_await read_store_id(connection);
-  if (!found) co_return std::unexpected(found.error());
-  if (*found != store_id) co_return std::unexpected(std::string(another_store));
+  const Answer which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  if (!which) co_return std::unexpected(told(which.error()));
+  problem = why_not_this_store(*which, store_id);
+  if (problem) co_return std::unexpected(std::move(*problem));
   co_return std::expected<void, std::string>();
 }
 

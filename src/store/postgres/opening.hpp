@@ -18,7 +18,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
                                                        const IdentitySettings& settings,
                                                        const PostgresOptions& options);
 
-/// Of a connection that was made anew: the same store, on a server that is as safe.
+/// Of a connection that was made anew: the same store, of the same schema, on a server as safe.
 Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id);
 
 /// AdoptRoutes, in a transaction of its own; refused where another node began to name records by

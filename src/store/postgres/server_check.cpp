@@ -1,6 +1,7 @@
 #include "store/postgres/server_check.hpp"
 
 #include "store/postgres/cells.hpp"
+#include "store/postgres/migrations.hpp"
 
 #include <fmt/format.h>
 
@@ -72,6 +73,18 @@ std::optional<std::string> why_unsafe(const Rows& rows) {
 std::expected<Uuid, std::string> store_id_in(const Rows& rows) {
   if (rows.size() != 1) return std::unexpected(std::string("it has no identity"));
   return to_uuid(rows.cell(0, 0));
+}
+
+std::optional<std::string> why_not_this_store(const Rows& rows, const Uuid& store_id) {
+  const auto found = store_id_in(rows);
+  if (!found) return found.error();
+  if (*found != store_id) return "what answers there now is another store";
+  Cells cells(rows, 0);
+  (void)cells.bytes();
+  const bool is_same =
+      cells.number() == migrations().back().version && cells.bytes() == function_set().checksum;
+  if (is_same) return std::nullopt;
+  return "its schema was changed by another version of the program: start that version here, too";
 }
 
 }  // namespace idem::postgres

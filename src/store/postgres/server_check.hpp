@@ -13,8 +13,13 @@ extern const std::string server_check_sql;
 /// Of its answer: why the server, or the role, is not safe. A sentence.
 std::optional<std::string> why_unsafe(const Rows& rows);
 
-inline constexpr const char* store_id_sql = "SELECT store_id FROM idem.identity";
+/// The store, and of which schema it is now: another node may have brought a newer one meanwhile.
+inline constexpr const char* which_store_sql =
+    "SELECT i.store_id, (SELECT max(v.version)::int4 FROM idem.schema_version v),"
+    " (SELECT f.checksum FROM idem.schema_functions f ORDER BY f.number DESC LIMIT 1)"
+    " FROM idem.identity i";
 std::expected<Uuid, std::string> store_id_in(const Rows& rows);
-inline constexpr const char* another_store = "what answers there now is another store";
+/// Why the rows of `which_store_sql` are not of this store as this program left it. A sentence.
+std::optional<std::string> why_not_this_store(const Rows& rows, const Uuid& store_id);
 
 }  // namespace idem::postgres

@@ -81,11 +81,9 @@ std::expected<void, std::string> Session::open(const Uuid& store_id) {
   const Answer server = ask(server_check_sql, Params(), limits::store_reply_max);
   if (!server) return refused(told(server.error()));
   if (auto unsafe = why_unsafe(*server)) return refused(std::move(*unsafe));
-  const Answer identity = ask(store_id_sql, Params(), limits::store_reply_max);
-  if (!identity) return refused(told(identity.error()));
-  auto found = store_id_in(*identity);
-  if (!found) return refused(std::move(found.error()));
-  if (*found != store_id) return refused(another_store);
+  const Answer which = ask(which_store_sql, Params(), limits::store_reply_max);
+  if (!which) return refused(told(which.error()));
+  if (auto other = why_not_this_store(*which, store_id)) return refused(std::move(*other));
   // A pooler gives out numbers of its own, as nobody's session is any server's for long.
   const Answer pid = ask("SELECT pg_backend_pid()", Params(), limits::store_reply_max);
   if (!pid) return refused(told(pid.error()));

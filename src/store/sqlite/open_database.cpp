@@ -128,6 +128,12 @@ Opening<void> Opener::check_owner() {
   version_ = *version;
   empty_ = (*tables == 0 || beside_others_) && *owner == 0 && version_ == 0;
   if (empty_ || *owner == application_id) return {};
+  if (*owner == application_id_before_release) {
+    return refused(
+        fmt::format("{}: was made before the first release, whose files cannot be upgraded: name a "
+                    "new file",
+                    path_));
+  }
   if (*owner == 0 && beside_others_) {
     return refused(
         fmt::format("{}: its user_version is {}, where the store would keep its own: set it to 0",
@@ -185,9 +191,7 @@ Opening<void> Opener::migrate() {
       " 'idem_route_names', 'idem_digest_secrets')"
       " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
-  if (*tables != 8)
-    return refused(
-        fmt::format("{}: tables are missing: it is damaged, or of a version before 0.1.0", path_));
+  if (*tables != 8) return refused(fmt::format("{}: tables are missing: it is damaged", path_));
   // Whose key it stands in the way of cannot be told, so no key would be safe to run.
   const auto nameless = ask_number("SELECT count(*) FROM idem_running WHERE length(id) <> 16");
   if (!nameless) return std::unexpected(nameless.error());

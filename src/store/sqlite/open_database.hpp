@@ -7,8 +7,10 @@
 
 namespace idem::sqlite {
 
-/// "Idem" in the file's header: whose database it is.
-inline constexpr std::int64_t application_id = 0x4964656d;
+/// "IDEM" in the file's header: whose database it is.
+inline constexpr std::int64_t application_id = 0x4944454d;
+/// "Idem": of files whose tables were numbered otherwise.
+inline constexpr std::int64_t application_id_before_release = 0x4964656d;
 
 struct OpenedDatabase {
   Connection connection;

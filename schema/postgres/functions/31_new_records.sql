@@ -1,0 +1,70 @@
+-- Records that are being made.
+
+-- What the route says today, which holds from the next attempt on.
+CREATE OR REPLACE FUNCTION idem.take_route(INOUT s idem.slots, r idem.reservation) LANGUAGE plpgsql AS $$
+BEGIN
+  s.lease_policy := r.lease_policy;
+  s.retention := r.retention;
+  s.tombstone := r.tombstone;
+  s.provider := r.provider;
+  s.sealed_key := r.sealed_key;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+BEGIN
+  s.id := r.id;
+  s.scope := r.scope;
+  s.operation := r.operation;
+  s.generation := r.generation;
+  s.fingerprint := r.fingerprint;
+  s.state := 'in_progress';
+  s.fence := 0;
+  s.token := idem.nobody();
+  s.owner := '';
+  s.locked_until := idem.epoch();
+  s.dispatched := false;
+  s := idem.take_route(s, r);
+  s.recovery_point := '';
+  s.last_error_code := '';
+  s.reconcile_attempts := 0;
+  s.charged := 0;
+  s.contested := false;
+  s.upstream_reference := '';
+  s.created_at := at;
+  s.changed_at := at;
+  RETURN s;
+END $$;
+
+-- False where there is a record of this id, committed or being made: nothing was written then.
+CREATE OR REPLACE FUNCTION idem.insert_new(s idem.slots) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO idem.slots
+    (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
+     lease_policy, retention, tombstone, recovery_point, request, created_at, changed_at, expires_at, charged,
+     provider, sealed_key)
+  VALUES
+    (s.id, s.scope, s.operation, s.generation, s.fingerprint, s.state, s.fence, s.token, s.owner, s.locked_until,
+     s.dispatched, s.lease_policy, s.retention, s.tombstone, s.recovery_point, s.request, s.created_at,
+     s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key)
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM idem.note_usage(s.scope, idem.active_of(s), s.charged);
+  PERFORM idem.keep_standing(s);
+  RETURN true;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.accepted(INOUT s idem.slots, request bytea, at timestamptz) LANGUAGE plpgsql AS $$
+BEGIN
+  s.state := 'pending';
+  s.request := accepted.request;
+  IF s.charged > 0 THEN s.charged := s.charged + octet_length(request); END IF;
+  s.release_basis := NULL;
+  s.last_error_code := '';
+  s.dispatched := false;
+  s.changed_at := at;
+  s.locked_until := at;
+  s.expires_at := at + idem.ms(s.retention);
+  PERFORM idem.look_at_lease(s.id, s.expires_at);
+END $$;

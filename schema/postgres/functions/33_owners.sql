@@ -1,0 +1,70 @@
+-- What owners do to their attempts (§3, §4).
+
+-- One owner's verb. `reply` says how it ended; the record is written where it changed.
+CREATE OR REPLACE FUNCTION idem.owner_step(
+  verb text, s idem.slots, asked_fence bigint, asked_token uuid, at timestamptz,
+  lease bigint, recovery_point text, head bytea, body bytea, reference text,
+  basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint
+) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, asked_fence, asked_token) THEN
+    RETURN idem.reply('stale', s, at);
+  END IF;
+  IF verb IN ('dispatched', 'renew', 'advance') THEN
+    IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
+    IF s.state <> 'in_progress' OR at >= s.locked_until THEN RETURN idem.reply('stale', s, at); END IF;
+    CASE verb
+      WHEN 'dispatched' THEN
+        IF s.dispatched THEN RETURN idem.reply('done', s, at); END IF;
+        s.dispatched := true;
+      -- A renewal that arrives out of order never shortens the lease.
+      WHEN 'renew' THEN s.locked_until := greatest(s.locked_until, at + idem.ms(lease));
+      WHEN 'advance' THEN s.recovery_point := owner_step.recovery_point;
+    END CASE;
+  ELSIF verb = 'complete' THEN
+    -- In progress also after its lease ran out: nobody took it. In the other states the record came from
+    -- this attempt, and its own late answer is the best evidence there can be (§3).
+    IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
+    s := idem.finish(s, head, body, at);
+    IF reference <> '' THEN s.upstream_reference := reference; END IF;
+  ELSIF verb = 'release' THEN
+    IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
+    IF s.state IN ('failed_retryable', 'pending') THEN RETURN idem.reply('done', s, at); END IF;
+    s := idem.release_attempt(s, basis, error_code, retry_in, at);
+  ELSIF verb = 'mark_unknown' THEN
+    IF s.state = 'unknown' THEN RETURN idem.reply('done', s, at); END IF;
+    IF s.state <> 'in_progress' THEN RETURN idem.reply('settled', s, at); END IF;
+    s := idem.turn_unknown(s, error_code, at);
+    s.reconcile_after := at + idem.ms(reconcile_in);
+    IF reference <> '' THEN s.upstream_reference := reference; END IF;
+  ELSE
+    RAISE EXCEPTION 'verb %', verb USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.put(s);
+  RETURN idem.reply('done', s, at);
+END $$;
+
+-- One owner's verb on a record that may be held by another transaction: `patient` as in idem.reserve_one();
+-- none: it is held.
+CREATE OR REPLACE FUNCTION idem.owner_one(
+  verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
+  reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean
+) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz;
+BEGIN
+  IF patient THEN
+    BEGIN
+      SELECT * INTO s FROM idem.slots t WHERE t.id = owner_one.id FOR UPDATE;
+    EXCEPTION WHEN lock_not_available THEN
+      RETURN NULL;
+    END;
+  ELSE
+    SELECT * INTO s FROM idem.slots t WHERE t.id = owner_one.id FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND AND EXISTS (SELECT FROM idem.slots t WHERE t.id = owner_one.id) THEN RETURN NULL; END IF;
+  END IF;
+  at := idem.now();
+  RETURN idem.owner_step(verb, s, fence, token, at, lease, recovery_point, head, body, reference, basis,
+                         error_code, retry_in, reconcile_in);
+END $$;

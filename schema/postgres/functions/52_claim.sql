@@ -1,0 +1,20 @@
+-- What the dispatcher takes.
+
+-- Takes the pending request that has been due the longest under a new attempt; no row: none is due.
+CREATE OR REPLACE FUNCTION idem.claim(token uuid, owner text, lease bigint, dispatched boolean)
+RETURNS TABLE (operation uuid, scope text, operation_name text, fence bigint, request bytea, recovery_point text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz := idem.now();
+BEGIN
+  PERFORM idem.be_durable();
+  SELECT t.* INTO s FROM idem.standing w JOIN idem.slots t ON t.id = w.id
+    WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
+    ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
+  IF NOT FOUND THEN RETURN; END IF;
+  s := idem.begin_attempt(s, token, owner, lease, dispatched, at);
+  s.provider := NULL;                    -- It is sent by today's route.
+  PERFORM idem.put(s);
+  RETURN QUERY SELECT s.id, s.scope, s.operation, s.fence, s.request, s.recovery_point;
+END $$;

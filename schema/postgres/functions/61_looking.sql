@@ -1,0 +1,110 @@
+-- Reading without changing.
+
+-- Each record of `ids` that counts as one, with its stored answer.
+CREATE OR REPLACE FUNCTION idem.find_many(ids uuid[])
+RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY
+    SELECT v, coalesce(v.response_head, a.head), coalesce(v.response_body, a.body)
+    FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
+      LEFT JOIN idem.answers a ON a.expires_at = v.expires_at AND a.number = v.answer
+    WHERE s.id = ANY (ids) AND v.id IS NOT NULL;
+END $$;
+
+-- Records of those members, ordered by id, `most` at most, behind `after`; none of a member: any. What evidence can settle
+-- is found without a walk through all records: those that run, by the looks at their leases, and those that stand.
+CREATE OR REPLACE FUNCTION idem.list(of_state idem.state, of_scope text, of_operation text, created_before timestamptz,
+                                     after uuid, most integer)
+RETURNS SETOF idem.slots LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  -- An operator's queue is not all records, nor is what an event may be about.
+  IF of_state IN ('pending', 'unknown', 'failed_retryable') THEN
+    RETURN QUERY
+      SELECT s.* FROM idem.standing t JOIN idem.slots s ON s.id = t.id
+      WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody()) AND s.state = of_state AND idem.is_live(s, at)
+        AND (of_scope IS NULL OR s.scope = of_scope) AND (of_operation IS NULL OR s.operation = of_operation)
+        AND (created_before IS NULL OR s.created_at < created_before)
+      ORDER BY t.id LIMIT most;
+    RETURN;
+  END IF;
+  IF of_state = 'in_progress' THEN
+    RETURN QUERY
+      SELECT s.* FROM (
+        SELECT t.id FROM idem.standing t WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody())
+        UNION
+        SELECT i.id FROM idem.lease_looks l CROSS JOIN LATERAL unnest(l.ids) i(id)
+          WHERE i.id > coalesce(after, idem.nobody())
+      ) known JOIN idem.slots s ON s.id = known.id
+      WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope)
+        AND (of_operation IS NULL OR s.operation = of_operation)
+        AND (created_before IS NULL OR s.created_at < created_before)
+      ORDER BY s.id LIMIT most;
+    RETURN;
+  END IF;
+  RETURN QUERY
+    SELECT v.* FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
+    WHERE v.id IS NOT NULL AND (after IS NULL OR s.id > after)
+      AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope)
+      AND (of_operation IS NULL OR v.operation = of_operation)
+      AND (created_before IS NULL OR v.created_at < created_before)
+    ORDER BY s.id LIMIT most;
+END $$;
+
+-- What changed of records that somebody waits for: all that a waiter cares about.
+CREATE OR REPLACE FUNCTION idem.standings(ids uuid[])
+RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE AS $$
+  SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids)
+$$;
+
+-- How many records lie in each state, as they lie. What only an event from outside ends is counted; of a large
+-- table the others are estimated: from a thousand of its pages, and those that run from the looks at leases.
+CREATE OR REPLACE FUNCTION idem.census()
+RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
+LANGUAGE plpgsql AS $$
+DECLARE
+  pages bigint := pg_relation_size('idem.slots') / current_setting('block_size')::bigint;
+  sampled real := least(100, 100 * 1000 / greatest(pages, 1)::real);
+  counted bigint[] := array_fill(0::bigint, ARRAY[6]);
+BEGIN
+  at := idem.now();
+  IF pages <= 2000 THEN
+    SELECT array_agg(coalesce(n.records, 0) ORDER BY e.state) INTO counted
+      FROM unnest(enum_range(NULL::idem.state)) e(state)
+        LEFT JOIN (SELECT s.state, count(*) AS records FROM idem.slots s GROUP BY s.state) n ON n.state = e.state;
+  ELSE
+    SELECT array_agg(coalesce(n.records, 0) ORDER BY e.state) INTO counted
+      FROM unnest(enum_range(NULL::idem.state)) e(state)
+        LEFT JOIN (SELECT s.state, (count(*) * 100 / sampled)::bigint AS records
+                     FROM idem.slots s TABLESAMPLE SYSTEM (sampled) GROUP BY s.state) n ON n.state = e.state;
+    -- The newest looks of the next quarter of an hour hold nearly all that runs; later ones are of pending requests.
+    counted[2] := (SELECT count(DISTINCT s.id)
+      FROM (SELECT l.ids FROM idem.lease_looks l WHERE l.due_at < at + interval '15 minutes'
+              ORDER BY l.due_at DESC LIMIT 1000) newest
+        CROSS JOIN LATERAL unnest(newest.ids) i(id) JOIN idem.slots s ON s.id = i.id
+      WHERE s.state = 'in_progress');
+    counted[1] := (SELECT count(*) FROM idem.standing t WHERE t.state = 'pending');
+    counted[5] := (SELECT count(*) FROM idem.standing t WHERE t.state = 'unknown');
+  END IF;
+  FOREACH state IN ARRAY enum_range(NULL::idem.state) LOOP
+    records := counted[array_position(enum_range(NULL::idem.state), state)];
+    oldest_unknown := CASE state WHEN 'unknown'
+      THEN (SELECT min(t.moment) FROM idem.standing t WHERE t.state = 'unknown') END;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+
+-- The operations of the records that count, for who wants to give them other names.
+CREATE OR REPLACE FUNCTION idem.live_operations() RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  at timestamptz := idem.now();
+BEGIN
+  RETURN QUERY SELECT DISTINCT s.operation FROM idem.slots s
+    WHERE CASE WHEN s.state = 'failed_retryable' THEN at < s.expires_at
+               WHEN s.state IN ('completed', 'expired') THEN at < s.tombstone_until ELSE true END;
+END $$;

@@ -1,0 +1,122 @@
+-- The face without a wall: with the rights of the caller, which a restricted role does not have.
+
+CREATE OR REPLACE FUNCTION idem.reserve_anywhere(
+  scope text, operation text, key text, request bytea,
+  lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
+  lease_policy idem.lease_policy DEFAULT 'unknown', dispatched boolean DEFAULT true,
+  attempt uuid DEFAULT gen_random_uuid(), owner text DEFAULT current_setting('application_name')
+) RETURNS idem.outcome LANGUAGE plpgsql AS $$
+DECLARE
+  r idem.reservation;
+  o idem.outcome;
+  before text;
+BEGIN
+  IF scope = '' OR key = '' OR operation = '' OR request IS NULL OR lease <= interval '0' OR retention <= interval '0'
+     OR octet_length(key) > 255 OR octet_length(scope) > 255 OR octet_length(operation) > 255 THEN
+    RAISE EXCEPTION 'scope, operation and key are 1 to 255 bytes; lease and retention are positive'
+      USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.be_durable();
+  PERFORM idem.see_what_is_committed();
+  before := idem.wait_a_while();
+  PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
+  SELECT i.generation INTO STRICT r.generation FROM idem.identity i;
+  -- A key may lie under each of the names, and only a gateway knows all that it would have been stored with.
+  IF EXISTS (SELECT FROM idem.route_names n CROSS JOIN idem.identity i WHERE i.key_scope = 'operation'
+               AND ((n.name = operation AND n.formerly <> '') OR operation = ANY (string_to_array(n.formerly, E'\n')))) THEN
+    RAISE EXCEPTION 'the operation % has, or is, a former name: reserve its keys through a gateway until that is over',
+      operation USING ERRCODE = 'IDM05';
+  END IF;
+  r.id := idem.record_id(scope, operation, key);
+  r.scope := scope;
+  r.operation := operation;
+  r.fingerprint := '\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
+  r.token := attempt;
+  r.owner := owner;
+  r.lease := idem.in_ms(lease, 'lease');
+  r.lease_policy := lease_policy;
+  r.dispatched := dispatched;
+  r.retention := idem.in_ms(retention, 'retention');
+  r.tombstone := idem.in_ms(tombstone, 'tombstone');
+  o := idem.reserve_one(r, ARRAY[r.fingerprint], NULL, NULL, NULL, true);
+  PERFORM set_config('lock_timeout', before, true);
+  RETURN o;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.try_owner_anywhere(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
+  recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
+  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+DECLARE
+  reply idem.owner_reply;
+  before text;
+BEGIN
+  IF operation IS NULL OR fence IS NULL OR attempt IS NULL THEN
+    RAISE EXCEPTION 'operation, fence and attempt name the attempt; none may be null' USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.be_durable();
+  before := idem.wait_a_while();
+  reply := idem.owner_one(verb, operation, fence, attempt, idem.in_ms(coalesce(lease, '0'), 'lease'), recovery_point,
+                          head, body, reference, basis, error_code, 0,
+                          CASE WHEN reconcile_in IS NOT NULL THEN idem.in_ms(reconcile_in, 'reconcile_in') END, true);
+  PERFORM set_config('lock_timeout', before, true);
+  IF reply IS NULL THEN
+    RAISE EXCEPTION '%: another transaction holds the record', verb USING ERRCODE = 'IDM04';
+  END IF;
+  RETURN reply;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.find_anywhere(operation uuid)
+RETURNS TABLE (state idem.state, fence bigint, recovery_point text, locked_until timestamptz, created_at timestamptz,
+               changed_at timestamptz, expires_at timestamptz, last_error_code text, upstream_reference text,
+               response_status integer, response_headers jsonb, response_body bytea) LANGUAGE sql AS $$
+  SELECT (f.record).state, (f.record).fence, (f.record).recovery_point, (f.record).locked_until,
+         (f.record).created_at, (f.record).changed_at, (f.record).expires_at, (f.record).last_error_code,
+         (f.record).upstream_reference, (f.record).response_status, idem.headers(f.response_head), f.response_body
+  FROM idem.find_many(ARRAY[operation]) f
+$$;
+
+CREATE OR REPLACE FUNCTION idem.must(verb text, operation uuid, reply idem.owner_reply) RETURNS idem.owner_reply
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF reply.verdict = 'stale' THEN
+    RAISE EXCEPTION '%: another attempt, or nobody, has %', verb, idem.handle(operation) USING ERRCODE = 'IDM01',
+      DETAIL = 'It is ' || coalesce(reply.state::text, 'gone') || '.', HINT = 'Roll back, and answer from the record.';
+  ELSIF reply.verdict = 'settled' THEN
+    RAISE EXCEPTION '%: this attempt at % had ended before', verb, idem.handle(operation) USING ERRCODE = 'IDM02',
+      DETAIL = 'It is ' || coalesce(reply.state::text, 'gone') || '.', HINT = 'Roll back, and answer from the record.';
+  END IF;
+  RETURN reply;
+END $$;
+
+-- Sends `payload` to `destination` if and only if the transaction that calls this commits. Called before complete();
+-- raises when the attempt has an answer or is not the current one any more, so that the business rows roll back, too.
+-- The message's id.
+CREATE OR REPLACE FUNCTION idem.enqueue_anywhere(operation uuid, fence bigint, attempt uuid, destination text, type text,
+  payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+  s idem.slots;
+  at timestamptz := idem.now();
+  message uuid := gen_random_uuid();
+  before text;
+BEGIN
+  IF operation IS NULL OR fence IS NULL OR attempt IS NULL OR coalesce(destination, '') = '' OR coalesce(type, '') = ''
+     OR payload IS NULL OR octet_length(payload) > 1048576
+     OR greatest(octet_length(destination), octet_length(type), octet_length(aggregatetype),
+                 octet_length(aggregateid), octet_length(content_type)) > 255 THEN
+    RAISE EXCEPTION 'operation, fence, attempt, destination, type and payload are needed; names have 255 bytes at '
+      'most, a payload 1 MiB' USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.be_durable();
+  before := idem.wait_a_while();
+  SELECT t.* INTO s FROM idem.slots t WHERE t.id = enqueue_anywhere.operation FOR UPDATE;
+  IF s.id IS NULL OR NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, fence, attempt) THEN
+    PERFORM idem.must('enqueue', operation, ROW('stale', idem.state_at(s, at), NULL)::idem.owner_reply);
+  END IF;
+  IF s.state IN ('completed', 'expired') THEN
+    PERFORM idem.must('enqueue', operation, ROW('settled', idem.state_at(s, at), NULL)::idem.owner_reply);
+  END IF;
+  PERFORM idem.put_message(message, operation, destination, coalesce(aggregatetype, ''), coalesce(aggregateid, ''), type,
+                           payload, coalesce(content_type, 'application/json'));
+  PERFORM set_config('lock_timeout', before, true);
+  RETURN message;
+END $$;

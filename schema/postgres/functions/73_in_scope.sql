@@ -1,0 +1,73 @@
+-- What a restricted role calls, with the owner's rights.
+
+-- Names are made with the store's secret, which a restricted role may not read.
+CREATE OR REPLACE FUNCTION idem.record_id_in_scope(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM idem.must_be_open(scope);
+  RETURN idem.record_id_anywhere(scope, operation, key);
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.reserve_in_scope(scope text, operation text, key text, request bytea, lease interval,
+  retention interval, tombstone interval, lease_policy idem.lease_policy, dispatched boolean, attempt uuid, owner text)
+RETURNS idem.outcome LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM idem.must_be_open(scope);
+  RETURN idem.reserve_anywhere(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched,
+                               attempt, owner);
+END $$;
+
+-- A record of another scope is answered as one that is not there, and without waiting for who holds it. An id is
+-- a digest of its scope too, so what is asked here cannot change before it is used.
+CREATE OR REPLACE FUNCTION idem.try_owner_in_scope(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
+  recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
+  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  mine text := idem.scope_of_caller();
+BEGIN
+  IF operation IS NOT NULL
+     AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = try_owner_in_scope.operation AND s.scope = mine) THEN
+    RETURN ROW('stale', NULL, NULL)::idem.owner_reply;
+  END IF;
+  RETURN idem.try_owner_anywhere(verb, operation, fence, attempt, lease, recovery_point, head, body, reference, basis,
+                                 error_code, reconcile_in);
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.find_in_scope(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  mine text := idem.scope_of_caller();
+BEGIN
+  IF EXISTS (SELECT FROM idem.slots s WHERE s.id = find_in_scope.operation AND s.scope = mine) THEN
+    RETURN QUERY SELECT * FROM idem.find_anywhere(operation);
+  END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.enqueue_in_scope(operation uuid, fence bigint, attempt uuid, destination text, type text,
+  payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  mine text := idem.scope_of_caller();
+BEGIN
+  IF NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = enqueue_in_scope.operation AND s.scope = mine) THEN
+    PERFORM idem.must('enqueue', operation, ROW('stale', NULL, NULL)::idem.owner_reply);
+  END IF;
+  RETURN idem.enqueue_anywhere(operation, fence, attempt, destination, type, payload, aggregatetype, aggregateid,
+                               content_type);
+END $$;
+
+-- A function is everybody's when it is made; these are for those that restrict_to_scope() names.
+CREATE OR REPLACE FUNCTION idem.functions_in_scope() RETURNS SETOF regprocedure LANGUAGE sql STABLE AS $$
+  SELECT p.oid::regprocedure FROM pg_proc p
+    WHERE p.pronamespace = 'idem'::regnamespace AND p.prosecdef AND p.proname LIKE '%\_in\_scope'
+$$;
+
+DO $$
+DECLARE
+  f regprocedure;
+BEGIN
+  FOR f IN SELECT * FROM idem.functions_in_scope() LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
+  END LOOP;
+END $$;

@@ -1,0 +1,59 @@
+-- The SQL face (protocol.md §17): what a service calls in its own transaction, from any language. Behind a
+-- gateway the three of operation, fence and attempt come from the request's fields Idem-Operation,
+-- Idem-Fence and Idem-Attempt. What would do nothing raises, so that the caller's rows roll back with it;
+-- the functions named try_... answer instead. Each goes one of two ways: with the wall or without.
+--
+--   IDM01  stale: another attempt, or nobody, has the record
+--   IDM02  settled: this attempt had ended before, and the first ending stands
+--   IDM03  the store's identity is of another generation
+--   IDM04  held: another transaction has the record; try again
+--   IDM05  an argument is wrong
+--   IDM08  the record is damaged
+--   IDM09  the evidence log is append-only
+
+-- The handle under which the gateway and this function find the record of a key.
+CREATE OR REPLACE FUNCTION idem.record_id(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF idem.is_restricted() THEN RETURN idem.record_id_in_scope(scope, operation, key); END IF;
+  RETURN idem.record_id_anywhere(scope, operation, key);
+END $$;
+
+-- Wins the right to execute, or says who has it and what came of it. `request` is what is asked, to tell a
+-- retry from another request under the same key: its bytes, or a digest of them. Committed before the work
+-- starts, it is durable whatever becomes of the work; in the transaction of the work, all is one.
+CREATE OR REPLACE FUNCTION idem.reserve(
+  scope text, operation text, key text, request bytea,
+  lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
+  lease_policy idem.lease_policy DEFAULT 'unknown', dispatched boolean DEFAULT true,
+  attempt uuid DEFAULT gen_random_uuid(), owner text DEFAULT current_setting('application_name')
+) RETURNS idem.outcome LANGUAGE plpgsql AS $$
+BEGIN
+  IF idem.is_restricted() THEN
+    RETURN idem.reserve_in_scope(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched,
+                                 attempt, owner);
+  END IF;
+  RETURN idem.reserve_anywhere(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched,
+                               attempt, owner);
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.try_owner(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
+  recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
+  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+BEGIN
+  IF idem.is_restricted() THEN
+    RETURN idem.try_owner_in_scope(verb, operation, fence, attempt, lease, recovery_point, head, body, reference, basis,
+                                   error_code, reconcile_in);
+  END IF;
+  RETURN idem.try_owner_anywhere(verb, operation, fence, attempt, lease, recovery_point, head, body, reference, basis,
+                                 error_code, reconcile_in);
+END $$;
+
+-- The record as it reads now, with its stored answer; no row: there is none.
+CREATE OR REPLACE FUNCTION idem.find(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql AS $$
+BEGIN
+  IF idem.is_restricted() THEN
+    RETURN QUERY SELECT * FROM idem.find_in_scope(operation);
+  ELSE
+    RETURN QUERY SELECT * FROM idem.find_anywhere(operation);
+  END IF;
+END $$;

@@ -1,0 +1,106 @@
+-- The owner's: to wall a role in, and to take the wall away.
+
+-- Tables with policies. A day's answers are reached through idem.answers alone: no policy, so nothing is seen there.
+CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE AS $$
+  SELECT c.oid::regclass FROM pg_class c
+    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.oid
+$$;
+
+CREATE OR REPLACE FUNCTION idem.set_row_security(enabled boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  t regclass;
+BEGIN
+  FOR t IN
+    SELECT c.oid FROM pg_class c
+      WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND c.relrowsecurity <> enabled
+      ORDER BY c.oid
+  LOOP
+    EXECUTE format('ALTER TABLE %s %s ROW LEVEL SECURITY', t, CASE WHEN enabled THEN 'ENABLE' ELSE 'DISABLE' END);
+  END LOOP;
+  FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
+    CONTINUE WHEN enabled = EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t AND p.polname = 'unrestricted');
+    EXECUTE format(CASE WHEN enabled THEN 'CREATE POLICY unrestricted ON %s USING (true)'
+                        ELSE 'DROP POLICY unrestricted ON %s' END, t);
+  END LOOP;
+END $$;
+
+-- Takes all rights in the schema from a role; of those that others granted, only the owner's own are gone then.
+CREATE OR REPLACE FUNCTION idem.take_rights(role name) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  id oid := quote_ident(role)::regrole;
+  p record;
+  f regprocedure;
+BEGIN
+  FOR p IN
+    SELECT o.polname, o.polrelid::regclass AS t FROM pg_policy o JOIN pg_class c ON c.oid = o.polrelid
+      WHERE c.relnamespace = 'idem'::regnamespace AND NOT o.polpermissive AND o.polroles = ARRAY[id]
+  LOOP
+    EXECUTE format('DROP POLICY %I ON %s', p.polname, p.t);
+  END LOOP;
+  DELETE FROM idem.restricted_roles r WHERE r.role = id;
+  EXECUTE format('REVOKE ALL ON SCHEMA idem FROM %I', role);
+  EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA idem FROM %I', role);
+  EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA idem FROM %I', role);
+  FOR f IN SELECT * FROM idem.functions_in_scope() LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %I', f, role);
+  END LOOP;
+END $$;
+
+-- From now on `role` works in one scope: in `scope`, whatever it sets; where that is null, in the one that its
+-- session names with SET idem.scope, and in none before it did. It gets the rights that this takes, and loses all
+-- others that it had in the schema. Refused (IDM05) for a role that would go around the wall. Open transactions
+-- that use the tables are waited for half a second at each, so that no batch of a gateway is held up for longer, and
+-- none has to give way in a deadlock; then 55P03: nothing was done, try again.
+CREATE OR REPLACE FUNCTION idem.restrict_to_scope(role name, scope text DEFAULT NULL) RETURNS void LANGUAGE plpgsql
+SET lock_timeout = '500ms' AS $$
+DECLARE
+  t regclass;
+  f regprocedure;
+  way name;
+BEGIN
+  IF scope = '' THEN
+    RAISE EXCEPTION 'a scope is not empty; leave it away for the one that the session names' USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM pg_advisory_xact_lock(1229210957, 2);  -- A day that is made meanwhile would not know of this.
+  PERFORM idem.take_rights(role);
+  SELECT m.rolname INTO way FROM pg_roles m
+    WHERE pg_has_role(role, m.oid, 'MEMBER') AND (m.rolsuper OR m.rolbypassrls OR EXISTS (
+      SELECT FROM pg_class c WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p')
+        AND has_table_privilege(m.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')))
+    ORDER BY m.rolname <> role LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the role % cannot be restricted: % goes around the wall', role, way USING ERRCODE = 'IDM05',
+      HINT = 'Neither it nor a role that it belongs to may be a superuser, have BYPASSRLS or have rights on tables of '
+             'the schema idem; PUBLIC has none there either.';
+  END IF;
+  PERFORM idem.set_row_security(true);
+  FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
+    EXECUTE format('CREATE POLICY %1$I ON %2$s AS RESTRICTIVE TO %1$I USING (%3$s) WITH CHECK (false)', role, t,
+      CASE WHEN t <> 'idem.slots'::regclass THEN 'false'
+           WHEN scope IS NULL THEN 'scope = current_setting(''idem.scope'', true)'
+           ELSE format('scope = %L', scope) END);
+  END LOOP;
+  INSERT INTO idem.restricted_roles VALUES (quote_ident(role)::regrole, scope);
+  EXECUTE format('GRANT USAGE ON SCHEMA idem TO %I', role);
+  FOR f IN SELECT * FROM idem.functions_in_scope() LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
+  END LOOP;
+END $$;
+
+-- The reverse: `role` has no rights in the schema any more. With the last one the tables are as they were before.
+CREATE OR REPLACE FUNCTION idem.lift_restriction(role name) RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock(1229210957, 2);
+  PERFORM idem.take_rights(role);
+  IF NOT EXISTS (SELECT FROM idem.restricted_roles) THEN PERFORM idem.set_row_security(false); END IF;
+END $$;
+
+-- Roles that were restricted before have what is new of the face, and walls around new tables.
+DO $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT a.rolname, w.scope FROM idem.restricted_roles w JOIN pg_roles a ON a.oid = w.role LOOP
+    PERFORM idem.restrict_to_scope(r.rolname, r.scope);
+  END LOOP;
+END $$;

@@ -1,0 +1,162 @@
+#include "store/postgres/schema.hpp"
+
+#include "store/postgres/cells.hpp"
+#include "store/postgres/migrations.hpp"
+
+#include <idem/limits.hpp>
+
+#include <fmt/format.h>
+
+namespace idem::postgres {
+namespace {
+
+using Problem = std::optional<std::string>;
+
+/// What a database has.
+struct Found {
+  bool is_there = false;
+  int version = 0;            ///< Of the tables.
+  std::string checksum;       ///< Of the functions.
+  std::string program;        ///< That brought them.
+  bool has_had_ours = false;  ///< This program's functions were there once, or are.
+  bool is_newer = false;      ///< That program is of a later version than this one.
+};
+
+constexpr const char* what_is_there =
+    "SELECT to_regclass('idem.schema_functions') IS NOT NULL,"
+    " to_regclass('idem.schema_version') IS NOT NULL,"
+    " to_regnamespace('idem') IS NOT NULL"
+    " AND EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))";
+constexpr const char* which_is_there =
+    "SELECT (SELECT coalesce(max(v.version), 0)::int4 FROM idem.schema_version v),"
+    " coalesce(f.checksum, ''), coalesce(f.program, ''),"
+    " EXISTS (SELECT FROM idem.schema_functions o WHERE o.checksum = $1),"
+    " coalesce(string_to_array(f.program, '.')::int4[] > string_to_array($2, '.')::int4[], false)"
+    " FROM (VALUES (1)) one LEFT JOIN"
+    " (SELECT * FROM idem.schema_functions ORDER BY number DESC LIMIT 1) f ON true";
+
+Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
+  const Params no_params;
+  const Answer there = co_await connection.ask(what_is_there, no_params, limits::store_reply_max);
+  if (!there) co_return std::unexpected(told(there.error()));
+  Cells are(*there, 0);
+  Found found;
+  found.is_there = are.boolean();
+  const bool is_older = are.boolean();
+  const bool is_taken = are.boolean();
+  if (!found.is_there && is_older) {
+    co_return std::unexpected(
+        std::string("the schema 'idem' was made before the first release, whose tables cannot be "
+                    "upgraded: name a new database"));
+  }
+  if (!found.is_there && is_taken) {
+    co_return std::unexpected(std::string("the schema 'idem' holds something else"));
+  }
+  if (!found.is_there) co_return found;
+  Params ours;
+  ours.text(function_set().checksum).text(function_set().program);
+  const Answer which = co_await connection.ask(which_is_there, ours, limits::store_reply_max);
+  if (!which) co_return std::unexpected(told(which.error()));
+  Cells cells(*which, 0);
+  found.version = static_cast<int>(cells.number());
+  found.checksum = cells.text();
+  found.program = cells.text();
+  found.has_had_ours = cells.boolean();
+  found.is_newer = cells.boolean();
+  co_return found;
+}
+
+/// Why this program is too old for what is there, or may not change it.
+Problem why_not(const Found& found, bool may_change) {
+  const int latest = migrations().back().version;
+  if (found.version > latest) {
+    return fmt::format("it has schema version {}, and this program knows versions up to {}",
+                       found.version, latest);
+  }
+  const bool is_same = found.checksum == function_set().checksum;
+  if (!is_same && (found.is_newer || found.has_had_ours)) {
+    return fmt::format(
+        "its functions are of a newer program, idem {}, which replaced those of this one: start "
+        "that program",
+        found.program);
+  }
+  if (found.version < latest && !may_change) {
+    return fmt::format(
+        "it has schema version {}, and this program needs {}: start with --migrate to upgrade it",
+        found.version, latest);
+  }
+  if (!is_same && !may_change) {
+    return fmt::format(
+        "its functions are of an older program, idem {}: start with --migrate to upgrade them",
+        found.program);
+  }
+  return std::nullopt;
+}
+
+Task<Problem> apply_tables(Connection& connection, int version) {
+  for (const Migration& migration : migrations()) {
+    if (migration.version <= version) continue;
+    const Answer applied = co_await connection.run(migration.sql, limits::store_migration_max);
+    if (!applied) co_return fmt::format("{}: {}", migration.name, told(applied.error()));
+    Params noted;
+    noted.small(migration.version).text(migration.name);
+    const Answer noting =
+        co_await connection.ask("INSERT INTO idem.schema_version (version, name) VALUES ($1, $2)",
+                                noted, limits::store_reply_max);
+    if (!noting) co_return told(noting.error());
+  }
+  co_return std::nullopt;
+}
+
+/// All of them, in their order: a body in SQL is bound to the functions that it names. Then those
+/// that the set before had made, and this one has not, are dropped; whatever still needs one of
+/// them, as a view of an operator's, stops it. Functions that others put into the schema stay.
+Task<Problem> apply_functions(Connection& connection) {
+  for (const FunctionFile& file : function_set().files) {
+    const Answer applied = co_await connection.run(file.sql, limits::store_migration_max);
+    if (!applied) co_return fmt::format("{}: {}", file.name, told(applied.error()));
+  }
+  Params noted;
+  noted.text(function_set().checksum).text(function_set().program);
+  const Answer noting = co_await connection.ask(
+      "INSERT INTO idem.schema_functions (checksum, program, signatures)"
+      " SELECT $1, $2, array_agg(p.oid::regprocedure::text ORDER BY p.oid::regprocedure::text)"
+      " FROM pg_proc p WHERE p.pronamespace = 'idem'::regnamespace"
+      " AND p.xmin = pg_current_xact_id()::xid",
+      noted, limits::store_reply_max);
+  if (!noting) co_return told(noting.error());
+  const Params no_params;
+  const Answer gone = co_await connection.ask(
+      "WITH sets AS (SELECT f.signatures, row_number() OVER (ORDER BY f.number DESC) AS age"
+      " FROM idem.schema_functions f)"
+      " SELECT coalesce('DROP FUNCTION ' || string_agg(g.name, ', '), '') FROM ("
+      "SELECT unnest(s.signatures) AS name FROM sets s WHERE s.age = 2 EXCEPT"
+      " SELECT unnest(s.signatures) FROM sets s WHERE s.age = 1) g"
+      " WHERE to_regprocedure(g.name) IS NOT NULL",
+      no_params, limits::store_reply_max);
+  if (!gone) co_return told(gone.error());
+  const std::string dropping = from_text(gone->cell(0, 0));
+  if (dropping.empty()) co_return std::nullopt;
+  const Answer dropped = co_await connection.run(dropping, limits::store_migration_max);
+  if (!dropped) co_return told(dropped.error());
+  co_return std::nullopt;
+}
+
+}  // namespace
+
+Task<Problem> bring_schema(Connection& connection, bool may_change) {
+  const auto found = co_await find_schema(connection);
+  if (!found) co_return found.error();
+  if (found->is_there) {
+    auto problem = why_not(*found, may_change);
+    if (problem) co_return problem;
+    const bool is_latest = found->version == migrations().back().version;
+    if (is_latest && found->checksum == function_set().checksum) co_return std::nullopt;
+  }
+  auto problem = co_await apply_tables(connection, found->version);
+  if (problem) co_return problem;
+  // Also where only tables are new: there are walls to be set around them (90_restrict.sql).
+  co_return co_await apply_functions(connection);
+}
+
+}  // namespace idem::postgres
