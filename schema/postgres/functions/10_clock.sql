@@ -15,12 +15,13 @@ CREATE OR REPLACE FUNCTION idem.epoch() RETURNS timestamptz LANGUAGE sql IMMUTAB
 CREATE OR REPLACE FUNCTION idem.us(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN idem.ms_until(at, idem.epoch()) * 1000;
 
-CREATE OR REPLACE FUNCTION idem.in_ms(length interval, name text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION idem.in_ms(length interval, name text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  ms bigint := (extract(epoch FROM length) * 1000)::bigint;
+  ms numeric := extract(epoch FROM length) * 1000;
 BEGIN
   IF ms IS NULL OR ms < 0 OR ms > 3153600000000 THEN
     RAISE EXCEPTION '%: % is no length of time of at most 100 years', name, length USING ERRCODE = 'IDM05';
   END IF;
-  RETURN ms;
+  RETURN ms::bigint;
 END $$;

@@ -9,24 +9,46 @@ RETURN idem.little_endian(length(value), 4) || value;
 CREATE OR REPLACE FUNCTION idem.length_framed(part bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
 RETURN idem.little_endian(length(part), 8) || part;
 
--- `headers`: an array of pairs, [["Content-Type", "application/json"], ...]. For bytes that are no UTF-8 use
--- the parameter `head` of the functions that take one.
+-- What is never stored, as in src/core/policy.cpp (protocol.md §14): fields of one connection, cookies and credentials, and
+-- those that Idem writes itself.
+CREATE OR REPLACE FUNCTION idem.may_store(field text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN NOT (lower(field COLLATE "C") = ANY (ARRAY[
+    'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'via', 'authorization',
+    'set-cookie', 'set-cookie2', 'www-authenticate', 'authentication-info', 'alt-svc', 'clear-site-data',
+    'idempotent-replayed', 'idempotency-outcome', 'idempotency-expires'] COLLATE "C")
+  OR left(lower(field COLLATE "C"), 6) = 'proxy-' OR left(lower(field COLLATE "C"), 5) = 'idem-');
+
+-- `headers`: an array of pairs, [["Content-Type", "application/json"], ...]. Those that are never stored are left out, as
+-- the gateway does. For bytes that are no UTF-8 use the parameter `head` of the functions that take one.
 CREATE OR REPLACE FUNCTION idem.answer_head(status integer, headers jsonb, body_stored boolean) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  head bytea := '\x01'::bytea || idem.little_endian(status, 2)
-                || CASE WHEN body_stored THEN '\x01'::bytea ELSE '\x00'::bytea END;
+  head bytea;
   pair jsonb;
+  of_the_connection text[] := '{}';
 BEGIN
-  IF status NOT BETWEEN 100 AND 999 THEN
-    RAISE EXCEPTION 'a response of status %', status USING ERRCODE = 'IDM05';
+  IF status IS NULL OR status NOT BETWEEN 200 AND 599 THEN
+    RAISE EXCEPTION 'a response of status %: write one from 200 to 599', coalesce(status::text, 'NULL')
+      USING ERRCODE = 'IDM05';
+  END IF;
+  IF jsonb_typeof(headers) IS DISTINCT FROM 'array' THEN
+    RAISE EXCEPTION 'headers: % is no array of pairs', coalesce(left(headers::text, 100), 'NULL') USING ERRCODE = 'IDM05',
+      HINT = 'Write [["Content-Type", "application/json"]], and [] for none.';
   END IF;
   FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
-    IF jsonb_typeof(pair) <> 'array' OR jsonb_array_length(pair) <> 2
+    IF jsonb_typeof(pair) <> 'array' OR jsonb_array_length(pair) <> 2 OR pair->>0 IS NULL
        OR pair->>0 !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR coalesce(pair->>1, E'\n') ~ '[\r\n]' THEN
-      RAISE EXCEPTION 'headers: % is no pair of a field name and a value', pair
+      RAISE EXCEPTION 'headers: % is no pair of a field name and a value', left(pair::text, 100)
         USING ERRCODE = 'IDM05', HINT = 'Write [["Content-Type", "application/json"]].';
     END IF;
+    IF lower(pair->>0) = 'connection' THEN
+      of_the_connection := of_the_connection || regexp_split_to_array(lower(pair->>1), '[ \t]*,[ \t]*');
+    END IF;
+  END LOOP;
+  head := '\x01'::bytea || idem.little_endian(status, 2)
+          || CASE WHEN body_stored THEN '\x01'::bytea ELSE '\x00'::bytea END;
+  FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
+    CONTINUE WHEN NOT idem.may_store(pair->>0) OR lower(pair->>0) = ANY (of_the_connection);
     head := head || idem.framed(convert_to(pair->>0, 'UTF8')) || idem.framed(convert_to(pair->>1, 'UTF8'));
   END LOOP;
   RETURN head;
@@ -39,7 +61,8 @@ CREATE OR REPLACE FUNCTION idem.has_body(head bytea) RETURNS boolean LANGUAGE sq
 RETURN get_byte(head, 3) = 1;
 
 -- The fields of a stored answer, in their order. A value is shown as text where it is UTF-8.
-CREATE OR REPLACE FUNCTION idem.headers(head bytea) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION idem.headers(head bytea) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place integer := 5;
   part bytea;
@@ -68,3 +91,36 @@ END $$;
 -- Above that many bytes an answer lies apart: a record shall be small enough for several in a page.
 CREATE OR REPLACE FUNCTION idem.is_small(head bytea, body bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN octet_length(head) + octet_length(body) <= 1000;
+
+-- What the face stores is bounded as what a gateway stores is by default (include/idem/limits.hpp): nothing that a session
+-- can set is a bound.
+CREATE OR REPLACE FUNCTION idem.must_be_storable(head bytea, body bytea) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  fields jsonb;
+  bad text;
+BEGIN
+  IF head IS NULL OR body IS NULL THEN
+    RAISE EXCEPTION 'complete: status, headers and body are needed; a body may be empty' USING ERRCODE = 'IDM05';
+  END IF;
+  IF octet_length(body) > 1048576 OR octet_length(head) > 16384 THEN
+    RAISE EXCEPTION 'a response of % bytes of body and % of headers: 1 MiB and 16 KiB are stored at most',
+      octet_length(body), octet_length(head) USING ERRCODE = 'IDM05',
+      HINT = 'Store a small answer that says where the large one is.';
+  END IF;
+  BEGIN
+    IF get_byte(head, 0) <> 1 OR idem.status_of(head) NOT BETWEEN 200 AND 599 OR get_byte(head, 3) > 1 THEN
+      RAISE EXCEPTION 'a response of status %: write one from 200 to 599', idem.status_of(head) USING ERRCODE = 'IDM05';
+    END IF;
+    fields := idem.headers(head);
+  EXCEPTION WHEN array_subscript_error OR character_not_in_repertoire OR untranslatable_character THEN
+    RAISE EXCEPTION 'the head of a response is no such bytes as idem.answer_head() makes' USING ERRCODE = 'IDM05';
+  END;
+  IF jsonb_array_length(fields) > 100 THEN
+    RAISE EXCEPTION '% header fields: 100 are stored at most', jsonb_array_length(fields) USING ERRCODE = 'IDM05';
+  END IF;
+  SELECT f->>0 INTO bad FROM jsonb_array_elements(fields) f WHERE NOT idem.may_store(f->>0) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the field % is never stored', bad USING ERRCODE = 'IDM05', HINT = 'Leave it out.';
+  END IF;
+END $$;

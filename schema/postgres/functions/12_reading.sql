@@ -49,7 +49,8 @@ RETURN (SELECT array_agg(substr(joined, 36 * n + 1, 36) ORDER BY n) FROM generat
 
 -- Records as they read now: what counts as none is left out, a completed one past its expiry reads as the
 -- reaper will leave it. Without answers; idem.find() has them.
-CREATE OR REPLACE FUNCTION idem.view_of(s idem.slots, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.view_of(s idem.slots, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT idem.is_live(s, at) THEN RETURN NULL; END IF;
   IF idem.state_at(s, at) <> s.state THEN

@@ -8,7 +8,8 @@ RETURN uuid_hash_extended(id, 0);
 
 -- A new generation begins when no reserve of the one before can still commit: each holds this, shared,
 -- until its transaction ends, and who begins one takes it alone. Two numbers: no id's lock is ever the same.
-CREATE OR REPLACE FUNCTION idem.begin_generation_alone() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.begin_generation_alone() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- Who waits here holds up all reserves that come later, so it waits for a moment only, again and again: a batch
   -- is over by then, and an application's transaction may take long.
@@ -25,7 +26,8 @@ BEGIN
 END $$;
 
 -- A reserve that lost a race has to see the winner, and the generation of now.
-CREATE OR REPLACE FUNCTION idem.see_what_is_committed() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.see_what_is_committed() RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE EXCEPTION 'a reserve in a transaction of isolation %', current_setting('transaction_isolation')
@@ -33,7 +35,8 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.in_generation(asked bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.in_generation(asked bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   current bigint;
 BEGIN
@@ -47,7 +50,7 @@ BEGIN
 END $$;
 
 -- A transaction that must not be forgotten is not left to a setting of the session.
-CREATE OR REPLACE FUNCTION idem.be_durable() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.be_durable() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') = 'off' THEN
     PERFORM set_config('synchronous_commit', 'on', true);
@@ -56,7 +59,7 @@ END $$;
 
 -- How long a call of this face waits for who holds its record: as the session says, a second where it says
 -- nothing. Answers what to set back.
-CREATE OR REPLACE FUNCTION idem.wait_a_while() RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.wait_a_while() RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before text := current_setting('lock_timeout');
 BEGIN

@@ -1,17 +1,20 @@
 -- What lies beside a record, and says when to look at it.
 
-CREATE OR REPLACE FUNCTION idem.look_at_lease(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.look_at_lease(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.lease_looks VALUES (due_at, ARRAY[id]);
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.look_at_expiry(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.look_at_expiry(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.expiry_looks VALUES (due_at, ARRAY[id]);
 END $$;
 
 -- Puts records off again, those that go together into one row of a slice's size. `moments`: when each may be due.
-CREATE OR REPLACE FUNCTION idem.put_off_leases(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.put_off_leases(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.lease_looks
     SELECT min(o.moment), array_agg(o.id)
@@ -21,7 +24,8 @@ END $$;
 
 -- Likewise, into looks as small as what is taken of them at a time: of a look of 64 a slice of 16 would have to read all,
 -- and to write three quarters anew.
-CREATE OR REPLACE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF cardinality(ids) <= 16 THEN
     INSERT INTO idem.expiry_looks VALUES ((SELECT min(m) FROM unnest(moments) m), ids);
@@ -34,7 +38,8 @@ BEGIN
 END $$;
 
 -- With each change of a record and its making.
-CREATE OR REPLACE FUNCTION idem.keep_standing(s idem.slots) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.keep_standing(s idem.slots) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.state IN ('pending', 'unknown', 'failed_retryable') THEN
     INSERT INTO idem.standing AS t VALUES

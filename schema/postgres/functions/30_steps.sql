@@ -3,7 +3,8 @@
 -- answers) and the evidence log. The reference is src/core/transitions*.cpp; tests/store_conformance compares the
 -- two verb by verb.
 
-CREATE OR REPLACE FUNCTION idem.clear_outcome(INOUT s idem.slots) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.clear_outcome(INOUT s idem.slots) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.release_basis := NULL;
   s.last_error_code := '';
@@ -12,7 +13,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint, dispatched boolean,
-                                   at timestamptz) LANGUAGE plpgsql AS $$
+                                   at timestamptz) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s := idem.clear_outcome(s);
   s.state := 'in_progress';
@@ -29,7 +30,8 @@ BEGIN
   PERFORM idem.look_at_lease(s.id, s.locked_until);
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.finish(INOUT s idem.slots, head bytea, body bytea, at timestamptz) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.finish(INOUT s idem.slots, head bytea, body bytea, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s := idem.clear_outcome(s);
   s.request := NULL;
@@ -53,7 +55,8 @@ BEGIN
   PERFORM idem.look_at_expiry(s.id, s.expires_at);
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.time_out(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.time_out(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s := idem.finish(s,
     idem.answer_head(408, '[["Content-Type", "application/problem+json"], ["Cache-Control", "no-store"]]', true),
@@ -63,7 +66,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.release_attempt(INOUT s idem.slots, basis idem.release_basis, error_code text, retry_in bigint,
-                                     at timestamptz) LANGUAGE plpgsql AS $$
+                                     at timestamptz) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.contested THEN
     -- Who ends it says that nothing was done, and somebody else has said that it was.
@@ -92,7 +95,8 @@ BEGIN
 END $$;
 
 -- locked_until stays: until then the attempt could still send, which negative evidence must know.
-CREATE OR REPLACE FUNCTION idem.turn_unknown(INOUT s idem.slots, error_code text, at timestamptz) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.turn_unknown(INOUT s idem.slots, error_code text, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s := idem.clear_outcome(s);
   s.state := 'unknown';
@@ -101,7 +105,8 @@ BEGIN
 END $$;
 
 -- Ends an expired lease or a pending request past its expiry; otherwise nothing.
-CREATE OR REPLACE FUNCTION idem.swept(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.swept(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.state = 'in_progress' AND at >= s.locked_until THEN
     IF NOT s.dispatched THEN
@@ -116,7 +121,8 @@ BEGIN
 END $$;
 
 -- The record as changed, in its place.
-CREATE OR REPLACE FUNCTION idem.put(s idem.slots) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.put(s idem.slots) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before idem.slots;
 BEGIN
@@ -141,7 +147,8 @@ BEGIN
 END $$;
 
 -- Its answer is given up, also where it lies beside the record.
-CREATE OR REPLACE FUNCTION idem.drop_answer(INOUT s idem.slots) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.drop_answer(INOUT s idem.slots) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
   s.response_head := NULL;

@@ -1,7 +1,8 @@
 -- Records that are being made.
 
 -- What the route says today, which holds from the next attempt on.
-CREATE OR REPLACE FUNCTION idem.take_route(INOUT s idem.slots, r idem.reservation) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.take_route(INOUT s idem.slots, r idem.reservation) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.lease_policy := r.lease_policy;
   s.retention := r.retention;
@@ -10,7 +11,8 @@ BEGIN
   s.sealed_key := r.sealed_key;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
 BEGIN
@@ -38,7 +40,8 @@ BEGIN
 END $$;
 
 -- False where there is a record of this id, committed or being made: nothing was written then.
-CREATE OR REPLACE FUNCTION idem.insert_new(s idem.slots) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.insert_new(s idem.slots) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.slots
     (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
@@ -55,7 +58,8 @@ BEGIN
   RETURN true;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.accepted(INOUT s idem.slots, request bytea, at timestamptz) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.accepted(INOUT s idem.slots, request bytea, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.state := 'pending';
   s.request := accepted.request;

@@ -9,7 +9,7 @@ RETURN CASE WHEN NOT idem.is_live(s, at) THEN ROW(verdict, NULL, NULL)::idem.own
 END;
 
 CREATE OR REPLACE FUNCTION idem.executes(s idem.slots, again boolean, ended_lease boolean) RETURNS idem.outcome
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
@@ -27,7 +27,7 @@ END $$;
 
 -- The answer of a live record that nobody may run now.
 CREATE OR REPLACE FUNCTION idem.answers_as(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
@@ -70,7 +70,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.misuses(s idem.slots, offered bytea[], at timestamptz) RETURNS idem.outcome
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
@@ -85,7 +85,7 @@ END $$;
 -- Somebody's transaction holds the record, or makes it: as far as anybody can see, that is in progress.
 -- The lease is the one that is committed; of a record that is only being made, the asker's own.
 CREATE OR REPLACE FUNCTION idem.is_held(s idem.slots, r idem.reservation, at timestamptz) RETURNS idem.outcome
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
@@ -101,7 +101,7 @@ END $$;
 
 -- The answer in a record that has one.
 CREATE OR REPLACE FUNCTION idem.read_answer(s idem.slots, r idem.reservation, offered bytea[], accepts boolean, at timestamptz)
-RETURNS idem.outcome LANGUAGE plpgsql AS $$
+RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT idem.matches(offered, s.fingerprint) THEN RETURN idem.misuses(s, offered, at); END IF;
   -- Only the token proves that the reservation is the asker's (§4).

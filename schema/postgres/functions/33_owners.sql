@@ -5,15 +5,17 @@ CREATE OR REPLACE FUNCTION idem.owner_step(
   verb text, s idem.slots, asked_fence bigint, asked_token uuid, at timestamptz,
   lease bigint, recovery_point text, head bytea, body bytea, reference text,
   basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint
-) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+) RETURNS idem.owner_reply LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  asked text COLLATE "C" := verb;
 BEGIN
   IF NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, asked_fence, asked_token) THEN
     RETURN idem.reply('stale', s, at);
   END IF;
-  IF verb IN ('dispatched', 'renew', 'advance') THEN
+  IF asked IN ('dispatched', 'renew', 'advance') THEN
     IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
     IF s.state <> 'in_progress' OR at >= s.locked_until THEN RETURN idem.reply('stale', s, at); END IF;
-    CASE verb
+    CASE asked
       WHEN 'dispatched' THEN
         IF s.dispatched THEN RETURN idem.reply('done', s, at); END IF;
         s.dispatched := true;
@@ -21,22 +23,22 @@ BEGIN
       WHEN 'renew' THEN s.locked_until := greatest(s.locked_until, at + idem.ms(lease));
       WHEN 'advance' THEN s.recovery_point := owner_step.recovery_point;
     END CASE;
-  ELSIF verb = 'complete' THEN
+  ELSIF asked = 'complete' THEN
     -- In progress also after its lease ran out: nobody took it. In the other states the record came from
     -- this attempt, and its own late answer is the best evidence there can be (§3).
     IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
     s := idem.finish(s, head, body, at);
-    IF reference <> '' THEN s.upstream_reference := reference; END IF;
-  ELSIF verb = 'release' THEN
+    IF reference <> '' COLLATE "C" THEN s.upstream_reference := reference; END IF;
+  ELSIF asked = 'release' THEN
     IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
     IF s.state IN ('failed_retryable', 'pending') THEN RETURN idem.reply('done', s, at); END IF;
     s := idem.release_attempt(s, basis, error_code, retry_in, at);
-  ELSIF verb = 'mark_unknown' THEN
+  ELSIF asked = 'mark_unknown' THEN
     IF s.state = 'unknown' THEN RETURN idem.reply('done', s, at); END IF;
     IF s.state <> 'in_progress' THEN RETURN idem.reply('settled', s, at); END IF;
     s := idem.turn_unknown(s, error_code, at);
     s.reconcile_after := at + idem.ms(reconcile_in);
-    IF reference <> '' THEN s.upstream_reference := reference; END IF;
+    IF reference <> '' COLLATE "C" THEN s.upstream_reference := reference; END IF;
   ELSE
     RAISE EXCEPTION 'verb %', verb USING ERRCODE = 'IDM05';
   END IF;
@@ -49,7 +51,7 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.owner_one(
   verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
   reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean
-) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+) RETURNS idem.owner_reply LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION idem.owners_many(
   verbs text[], ids uuid[], fences bigint[], tokens uuid[], leases bigint[], recovery_points text[],
   heads bytea[], bodies bytea[], refs text[], bases text[], error_codes text[],
   retry_ins bigint[], reconcile_ins bigint[]
-) RETURNS SETOF idem.numbered_reply LANGUAGE plpgsql
+) RETURNS SETOF idem.numbered_reply LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
@@ -29,7 +29,7 @@ BEGIN
     -- Nobody is waited for here, so the order in which rows are locked does not matter.
     SELECT s.ctid AS place, a.number, idem.is_small(heads[a.number], bodies[a.number]) IS TRUE AS is_small, s.charged AS charge
       FROM generate_series(1, cardinality(ids)) a(number) JOIN idem.slots s ON s.id = ids[a.number]
-      WHERE verbs[a.number] = 'complete' AND s.state = 'in_progress' AND s.token = tokens[a.number]
+      WHERE verbs[a.number] = 'complete' COLLATE "C" AND s.state = 'in_progress' AND s.token = tokens[a.number]
         AND fences[a.number] IN (0, s.fence)
       FOR UPDATE OF s SKIP LOCKED
   ), settled AS (
@@ -41,7 +41,7 @@ BEGIN
       response_body = CASE WHEN h.is_small THEN bodies[h.number] END,
       answer = CASE WHEN NOT h.is_small THEN nextval('idem.answer_numbers') END,
       response_status = idem.status_of(heads[h.number]), body_kept = idem.has_body(heads[h.number]),
-      upstream_reference = CASE refs[h.number] WHEN '' THEN s.upstream_reference ELSE refs[h.number] END,
+      upstream_reference = CASE WHEN refs[h.number] = '' COLLATE "C" THEN s.upstream_reference ELSE refs[h.number] END,
       charged = CASE WHEN h.charge = 0 THEN 0
                      WHEN h.is_small THEN 1024      -- idem.record_charge()
                      ELSE 1024 + octet_length(heads[h.number]) + octet_length(bodies[h.number]) END

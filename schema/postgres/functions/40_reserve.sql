@@ -3,7 +3,7 @@
 -- The step on a record that is locked and has no answer as it lies: it is run anew, or its time ends it.
 -- `request`: accept it as pending instead.
 CREATE OR REPLACE FUNCTION idem.reserve_step(s idem.slots, r idem.reservation, request bytea, at timestamptz, q idem.quota)
-RETURNS idem.outcome LANGUAGE plpgsql AS $$
+RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before idem.slots := s;
   ended boolean;
@@ -53,7 +53,7 @@ END $$;
 -- record, as long as lock_timeout allows; otherwise the answer is that it is held.
 CREATE OR REPLACE FUNCTION idem.reserve_one(r idem.reservation, offered bytea[], also uuid[], also_offered bytea[],
                                  request bytea, patient boolean, q idem.quota DEFAULT NULL) RETURNS idem.outcome
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   other idem.slots;
@@ -178,7 +178,7 @@ CREATE OR REPLACE FUNCTION idem.reserve_alone(
   also_offered bytea[], request bytea, key_interval bigint DEFAULT NULL, at_once bigint DEFAULT NULL,
   quota_keys bigint DEFAULT NULL, quota_bytes bigint DEFAULT NULL,
   provider text DEFAULT NULL, sealed_key bytea DEFAULT NULL
-) RETURNS idem.outcome LANGUAGE plpgsql AS $$
+) RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
   PERFORM idem.in_generation(asked_generation);

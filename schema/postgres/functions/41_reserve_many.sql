@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION idem.reserve_many(
   tombstones bigint[], key_interval bigint DEFAULT NULL, at_once bigint DEFAULT NULL, quota_keys bigint DEFAULT NULL,
   quota_bytes bigint DEFAULT NULL, providers text[] DEFAULT NULL, sealed_keys bytea[] DEFAULT NULL
 ) RETURNS TABLE (granted bigint[], number integer, answered idem.outcome) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 -- A table that was just made has no statistics, and a plan of then is kept: by index, always.
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
@@ -41,12 +42,12 @@ BEGIN
     IF q.keys > 0 OR q.key_interval > 0 THEN
       -- In one order by all. Who waits has no other locks but of keys, for which nobody waits.
       PERFORM pg_advisory_xact_lock(1229210958, l.number)
-        FROM (SELECT DISTINCT hashtext(scopes[f.number]) AS number FROM unnest(fresh) f(number) ORDER BY 1) l;
+        FROM (SELECT DISTINCT hashtext(scopes[f.number] COLLATE "C") AS number FROM unnest(fresh) f(number) ORDER BY 1) l;
       at := idem.now();
     END IF;
     WITH numbered AS MATERIALIZED (
-      SELECT f.number, scopes[f.number] AS scope,
-             row_number() OVER (PARTITION BY scopes[f.number] ORDER BY f.number) AS nth
+      SELECT f.number, scopes[f.number] COLLATE "C" AS scope,
+             row_number() OVER (PARTITION BY scopes[f.number] COLLATE "C" ORDER BY f.number) AS nth
         FROM unnest(fresh) f(number)
     ), rooms AS MATERIALIZED (
       SELECT n.scope, idem.room(n.scope, q, at) AS keys FROM numbered n WHERE n.nth = 1
@@ -61,7 +62,7 @@ BEGIN
     SELECT ids[a.number], scopes[a.number], operations[a.number], asked_generation, substr(offered[a.number], 1, 36),
            'in_progress', nextval('idem.fences'), tokens[a.number], owners[a.number], at + idem.ms(leases[a.number]),
            dispatches[a.number],
-           CASE policies[a.number] WHEN 'unknown' THEN 'unknown' ELSE policies[a.number]::idem.lease_policy END,
+           CASE WHEN policies[a.number] = 'unknown' COLLATE "C" THEN 'unknown' ELSE policies[a.number]::idem.lease_policy END,
            retentions[a.number], tombstones[a.number],
            at, at, CASE WHEN q IS NULL THEN 0 ELSE 1024 END, providers[a.number], sealed_keys[a.number]
     FROM unnest(fresh) a(number)
@@ -71,7 +72,7 @@ BEGIN
   SELECT array_agg(i.id), array_agg(i.fence) INTO made, fences FROM inserted i;
   IF q IS NOT NULL AND made IS NOT NULL THEN
     PERFORM idem.note_usage(n.scope, count(*), count(*) * idem.record_charge()), idem.pass_keys(n.scope, q, count(*), at)
-      FROM (SELECT scopes[f.number] AS scope FROM unnest(fresh) f(number)) n GROUP BY n.scope;
+      FROM (SELECT scopes[f.number] COLLATE "C" AS scope FROM unnest(fresh) f(number)) n GROUP BY n.scope;
   END IF;
   IF made IS NOT NULL THEN INSERT INTO idem.lease_looks VALUES (at + idem.ms(shortest), made); END IF;
   IF made = ids THEN

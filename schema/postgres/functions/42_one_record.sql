@@ -4,9 +4,10 @@
 --
 --   IDM07  the transaction is not the one in which the attempt was admitted
 
-CREATE OR REPLACE FUNCTION idem.must_be_admitted(number text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.must_be_admitted(number text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM number THEN
+  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM number COLLATE "C" THEN
     RAISE EXCEPTION 'the transaction is not the one in which the attempt was admitted' USING ERRCODE = 'IDM07';
   END IF;
 END $$;
@@ -20,6 +21,7 @@ END $$;
 -- else can make that record (idem.lock_of()), nor see that it does. It writes the record when the work is done
 -- (idem.complete_new()), or where it must be there before that (idem.make_new()).
 CREATE OR REPLACE FUNCTION idem.admit_new(asked_generation bigint, asked_id uuid) RETURNS text[] LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   is_new boolean;
@@ -40,7 +42,7 @@ CREATE OR REPLACE FUNCTION idem.make_new(
   admitted text, began bigint, asked_generation bigint, asked_id uuid, scope text, operation text, fingerprint bytea,
   asked_fence bigint, asked_token uuid, owner text, lease bigint, policy idem.lease_policy, dispatched boolean,
   retention bigint, tombstone bigint
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.epoch() + idem.ms(began);
   due_at timestamptz := at + idem.ms(lease);
@@ -61,14 +63,15 @@ CREATE OR REPLACE FUNCTION idem.complete_new(
   admitted text, began bigint, asked_generation bigint, asked_id uuid, scope text, operation text, fingerprint bytea,
   asked_fence bigint, asked_token uuid, owner text, policy idem.lease_policy, dispatched boolean, retention bigint,
   tombstone bigint, head bytea, body bytea, reference text
-) RETURNS timestamptz LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+) RETURNS timestamptz LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   at timestamptz;
   until timestamptz;
   apart bigint;
   is_small boolean := idem.is_small(head, body);
 BEGIN
-  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted THEN
+  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted COLLATE "C" THEN
     PERFORM idem.must_be_admitted(admitted);
   END IF;
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
@@ -93,6 +96,7 @@ END $$;
 -- Locks a record for its owner's work, waiting for who holds it as long as lock_timeout allows: the transaction's
 -- number, whether the attempt is the record's, and the record's state. NULL: there is no record.
 CREATE OR REPLACE FUNCTION idem.admit(asked_id uuid, asked_fence bigint, asked_token uuid) RETURNS text[] LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   s idem.slots;
@@ -116,6 +120,7 @@ END $$;
 -- (settled) have the record's state as their detail.
 CREATE OR REPLACE FUNCTION idem.complete_admitted(admitted text, asked_id uuid, asked_fence bigint, asked_token uuid, head bytea,
                                        body bytea, reference text) RETURNS timestamptz LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   at timestamptz;
@@ -124,7 +129,7 @@ DECLARE
   apart bigint;
   reply idem.owner_reply;
 BEGIN
-  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted THEN
+  IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted COLLATE "C" THEN
     PERFORM idem.must_be_admitted(admitted);
   END IF;
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
@@ -136,7 +141,7 @@ BEGIN
     response_head = CASE WHEN is_small THEN head END, response_body = CASE WHEN is_small THEN body END,
     answer = CASE WHEN NOT is_small THEN nextval('idem.answer_numbers') END,
     response_status = idem.status_of(head), body_kept = idem.has_body(head),
-    upstream_reference = CASE reference WHEN '' THEN s.upstream_reference ELSE reference END
+    upstream_reference = CASE WHEN reference = '' COLLATE "C" THEN s.upstream_reference ELSE reference END
   WHERE s.id = asked_id AND s.state = 'in_progress' AND s.token = asked_token AND asked_fence IN (0, s.fence)
     AND s.charged = 0                    -- What is counted goes the long way.
   RETURNING s.expires_at, s.answer INTO until, apart;

@@ -6,6 +6,7 @@
 -- session's to say, as a sweep that is forgotten is done again; but an answer that it gives is on the disk before it is
 -- told.
 CREATE OR REPLACE FUNCTION idem.sweep(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$

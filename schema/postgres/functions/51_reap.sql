@@ -1,6 +1,7 @@
 -- Drops up to `most` answers, failed records and tombstones that are due; never what is in progress or
 -- unknown. A large answer's bytes go with the table of their day (idem.drop_old_days()).
 CREATE OR REPLACE FUNCTION idem.reap(most integer) RETURNS SETOF idem.lifecycle_step LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET plan_cache_mode = force_generic_plan SET jit = off
 AS $$

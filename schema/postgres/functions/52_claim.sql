@@ -3,7 +3,7 @@
 -- Takes the pending request that has been due the longest under a new attempt; no row: none is due.
 CREATE OR REPLACE FUNCTION idem.claim(token uuid, owner text, lease bigint, dispatched boolean)
 RETURNS TABLE (operation uuid, scope text, operation_name text, fence bigint, request bytea, recovery_point text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz := idem.now();

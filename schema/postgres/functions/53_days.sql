@@ -3,7 +3,8 @@
 -- A table for the answers that expire on `day`; false where there is one, or where some of that day lie in
 -- the last table already. Waits for nobody: who has read an answer in a transaction that is still open makes it
 -- fail (55P03), and it is tried again another time. It is closed to direct looks like those that were there.
-CREATE OR REPLACE FUNCTION idem.make_day(day date) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.make_day(day date) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := 'answers_' || to_char(day, 'YYYYMMDD');
   first text := to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00';
@@ -31,7 +32,8 @@ RETURN ((idem.now() + idem.ms(retention)) AT TIME ZONE 'UTC')::date + days;
 -- Empties and drops the tables of days that are over: every answer in them has expired, whether or not its
 -- record was reaped. Of the last table, the rows that are over. Emptying locks that day's table alone; to drop
 -- it, all of the answers, so that is given up where it would have to wait, and tried again another time.
-CREATE OR REPLACE FUNCTION idem.drop_old_days() RETURNS integer LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.drop_old_days() RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   child regclass;
   dropped integer := 0;

@@ -6,7 +6,7 @@
 -- holds a record that would run again; word that it was refused holds none, and does not complete one that is held.
 CREATE OR REPLACE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
   evidence text, reason text, observed_at timestamptz, grace bigint, denies boolean DEFAULT false)
-RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
@@ -65,7 +65,7 @@ END $$;
 
 -- An operator's release of a stored 5xx. Not of one that was found out: that the work ran is known then.
 CREATE OR REPLACE FUNCTION idem.cache_bust(id uuid, fence bigint, reason text, source text DEFAULT 'operator')
-RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
@@ -106,7 +106,7 @@ END $$;
 -- superseded. Without a source no line is left in the log.
 CREATE OR REPLACE FUNCTION idem.reschedule(id uuid, fence bigint, attempts integer, reconcile_in bigint, source text,
   evidence text, reason text, observed_at timestamptz)
-RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql AS $$
+RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
@@ -132,7 +132,7 @@ BEGIN
     END IF;
     state := idem.state_at(s, at);
   END IF;
-  IF source <> '' THEN
+  IF source <> '' COLLATE "C" THEN
     PERFORM idem.append_evidence(reschedule.id, reschedule.fence, source, evidence, reason, before, state, false,
                                  reschedule.observed_at, at);
   END IF;

@@ -2,7 +2,8 @@
 
 -- Each record of `ids` that counts as one, with its stored answer.
 CREATE OR REPLACE FUNCTION idem.find_many(ids uuid[])
-RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql AS $$
+RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
@@ -17,7 +18,7 @@ END $$;
 -- is found without a walk through all records: those that run, by the looks at their leases, and those that stand.
 CREATE OR REPLACE FUNCTION idem.list(of_state idem.state, of_scope text, of_operation text, created_before timestamptz,
                                      after uuid, most integer)
-RETURNS SETOF idem.slots LANGUAGE plpgsql
+RETURNS SETOF idem.slots LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 AS $$
 DECLARE
@@ -28,7 +29,7 @@ BEGIN
     RETURN QUERY
       SELECT s.* FROM idem.standing t JOIN idem.slots s ON s.id = t.id
       WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody()) AND s.state = of_state AND idem.is_live(s, at)
-        AND (of_scope IS NULL OR s.scope = of_scope) AND (of_operation IS NULL OR s.operation = of_operation)
+        AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C") AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
         AND (created_before IS NULL OR s.created_at < created_before)
       ORDER BY t.id LIMIT most;
     RETURN;
@@ -41,8 +42,8 @@ BEGIN
         SELECT i.id FROM idem.lease_looks l CROSS JOIN LATERAL unnest(l.ids) i(id)
           WHERE i.id > coalesce(after, idem.nobody())
       ) known JOIN idem.slots s ON s.id = known.id
-      WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope)
-        AND (of_operation IS NULL OR s.operation = of_operation)
+      WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
+        AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
         AND (created_before IS NULL OR s.created_at < created_before)
       ORDER BY s.id LIMIT most;
     RETURN;
@@ -50,23 +51,24 @@ BEGIN
   RETURN QUERY
     SELECT v.* FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
     WHERE v.id IS NOT NULL AND (after IS NULL OR s.id > after)
-      AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope)
-      AND (of_operation IS NULL OR v.operation = of_operation)
+      AND (of_state IS NULL OR v.state = of_state) AND (of_scope IS NULL OR v.scope = of_scope COLLATE "C")
+      AND (of_operation IS NULL OR v.operation = of_operation COLLATE "C")
       AND (created_before IS NULL OR v.created_at < created_before)
     ORDER BY s.id LIMIT most;
 END $$;
 
 -- What changed of records that somebody waits for: all that a waiter cares about.
 CREATE OR REPLACE FUNCTION idem.standings(ids uuid[])
-RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE AS $$
-  SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids)
-$$;
+RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE
+BEGIN ATOMIC
+  SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids);
+END;
 
 -- How many records lie in each state, as they lie. What only an event from outside ends is counted; of a large
 -- table the others are estimated: from a thousand of its pages, and those that run from the looks at leases.
 CREATE OR REPLACE FUNCTION idem.census()
 RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pages bigint := pg_relation_size('idem.slots') / current_setting('block_size')::bigint;
   sampled real := least(100, 100 * 1000 / greatest(pages, 1)::real);
@@ -100,7 +102,8 @@ BEGIN
 END $$;
 
 -- The operations of the records that count, for who wants to give them other names.
-CREATE OR REPLACE FUNCTION idem.live_operations() RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.live_operations() RETURNS SETOF text LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN

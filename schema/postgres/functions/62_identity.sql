@@ -2,7 +2,8 @@
 
 -- The caller holds the lock that reserves share.
 CREATE OR REPLACE FUNCTION idem.record_identity(secret bytea, generation bigint, key_scope text, scope_source text,
-                                     epochs bigint[], secret_ids text[]) RETURNS void LANGUAGE plpgsql AS $$
+                                     epochs bigint[], secret_ids text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
   INSERT INTO idem.identity AS i (store_id, generation, secret, key_scope, scope_source)
@@ -16,7 +17,8 @@ END $$;
 
 -- The caller holds the lock that reserves share.
 CREATE OR REPLACE FUNCTION idem.record_naming(generation bigint, key_fields text, methods text[], patterns text[],
-                                   names text[], formerly text[]) RETURNS void LANGUAGE plpgsql AS $$
+                                   names text[], formerly text[]) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
   UPDATE idem.identity SET generation = record_naming.generation, key_fields = record_naming.key_fields;

@@ -7,12 +7,13 @@
 -- The number is taken under the aggregate's lock, which ends after the row can be seen: so of two messages of one
 -- aggregate the one with the lower number is never the one that is seen later.
 CREATE OR REPLACE FUNCTION idem.put_message(message uuid, operation uuid, destination text, aggregatetype text, aggregateid text,
-  type text, payload text, content_type text) RETURNS void LANGUAGE plpgsql AS $$
+  type text, payload text, content_type text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz;
 BEGIN
-  IF aggregateid <> '' THEN
-    PERFORM pg_advisory_xact_lock(1229210958, hashtext(destination || E'\n' || aggregatetype || E'\n' || aggregateid));
+  IF aggregateid <> '' COLLATE "C" THEN
+    PERFORM pg_advisory_xact_lock(1229210958, hashtext(
+      (destination || E'\n' || aggregatetype || E'\n' || aggregateid) COLLATE "C"));
   END IF;
   at := idem.now();
   INSERT INTO idem.outbox (id, aggregatetype, aggregateid, type, payload, content_type, destination, operation,
@@ -28,7 +29,7 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.claim_messages(of_destination text, most bigint, lease bigint, repeats bigint, is_noted bigint)
 RETURNS TABLE (seq bigint, id text, operation text, aggregatetype text, aggregateid text, type text, payload text,
   content_type text, created_at bigint, attempts integer, fence bigint, ambiguous integer, repeat_left bigint,
-  quiet_for bigint) LANGUAGE plpgsql AS $$
+  quiet_for bigint) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
@@ -36,7 +37,7 @@ BEGIN
   RETURN QUERY
   WITH due AS MATERIALIZED (
     SELECT o.seq FROM idem.outbox o
-      WHERE o.destination = of_destination AND o.state = 'waiting' AND o.due_at <= at
+      WHERE o.destination = of_destination COLLATE "C" AND o.state = 'waiting' AND o.due_at <= at
         AND (o.aggregateid = '' OR NOT EXISTS (
           SELECT FROM idem.outbox e
             WHERE e.destination = o.destination AND e.state = 'waiting' AND e.aggregateid <> ''
@@ -62,7 +63,8 @@ BEGIN
 END $$;
 
 -- From here on it may be on the wire. No row: the claim is not the last one any more, and nothing may be sent.
-CREATE OR REPLACE FUNCTION idem.note_sending(of_seq bigint, of_fence bigint) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.note_sending(of_seq bigint, of_fence bigint) RETURNS SETOF integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
   RETURN QUERY UPDATE idem.outbox o SET in_flight = true
@@ -72,7 +74,7 @@ END $$;
 -- What came of a claim: 'delivered'; 'put_off' for `delay` ms; likewise 'unseen', where nothing was sent because it
 -- could not be looked up, and 'given_back', where nothing was tried; or 'dead'. No row: the claim is not the last one any more, and nothing was noted.
 CREATE OR REPLACE FUNCTION idem.note_delivery(of_seq bigint, of_fence bigint, how text, new_reference text, why text,
-  delay bigint, is_ambiguous boolean) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+  delay bigint, is_ambiguous boolean) RETURNS SETOF integer LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN

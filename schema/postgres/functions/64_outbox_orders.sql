@@ -5,7 +5,8 @@
 -- `dry_run` nothing changes. What each came to, 'redriven' or 'may_have_arrived'.
 CREATE OR REPLACE FUNCTION idem.redrive(of_destination text, of_message uuid, of_type text, most bigint, spacing bigint,
   nothing_there boolean, dry_run boolean, why text)
-RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
@@ -14,8 +15,8 @@ BEGIN
   WITH chosen AS MATERIALIZED (
     SELECT o.seq, o.ambiguous AND NOT nothing_there AND coalesce(o.repeat_until <= at, true) AS is_refused
       FROM idem.outbox o
-      WHERE o.state = 'dead' AND (of_destination IS NULL OR o.destination = of_destination)
-        AND (of_message IS NULL OR o.id = of_message) AND (of_type IS NULL OR o.type = of_type)
+      WHERE o.state = 'dead' AND (of_destination IS NULL OR o.destination = of_destination COLLATE "C")
+        AND (of_message IS NULL OR o.id = of_message) AND (of_type IS NULL OR o.type = of_type COLLATE "C")
       ORDER BY o.seq LIMIT most FOR UPDATE OF o SKIP LOCKED
   ), spaced AS (
     SELECT c.*, row_number() OVER (PARTITION BY c.is_refused ORDER BY c.seq) - 1 AS place FROM chosen c
@@ -35,7 +36,8 @@ END $$;
 
 -- Gives dead letters up, with a reason; they stay for the record until they are reaped.
 CREATE OR REPLACE FUNCTION idem.discard(of_destination text, of_message uuid, of_type text, most bigint, dry_run boolean, why text)
-RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
@@ -43,8 +45,8 @@ BEGIN
   RETURN QUERY
   WITH chosen AS MATERIALIZED (
     SELECT o.seq FROM idem.outbox o
-      WHERE o.state = 'dead' AND (of_destination IS NULL OR o.destination = of_destination)
-        AND (of_message IS NULL OR o.id = of_message) AND (of_type IS NULL OR o.type = of_type)
+      WHERE o.state = 'dead' AND (of_destination IS NULL OR o.destination = of_destination COLLATE "C")
+        AND (of_message IS NULL OR o.id = of_message) AND (of_type IS NULL OR o.type = of_type COLLATE "C")
       ORDER BY o.seq LIMIT most FOR UPDATE OF o SKIP LOCKED
   ), changed AS (
     UPDATE idem.outbox o SET state = 'discarded', ended_at = at,
@@ -57,7 +59,8 @@ BEGIN
 END $$;
 
 -- Takes away up to `most` messages that were delivered or discarded longer than `retention` ms ago.
-CREATE OR REPLACE FUNCTION idem.reap_messages(most bigint, retention bigint) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.reap_messages(most bigint, retention bigint) RETURNS SETOF integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   until timestamptz := idem.now() - idem.ms(retention);
 BEGIN

@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION idem.open_flow(flow uuid, of_operation text, new_input bytea, lease bigint, by_token uuid,
                                is_noted bigint, first_phase text, record_point text)
 RETURNS TABLE (point text, point_age bigint, attempts integer, quiet_for bigint, next text, input bytea)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
@@ -34,18 +34,19 @@ END $$;
 
 -- In the phase's own transaction; `is_noted` and `next_phase` are of the one behind it. No row: the point was another.
 CREATE OR REPLACE FUNCTION idem.pass_phase(flow uuid, before text, now_at text, lease bigint, is_noted bigint, next_phase text)
-RETURNS SETOF integer LANGUAGE plpgsql AS $$
+RETURNS SETOF integer LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
   RETURN QUERY
   UPDATE idem.flows f SET point = now_at, next = next_phase, point_at = at, quiet_since = NULL,
       due_at = at + idem.ms(lease), nothing_open = is_noted <> 0
-    WHERE f.id = flow AND f.point = before RETURNING 1;
+    WHERE f.id = flow AND f.point = before COLLATE "C" RETURNING 1;
 END $$;
 
 -- Before a call is made, or made again: from here on it may be on its way.
-CREATE OR REPLACE FUNCTION idem.note_call(flow uuid, by_token uuid, by_phase text) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.note_call(flow uuid, by_token uuid, by_phase text) RETURNS SETOF integer LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
   RETURN QUERY UPDATE idem.flows f SET quiet_since = NULL, nothing_open = false, next = by_phase
@@ -53,7 +54,8 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.due_flows(of_operation text, most bigint)
-RETURNS TABLE (id text, input bytea, point text, token text) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (id text, input bytea, point text, token text) LANGUAGE sql STABLE
+BEGIN ATOMIC
   SELECT encode(uuid_send(f.id), 'hex'), f.input, f.point, encode(uuid_send(f.token), 'hex') FROM idem.flows f
-    WHERE f.operation = of_operation AND f.due_at <= idem.now() ORDER BY f.due_at LIMIT most
-$$;
+    WHERE f.operation = of_operation COLLATE "C" AND f.due_at <= idem.now() ORDER BY f.due_at LIMIT most;
+END;

@@ -1,6 +1,7 @@
 -- The names of records, as the gateway makes them.
 
-CREATE OR REPLACE FUNCTION idem.xored(value bytea, with_byte integer) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION idem.xored(value bytea, with_byte integer) RETURNS bytea LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   FOR n IN 0..length(value) - 1 LOOP
     value := set_byte(value, n, get_byte(value, n) # with_byte);
@@ -9,7 +10,8 @@ BEGIN
 END $$;
 
 -- HMAC-SHA-256 (RFC 2104) for keys of at most 64 bytes.
-CREATE OR REPLACE FUNCTION idem.keyed_digest(key bytea, message bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION idem.keyed_digest(key bytea, message bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   padded bytea := key || decode(repeat('00', 64 - length(key)), 'hex');
 BEGIN
@@ -17,11 +19,15 @@ BEGIN
 END $$;
 
 -- The handle under which the gateway and this function find the record of a key.
-CREATE OR REPLACE FUNCTION idem.record_id_anywhere(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.record_id_anywhere(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i idem.identity;
-  newest text;
+  newest text COLLATE "C";
 BEGIN
+  IF num_nulls(scope, operation, key) > 0 THEN
+    RAISE EXCEPTION 'record_id: no argument may be null' USING ERRCODE = 'IDM05';
+  END IF;
   SELECT * INTO STRICT i FROM idem.identity;
   SELECT d.id INTO newest FROM idem.digest_secrets d ORDER BY d.generation DESC LIMIT 1;
   IF newest <> left(encode(idem.keyed_digest(idem.keyed_digest(i.secret, 'idem secret id'), ''), 'hex'), 16) THEN

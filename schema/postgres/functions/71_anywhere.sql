@@ -1,21 +1,37 @@
--- The face without a wall: with the rights of the caller, which a restricted role does not have.
+-- The face without a wall: with the rights of the caller, which a restricted role does not have. What an argument may be is
+-- said here, so that who is wrong is told IDM05 and nothing else. A comparison says its collation: the caller's is that of
+-- the arguments, and there are some by which two scopes are equal.
+
+CREATE OR REPLACE FUNCTION idem.must_be_somebody(attempt uuid) RETURNS void LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF attempt = '00000000-0000-0000-0000-000000000000' THEN
+    RAISE EXCEPTION 'attempt: all zeros are the token of nobody' USING ERRCODE = 'IDM05',
+      HINT = 'Pass on Idem-Attempt, or what reserve() answered.';
+  END IF;
+END $$;
 
 CREATE OR REPLACE FUNCTION idem.reserve_anywhere(
   scope text, operation text, key text, request bytea,
   lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
   lease_policy idem.lease_policy DEFAULT 'unknown', dispatched boolean DEFAULT true,
   attempt uuid DEFAULT gen_random_uuid(), owner text DEFAULT current_setting('application_name')
-) RETURNS idem.outcome LANGUAGE plpgsql AS $$
+) RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r idem.reservation;
   o idem.outcome;
   before text;
 BEGIN
-  IF scope = '' OR key = '' OR operation = '' OR request IS NULL OR lease <= interval '0' OR retention <= interval '0'
-     OR octet_length(key) > 255 OR octet_length(scope) > 255 OR octet_length(operation) > 255 THEN
-    RAISE EXCEPTION 'scope, operation and key are 1 to 255 bytes; lease and retention are positive'
+  IF num_nulls(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched, attempt, owner) > 0 THEN
+    RAISE EXCEPTION 'reserve: no argument may be null' USING ERRCODE = 'IDM05';
+  END IF;
+  IF octet_length(scope) NOT BETWEEN 1 AND 255 OR octet_length(operation) NOT BETWEEN 1 AND 255
+     OR octet_length(key) NOT BETWEEN 1 AND 255 OR octet_length(owner) > 255
+     OR lease <= interval '0' OR retention <= interval '0' THEN
+    RAISE EXCEPTION 'scope, operation and key are 1 to 255 bytes; an owner has 255 at most; lease and retention are positive'
       USING ERRCODE = 'IDM05';
   END IF;
+  PERFORM idem.must_be_somebody(attempt);
   PERFORM idem.be_durable();
   PERFORM idem.see_what_is_committed();
   before := idem.wait_a_while();
@@ -23,7 +39,8 @@ BEGIN
   SELECT i.generation INTO STRICT r.generation FROM idem.identity i;
   -- A key may lie under each of the names, and only a gateway knows all that it would have been stored with.
   IF EXISTS (SELECT FROM idem.route_names n CROSS JOIN idem.identity i WHERE i.key_scope = 'operation'
-               AND ((n.name = operation AND n.formerly <> '') OR operation = ANY (string_to_array(n.formerly, E'\n')))) THEN
+               AND ((n.name = operation COLLATE "C" AND n.formerly <> '')
+                    OR operation COLLATE "C" = ANY (string_to_array(n.formerly, E'\n')))) THEN
     RAISE EXCEPTION 'the operation % has, or is, a former name: reserve its keys through a gateway until that is over',
       operation USING ERRCODE = 'IDM05';
   END IF;
@@ -45,13 +62,29 @@ END $$;
 
 CREATE OR REPLACE FUNCTION idem.try_owner_anywhere(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
   recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
-  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  asked text COLLATE "C" := verb;
   reply idem.owner_reply;
   before text;
 BEGIN
-  IF operation IS NULL OR fence IS NULL OR attempt IS NULL THEN
+  IF num_nulls(verb, operation, fence, attempt) > 0 THEN
     RAISE EXCEPTION 'operation, fence and attempt name the attempt; none may be null' USING ERRCODE = 'IDM05';
+  END IF;
+  PERFORM idem.must_be_somebody(attempt);
+  IF asked = 'complete' THEN PERFORM idem.must_be_storable(head, body); END IF;
+  IF (CASE asked
+       WHEN 'complete' THEN reference IS NULL
+       WHEN 'release' THEN num_nulls(basis, error_code) > 0
+       WHEN 'mark_unknown' THEN num_nulls(error_code, reference) > 0
+       WHEN 'advance' THEN recovery_point IS NULL
+       WHEN 'renew' THEN lease IS NULL OR lease <= interval '0'
+       ELSE true
+      END) THEN
+    RAISE EXCEPTION '%: an argument is null, or a lease is not positive', verb USING ERRCODE = 'IDM05';
+  END IF;
+  IF greatest(octet_length(recovery_point), octet_length(reference), octet_length(error_code)) > 8192 THEN
+    RAISE EXCEPTION '%: recovery_point, reference and error_code have 8192 bytes at most', verb USING ERRCODE = 'IDM05';
   END IF;
   PERFORM idem.be_durable();
   before := idem.wait_a_while();
@@ -68,15 +101,16 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.find_anywhere(operation uuid)
 RETURNS TABLE (state idem.state, fence bigint, recovery_point text, locked_until timestamptz, created_at timestamptz,
                changed_at timestamptz, expires_at timestamptz, last_error_code text, upstream_reference text,
-               response_status integer, response_headers jsonb, response_body bytea) LANGUAGE sql AS $$
+               response_status integer, response_headers jsonb, response_body bytea) LANGUAGE sql
+BEGIN ATOMIC
   SELECT (f.record).state, (f.record).fence, (f.record).recovery_point, (f.record).locked_until,
          (f.record).created_at, (f.record).changed_at, (f.record).expires_at, (f.record).last_error_code,
          (f.record).upstream_reference, (f.record).response_status, idem.headers(f.response_head), f.response_body
-  FROM idem.find_many(ARRAY[operation]) f
-$$;
+  FROM idem.find_many(ARRAY[operation]) f;
+END;
 
 CREATE OR REPLACE FUNCTION idem.must(verb text, operation uuid, reply idem.owner_reply) RETURNS idem.owner_reply
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF reply.verdict = 'stale' THEN
     RAISE EXCEPTION '%: another attempt, or nobody, has %', verb, idem.handle(operation) USING ERRCODE = 'IDM01',
@@ -92,20 +126,22 @@ END $$;
 -- raises when the attempt has an answer or is not the current one any more, so that the business rows roll back, too.
 -- The message's id.
 CREATE OR REPLACE FUNCTION idem.enqueue_anywhere(operation uuid, fence bigint, attempt uuid, destination text, type text,
-  payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql AS $$
+  payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz := idem.now();
   message uuid := gen_random_uuid();
   before text;
 BEGIN
-  IF operation IS NULL OR fence IS NULL OR attempt IS NULL OR coalesce(destination, '') = '' OR coalesce(type, '') = ''
-     OR payload IS NULL OR octet_length(payload) > 1048576
+  IF num_nulls(operation, fence, attempt, destination, type, payload, aggregatetype, aggregateid, content_type) > 0
+     OR octet_length(destination) = 0 OR octet_length(type) = 0 OR octet_length(payload) > 1048576
      OR greatest(octet_length(destination), octet_length(type), octet_length(aggregatetype),
                  octet_length(aggregateid), octet_length(content_type)) > 255 THEN
-    RAISE EXCEPTION 'operation, fence, attempt, destination, type and payload are needed; names have 255 bytes at '
-      'most, a payload 1 MiB' USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION 'operation, fence, attempt, destination, type and payload are needed, and no argument may be null; names '
+      'have 255 bytes at most, a payload 1 MiB' USING ERRCODE = 'IDM05';
   END IF;
+  PERFORM idem.must_be_somebody(attempt);
   PERFORM idem.be_durable();
   before := idem.wait_a_while();
   SELECT t.* INTO s FROM idem.slots t WHERE t.id = enqueue_anywhere.operation FOR UPDATE;
@@ -115,8 +151,11 @@ BEGIN
   IF s.state IN ('completed', 'expired') THEN
     PERFORM idem.must('enqueue', operation, ROW('settled', idem.state_at(s, at), NULL)::idem.owner_reply);
   END IF;
-  PERFORM idem.put_message(message, operation, destination, coalesce(aggregatetype, ''), coalesce(aggregateid, ''), type,
-                           payload, coalesce(content_type, 'application/json'));
+  -- Released or unknown, it may run once more, and would send once more.
+  IF s.state <> 'in_progress' THEN
+    PERFORM idem.must('enqueue', operation, ROW('stale', s.state, NULL)::idem.owner_reply);
+  END IF;
+  PERFORM idem.put_message(message, operation, destination, aggregatetype, aggregateid, type, payload, content_type);
   PERFORM set_config('lock_timeout', before, true);
   RETURN message;
 END $$;

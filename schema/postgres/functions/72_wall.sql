@@ -13,7 +13,8 @@
 --   IDM06  the scope is closed to this role, or its session named none
 
 -- True while a restriction stands around the current user: its own, or that of a role whose rights it has.
-CREATE OR REPLACE FUNCTION idem.is_restricted() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.is_restricted() RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT row_security_active('idem.slots') THEN RETURN false; END IF;
   RETURN EXISTS (SELECT FROM pg_policy p CROSS JOIN LATERAL unnest(p.polroles) r(role)
@@ -23,12 +24,13 @@ END $$;
 -- The scope that is open to who called. Within a function of the owner's, current_user is the owner; who called is
 -- the role that was set, or else who logged in, and neither can be set to one that they are no member of. Who stands
 -- behind several walls has no scope, unless all are the same.
-CREATE OR REPLACE FUNCTION idem.scope_of_caller() RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.scope_of_caller() RETURNS text LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   caller name := coalesce(nullif(current_setting('role'), 'none'), session_user);
-  scopes text[];
+  scopes text[] COLLATE "C";
 BEGIN
-  SELECT array_agg(DISTINCT coalesce(r.scope, current_setting('idem.scope', true), '')) INTO scopes
+  SELECT array_agg(DISTINCT coalesce(r.scope, current_setting('idem.scope', true), '') COLLATE "C") INTO scopes
     FROM idem.restricted_roles r WHERE pg_has_role(caller, r.role, 'USAGE');
   IF cardinality(scopes) = 1 AND scopes[1] <> '' THEN RETURN scopes[1]; END IF;
   RAISE EXCEPTION 'no scope is open to the role %', caller USING ERRCODE = 'IDM06',
@@ -37,12 +39,16 @@ BEGIN
                 ELSE 'Call as the role that idem.restrict_to_scope() was called for.' END;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.must_be_open(scope text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.must_be_open(scope text) RETURNS void LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  mine text := idem.scope_of_caller();
+  mine text COLLATE "C" := idem.scope_of_caller();
 BEGIN
-  IF scope IS DISTINCT FROM mine THEN
-    RAISE EXCEPTION 'the scope % is closed here; % is open', quote_nullable(scope), quote_literal(mine)
+  IF scope IS NULL THEN
+    RAISE EXCEPTION 'the scope is null' USING ERRCODE = 'IDM05';
+  END IF;
+  IF scope COLLATE "C" <> mine THEN
+    RAISE EXCEPTION 'the scope % is closed here; % is open', quote_literal(scope), quote_literal(mine)
       USING ERRCODE = 'IDM06';
   END IF;
 END $$;

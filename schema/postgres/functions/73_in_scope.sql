@@ -24,7 +24,7 @@ CREATE OR REPLACE FUNCTION idem.try_owner_in_scope(verb text, operation uuid, fe
   reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  mine text := idem.scope_of_caller();
+  mine text COLLATE "C" := idem.scope_of_caller();
 BEGIN
   IF operation IS NOT NULL
      AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = try_owner_in_scope.operation AND s.scope = mine) THEN
@@ -37,7 +37,7 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.find_in_scope(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  mine text := idem.scope_of_caller();
+  mine text COLLATE "C" := idem.scope_of_caller();
 BEGIN
   IF EXISTS (SELECT FROM idem.slots s WHERE s.id = find_in_scope.operation AND s.scope = mine) THEN
     RETURN QUERY SELECT * FROM idem.find_anywhere(operation);
@@ -48,9 +48,10 @@ CREATE OR REPLACE FUNCTION idem.enqueue_in_scope(operation uuid, fence bigint, a
   payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  mine text := idem.scope_of_caller();
+  mine text COLLATE "C" := idem.scope_of_caller();
 BEGIN
-  IF NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = enqueue_in_scope.operation AND s.scope = mine) THEN
+  IF operation IS NOT NULL
+     AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = enqueue_in_scope.operation AND s.scope = mine) THEN
     PERFORM idem.must('enqueue', operation, ROW('stale', NULL, NULL)::idem.owner_reply);
   END IF;
   RETURN idem.enqueue_anywhere(operation, fence, attempt, destination, type, payload, aggregatetype, aggregateid,
@@ -58,10 +59,11 @@ BEGIN
 END $$;
 
 -- A function is everybody's when it is made; these are for those that restrict_to_scope() names.
-CREATE OR REPLACE FUNCTION idem.functions_in_scope() RETURNS SETOF regprocedure LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.functions_in_scope() RETURNS SETOF regprocedure LANGUAGE sql STABLE
+BEGIN ATOMIC
   SELECT p.oid::regprocedure FROM pg_proc p
-    WHERE p.pronamespace = 'idem'::regnamespace AND p.prosecdef AND p.proname LIKE '%\_in\_scope'
-$$;
+    WHERE p.pronamespace = 'idem'::regnamespace AND p.prosecdef AND p.proname LIKE '%\_in\_scope';
+END;
 
 DO $$
 DECLARE

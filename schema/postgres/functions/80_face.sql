@@ -12,7 +12,8 @@
 --   IDM09  the evidence log is append-only
 
 -- The handle under which the gateway and this function find the record of a key.
-CREATE OR REPLACE FUNCTION idem.record_id(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.record_id(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF idem.is_restricted() THEN RETURN idem.record_id_in_scope(scope, operation, key); END IF;
   RETURN idem.record_id_anywhere(scope, operation, key);
@@ -26,7 +27,7 @@ CREATE OR REPLACE FUNCTION idem.reserve(
   lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
   lease_policy idem.lease_policy DEFAULT 'unknown', dispatched boolean DEFAULT true,
   attempt uuid DEFAULT gen_random_uuid(), owner text DEFAULT current_setting('application_name')
-) RETURNS idem.outcome LANGUAGE plpgsql AS $$
+) RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF idem.is_restricted() THEN
     RETURN idem.reserve_in_scope(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched,
@@ -38,7 +39,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION idem.try_owner(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
   recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
-  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql AS $$
+  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF idem.is_restricted() THEN
     RETURN idem.try_owner_in_scope(verb, operation, fence, attempt, lease, recovery_point, head, body, reference, basis,
@@ -49,8 +50,12 @@ BEGIN
 END $$;
 
 -- The record as it reads now, with its stored answer; no row: there is none.
-CREATE OR REPLACE FUNCTION idem.find(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.find(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF operation IS NULL THEN
+    RAISE EXCEPTION 'find: the operation is null' USING ERRCODE = 'IDM05';
+  END IF;
   IF idem.is_restricted() THEN
     RETURN QUERY SELECT * FROM idem.find_in_scope(operation);
   ELSE

@@ -1,12 +1,14 @@
 -- The owner's: to wall a role in, and to take the wall away.
 
 -- Tables with policies. A day's answers are reached through idem.answers alone: no policy, so nothing is seen there.
-CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE
+BEGIN ATOMIC
   SELECT c.oid::regclass FROM pg_class c
-    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.oid
-$$;
+    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.oid;
+END;
 
-CREATE OR REPLACE FUNCTION idem.set_row_security(enabled boolean) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.set_row_security(enabled boolean) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t regclass;
 BEGIN
@@ -25,7 +27,8 @@ BEGIN
 END $$;
 
 -- Takes all rights in the schema from a role; of those that others granted, only the owner's own are gone then.
-CREATE OR REPLACE FUNCTION idem.take_rights(role name) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION idem.take_rights(role name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   id oid := quote_ident(role)::regrole;
   p record;
@@ -52,13 +55,17 @@ END $$;
 -- that use the tables are waited for half a second at each, so that no batch of a gateway is held up for longer, and
 -- none has to give way in a deadlock; then 55P03: nothing was done, try again.
 CREATE OR REPLACE FUNCTION idem.restrict_to_scope(role name, scope text DEFAULT NULL) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '500ms' AS $$
 DECLARE
   t regclass;
   f regprocedure;
   way name;
 BEGIN
-  IF scope = '' THEN
+  IF role IS NULL THEN
+    RAISE EXCEPTION 'restrict_to_scope: the role is null' USING ERRCODE = 'IDM05';
+  END IF;
+  IF scope = '' COLLATE "C" THEN
     RAISE EXCEPTION 'a scope is not empty; leave it away for the one that the session names' USING ERRCODE = 'IDM05';
   END IF;
   PERFORM pg_advisory_xact_lock(1229210957, 2);  -- A day that is made meanwhile would not know of this.
@@ -88,8 +95,12 @@ BEGIN
 END $$;
 
 -- The reverse: `role` has no rights in the schema any more. With the last one the tables are as they were before.
-CREATE OR REPLACE FUNCTION idem.lift_restriction(role name) RETURNS void LANGUAGE plpgsql SET lock_timeout = '500ms' AS $$
+CREATE OR REPLACE FUNCTION idem.lift_restriction(role name) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
 BEGIN
+  IF role IS NULL THEN
+    RAISE EXCEPTION 'lift_restriction: the role is null' USING ERRCODE = 'IDM05';
+  END IF;
   PERFORM pg_advisory_xact_lock(1229210957, 2);
   PERFORM idem.take_rights(role);
   IF NOT EXISTS (SELECT FROM idem.restricted_roles) THEN PERFORM idem.set_row_security(false); END IF;

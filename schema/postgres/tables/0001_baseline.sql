@@ -27,13 +27,13 @@ CREATE TABLE idem.slots (
   state idem.state NOT NULL,
   fence bigint NOT NULL,                 -- of the last attempt; 0: there was none yet
   token uuid NOT NULL,                   -- of the same; all zeros: none, or forgotten on purpose
-  owner text NOT NULL,
+  owner text COLLATE "C" NOT NULL,
   locked_until timestamptz NOT NULL,     -- the lease; pending: not to be claimed before
   dispatched boolean NOT NULL,           -- the first byte may have been sent
   lease_policy idem.lease_policy NOT NULL, -- what becomes of an expired lease; stored, so that all sweepers agree
   retention bigint NOT NULL,             -- ms from completion; stored for the same reason
   tombstone bigint NOT NULL,             -- ms after that
-  recovery_point text NOT NULL DEFAULT '',
+  recovery_point text COLLATE "C" NOT NULL DEFAULT '',
   request bytea,                         -- asynchronous: what the dispatcher will send
   response_head bytea,                   -- completed: a small answer's status and fields, framed (idem.headers())
   response_body bytea,                   -- of the same, byte for byte
@@ -41,10 +41,10 @@ CREATE TABLE idem.slots (
   response_status smallint,              -- of either
   body_kept boolean,                     -- false: its body was too large, and the record says only that it ran
   release_basis idem.release_basis,
-  last_error_code text NOT NULL DEFAULT '',
+  last_error_code text COLLATE "C" NOT NULL DEFAULT '',
   reconcile_after timestamptz,
   reconcile_attempts integer NOT NULL DEFAULT 0,
-  upstream_reference text NOT NULL DEFAULT '',
+  upstream_reference text COLLATE "C" NOT NULL DEFAULT '',
   created_at timestamptz NOT NULL,
   changed_at timestamptz NOT NULL,       -- last change of state: the "since" of an unknown
   completed_at timestamptz,
@@ -53,7 +53,7 @@ CREATE TABLE idem.slots (
   charged bigint NOT NULL DEFAULT 0,     -- bytes that it is counted with in its scope's quota; 0: it is not
   contested boolean NOT NULL DEFAULT false, -- evidence said of this very attempt that it was done, while it ran or
                                          -- beside a stored 5xx (§19): it is not freed
-  provider text,                         -- who is asked how it ended, a name of the gateways' settings: kept, because the
+  provider text COLLATE "C",             -- who is asked how it ended, a name of the gateways' settings: kept, because the
                                          -- route may say otherwise by then; none: nobody, or it was not said
   sealed_key bytea                       -- the client's key, where the provider knows it by nothing else; until it completes
 ) WITH (fillfactor = 35, autovacuum_vacuum_scale_factor = 0.05);
@@ -74,6 +74,9 @@ CREATE INDEX expiry_looks_due ON idem.expiry_looks (due_at);
 -- Digests are not to be compressed, and 256 of them fit into a page.
 ALTER TABLE idem.lease_looks ALTER COLUMN ids SET STORAGE PLAIN;
 ALTER TABLE idem.expiry_looks ALTER COLUMN ids SET STORAGE PLAIN;
+-- They have no key, and under FOR ALL TABLES nothing could be deleted from them; the others are known by their key.
+ALTER TABLE idem.lease_looks REPLICA IDENTITY FULL;
+ALTER TABLE idem.expiry_looks REPLICA IDENTITY FULL;
 
 -- The few records that stay as they are until something happens; changed with their record, under its lock.
 CREATE TABLE idem.standing (
@@ -105,9 +108,9 @@ CREATE TABLE idem.evidence (
   line bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id uuid NOT NULL,
   fence bigint NOT NULL,                 -- the attempt it speaks of
-  source text NOT NULL,
-  evidence text NOT NULL,
-  reason text NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  evidence text COLLATE "C" NOT NULL,
+  reason text COLLATE "C" NOT NULL,
   before_state idem.state,               -- none: there was no record
   after_state idem.state,
   applied boolean NOT NULL,              -- false: kept, but it changed nothing
@@ -123,24 +126,24 @@ CREATE TABLE idem.identity (
   store_id uuid NOT NULL,                -- tells this store from every other, for what is cached elsewhere
   generation bigint NOT NULL CHECK (generation > 0),
   secret bytea NOT NULL,                 -- the store's own, made at its first start, never changed
-  key_scope text NOT NULL,
-  scope_source text NOT NULL,
-  key_fields text NOT NULL DEFAULT ''    -- whose value is taken for a key; separated by spaces
+  key_scope text COLLATE "C" NOT NULL,
+  scope_source text COLLATE "C" NOT NULL,
+  key_fields text COLLATE "C" NOT NULL DEFAULT '' -- whose value is taken for a key; separated by spaces
 );
 
 -- The route table that was adopted last, in its order.
 CREATE TABLE idem.route_names (
   position integer PRIMARY KEY,
-  methods text NOT NULL,                 -- separated by spaces; none: all
-  pattern text NOT NULL,
-  name text NOT NULL,                    -- empty: each method and path is its own operation
-  formerly text NOT NULL                 -- separated by line feeds, which no name holds
+  methods text COLLATE "C" NOT NULL,     -- separated by spaces; none: all
+  pattern text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,        -- empty: each method and path is its own operation
+  formerly text COLLATE "C" NOT NULL     -- separated by line feeds, which no name holds
 );
 
 -- Which secret ids and fingerprints are made under: from each generation on, until the next row's.
 CREATE TABLE idem.digest_secrets (
   generation bigint PRIMARY KEY,
-  id text NOT NULL                       -- a keyed digest of the secret, never the secret
+  id text COLLATE "C" NOT NULL           -- a keyed digest of the secret, never the secret
 );
 
 -- A count is one row for each scope and session, so that no two transactions ever wait for each other's: the scope has
@@ -167,9 +170,9 @@ CREATE TABLE idem.outbox (
   id uuid NOT NULL UNIQUE,               -- what the receiver tells a repeated delivery by
   aggregatetype text COLLATE "C" NOT NULL,
   aggregateid text COLLATE "C" NOT NULL, -- with its type: messages of one leave in their order; empty: in any
-  type text NOT NULL,
-  payload text NOT NULL,
-  content_type text NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  payload text COLLATE "C" NOT NULL,
+  content_type text COLLATE "C" NOT NULL,
   destination text COLLATE "C" NOT NULL, -- its name in the relays' configuration
   operation uuid NOT NULL,               -- the record whose work sends it
   state idem.message_state NOT NULL DEFAULT 'waiting',
@@ -183,8 +186,8 @@ CREATE TABLE idem.outbox (
   quiet_since timestamptz,               -- ambiguous: since when none of them can be under way any more
   first_at timestamptz,                  -- ambiguous: none of them arrived before this
   repeat_until timestamptz,              -- until when the destination takes a repeat for what it is
-  reference text NOT NULL DEFAULT '',    -- what the receiver calls it; noted with the delivery, never after it
-  last_error text NOT NULL DEFAULT '',
+  reference text COLLATE "C" NOT NULL DEFAULT '', -- what the receiver calls it; noted with the delivery, never after it
+  last_error text COLLATE "C" NOT NULL DEFAULT '',
   history jsonb NOT NULL DEFAULT '[]',   -- of each attempt and decision: at, how, why
   ended_at timestamptz
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
@@ -200,8 +203,8 @@ CREATE TABLE idem.flows (
   id uuid PRIMARY KEY,                   -- the record's
   operation text COLLATE "C" NOT NULL,
   input bytea NOT NULL,                  -- what was asked (src/library/flow_input.hpp): all attempts work on this
-  point text NOT NULL,                   -- the last phase that committed: written with the record's own
-  next text NOT NULL,                    -- the phase behind it, as it was named then: what may have been sent, was sent
+  point text COLLATE "C" NOT NULL,       -- the last phase that committed: written with the record's own
+  next text COLLATE "C" NOT NULL,        -- the phase behind it, as it was named then: what may have been sent, was sent
                                          -- by this one; empty: not known
   point_at timestamptz NOT NULL,         -- nothing of the next phase was sent before this
   attempts integer NOT NULL,
@@ -224,16 +227,16 @@ CREATE TABLE idem.restricted_roles (
 -- Which files of tables/ were applied.
 CREATE TABLE idem.schema_version (
   version integer PRIMARY KEY,
-  name text NOT NULL,
+  name text COLLATE "C" NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
 -- Which sets of functions were; the last one is what there is now.
 CREATE TABLE idem.schema_functions (
   number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  checksum text NOT NULL,                -- of all files of functions/
-  program text NOT NULL,                 -- the version of the program that brought them
-  signatures text[] NOT NULL,            -- those that it made: what the next set does not have is dropped then
+  checksum text COLLATE "C" NOT NULL,    -- of all files of functions/
+  program text COLLATE "C" NOT NULL,     -- the version of the program that brought them
+  signatures text[] COLLATE "C" NOT NULL, -- those that it made: what the next set does not have is dropped then
   applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -272,8 +275,8 @@ CREATE TYPE idem.outcome AS (
 -- What is asked; its fields are those of the record that it makes.
 CREATE TYPE idem.reservation AS (
   id uuid,
-  scope text,
-  operation text,
+  scope text COLLATE "C",
+  operation text COLLATE "C",
   generation bigint,
   fingerprint bytea,                     -- what is stored; the others of `offered` only match
   token uuid,

@@ -141,8 +141,10 @@ struct Ask {
   static Statement batch(std::string_view function, std::size_t limit) {
     Statement statement{
         function == "idem.sweep"
-            ? "SELECT d.* FROM set_config('synchronous_commit', 'off', true), idem.sweep($1) d"
-            : "SELECT d.* FROM set_config('synchronous_commit', 'off', true), idem.reap($1) d",
+            ? "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
+              " idem.sweep($1) d"
+            : "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
+              " idem.reap($1) d",
         {}};
     statement.params.small(static_cast<std::int32_t>(std::min<std::size_t>(limit, INT32_MAX)));
     return statement;

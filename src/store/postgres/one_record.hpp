@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-/// What a service's transaction asks of its one record (schema/postgres/0012): statements that each
+/// What a service's transaction asks of its one record (42_one_record.sql): statements that each
 /// session prepares, and what their answers say.
 namespace idem::postgres {
 

@@ -187,7 +187,9 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
                                                               const IdentitySettings& settings) {
   // A node that vanishes here would keep every reserve of every node waiting.
   const Answer begun = co_await connection.run(
-      "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'", limits::store_reply_max);
+      "BEGIN; SET LOCAL search_path = pg_catalog, pg_temp;"
+      " SET LOCAL idle_in_transaction_session_timeout = '10s'",
+      limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
   // Alone: no reserve of the generation before can commit from here on.
   const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,

@@ -1,3 +1,4 @@
+#include "core/policy.hpp"
 #include "core/stored_response_codec.hpp"
 #include "core/verb_check.hpp"
 #include "store/postgres/libpq.hpp"
@@ -67,8 +68,11 @@ std::expected<void, PostgresError> complete_on(pg_conn* connection, const Record
                                                const Attempt& attempt,
                                                const StoredResponse& response,
                                                std::string_view upstream_reference) {
+  // As whoever stores an answer does (protocol.md §14).
+  StoredResponse stored = response;
+  std::erase_if(stored.headers, [](const Field& field) { return !may_store(field.name); });
   std::string head;
-  encode_answer(response, head);
+  encode_answer(stored, head);
   Params params = of_attempt(id, attempt);
   params.bytes(head).bytes(response.body).text(postgres::as_text(upstream_reference));
   const StoreCall call(Complete{id, attempt, response, std::string(upstream_reference)});

@@ -4,7 +4,7 @@
 
 namespace idem::postgres {
 
-/// Calls of the functions of schema/postgres/0013 and 0014.
+/// Calls of the functions of schema/postgres/functions.
 std::string_view text_of(OwnStatement statement) noexcept;
 
 }  // namespace idem::postgres

@@ -34,14 +34,19 @@ constexpr int version_min = 140'000;
 /// this can be read by a role that has no right in the schema.
 constexpr const char* who_is_kept_from_rows =
     ", kept.role, kept.owner FROM (VALUES (1)) one LEFT JOIN"
-    " (SELECT current_user::text AS role, pg_get_userbyid(c.relowner)::text AS owner"
-    " FROM pg_class c WHERE c.relnamespace = to_regnamespace('idem') AND c.relkind IN ('r', 'p')"
-    " AND row_security_active(c.oid) ORDER BY c.oid LIMIT 1) kept ON true";
+    " (SELECT current_user::pg_catalog.text AS role,"
+    " pg_catalog.pg_get_userbyid(c.relowner)::pg_catalog.text AS owner FROM pg_catalog.pg_class c"
+    " WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('idem')"
+    " AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}'::pg_catalog.\"char\"[])"
+    " AND pg_catalog.row_security_active(c.oid) ORDER BY c.oid LIMIT 1) kept ON true";
 
 std::string make_server_check() {
   std::string sql =
-      "SELECT current_setting('server_version_num')::int4, current_setting('server_encoding')";
-  for (const Unsafe& one : unsafe) sql += fmt::format(", current_setting('{}')", one.setting);
+      "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,"
+      " pg_catalog.current_setting('server_encoding')";
+  for (const Unsafe& one : unsafe) {
+    sql += fmt::format(", pg_catalog.current_setting('{}')", one.setting);
+  }
   return sql += who_is_kept_from_rows;
 }
 

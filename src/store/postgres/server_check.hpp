@@ -9,13 +9,16 @@
 /// Whether a server may hold this store: what each new connection is asked before it is used.
 namespace idem::postgres {
 
+/// These name everything by its schema: what has none is looked for on the session's path, into
+/// which others may have put something.
 extern const std::string server_check_sql;
 /// Of its answer: why the server, or the role, is not safe. A sentence.
 std::optional<std::string> why_unsafe(const Rows& rows);
 
 /// The store, and of which schema it is now: another node may have brought a newer one meanwhile.
 inline constexpr const char* which_store_sql =
-    "SELECT i.store_id, (SELECT max(v.version)::int4 FROM idem.schema_version v),"
+    "SELECT i.store_id,"
+    " (SELECT pg_catalog.max(v.version)::pg_catalog.int4 FROM idem.schema_version v),"
     " (SELECT f.checksum FROM idem.schema_functions f ORDER BY f.number DESC LIMIT 1)"
     " FROM idem.identity i";
 std::expected<Uuid, std::string> store_id_in(const Rows& rows);

@@ -46,7 +46,8 @@ Answer begin_with(Session& session, const Session::Asked& first,
 // The number only where there is one anyway: a duplicate's answer shall not use one up.
 std::string with_number(std::string_view reserve_sql) {
   return fmt::format(
-      "SELECT o.*, CASE o.outcome WHEN 'execute' THEN pg_current_xact_id()::text END FROM ({}) o",
+      "SELECT o.*, CASE WHEN o.outcome OPERATOR(pg_catalog.=) 'execute'"
+      " THEN pg_catalog.pg_current_xact_id()::pg_catalog.text END FROM ({}) o",
       reserve_sql);
 }
 
@@ -243,7 +244,9 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
   const StoreCall* const calls[] = {&call};
   const Statement statement = ask_owners(calls);
   const Answer answer =
-      session.ask(fmt::format("SELECT o.*, pg_current_xact_id()::text FROM ({}) o", statement.sql),
+      session.ask(fmt::format("SELECT o.*, pg_catalog.pg_current_xact_id()::pg_catalog.text"
+                              " FROM ({}) o",
+                              statement.sql),
                   statement.params, limits::store_reply_max);
   if (!answer) return std::unexpected(end_of_step(session, answer.error()));
   auto told = std::move(told_of_owners(1, *answer).front());
@@ -294,8 +297,10 @@ bool left_nothing(Session& session, const std::string& number) {
   if (!session.is_open()) return false;
   Params params;
   params.text(number);
-  const Answer answer =
-      session.ask("SELECT pg_xact_status($1::xid8) = 'aborted'", params, limits::store_reply_max);
+  const Answer answer = session.ask(
+      "SELECT pg_catalog.pg_xact_status($1::pg_catalog.xid8)"
+      " OPERATOR(pg_catalog.=) 'aborted'",
+      params, limits::store_reply_max);
   return answer && answer->size() == 1 && to_boolean(answer->cell(0, 0));
 }
 
@@ -312,13 +317,10 @@ TransactionEnd give_up(Session& session, const Admission& admission) {
   const Statement marking = ask_owners(calls);
   Params params;
   params.uuid(admission.id.bytes).uuid(admission.attempt.token.bytes);
-  const bool is_marked = begin_with(session, {marking.sql, marking.params.raw()}).has_value() &&
-                         session
-                             .ask(
-                                 "UPDATE idem.slots SET token = idem.nobody()"
-                                 " WHERE id = $1 AND token = $2 AND state = 'unknown'",
-                                 params, limits::store_reply_max)
-                             .has_value();
+  const bool is_marked =
+      begin_with(session, {marking.sql, marking.params.raw()}).has_value() &&
+      session.ask("SELECT idem.forget_attempt($1, $2)", params, limits::store_reply_max)
+          .has_value();
   if (is_marked) (void)commit(session);
   roll_back(session);
   return end;

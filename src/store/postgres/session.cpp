@@ -85,7 +85,7 @@ std::expected<void, std::string> Session::open(const Uuid& store_id) {
   if (!which) return refused(told(which.error()));
   if (auto other = why_not_this_store(*which, store_id)) return refused(std::move(*other));
   // A pooler gives out numbers of its own, as nobody's session is any server's for long.
-  const Answer pid = ask("SELECT pg_backend_pid()", Params(), limits::store_reply_max);
+  const Answer pid = ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
   if (!pid) return refused(told(pid.error()));
   is_direct_ = to_number(pid->cell(0, 0)) == PQbackendPID(connection_);
   return {};

@@ -15,8 +15,8 @@ namespace idem::postgres {
 /// the work run. So an owner who came too late does no work, nobody can take the record over while
 /// the work runs, however long its lease, and two of these meet at the record, where the second
 /// holds nothing yet. No ring of locks goes through the store's own statements, as none of them
-/// waits for a row or an id (schema/postgres/0004, 0005); who takes a new generation's lock gives
-/// up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one of them.
+/// waits for a row or an id (40_reserve.sql, 33_owners.sql); who takes a new generation's lock
+/// gives up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one.
 class PgTransactions final : public Transactions {
  public:
   /// Told of each call that was committed, on the thread of its caller.
