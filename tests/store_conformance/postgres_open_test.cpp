@@ -41,6 +41,21 @@ TEST(PostgresOpen, a_schema_of_somebody_else_stays_as_it_is) {
             "1");
 }
 
+TEST(PostgresOpen, V03_no_store_is_made_in_a_schema_that_somebody_else_has_prepared) {
+  const TestDatabase database;
+  Psql session(database.uri());
+  const TestRole attacker(database.uri());
+  session.run("CREATE SCHEMA idem AUTHORIZATION " + attacker.name());
+  EXPECT_NE(refusal(database.uri()).find("belongs to the role '" + attacker.name() + "'"),
+            std::string::npos);
+  session.run(
+      "ALTER SCHEMA idem OWNER TO CURRENT_USER;"
+      " CREATE FUNCTION idem.matches(bytea[], text) RETURNS bool LANGUAGE sql RETURN true");
+  EXPECT_EQ(refusal(database.uri()), "the schema 'idem' holds something else");
+  session.run("DROP FUNCTION idem.matches");
+  EXPECT_EQ(refusal(database.uri()), "") << "an empty one of its own";
+}
+
 TEST(PostgresOpen, a_schema_of_a_later_version_is_refused) {
   const TestDatabase database;
   EXPECT_EQ(refusal(database.uri()), "");

@@ -25,8 +25,15 @@ struct Found {
 constexpr const char* what_is_there =
     "SELECT to_regclass('idem.schema_functions') IS NOT NULL,"
     " to_regclass('idem.schema_version') IS NOT NULL,"
-    " to_regnamespace('idem') IS NOT NULL"
-    " AND EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))";
+    " EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))"
+    " OR EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('idem'))"
+    " OR EXISTS (SELECT FROM pg_type WHERE typnamespace = to_regnamespace('idem')),"
+    // Who owns the schema may put functions beside ours, and drop what is made in it.
+    " (SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner"
+    " WHERE n.oid = to_regnamespace('idem') AND NOT r.rolsuper AND r.rolname <> current_user"
+    " AND NOT EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles u ON u.oid = m.member"
+    " WHERE m.roleid = r.oid AND u.rolname = current_user)"
+    " AND r.oid <> (SELECT d.datdba FROM pg_database d WHERE d.datname = current_database()))";
 constexpr const char* which_is_there =
     "SELECT (SELECT coalesce(max(v.version), 0)::int4 FROM idem.schema_version v),"
     " coalesce(f.checksum, ''), coalesce(f.program, ''),"
@@ -51,6 +58,12 @@ Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
   }
   if (!found.is_there && is_taken) {
     co_return std::unexpected(std::string("the schema 'idem' holds something else"));
+  }
+  if (!found.is_there && !are.is_null()) {
+    co_return std::unexpected(
+        fmt::format("the schema 'idem' belongs to the role '{}', who could change what is made in "
+                    "it: drop it, or give it to the role of this gateway",
+                    are.text()));
   }
   if (!found.is_there) co_return found;
   Params ours;
