@@ -1,6 +1,8 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store_conformance/harness.hpp"
 
+#include <idem/transaction.hpp>
+
 /// What a start on PostgreSQL checks, makes and refuses.
 namespace idem::test {
 namespace {
@@ -147,6 +149,7 @@ TEST(PostgresOpen, S02_a_node_that_runs_beside_a_newer_schema_is_refused_when_it
     return ask_and_wait(**store, verb);
   };
   ASSERT_TRUE(reserve(1).has_value());
+  ASSERT_TRUE((*store)->transactions()->run("SELECT 1").has_value());
   Psql session(database.uri());
   const auto why = [&] {
     session.run(
@@ -162,6 +165,9 @@ TEST(PostgresOpen, S02_a_node_that_runs_beside_a_newer_schema_is_refused_when_it
   };
   session.run("INSERT INTO idem.schema_version VALUES (9999, 'of tomorrow')");
   EXPECT_NE(why().find("its schema was changed by another version"), std::string::npos);
+  const auto rows = (*store)->transactions()->run("SELECT 1");
+  ASSERT_FALSE(rows.has_value()) << "nor do a service's own transactions go on";
+  EXPECT_NE(rows.error().find("its schema was changed by another version"), std::string::npos);
   session.run(
       "DELETE FROM idem.schema_version WHERE version = 9999;"
       " INSERT INTO idem.schema_functions (checksum, program, signatures)"

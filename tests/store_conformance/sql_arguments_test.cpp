@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <set>
+
 /// What the functions of the SQL face take, and what they store: never what a replay may not hold.
 namespace idem::test {
 namespace {
