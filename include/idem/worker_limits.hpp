@@ -32,10 +32,10 @@ inline constexpr auto lifecycle_rest_max = 20ms;
 // What has been due for no longer than lifecycle_late_small is worked off at that pace: it costs
 // nothing but its place. For each lifecycle_late_doubling more, twice as many records are taken at
 // a time, up to sweep_batch, and then with rests half as long: so the lateness stops to grow where
-// the pace meets the rate at which records become due, with ten times as many of them after 3 s
+// the pace meets the rate at which records become due, with ten times as many of them after 2 s
 // more, and a store that is far behind works on nothing else.
 inline constexpr auto lifecycle_late_small = 10s;
-inline constexpr auto lifecycle_late_doubling = 1s;
+inline constexpr auto lifecycle_late_doubling = 500ms;
 // As much as matters: a slice of 8 is a batch after 5 doublings, and a rest of 20 ms none after 10.
 inline constexpr double lifecycle_doublings_max = 20;
 // A store that answers a pass with fewer records than it was asked for may have more all the same
