@@ -329,6 +329,7 @@ struct LifecycleStep {
   RecordId id;
   State from;
   std::optional<State> to;
+  Millis late{};  ///< For how long it had been due.
   bool operator==(const LifecycleStep&) const = default;
 };
 /// Ends up to `limit` expired leases and pending requests past their expiry (§3).
@@ -336,8 +337,8 @@ struct Sweep {
   using Reply = std::vector<LifecycleStep>;
   std::size_t limit = 0;
 };
-/// Drops up to `limit` bodies, failed records and tombstones that are due (§3). Never in_progress,
-/// never unknown.
+/// Drops up to `limit` bodies, failed records and tombstones that are due (§3), whatever they are
+/// in the order in which they became due. Never in_progress, never unknown.
 struct Reap {
   using Reply = std::vector<LifecycleStep>;
   std::size_t limit = 0;
@@ -470,6 +471,11 @@ class Store {
   /// Of how many records a Sweep or Reap beside requests should be: so few that these do not feel
   /// it, and so many that asking does not cost more than the work.
   virtual std::size_t lifecycle_slice() const noexcept { return limits::lifecycle_slice; }
+
+  /// How many calls and transactions that somebody waits for it was asked for since it was opened,
+  /// so that sweeper and reaper see whether it is idle. None: others may use the same records
+  /// through a store of their own, and nobody knows. Safe from any thread.
+  virtual std::optional<std::uint64_t> asked() const noexcept { return std::nullopt; }
 };
 
 /// Typed form of Store::call: `done` takes `std::expected<Verb::Reply, StoreError>`.

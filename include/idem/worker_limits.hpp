@@ -29,9 +29,21 @@ inline constexpr auto lifecycle_interval = 250ms;
 // came 1,600 records of 64 each a second.
 inline constexpr auto lifecycle_rest_each = 250us;
 inline constexpr auto lifecycle_rest_max = 20ms;
-// More has become due than that works off, all the time: then the slices are doubled, and again, up
-// to sweep_batch.
-inline constexpr auto lifecycle_patience = 30s;
+// What has been due for no longer than lifecycle_late_small is worked off at that pace: it costs
+// nothing but its place. For each lifecycle_late_doubling more, twice as many records are taken at
+// a time, up to sweep_batch, and then with rests half as long: so the lateness stops to grow where
+// the pace meets the rate at which records become due, with ten times as many of them after 2 s
+// more, and a store that is far behind works on nothing else.
+inline constexpr auto lifecycle_late_small = 10s;
+inline constexpr auto lifecycle_late_doubling = 500ms;
+// As much as matters: a slice of 8 is a batch after 5 doublings, and a rest of 20 ms none after 10.
+inline constexpr double lifecycle_doublings_max = 20;
+// A store that answers a pass with fewer records than it was asked for may have more all the same
+// when these were as late as that: it looked at others in vain.
+inline constexpr auto lifecycle_late_more = 1s;
+// Who has not asked for so long is not there: whole batches then, one after the other, of which the
+// first request that comes meets one.
+inline constexpr auto lifecycle_idle_after = 100ms;
 // Records of one line in the log.
 inline constexpr std::size_t reaped_told = 10'000;
 

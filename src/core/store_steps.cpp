@@ -284,11 +284,13 @@ class StepMaker {
       }
       Subject subject = subject_of(std::move(*found));
       const State before = subject.record->state;
+      const auto due_at = transitions::due_at(*subject.record);
       const Change change = transition(*subject.record, context_.now);
       if (change.write == Write::none) continue;
       const bool gone = change.write == Write::erase;
       if (!decided_by.empty()) append_decision(subject, decided_by);
-      steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state)});
+      steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state),
+                       due_at ? context_.now - *due_at : Millis(0)});
       write_back(context_, subject, change);
     }
     return steps;

@@ -113,6 +113,21 @@ void write_census(Text& text, const Census& census, std::uint64_t swept) {
               std::chrono::duration<double>(age).count());
 }
 
+// A reaper that is stuck, or whose store does not answer, shows as one that falls behind.
+void write_reaping(Text& text, const std::deque<Shard>& shards) {
+  std::optional<Moment::Point> since;
+  for (const Shard& shard : shards) {
+    const auto its = shard.reap_due_since.value();
+    if (its) since = std::min(since.value_or(*its), *its);
+  }
+  if (!since) return;  // Another process reaps.
+  const std::chrono::duration<double> age = std::chrono::steady_clock::now() - *since;
+  text.single("idem_reap_oldest_due_age_seconds", "gauge",
+              "api.idempotency.reap.oldest: for how long, at most, the answer or tombstone that "
+              "has been due the longest waits for the reaper.",
+              std::max(age.count(), 0.0));
+}
+
 void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& tenants) {
   text.family(
       "idem_duplicates_total", "counter",
@@ -165,6 +180,7 @@ std::string Registry::exposition(const Gauges& gauges) {
   write_protocol_counters(text, shards_);
   write_times(text, shards_);
   if (gauges.census) write_census(text, *gauges.census, sum(shards_, &Shard::leases_ended));
+  write_reaping(text, shards_);
   if (gauges.messages) write_outbox(text, *gauges.messages);
   write_tenants(text, shards_, tenants_);
   text.single("idem_open_connections", "gauge",

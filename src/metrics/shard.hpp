@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
+#include <optional>
 
 /// What is counted (protocol.md §21). Each thread counts in a shard of its own: no locks, and no
 /// cache line that two threads write.
@@ -44,6 +46,26 @@ class Histogram {
   Counter sum_;
 };
 
+/// A moment that one thread sets and any reads.
+class Moment {
+ public:
+  using Point = std::chrono::steady_clock::time_point;
+
+  void set(Point at) noexcept {
+    at_.store(at.time_since_epoch().count(), std::memory_order_relaxed);
+  }
+  /// None: it was never set.
+  std::optional<Point> value() const noexcept {
+    const auto count = at_.load(std::memory_order_relaxed);
+    if (count == none) return std::nullopt;
+    return Point(Point::duration(count));
+  }
+
+ private:
+  static constexpr Point::rep none = std::numeric_limits<Point::rep>::min();
+  std::atomic<Point::rep> at_{none};
+};
+
 /// What a reserve was answered with.
 enum class Outcome : std::uint8_t {
   created,
@@ -69,6 +91,8 @@ struct alignas(64) Shard {
   Counter store_errors;
   Counter leases_ended;
   Counter pruned;
+  /// Nothing that the reaper would take away has been due since before then.
+  Moment reap_due_since;
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
   Counter personal_keys;

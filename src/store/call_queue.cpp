@@ -45,10 +45,11 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
+    const bool patient = is_patient(call);
+    if (!patient) asked_.fetch_add(1, std::memory_order_relaxed);
     if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
       turned_away_.push_back(std::move(done));
     } else {
-      const bool patient = is_patient(call);
       if (patient && patient_.empty()) {
         patient_until_ = MonotonicClock::now() + limits::store_patience;
       }
@@ -65,6 +66,7 @@ void CallQueue::push(Errand& errand, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
+    asked_.fetch_add(1, std::memory_order_relaxed);
     incoming_.push_back({Find{}, std::move(done), &errand});
     ++waiting_;
     wake = std::exchange(asleep_, false);

@@ -3,6 +3,7 @@
 #include <idem/limits.hpp>
 #include <idem/store.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <span>
@@ -46,6 +47,9 @@ class CallQueue {
 
   void close();
 
+  /// How many of those came that somebody waits for. From any thread.
+  std::uint64_t asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
+
  private:
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -53,6 +57,7 @@ class CallQueue {
   std::vector<QueuedCall> patient_;  ///< For these the taker wakes up by itself.
   MonotonicTime patient_until_{};
   std::vector<StoreCompletion> turned_away_;
+  std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock.
   std::size_t waiting_ = 0;  ///< incoming_, patient_ and what is left of taken_.
   bool asleep_ = false;
   bool closed_ = false;

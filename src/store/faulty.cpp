@@ -106,6 +106,7 @@ class Faulty final : public FaultyStore {
 
   const Identity& identity() const noexcept override { return inner_->identity(); }
   std::size_t lifecycle_slice() const noexcept override { return inner_->lifecycle_slice(); }
+  std::optional<std::uint64_t> asked() const noexcept override { return inner_->asked(); }
 
   void flush() override {
     for (auto& action : delays_.all()) action();

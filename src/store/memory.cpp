@@ -168,6 +168,8 @@ class MemoryStore final : public Store {
 
   const Identity& identity() const noexcept override { return identity_; }
 
+  std::optional<std::uint64_t> asked() const noexcept override { return queue_.asked(); }
+
  private:
   void run() {
     for (;;) {

@@ -143,6 +143,7 @@ class Spared final : public SparedStore {
   void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
   const Identity& identity() const noexcept override { return inner_->identity(); }
   std::size_t lifecycle_slice() const noexcept override { return inner_->lifecycle_slice(); }
+  std::optional<std::uint64_t> asked() const noexcept override { return inner_->asked(); }
   Transactions* transactions() noexcept override { return inner_->transactions(); }
 
   StoreHealth health() const noexcept override {

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Sweeper or reaper, each at a pace of its own: what is due of one says nothing of the other.
 struct Worker {
-  std::size_t (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
+  std::optional<Pass> (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
   Pace pace;
   Clock::time_point next{};
 };
@@ -24,36 +24,38 @@ struct Worker {
 class Lifecycle {
  public:
   Lifecycle(Store& store, const LogSink& log, metrics::Shard& shard)
-      : store_(store), log_(log), shard_(shard) {}
+      : store_(store), log_(log), shard_(shard) {
+    shard_.reap_due_since.set(Clock::now());
+  }
 
   Pace::Duration turn() {
     work(sweeper_);
-    const auto reaped = work(reaper_);
-    if (reaped) tell(*reaped);
+    const auto began = Clock::now();
+    if (const auto reaped = work(reaper_)) {
+      // Of what it left, nothing has been due for longer.
+      const Pace::Duration late = reaper_.pace.leaves_some() ? reaped->late : Millis(0);
+      shard_.reap_due_since.set(began - late);
+      tell(*reaped);
+    }
     return std::max<Pace::Duration>(std::min(sweeper_.next, reaper_.next) - Clock::now(), {});
   }
 
  private:
-  struct Pass {
-    std::size_t records = 0;
-    bool full = false;
-  };
-
   std::optional<Pass> work(Worker& worker) {
     const auto began = Clock::now();
     if (began < worker.next) return std::nullopt;
-    const std::size_t slice = worker.pace.slice();
-    const std::size_t records = worker.run_once(store_, log_, shard_, slice);
-    const bool full = records >= slice;
+    const bool is_idle = idleness_.is_idle(store_.asked(), began);
+    const auto pass = worker.run_once(store_, log_, shard_, worker.pace.slice(is_idle));
     const auto ended = Clock::now();
-    worker.next = ended + worker.pace.rest_after(ended - began, full);
-    return Pass{records, full};
+    worker.next =
+        ended + worker.pace.rest_after(pass.value_or(Pass{}), ended - began, is_idle);
+    return pass;
   }
 
   // A line for each slice would be hundreds a second.
   void tell(const Pass& pass) {
     reaped_ += pass.records;
-    if (reaped_ == 0 || (pass.full && reaped_ < limits::reaped_told)) return;
+    if (reaped_ == 0 || (reaper_.pace.leaves_some() && reaped_ < limits::reaped_told)) return;
     log_(LogLevel::info, "reaped", {{"records", std::to_string(reaped_)}});
     reaped_ = 0;
   }
@@ -61,6 +63,7 @@ class Lifecycle {
   Store& store_;
   LogSink log_;
   metrics::Shard& shard_;
+  Idleness idleness_;
   Worker sweeper_{sweep_once, Pace(store_.lifecycle_slice())};
   Worker reaper_{reap_once, Pace(store_.lifecycle_slice())};
   std::size_t reaped_ = 0;  ///< Since the last line.

@@ -10,8 +10,8 @@
 
 namespace idem::workers {
 
-/// Sweeps and reaps on a thread of its own until the runner is stopped, once a second, and while
-/// more is due at workers::Pace. All of it outlives the runner.
+/// Sweeps and reaps on a thread of its own until the runner is stopped, each lifecycle_interval,
+/// and while more is due at workers::Pace. All of it outlives the runner.
 std::unique_ptr<Runner> keep_lifecycle(Store& store, const LogSink& log, metrics::Shard& shard);
 
 }  // namespace idem::workers

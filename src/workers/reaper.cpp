@@ -2,17 +2,22 @@
 
 #include <idem/store_wait.hpp>
 
+#include <algorithm>
+
 namespace idem::workers {
 
-std::size_t reap_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most) {
+std::optional<Pass> reap_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                              std::size_t most) {
   const auto reaped = ask_and_wait(store, Reap{most});
   if (!reaped) {
     shard.store_errors.add();
     log(LogLevel::warning, "reap_failed", {{"detail", reaped.error().detail}});
-    return 0;
+    return std::nullopt;
   }
   shard.pruned.add(reaped->size());
-  return reaped->size();
+  Pass pass{reaped->size()};
+  for (const LifecycleStep& step : *reaped) pass.late = std::max(pass.late, step.late);
+  return pass;
 }
 
 }  // namespace idem::workers

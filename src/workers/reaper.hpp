@@ -1,6 +1,7 @@
 #pragma once
 
 #include "metrics/shard.hpp"
+#include "workers/pace.hpp"
 
 #include <idem/log.hpp>
 #include <idem/store.hpp>
@@ -8,7 +9,9 @@
 namespace idem::workers {
 
 /// Drops up to `most` of what is past its retention (protocol.md §3, §15): bodies of completed
-/// records, released records, tombstones. Never in_progress, never unknown. Answers how many.
-std::size_t reap_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most);
+/// records, released records, tombstones. Never in_progress, never unknown. None: the store could
+/// not be asked, which is logged.
+std::optional<Pass> reap_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                              std::size_t most);
 
 }  // namespace idem::workers

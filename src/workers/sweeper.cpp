@@ -2,16 +2,21 @@
 
 #include <idem/store_wait.hpp>
 
+#include <algorithm>
+
 namespace idem::workers {
 
-std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most) {
+std::optional<Pass> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                               std::size_t most) {
   const auto swept = ask_and_wait(store, Sweep{most});
   if (!swept) {
     shard.store_errors.add();
     log(LogLevel::warning, "sweep_failed", {{"detail", swept.error().detail}});
-    return 0;
+    return std::nullopt;
   }
+  Pass pass{swept->size()};
   for (const auto& step : *swept) {
+    pass.late = std::max(pass.late, step.late);
     if (step.from == State::in_progress) shard.leases_ended.add();
     if (step.to == State::failed_retryable) {
       shard.releases[static_cast<std::size_t>(ReleaseBasis::proven)].add();
@@ -22,7 +27,7 @@ std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, 
          {"from", std::string(name_of(step.from))},
          {"to", std::string(step.to ? name_of(*step.to) : "gone")}});
   }
-  return swept->size();
+  return pass;
 }
 
 }  // namespace idem::workers

@@ -1,14 +1,16 @@
 #pragma once
 
 #include "metrics/shard.hpp"
+#include "workers/pace.hpp"
 
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
 namespace idem::workers {
 
-/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. Answers how many. A
-/// store that cannot be asked is logged and met again at the next turn.
-std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, std::size_t most);
+/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. None: the store could
+/// not be asked, which is logged, and is met again at the next turn.
+std::optional<Pass> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                               std::size_t most);
 
 }  // namespace idem::workers

@@ -113,6 +113,7 @@ TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
   EXPECT_EQ(reserves("expired"), 1);
   ASSERT_TRUE(gateway_->process().wait_for_line("reaped"));
   EXPECT_EQ(metric("idem_ttl_pruned_total"), 1);
+  EXPECT_GE(metric("idem_reap_oldest_due_age_seconds"), 0);
   EXPECT_EQ(keys("expired"), 1);
   EXPECT_EQ(keys("completed"), 0);
 }

@@ -1,6 +1,5 @@
 #include "workers/lifecycle.hpp"
 #include "store_conformance/harness.hpp"
-#include "workers/pace.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
@@ -11,44 +10,6 @@
 /// Sweeper and reaper beside requests: in slices, with rests, and all of it in the end.
 namespace idem::test {
 namespace {
-
-using workers::Pace;
-
-TEST(Pace, is_a_second_where_nothing_more_is_due) {
-  Pace pace(limits::lifecycle_slice_embedded);
-  EXPECT_EQ(pace.slice(), limits::lifecycle_slice_embedded);
-  EXPECT_EQ(pace.rest_after(1ms, false), limits::lifecycle_interval);
-  EXPECT_EQ(pace.rest_after(1s, false), limits::lifecycle_interval);
-}
-
-TEST(Pace, rests_as_long_as_it_works_and_never_long) {
-  Pace pace(8);
-  EXPECT_EQ(pace.rest_after(7ms, true), 7ms);
-  EXPECT_EQ(pace.rest_after(0ms, true), 8 * limits::lifecycle_rest_each);
-  EXPECT_EQ(Pace(16).rest_after(0ms, true), 16 * limits::lifecycle_rest_each);
-  EXPECT_EQ(Pace(1'000).rest_after(0ms, true), limits::lifecycle_rest_max);
-  EXPECT_EQ(pace.rest_after(10s, true), limits::lifecycle_rest_max);
-}
-
-TEST(Pace, takes_more_at_a_time_while_it_stays_behind) {
-  Pace pace(limits::lifecycle_slice_embedded);
-  std::vector<std::size_t> slices;
-  const auto fall_behind = [&](Pace::Duration time) {
-    for (Pace::Duration over{}; over < time;) over += 10ms + pace.rest_after(10ms, true);
-    slices.push_back(pace.slice());
-  };
-  fall_behind(limits::lifecycle_patience - 1s);
-  for (int i = 0; i < 5; ++i) fall_behind(limits::lifecycle_patience);
-  const std::size_t one = limits::lifecycle_slice_embedded;
-  EXPECT_EQ(slices, (std::vector<std::size_t>{one, 2 * one, 4 * one, 8 * one, 16 * one, 32 * one}));
-  EXPECT_EQ(slices.back(), limits::sweep_batch);
-  // What was enough for a while is begun with should more come, and forgotten if none does.
-  pace.rest_after(10ms, false);
-  EXPECT_EQ(pace.slice(), 4 * one);
-  pace.rest_after(10ms, false);
-  pace.rest_after(10ms, false);
-  EXPECT_EQ(pace.slice(), one);
-}
 
 /// Notes how many records each call asked for, and how many came of them.
 class Noting final : public Store {
@@ -68,6 +29,12 @@ class Noting final : public Store {
   void watch(std::shared_ptr<Watcher> watcher) override { behind_.watch(std::move(watcher)); }
   const Identity& identity() const noexcept override { return behind_.identity(); }
   std::size_t lifecycle_slice() const noexcept override { return behind_.lifecycle_slice(); }
+  std::optional<std::uint64_t> asked() const noexcept override {
+    if (!is_asked_on_) return behind_.asked();
+    return ++asked_;
+  }
+  /// As if requests came all the time.
+  void ask_on() { is_asked_on_ = true; }
 
   /// False: no so many steps came.
   bool wait_for(std::size_t steps) {
@@ -90,6 +57,8 @@ class Noting final : public Store {
   }
 
   Store& behind_;
+  bool is_asked_on_ = false;
+  mutable std::uint64_t asked_ = 0;
   std::mutex mutex_;
   std::condition_variable noted_;
   std::vector<std::size_t> asked_for_;
@@ -119,6 +88,7 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   for (std::size_t i = each; i < 2 * each; ++i) begin(i);
   clock.advance(lease + 1s);
   Noting noting(store());
+  noting.ask_on();
   metrics::Shard shard;
   std::size_t told = 0;
   const LogSink log = [&](LogLevel, std::string_view event, auto fields) {
@@ -128,7 +98,8 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   EXPECT_TRUE(noting.wait_for(2 * each));
   runner->stop();
 
-  for (const std::size_t most : noting.asked_for()) EXPECT_EQ(most, store().lifecycle_slice());
+  // The leases are a little late, and the answers by as much as was slept through.
+  for (const std::size_t most : noting.asked_for()) EXPECT_GE(most, store().lifecycle_slice());
   for (std::size_t i = 0; i < each; ++i) ASSERT_EQ(state(i), State::expired) << i;
   for (std::size_t i = each; i < 2 * each; ++i) ASSERT_EQ(state(i), State::unknown) << i;
   EXPECT_EQ(shard.pruned.value(), each);

@@ -26,12 +26,51 @@ TEST(PostgresOpen, S02_settings_that_forget_are_refused_by_name) {
     session.run("SELECT pg_reload_conf()");
     while (Psql(server.uri()).run("SHOW " + setting) != "on") std::this_thread::yield();
   }
-  session.run("ALTER ROLE postgres SET default_transaction_isolation = 'serializable'");
-  EXPECT_TRUE(refusal(server.uri()).starts_with("default_transaction_isolation is serializable: "));
+  for (const std::string level : {"serializable", "repeatable read", "read uncommitted"}) {
+    session.run("ALTER ROLE postgres SET default_transaction_isolation = '" + level + "'");
+    EXPECT_TRUE(refusal(server.uri())
+                    .starts_with("default_transaction_isolation is " + level + ": "));
+  }
   session.run("ALTER ROLE postgres SET default_transaction_isolation = 'read committed'");
   EXPECT_EQ(refusal(server.uri()), "");
   session.run("ALTER ROLE postgres SET default_transaction_read_only = on");
   EXPECT_NE(refusal(server.uri()), "");
+}
+
+TEST(PostgresOpen, S02_commits_that_standbys_may_not_have_are_refused) {
+  PostgresServer server;
+  Psql session(server.uri());
+  session.run("ALTER ROLE postgres SET synchronous_commit = 'local'");
+  EXPECT_EQ(refusal(server.uri()), "") << "there is no standby that could be asked to wait for";
+  session.run("SET synchronous_commit = 'local'");
+  session.run("ALTER SYSTEM SET synchronous_standby_names = 'other'");
+  session.run("SELECT pg_reload_conf()");
+  while (Psql(server.uri()).run("SHOW synchronous_standby_names") != "other") {
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(refusal(server.uri()).starts_with("synchronous_commit is local, ")) << "now there is";
+}
+
+TEST(PostgresOpen, too_few_connections_are_refused_at_the_start) {
+  const TestDatabase database;
+  const TestRole role(database.uri());
+  Psql session(database.uri());
+  session.run("GRANT CREATE ON DATABASE " + session.run("SELECT current_database()") + " TO " +
+              role.name());
+  EXPECT_EQ(refusal(role.uri()), "");
+  session.run("ALTER ROLE " + role.name() + " CONNECTION LIMIT 4");
+  EXPECT_TRUE(refusal(role.uri()).starts_with("this role may have 4 connections, and 5 are needed"))
+      << refusal(role.uri());
+  session.run("ALTER ROLE " + role.name() + " CONNECTION LIMIT 5");
+  EXPECT_EQ(refusal(role.uri()), "");
+  const PostgresServer small("max_connections=7");
+  Psql admin(small.uri());
+  EXPECT_EQ(refusal(small.uri()), "") << "a superuser may have those that are reserved, too";
+  admin.run("CREATE ROLE plain LOGIN; GRANT CREATE ON DATABASE postgres TO plain");
+  admin.run("DROP SCHEMA idem CASCADE");
+  std::string plain = small.uri();
+  plain.replace(plain.find("user=postgres"), 13, "user=plain");
+  EXPECT_TRUE(refusal(plain).starts_with("this role may have 4 connections")) << refusal(plain);
 }
 
 TEST(PostgresOpen, a_schema_of_somebody_else_stays_as_it_is) {

@@ -28,6 +28,33 @@ TEST_P(StoreConformance, S03_reap_drops_the_body_then_the_tombstone) {
   EXPECT_FALSE(find(1));
 }
 
+TEST_P(StoreConformance, S03_reap_takes_first_what_was_due_first_and_says_how_late_it_is) {
+  const auto complete = [&](int number, Millis keeps, Millis stays) {
+    Reserve verb = a_reserve(number);
+    verb.retention = keeps;
+    verb.tombstone = stays;
+    ask(a_complete(run(verb)));
+  };
+  complete(1, 1s, 10s);
+  complete(2, 1s, 30s);
+  clock.advance(1s);
+  ASSERT_EQ(reap().size(), 2u);
+  // Due from now: tombstone 1 at 10 s, answer 3 at 20 s, tombstone 2 at 30 s, answer 4 at 40 s.
+  complete(4, 40s, 1h);
+  complete(3, 20s, 1h);
+  clock.advance(50s);
+  std::vector<LifecycleStep> steps;
+  for (int i = 0; i < 4; ++i) {
+    for (const LifecycleStep& step : reap(1)) steps.push_back(step);
+  }
+  EXPECT_EQ(steps, (std::vector<LifecycleStep>{
+                       {key(1), State::expired, std::nullopt, 40s},
+                       {key(3), State::completed, State::expired, 30s},
+                       {key(2), State::expired, std::nullopt, 20s},
+                       {key(4), State::completed, State::expired, 10s},
+                   }));
+}
+
 TEST_P(StoreConformance, S03_reap_drops_failed_records) {
   ask(a_release(run(1)));
   clock.advance(retention);

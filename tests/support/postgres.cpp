@@ -23,7 +23,13 @@ std::string uri_of(const std::string& folder, const std::string& database) {
 }  // namespace
 
 PostgresServer::PostgresServer(const std::string& settings)
-    : folder_(output_of(script + " start " + settings)) {
+    : PostgresServer(Started{output_of(script + " start " + settings)}) {}
+
+PostgresServer PostgresServer::standby_of(const PostgresServer& primary) {
+  return PostgresServer(Started{output_of(script + " standby " + primary.folder())});
+}
+
+PostgresServer::PostgresServer(Started started) : folder_(std::move(started.folder)) {
   if (folder_.empty()) {
     std::cerr << "no PostgreSQL could be started\n";
     std::abort();
@@ -33,6 +39,7 @@ PostgresServer::PostgresServer(const std::string& settings)
 PostgresServer::~PostgresServer() { output_of(script + " stop " + folder_); }
 
 void PostgresServer::stop() { output_of(script + " crash " + folder_); }
+void PostgresServer::promote() { output_of(script + " promote " + folder_); }
 void PostgresServer::start() { output_of(script + " restart " + folder_); }
 
 std::string PostgresServer::uri(const std::string& database) const {

@@ -14,6 +14,8 @@ class PostgresServer {
   /// `settings`: lines of postgresql.conf, "name=value", separated by spaces.
   explicit PostgresServer(const std::string& settings = {});
   ~PostgresServer();
+  /// A standby that follows `primary`.
+  static PostgresServer standby_of(const PostgresServer& primary);
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
@@ -26,8 +28,15 @@ class PostgresServer {
   /// As a crash ends it: nothing is finished, nothing is said.
   void stop();
   void start();
+  /// A standby becomes a primary.
+  void promote();
 
  private:
+  struct Started {
+    std::string folder;
+  };
+  explicit PostgresServer(Started started);
+
   std::string folder_;
 };
 

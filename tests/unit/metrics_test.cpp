@@ -96,5 +96,21 @@ TEST(Metrics, AStoreThatDoesNotAnswerLeavesItsOwnNumbersOut) {
   }
 }
 
+TEST(Metrics, AReaperThatIsStuckIsSeenByItsAge) {
+  Registry registry(TenantLabel::digest, Secret{});
+  Shard& shard = registry.add_shard();
+  const std::string name = "\nidem_reap_oldest_due_age_seconds ";
+  EXPECT_EQ(registry.exposition({}).find(name), std::string::npos) << "another process reaps";
+  shard.reap_due_since.set(std::chrono::steady_clock::now() - 1000s);
+  const auto age = [&] {
+    const auto text = registry.exposition({});
+    const auto at = text.find(name);
+    return at == text.npos ? -1 : std::stod(text.substr(at + name.size()));
+  };
+  EXPECT_GE(age(), 1000);
+  shard.reap_due_since.set(std::chrono::steady_clock::now() + 1h);
+  EXPECT_EQ(age(), 0) << "never less";
+}
+
 }  // namespace
 }  // namespace idem::metrics

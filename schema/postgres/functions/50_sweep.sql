@@ -69,7 +69,8 @@ BEGIN
             IF s.state = 'completed' THEN PERFORM idem.be_durable(); END IF;
             PERFORM idem.note_ended_lease(held, s.state, 'sweeper', at);
             PERFORM idem.put(s);
-            step := ROW(s.id, held.state, s.state);
+            step := ROW(s.id, held.state, s.state, idem.ms_until(at,
+              CASE held.state WHEN 'pending' THEN held.expires_at ELSE held.locked_until END));
             RETURN NEXT step;
             ended := ended + 1;
             CONTINUE;

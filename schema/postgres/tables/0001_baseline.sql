@@ -309,7 +309,8 @@ CREATE TYPE idem.numbered_reply AS (
   expires_at timestamptz
 );
 
-CREATE TYPE idem.lifecycle_step AS (operation uuid, before idem.state, after idem.state);
+-- late: for how many milliseconds it had been due.
+CREATE TYPE idem.lifecycle_step AS (operation uuid, before idem.state, after idem.state, late bigint);
 
 CREATE TYPE idem.found AS (
   state idem.state, fence bigint, recovery_point text, locked_until timestamptz, created_at timestamptz,

@@ -258,6 +258,7 @@ struct Tell {
       LifecycleStep step{cells.id(), cells.state(), std::nullopt};
       const State after = cells.state();
       if (after != State{}) step.to = after;
+      step.late = cells.millis();
       made.push_back(step);
     }
     return {std::move(made)};

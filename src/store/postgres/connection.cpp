@@ -42,6 +42,8 @@ void Connection::close() noexcept {
   PQfinish(std::exchange(connection_, nullptr));
 }
 
+int Connection::backend() const noexcept { return PQbackendPID(connection_); }
+
 void Connection::watch_socket() {
   unwatch_socket();
   descriptor_.emplace(loop_.context(), PQsocket(connection_));

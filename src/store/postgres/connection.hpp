@@ -62,6 +62,8 @@ class Connection final : Timed {
   ~Connection() override;
 
   bool is_open() const noexcept { return connection_ != nullptr; }
+  /// The number of the server's process, as it was told when this was opened; a pooler invents one.
+  int backend() const noexcept;
 
   /// Connects to the first of the URI's servers that takes writes. The error is for people and
   /// holds no password. Looking up a name blocks the loop: libpq has no other way.

@@ -41,9 +41,16 @@ Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Openin
     co_return;
   }
   store_id_ = database->store_id;
+  const auto checked = co_await check_again(first, store_id_, *lineage_);
+  if (!checked) {
+    first.close();
+    opened->set_value(std::unexpected(checked.error()));
+    co_return;
+  }
+  workers_.front()->timeline = lineage_->timeline();
   days_.expect(limits::retention_default);
   co_await days_.keep(first);
-  lookout_.emplace(loop_, uri_, changes_);
+  lookout_.emplace(loop_, uri_, store_id_, lineage_, changes_);
   for (auto& worker : workers_) {
     ++serving_;
     loop_.spawn(serve(*worker));
@@ -60,6 +67,7 @@ void Desk::add(Waiting waiting) {
 void Desk::hear(const StoreCall& call, Told told) {
   if (const auto* reserve = std::get_if<Reserve>(&call)) days_.expect(reserve->retention);
   if (told.ended_lease) ++leases_ended_;
+  lineage_->note(told.result);
   changes_.tell(call, told.result);
 }
 
@@ -130,8 +138,10 @@ Task<void> Desk::serve(Worker& worker) {
       co_await park(worker);
       continue;
     }
+    // Another lane has met the server that took its place.
+    if (worker.timeline < lineage_->timeline()) worker.connection.close();
     bool reached = worker.connection.is_open();
-    if (!reached) reached = co_await reach(worker.connection);
+    if (!reached) reached = co_await reach(worker);
     if (!reached) {
       if (keeps_days) days_.postpone(retry_at_);
       refuse(std::move(batch), StoreError::Code::unavailable, why_out_of_reach_);
@@ -144,11 +154,13 @@ Task<void> Desk::serve(Worker& worker) {
   if (--serving_ == 0) closed_();
 }
 
-Task<bool> Desk::reach(Connection& connection) {
+Task<bool> Desk::reach(Worker& worker) {
+  Connection& connection = worker.connection;
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
   auto connected = co_await connection.open(limits::store_connect_max);
-  if (connected) connected = co_await check_again(connection, store_id_);
+  if (connected) connected = co_await check_again(connection, store_id_, *lineage_);
   if (connected) {
+    worker.timeline = lineage_->timeline();
     out_of_reach_ = false;
     co_return true;
   }
@@ -254,6 +266,7 @@ void Desk::finish(Waiting& waiting, Told told) {
   if (auto* census = told.result ? std::get_if<Census>(&*told.result) : nullptr) {
     census->leases_ended = leases_ended_;
   }
+  lineage_->note(told.result);
   changes_.tell(waiting.call, told.result);
   waiting.done(std::move(told.result));
   waiting.done = nullptr;

@@ -32,6 +32,7 @@ class Desk final : Timed {
   void hear(const StoreCall& call, Told told);
   /// Once it is open.
   const Uuid& store_id() const noexcept { return store_id_; }
+  const std::shared_ptr<Lineage>& lineage() const noexcept { return lineage_; }
 
   /// Finishes what waits, then calls `done`.
   void close(std::function<void()> done);
@@ -41,6 +42,7 @@ class Desk final : Timed {
     Worker(Loop& loop, const std::string& uri, Lane of) : lane(of), connection(loop, uri) {}
     Lane lane;
     Connection connection;
+    std::int64_t timeline = 0;  ///< The highest that was known when it was opened.
     std::optional<Resumption<bool>> parked{};
   };
   struct Later {
@@ -53,7 +55,7 @@ class Desk final : Timed {
   Task<void> park(Worker& worker);
   void wake(Worker& worker);
   /// False: out of reach, and lately found to be.
-  Task<bool> reach(Connection& connection);
+  Task<bool> reach(Worker& worker);
   Task<void> work(Worker& worker, std::vector<Waiting> batch);
   Task<void> ask_alone(Connection& connection, Waiting waiting);
   Task<void> ask_adopt(Connection& connection, Waiting waiting);
@@ -76,6 +78,7 @@ class Desk final : Timed {
 
   IdentitySettings settings_;
   Uuid store_id_{};
+  std::shared_ptr<Lineage> lineage_ = std::make_shared<Lineage>();
   std::uint64_t leases_ended_ = 0;
   bool out_of_reach_ = false;
   std::string why_out_of_reach_;

@@ -1,13 +1,19 @@
 #include "store/postgres/lookout.hpp"
 
 #include "store/postgres/cells.hpp"
+#include "store/postgres/opening.hpp"
 
 #include <idem/limits.hpp>
 
 namespace idem::postgres {
 
-Lookout::Lookout(Loop& loop, std::string uri, ChangeTeller& changes)
-    : Timed(loop), changes_(changes), connection_(loop, std::move(uri)) {}
+Lookout::Lookout(Loop& loop, std::string uri, const Uuid& store_id,
+                 std::shared_ptr<Lineage> lineage, ChangeTeller& changes)
+    : Timed(loop),
+      store_id_(store_id),
+      lineage_(std::move(lineage)),
+      changes_(changes),
+      connection_(loop, std::move(uri)) {}
 
 void Lookout::tick(MonotonicTime now) {
   Watcher* const watcher = changes_.watcher();
@@ -20,8 +26,13 @@ void Lookout::tick(MonotonicTime now) {
 }
 
 Task<void> Lookout::look(std::vector<RecordId> ids) {
+  if (timeline_ < lineage_->timeline()) connection_.close();
   if (!connection_.is_open()) {
-    const auto opened = co_await connection_.open(limits::store_connect_max);
+    auto opened = co_await connection_.open(limits::store_connect_max);
+    // What a deposed primary shows would never change.
+    if (opened) opened = co_await check_again(connection_, store_id_, *lineage_);
+    timeline_ = lineage_->timeline();
+    if (!opened) connection_.close();
     if (!opened) next_ = MonotonicClock::now() + limits::store_reconnect_max;
   }
   if (connection_.is_open()) {

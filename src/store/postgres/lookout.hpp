@@ -2,6 +2,7 @@
 
 #include "store/change_teller.hpp"
 #include "store/postgres/connection.hpp"
+#include "store/postgres/lineage.hpp"
 
 #include <map>
 #include <optional>
@@ -12,7 +13,8 @@ namespace idem::postgres {
 /// another node or a service settled. Asks nothing while nobody waits.
 class Lookout final : Timed {
  public:
-  Lookout(Loop& loop, std::string uri, ChangeTeller& changes);
+  Lookout(Loop& loop, std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
+          ChangeTeller& changes);
 
   void stop() noexcept { stopped_ = true; }
 
@@ -29,12 +31,15 @@ class Lookout final : Timed {
   void tick(MonotonicTime now) override;
   Task<void> look(std::vector<RecordId> ids);
 
+  const Uuid store_id_;
+  const std::shared_ptr<Lineage> lineage_;
   ChangeTeller& changes_;
   Connection connection_;
   Seen seen_;
   bool looking_ = false;
   bool stopped_ = false;
   MonotonicTime next_{};
+  std::int64_t timeline_ = 0;  ///< The highest that was known when it was opened.
 };
 
 }  // namespace idem::postgres

@@ -24,7 +24,7 @@ Task<Problem> check_server(Connection& connection) {
   const Answer answer =
       co_await connection.ask(server_check_sql, no_params, limits::store_reply_max);
   if (!answer) co_return told(answer.error());
-  co_return why_unsafe(*answer);
+  co_return why_unsafe(*answer, connection.backend());
 }
 
 Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
@@ -172,12 +172,19 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   co_return opened;
 }
 
-Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id) {
+Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id,
+                                                   Lineage& lineage) {
   auto problem = co_await check_server(connection);
   if (problem) co_return std::unexpected(std::move(*problem));
+  const Fence known = lineage.known_fence();
   const Answer which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
   if (!which) co_return std::unexpected(told(which.error()));
   problem = why_not_this_store(*which, store_id);
+  if (problem) co_return std::unexpected(std::move(*problem));
+  const Answer history =
+      co_await connection.ask(server_history_sql, no_params, limits::store_reply_max);
+  if (!connection.is_open()) co_return std::unexpected(told(history.error()));
+  problem = lineage.why_refused(history_of(history, fence_in(*which)), known);
   if (problem) co_return std::unexpected(std::move(*problem));
   co_return std::expected<void, std::string>();
 }

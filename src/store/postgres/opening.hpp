@@ -2,6 +2,7 @@
 
 #include "core/naming.hpp"
 #include "store/postgres/connection.hpp"
+#include "store/postgres/lineage.hpp"
 #include "store/postgres/postgres_store.hpp"
 
 /// What is done once, before a store is used: by the first connection.
@@ -19,7 +20,8 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
                                                        const PostgresOptions& options);
 
 /// Of a connection that was made anew: the same store, of the same schema, on a server as safe.
-Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id);
+Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id,
+                                                   Lineage& lineage);
 
 /// AdoptRoutes, in a transaction of its own; refused where another node began to name records by
 /// other settings than `settings`. The failure is the server's.

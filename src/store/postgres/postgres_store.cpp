@@ -47,7 +47,7 @@ class PostgresStore final : public Store {
       loop_.post(
           [this, call, told = std::move(told)]() mutable { desk_.hear(call, std::move(told)); });
     };
-    transactions_.emplace(uri_, desk_.store_id(), committed);
+    transactions_.emplace(uri_, desk_.store_id(), desk_.lineage(), committed);
     return {};
   }
 

@@ -1,9 +1,12 @@
 #include "store/postgres/server_check.hpp"
 
 #include "store/postgres/cells.hpp"
+#include "store/postgres/lanes.hpp"
 #include "store/postgres/migrations.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace idem::postgres {
 namespace {
@@ -19,6 +22,9 @@ constexpr Unsafe unsafe[] = {
      "a crash of the machine would forget reservations, and their work would run again"},
     {"full_page_writes", "off", "a crash of the machine can leave half a page, and records in it"},
     {"synchronous_commit", "off", "a crash of the server would forget what was committed"},
+    {"default_transaction_isolation", "read uncommitted",
+     "it is written for 'read committed', which is what PostgreSQL makes of it today; set it to "
+     "'read committed' for this role"},
     {"default_transaction_isolation", "repeatable read",
      "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
     {"default_transaction_isolation", "serializable",
@@ -27,6 +33,25 @@ constexpr Unsafe unsafe[] = {
     {"transaction_read_only", "on", "it is a standby: nothing could be reserved"},
 };
 constexpr int version_min = 140'000;
+
+/// One for each lane, and one that looks at what is waited for.
+constexpr std::int64_t connections_min = lane_count + 1;
+
+/// Which standbys a commit may wait for; how many connections this role may have at most, and whose
+/// number the server's process has: behind a pooler they are the pooler's to divide.
+constexpr const char* standbys_and_connections =
+    ", pg_catalog.current_setting('synchronous_commit'),"
+    " pg_catalog.current_setting('synchronous_standby_names'),"
+    " pg_catalog.current_setting('max_connections')::pg_catalog.int4,"
+    " pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int4,"
+    " COALESCE(pg_catalog.current_setting('reserved_connections', true), '0')::pg_catalog.int4,"
+    " COALESCE(limits.of_role, -1), COALESCE(limits.of_database, -1),"
+    " COALESCE(limits.is_super, false), pg_catalog.pg_backend_pid()";
+constexpr const char* limits_of_role =
+    " LEFT JOIN (SELECT r.rolconnlimit AS of_role, d.datconnlimit AS of_database,"
+    " r.rolsuper AS is_super FROM pg_catalog.pg_roles r, pg_catalog.pg_database d"
+    " WHERE r.rolname OPERATOR(pg_catalog.=) SESSION_USER"
+    " AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) limits ON true";
 
 /// The role of this connection and the tables' owner, where policies decide what this role sees;
 /// otherwise two nulls. Whether they happen to let it see everything is not asked: a store that
@@ -47,14 +72,30 @@ std::string make_server_check() {
   for (const Unsafe& one : unsafe) {
     sql += fmt::format(", pg_catalog.current_setting('{}')", one.setting);
   }
-  return sql += who_is_kept_from_rows;
+  sql += standbys_and_connections;
+  sql += who_is_kept_from_rows;
+  return sql += limits_of_role;
+}
+
+/// How many connections this role may have, of what standbys_and_connections tells.
+std::int64_t connections_of(Cells& cells) {
+  std::int64_t most = cells.number();
+  const std::int64_t for_superusers = cells.number();
+  const std::int64_t for_others = cells.number();
+  const std::int64_t limits[] = {cells.number(), cells.number()};
+  if (cells.boolean()) return most;  // Whom none of that holds back.
+  most -= for_superusers + for_others;
+  for (const std::int64_t limit : limits) {
+    if (limit >= 0) most = std::min(most, limit);
+  }
+  return most;
 }
 
 }  // namespace
 
 const std::string server_check_sql = make_server_check();
 
-std::optional<std::string> why_unsafe(const Rows& rows) {
+std::optional<std::string> why_unsafe(const Rows& rows, int backend) {
   Cells cells(rows, 0);
   if (const auto version = cells.number(); version < version_min) {
     return fmt::format("the server is of version {}; 14 or later is needed", version / 10'000);
@@ -67,12 +108,31 @@ std::optional<std::string> why_unsafe(const Rows& rows) {
     if (value != one.value) continue;
     return fmt::format("{} is {}: {}", one.setting, value, one.why);
   }
+  const bool is_local = cells.bytes() == "local";
+  if (!cells.bytes().empty() && is_local) {
+    return "synchronous_commit is local, and synchronous_standby_names names standbys: a failover "
+           "to one of them would forget what was committed; set synchronous_commit to on for this "
+           "role";
+  }
+  const auto connections = connections_of(cells);
+  const bool is_direct = cells.number() == backend;
+  if (is_direct && connections < connections_min) {
+    return fmt::format(
+        "this role may have {} connections, and {} are needed: raise max_connections, or the "
+        "CONNECTION LIMIT of the role or the database",
+        connections, connections_min);
+  }
   if (cells.is_null()) return std::nullopt;
   const std::string role(cells.bytes());
   return fmt::format(
       "row-level security applies to the role '{}': a record that is hidden from the gateway would"
       " be run again; connect as '{}', who owns the tables, or give the role BYPASSRLS",
       role, cells.bytes());
+}
+
+Fence fence_in(const Rows& rows) {
+  constexpr int column = 3;
+  return rows.is_null(0, column) ? 0 : static_cast<Fence>(to_number(rows.cell(0, column)));
 }
 
 std::expected<Uuid, std::string> store_id_in(const Rows& rows) {

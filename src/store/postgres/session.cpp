@@ -62,7 +62,7 @@ Failure Session::lost(bool was_sent) {
   return failure;
 }
 
-std::expected<void, std::string> Session::open(const Uuid& store_id) {
+std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& lineage) {
   close();
   if (auto unreadable = why_unreadable(uri_)) return std::unexpected(std::move(*unreadable));
   deadline_ = MonotonicClock::now() + limits::store_connect_max;
@@ -80,10 +80,17 @@ std::expected<void, std::string> Session::open(const Uuid& store_id) {
   };
   const Answer server = ask(server_check_sql, Params(), limits::store_reply_max);
   if (!server) return refused(told(server.error()));
-  if (auto unsafe = why_unsafe(*server)) return refused(std::move(*unsafe));
+  auto unsafe = why_unsafe(*server, PQbackendPID(connection_));
+  if (unsafe) return refused(std::move(*unsafe));
+  const Fence known = lineage.known_fence();
   const Answer which = ask(which_store_sql, Params(), limits::store_reply_max);
   if (!which) return refused(told(which.error()));
   if (auto other = why_not_this_store(*which, store_id)) return refused(std::move(*other));
+  const Answer history = ask(server_history_sql, Params(), limits::store_reply_max);
+  if (!is_open()) return std::unexpected(told(history.error()));
+  const ServerHistory its = history_of(history, fence_in(*which));
+  if (auto behind = lineage.why_refused(its, known)) return refused(std::move(*behind));
+  timeline_ = its.timeline;
   // A pooler gives out numbers of its own, as nobody's session is any server's for long.
   const Answer pid = ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
   if (!pid) return refused(told(pid.error()));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/postgres/connection.hpp"
+#include "store/postgres/lineage.hpp"
 #include "store/postgres/prepared.hpp"
 
 #include <span>
@@ -17,8 +18,11 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// As Connection::open(), then asks what each new connection is asked: whether the server is
-  /// safe, and the store `store_id`. The error is for people; nothing is open then.
-  std::expected<void, std::string> open(const Uuid& store_id);
+  /// safe, and the store `store_id` with all that `lineage` knows of. The error is for people;
+  /// nothing is open then.
+  std::expected<void, std::string> open(const Uuid& store_id, Lineage& lineage);
+  /// Of its server, when it was opened; 0: it is not known.
+  std::int64_t timeline() const noexcept { return timeline_; }
 
   /// As Connection::ask().
   Answer ask(std::string_view sql, const Params& params, Millis patience) {
@@ -79,6 +83,7 @@ class Session {
   std::string uri_;
   pg_conn* connection_ = nullptr;
   MonotonicTime deadline_{};
+  std::int64_t timeline_ = 0;
   Prepared prepared_;
   bool is_direct_ = false;  ///< Nothing stands between this and its one server.
   bool is_trusted_ = true;

@@ -19,7 +19,8 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
   while (!idle_.empty()) {
     auto session = std::move(idle_.back());
     idle_.pop_back();
-    if (session->is_still_there()) return Taken(*this, std::move(session));
+    const bool is_deposed = session->timeline() != 0 && session->timeline() < lineage_->timeline();
+    if (!is_deposed && session->is_still_there()) return Taken(*this, std::move(session));
     --made_;
   }
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) {
@@ -33,7 +34,7 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
 
 std::expected<Sessions::Taken, std::string> Sessions::make() {
   auto session = std::make_unique<Session>(uri_);
-  auto opened = session->open(store_id_);
+  auto opened = session->open(store_id_, *lineage_);
   const std::lock_guard lock(mutex_);
   if (opened) {
     out_of_reach_ = false;

@@ -13,7 +13,8 @@ namespace idem::postgres {
 /// thrown away where anything is odd about them. Safe from any thread.
 class Sessions {
  public:
-  Sessions(std::string uri, const Uuid& store_id) : uri_(std::move(uri)), store_id_(store_id) {}
+  Sessions(std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage)
+      : uri_(std::move(uri)), store_id_(store_id), lineage_(std::move(lineage)) {}
 
   /// One of them, the taker's alone until this goes.
   class Taken {
@@ -44,6 +45,7 @@ class Sessions {
 
   const std::string uri_;
   const Uuid store_id_;
+  const std::shared_ptr<Lineage> lineage_;
 
   std::mutex mutex_;
   std::condition_variable freed_;

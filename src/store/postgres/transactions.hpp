@@ -22,8 +22,9 @@ class PgTransactions final : public Transactions {
   /// Told of each call that was committed, on the thread of its caller.
   using Committed = std::function<void(const StoreCall&, Told)>;
 
-  PgTransactions(std::string uri, const Uuid& store_id, Committed committed)
-      : sessions_(std::move(uri), store_id), committed_(std::move(committed)) {}
+  PgTransactions(std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
+                 Committed committed)
+      : sessions_(std::move(uri), store_id, std::move(lineage)), committed_(std::move(committed)) {}
 
   TransactionEnd run(InTransaction what) override;
   using Transactions::run;

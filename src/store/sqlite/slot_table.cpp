@@ -9,6 +9,7 @@
 
 #include <idem/limits.hpp>
 
+#include <array>
 #include <limits>
 #include <set>
 
@@ -124,15 +125,30 @@ class Slots final : public SlotTable {
 
   std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) override {
     std::vector<RecordId> ids;
-    due(State::pending, now, limit, ids);
+    const RowsEnd end(due_for_sweep_);
+    bool is_there = step_due(due_for_sweep_, State::pending, now, limit);
+    for (; is_there; is_there = due_for_sweep_.step()) ids.push_back(id_of(due_for_sweep_, 0));
     return ids;
   }
 
   std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) override {
     std::vector<RecordId> ids;
-    for (const State state : {State::completed, State::failed_retryable, State::expired}) {
-      due(state, now, limit, ids);
+    std::array<bool, reaped_states.size()> is_there{};
+    for (std::size_t i = 0; i < reaped_states.size(); ++i) {
+      is_there[i] = step_due(due_for_reap_[i], reaped_states[i], now, limit);
     }
+    // Merged: a tombstone is not to wait until no answer is due any more.
+    while (ids.size() < limit) {
+      std::optional<std::size_t> first;
+      for (std::size_t i = 0; i < is_there.size(); ++i) {
+        if (!is_there[i]) continue;
+        if (!first || due_for_reap_[i].integer(1) < due_for_reap_[*first].integer(1)) first = i;
+      }
+      if (!first) break;
+      ids.push_back(id_of(due_for_reap_[*first], 0));
+      is_there[*first] = due_for_reap_[*first].step();
+    }
+    for (Statement& rows : due_for_reap_) rows.reset();
     return ids;
   }
 
@@ -350,12 +366,12 @@ class Slots final : public SlotTable {
     statement.run();
   }
 
-  void due(State state, StoreTime now, std::size_t limit, std::vector<RecordId>& ids) {
-    if (ids.size() >= limit) return;
-    due_.bind(1, static_cast<std::int64_t>(state));
-    due_.bind(2, number(now));
-    due_.bind(3, static_cast<std::int64_t>(limit - ids.size()));
-    while (due_.step()) ids.push_back(id_of(due_, 0));
+  /// Whether there is a first one, as step().
+  static bool step_due(Statement& rows, State state, StoreTime now, std::size_t limit) {
+    rows.bind(1, static_cast<std::int64_t>(state));
+    rows.bind(2, number(now));
+    rows.bind(3, static_cast<std::int64_t>(limit));
+    return rows.step();
   }
 
   sqlite3* db_;
@@ -380,8 +396,15 @@ class Slots final : public SlotTable {
   Statement drop_request_{db_, "DELETE FROM idem_requests WHERE slot = ?1"};
   // The sign keeps SQLite from comparing the state with those of the partial indexes, for which it
   // would plan the statement anew each time that another one is asked for.
-  Statement due_{
-      db_, "SELECT id FROM idem_slots WHERE state = +?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3"};
+  static constexpr const char* due_sql =
+      "SELECT id, due_at FROM idem_slots WHERE state = +?1 AND due_at <= ?2 ORDER BY due_at"
+      " LIMIT ?3";
+  static constexpr std::array reaped_states{State::completed, State::failed_retryable,
+                                            State::expired};
+  Statement due_for_sweep_{db_, due_sql};
+  // Of each state one, as they are read side by side.
+  std::array<Statement, reaped_states.size()> due_for_reap_{
+      Statement(db_, due_sql), Statement(db_, due_sql), Statement(db_, due_sql)};
   // due_at of a pending record is its expiry. The index by name: the planner would take that of all
   // that is due, and sort what it finds of a state.
   Statement claimable_{db_,

@@ -180,6 +180,8 @@ class SqliteStore final : public Store, private Transactions {
 
   std::size_t lifecycle_slice() const noexcept override { return limits::lifecycle_slice_embedded; }
 
+  std::optional<std::uint64_t> asked() const noexcept override { return queue_.asked(); }
+
   Transactions* transactions() noexcept override { return this; }
 
   TransactionEnd run(InTransaction what) override {
