@@ -42,6 +42,8 @@ void Connection::close() noexcept {
   PQfinish(std::exchange(connection_, nullptr));
 }
 
+std::string Connection::place() const { return place_of(connection_); }
+
 void Connection::watch_socket() {
   unwatch_socket();
   descriptor_.emplace(loop_.context(), PQsocket(connection_));

@@ -2,6 +2,7 @@
 
 #include "core/adopt_routes.hpp"
 #include "core/identity_settling.hpp"
+#include "core/which_store.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/naming_rows.hpp"
 #include "store/postgres/schema.hpp"
@@ -93,6 +94,16 @@ Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
   co_return store_id_in(*answer);
 }
 
+/// None: there is no store yet. The error is for people.
+Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& connection) {
+  const Answer answer = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (answer->size() == 0) co_return std::nullopt;
+  const auto found = store_id_in(*answer);
+  if (!found) co_return std::unexpected(found.error());
+  co_return std::optional(*found);
+}
+
 /// An identity, and what has to be recorded for it.
 struct Settled {
   Identity identity;
@@ -165,8 +176,19 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (!begun) co_return std::unexpected(told(begun.error()));
   auto unfit = co_await bring_schema(connection, options.migrate);
   if (unfit) co_return std::unexpected(std::move(*unfit));
-  auto opened = co_await settle(connection, settings);
+  const auto there = co_await find_store_id(connection);
+  if (!there) co_return std::unexpected(there.error());
+  // Nothing is committed then: what was set up for a store that may not be made is gone.
+  auto refusal = why_not(options.which, *there);
+  if (refusal) co_return std::unexpected(std::move(*refusal));
+  std::expected<Opened, std::string> opened;
+  if (options.as_recorded && there->has_value()) {
+    opened->store_id = **there;
+  } else {
+    opened = co_await settle(connection, settings);
+  }
   if (!opened) co_return opened;
+  opened->is_new = !there->has_value();
   const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
   if (!committed) co_return std::unexpected(told(committed.error()));
   co_return opened;
