@@ -1,3 +1,5 @@
+#include "cli/methods.hpp"
+#include "cli/roles.hpp"
 #include "cli/take.hpp"
 #include "config/words.hpp"
 #include "core/json_place.hpp"
@@ -73,6 +75,12 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        " is no method, because their case counts; "
                                        "write " +
                                        upper);
+    } else if (std::ranges::find(known_methods(), method.text) == known_methods().end()) {
+      const auto meant = config::did_you_mean(method.text, known_methods());
+      complaints.add(method.place,
+                     shown(method.text) + " is no method of HTTP" +
+                         (meant.empty() ? "; write one such as POST, or leave methods out for all"
+                                        : meant));
     } else if (std::ranges::find(out.methods, method.text) != out.methods.end()) {
       complaints.add(method.place, shown(method.text) + " is in this list twice; keep one of them");
     }
@@ -222,6 +230,23 @@ std::vector<Route> take_routes(const std::vector<RouteGiven>& given, const Route
   }
   compare(given, routes, complaints);
   return routes;
+}
+
+void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) {
+  for (RouteGiven& route : given) {
+    for (const auto& setting : settings_of(route)) {
+      if (!is_gateways_alone_in_routes(setting.path)) continue;
+      const auto refuse = [&](const auto* slot) {
+        if (!slot->given) return;
+        complaints.add(slot->place, std::string(setting.path) +
+                                        " is for routes of idem gateway; a worker's have name, "
+                                        "formerly, match and reconcile");
+      };
+      if (auto* const* one = std::get_if<Given*>(&setting.slot)) refuse(*one);
+      if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) refuse(*list);
+      if (auto* const* map = std::get_if<GivenMap*>(&setting.slot)) refuse(*map);
+    }
+  }
 }
 
 void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
