@@ -96,7 +96,8 @@ Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
 
 /// None: there is no store yet. The error is for people.
 Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& connection) {
-  const Answer answer = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  const Answer answer =
+      co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
   if (!answer) co_return std::unexpected(told(answer.error()));
   if (answer->size() == 0) co_return std::nullopt;
   const auto found = store_id_in(*answer);
@@ -112,7 +113,8 @@ struct Settled {
 };
 
 Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
-                                                      const IdentitySettings& settings) {
+                                                      const IdentitySettings& settings,
+                                                      bool chooses) {
   auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
@@ -122,12 +124,12 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     is_asked = true;
     return GenerationCensus{};
   };
-  auto identity = settle_identity(*recorded, settings, note);
+  auto identity = settle_identity(*recorded, settings, note, chooses);
   if (is_asked) {
     const auto census = co_await take_census(connection);
     if (!census) co_return std::unexpected(census.error());
     *recorded = before;
-    identity = settle_identity(*recorded, settings, [&] { return *census; });
+    identity = settle_identity(*recorded, settings, [&] { return *census; }, chooses);
   }
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   Settled settled{std::move(*identity), **recorded, *recorded != before};
@@ -136,15 +138,15 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
 
 /// Within the transaction that is open.
 Task<std::expected<Opened, std::string>> settle(Connection& connection,
-                                                const IdentitySettings& settings) {
-  auto settled = co_await settle_once(connection, settings);
+                                                const IdentitySettings& settings, bool chooses) {
+  auto settled = co_await settle_once(connection, settings, chooses);
   if (settled && settled->is_changed) {
     // What was read may be out of date by now: a node that runs may have reserved, or adopted a
     // table. Once no reserve can commit any more, it is read again.
     const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
                                                  limits::store_reply_max);
     if (!alone) co_return std::unexpected(told(alone.error()));
-    settled = co_await settle_once(connection, settings);
+    settled = co_await settle_once(connection, settings, chooses);
     if (settled && settled->is_changed) {
       auto problem = co_await write_identity(connection, settled->recorded);
       if (problem) co_return std::unexpected(std::move(*problem));
@@ -185,7 +187,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (options.as_recorded && there->has_value()) {
     opened->store_id = **there;
   } else {
-    opened = co_await settle(connection, settings);
+    opened = co_await settle(connection, settings, options.which.make);
   }
   if (!opened) co_return opened;
   opened->is_new = !there->has_value();

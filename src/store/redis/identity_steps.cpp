@@ -247,10 +247,11 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   if (*found && (*found)->identity.is_complete && !(*found)->identity.is_changing) {
     std::optional<RecordedIdentity> recorded = (*found)->identity.recorded;
     bool is_asked = false;
-    auto identity = settle_identity(recorded, settings, [&] {
+    const auto note = [&] {
       is_asked = true;
       return GenerationCensus{};
-    });
+    };
+    auto identity = settle_identity(recorded, settings, note, which.make);
     const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
     if (!identity) co_return std::unexpected(std::move(identity.error()));
     settled = {std::move(*identity), (*found)->identity.store_id, false};
@@ -263,7 +264,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded;
     if (next.is_complete) recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; });
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which.make);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;

@@ -70,11 +70,13 @@ void write(sqlite3* db, Meta& meta, const RecordedIdentity& recorded) {
 }  // namespace
 
 std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
-                                                     const IdentitySettings& asked, StoreTime now) {
+                                                     const IdentitySettings& asked,
+                                                     const WhichStore& which, StoreTime now) {
   auto recorded = read(db, meta);
   if (!recorded) return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
-  auto identity = idem::settle_identity(*recorded, asked, [&] { return take_census(db, now); });
+  const auto census = [&] { return take_census(db, now); };
+  auto identity = idem::settle_identity(*recorded, asked, census, which.make);
   if (identity && *recorded != before) write(db, meta, **recorded);
   return identity;
 }

@@ -1,9 +1,19 @@
+#include <idem/fingerprint.hpp>
 #include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
 
+#include <gtest/gtest.h>
+
+#include <chrono>
 #include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
-#include "store_conformance/redis_asking.hpp"
 #include "support/postgres.hpp"
+#include "support/redis.hpp"
+#include "support/temp_dir.hpp"
 
 /// Which store a start finds: told, pinned by its id, and made only where that is allowed. Another
 /// one, or a new one, would run every key again.
@@ -11,6 +21,36 @@ namespace idem::test {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+IdentitySettings test_settings() { return {"operation", "header:X-Tenant-Id"}; }
+
+/// Of one key, by the token of this number.
+Reserve a_reserve(Store& store, std::uint8_t token_number = 1) {
+  const Identity& identity = store.identity();
+  const RequestDigest digest({.method = "POST",
+                              .target = "/v1",
+                              .content_type = "text/plain",
+                              .chosen_headers = {},
+                              .body = "please"});
+  Reserve verb;
+  verb.id = record_id(identity.secret, "t", "pay", "k");
+  verb.scope = "t";
+  verb.operation = "pay";
+  verb.fingerprints = digest.under(identity.secret);
+  verb.token.bytes.fill(token_number);
+  verb.owner = "test";
+  verb.lease = 60s;
+  verb.retention = 24h;
+  verb.tombstone = 720h;
+  verb.generation = identity.generation;
+  return verb;
+}
+
+template <class Outcome>
+bool is(const std::expected<ReserveOutcome, StoreError>& outcome) {
+  return outcome && std::holds_alternative<Outcome>(*outcome);
+}
 
 /// A place for one store of a kind, which can lose it.
 class Place {
@@ -20,26 +60,28 @@ class Place {
     if (kind == "redis" || kind == "hybrid") redis_ = std::make_unique<RedisServer>();
   }
   std::string url() const {
-    if (kind_ == "sqlite") return "sqlite:" + folder_.file("idem.db");
+    if (kind_ == "sqlite") return "sqlite:" + file("idem.db");
     if (kind_ == "postgres") return database_->uri();
     if (kind_ == "redis") return redis_->url();
     return "hybrid:?truth=" + database_->uri() + "&fast=" + redis_->url();
   }
   /// mv, DROP SCHEMA, FLUSHALL.
   void lose() const {
-    if (kind_ == "sqlite") fs::rename(folder_.file("idem.db"), folder_.file("elsewhere.db"));
+    if (kind_ == "sqlite") fs::rename(file("idem.db"), file("elsewhere.db"));
     if (database_) Psql(database_->uri()).run("DROP SCHEMA idem CASCADE");
     if (redis_) redis_->ask("flushall");
   }
   bool is_empty() const {
-    if (kind_ == "sqlite") return !fs::exists(folder_.file("idem.db"));
+    if (kind_ == "sqlite") return !fs::exists(file("idem.db"));
     if (kind_ == "redis") return redis_->ask("dbsize") == "0";
     return Psql(database_->uri()).run("SELECT to_regnamespace('idem') IS NULL") == "t";
   }
 
  private:
   std::string kind_;
-  TempFolder folder_;
+  std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  TempDir folder_;
   std::unique_ptr<TestDatabase> database_;
   std::unique_ptr<RedisServer> redis_;
 };
@@ -50,12 +92,12 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
     std::expected<std::unique_ptr<Store>, std::string> store;
     std::vector<OpenedStore> told{};
   };
-  Start start(const std::string& url, WhichStore which = {}) {
-    Start start;
-    start.store = open_store(url, test_settings(), {.which = std::move(which), .opened = [&](auto& one) {
-                                                      start.told.push_back(one);
-                                                    }});
-    return start;
+  Start start(const std::string& url, WhichStore which = {},
+              const IdentitySettings& settings = test_settings()) {
+    Start one;
+    const auto hear = [&](const OpenedStore& told) { one.told.push_back(told); };
+    one.store = open_store(url, settings, {.which = std::move(which), .opened = hear});
+    return one;
   }
   std::string refusal(const std::string& url, WhichStore which) {
     const Start one = start(url, std::move(which));
@@ -71,13 +113,8 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
   std::string make(const std::string& url) {
     const Start first = start(url);
     EXPECT_TRUE(first.store) << first.store.error();
-    EXPECT_TRUE(ask_and_wait(**first.store, with_generation_of(**first.store)));
+    EXPECT_TRUE(ask_and_wait(**first.store, a_reserve(**first.store)));
     return first.told.at(0).id;
-  }
-  static Reserve with_generation_of(Store& store) {
-    Reserve verb = a_reserve(1);
-    verb.generation = store.identity().generation;
-    return verb;
   }
 
   Place place_{GetParam()};
@@ -94,7 +131,9 @@ TEST_P(WhichStoreIsOpened, S02_a_start_tells_the_id_and_the_place_and_whether_it
   EXPECT_TRUE(first.told[0].is_new);
   EXPECT_EQ(first.told[0].id.size(), 36U);
   EXPECT_FALSE(first.told[0].place.empty());
-  if (GetParam() == "sqlite") EXPECT_EQ("sqlite:" + first.told[0].place, url);
+  if (GetParam() == "sqlite") {
+    EXPECT_EQ("sqlite:" + first.told[0].place, url);
+  }
   const std::string id = first.told[0].id;
   if (GetParam() == "sqlite") first.store->reset();  // One process owns the file.
   const Start second = start(url);
@@ -132,6 +171,32 @@ TEST_P(WhichStoreIsOpened, S02_none_is_made_where_that_is_not_allowed) {
   EXPECT_TRUE(start(place_.url(), existing).store);
 }
 
+// A worker without a scope began a generation of an empty store, and the gateway's reserves were
+// refused from then on.
+TEST_P(WhichStoreIsOpened, S02_who_makes_none_chooses_no_settings) {
+  const WhichStore existing{.make = false};
+  const std::string url = place_.url();
+  Start empty = start(url);
+  ASSERT_TRUE(empty.store) << empty.store.error();
+  const auto generation = (*empty.store)->identity().generation;
+  empty.store->reset();
+  for (const bool has_records : {false, true}) {
+    if (has_records) make(url);
+    Start without = start(url, existing, {});
+    ASSERT_TRUE(without.store) << without.store.error();
+    EXPECT_EQ((*without.store)->identity().generation, generation);
+    without.store->reset();
+    EXPECT_FALSE(start(url, existing, {.scope_source = "mtls"}).store) << has_records;
+    EXPECT_FALSE(start(url, existing,
+                       {.scope_source = {}, .secrets = {secret_from("another one's material")}})
+                     .store)
+        << has_records;
+    const Start same = start(url);
+    ASSERT_TRUE(same.store) << same.store.error();
+    EXPECT_EQ((*same.store)->identity().generation, generation);
+  }
+}
+
 TEST_P(WhichStoreIsOpened, S02_a_migration_takes_the_settings_that_are_recorded) {
   const std::string url = place_.url();
   if (GetParam() == "redis") {
@@ -149,11 +214,7 @@ TEST_P(WhichStoreIsOpened, S02_a_migration_takes_the_settings_that_are_recorded)
   EXPECT_EQ(again->id, id);
   const Start after = start(url);
   ASSERT_TRUE(after.store) << after.store.error();
-  EXPECT_TRUE(is<InProgress>(ask_and_wait(**after.store, [&] {
-                               Reserve verb = with_generation_of(**after.store);
-                               verb.token = token(2);
-                               return verb;
-                             }()).value()));
+  EXPECT_TRUE(is<InProgress>(ask_and_wait(**after.store, a_reserve(**after.store, 2))));
 }
 
 TEST(WhichStoreMemory, S02_it_begins_anew_each_time) {
@@ -178,7 +239,7 @@ TEST(WhichStoreRedis, S02_a_connection_that_is_made_anew_names_both_stores) {
   const auto until = std::chrono::steady_clock::now() + 30s;
   std::string why;
   while (why.find("another store") == why.npos && std::chrono::steady_clock::now() < until) {
-    const auto outcome = try_ask(*before, a_reserve(2));
+    const auto outcome = ask_and_wait(*before, a_reserve(*before));
     ASSERT_FALSE(outcome.has_value());
     why = outcome.error().detail;
     std::this_thread::yield();
