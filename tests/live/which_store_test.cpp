@@ -30,8 +30,8 @@ class WhichStoreAtStart : public testing::Test {
   }
   std::unique_ptr<Process> start_in(const std::string& folder, const std::string& file,
                                     std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"-C", (dir_.path() / folder).string(), built_program("idem"),
-                                   "gateway", "--config", file};
+    std::vector<std::string> words{
+        "-C", (dir_.path() / folder).string(), built_program("idem"), "gateway", "--config", file};
     words.insert(words.end(), more.begin(), more.end());
     return std::make_unique<Process>(
         ProcessOptions{.program = "/usr/bin/env", .arguments = std::move(words)});
@@ -39,8 +39,8 @@ class WhichStoreAtStart : public testing::Test {
   static std::string store_id_of(Process& process) {
     std::smatch match;
     const std::string output = process.output();
-    return std::regex_search(output, match, std::regex("store_id=\"?([0-9a-f-]{36})")) ? match[1]
-                                                                                      : "none";
+    const std::regex id("store_id=\"?([0-9a-f-]{36})");
+    return std::regex_search(output, match, id) ? match[1].str() : std::string("none");
   }
   static void end(Process& process) {
     process.signal(SIGTERM);
@@ -136,10 +136,16 @@ TEST_F(WhichStoreAtStart, AFullDiskAtAStartIsAnErrorWithASentence) {
     EXPECT_EQ(code, 1) << bytes << "\n" << process.output();
     EXPECT_NE(process.output().find("disk"), std::string::npos) << process.output();
   };
-  const std::vector<std::string> gateway{
-      "gateway", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:9",
-      "--scope", "authorization", "--store", "sqlite:" + path.string()};
-  for (const std::uint64_t bytes : {0UL, 100UL, 4'096UL, 8'192UL, 20'000UL, 40'000UL}) {
+  const std::vector<std::string> gateway{"gateway",
+                                         "--listen",
+                                         "127.0.0.1:0",
+                                         "--upstream",
+                                         "http://127.0.0.1:9",
+                                         "--scope",
+                                         "authorization",
+                                         "--store",
+                                         "sqlite:" + path.string()};
+  for (const std::uint64_t bytes : {0UL, 100UL, 4'096UL, 40'000UL, 100'000UL, 300'000UL}) {
     is_refused(gateway, bytes);
     is_refused({"migrate", "--store", "sqlite:" + path.string()}, bytes);
     fs::remove(path);
@@ -149,7 +155,7 @@ TEST_F(WhichStoreAtStart, AFullDiskAtAStartIsAnErrorWithASentence) {
                 .exit_code,
             0);
   // What each start writes to a store that is there finds no room in the log.
-  for (const std::uint64_t bytes : {0UL, 100UL, 4'000UL}) {
+  for (const std::uint64_t bytes : {0UL, 4'000UL, 100'000UL, 300'000UL}) {
     is_refused(gateway, bytes);
     is_refused({"worker", "--store", "sqlite:" + path.string()}, bytes);
   }

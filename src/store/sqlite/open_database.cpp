@@ -12,6 +12,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +29,32 @@ using Opening = std::expected<T, StoreError>;
 
 std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
+}
+
+/// What a start writes to a new store, and to its log by the first steps that are asked of it, is a
+/// quarter of this.
+constexpr std::uint64_t start_bytes = 512UL * 1024;
+
+/// Once the store is open a full disk ends the process; where it is full already, that is an
+/// answer. None: there is room, or it cannot be told.
+std::optional<std::string> why_too_full(const std::filesystem::path& folder) {
+  struct statvfs disk{};
+  if (::statvfs(folder.c_str(), &disk) == 0 && disk.f_blocks > 0) {
+    const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+    const std::uint64_t bytes = std::uint64_t{blocks} * disk.f_frsize;
+    if (bytes < start_bytes) {
+      return fmt::format("the disk is full: {} bytes are left, and a start needs {}", bytes,
+                         start_bytes);
+    }
+  }
+  rlimit file{};
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < start_bytes) {
+    return fmt::format(
+        "this process may write files of {} bytes (RLIMIT_FSIZE), which is a full disk: a start "
+        "needs {}",
+        file.rlim_cur, start_bytes);
+  }
+  return std::nullopt;
 }
 
 /// Opening talks to a file that may be anything, so its failures are answers and not aborts.
@@ -104,6 +132,7 @@ Opening<void> Opener::prepare_file() const {
   if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
     return refused(path_ + ": " + *why);
   }
+  if (const auto why = why_too_full(folder)) return refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
     ::close(file);
@@ -341,7 +370,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   which->place = path;
   auto identity = options.as_recorded && !which->is_new
                       ? std::expected<Identity, std::string>()
-                      : settle_identity(db, meta, settings, clock.now());
+                      : settle_identity(db, meta, settings, options.which, clock.now());
   if (!identity) return refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   count_calls_as_old(db, clock);
