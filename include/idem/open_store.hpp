@@ -23,7 +23,8 @@ std::string shown_store_url(const std::string& url);
 bool marks_dispatch_apart(const std::string& url);
 
 /// `url` with each relative path in it (the embedded store's file, files of certificates and
-/// passwords) taken from `folder`, which is absolute. What check_store_url() refuses stays as it is.
+/// passwords) taken from `folder`, which is absolute. What check_store_url() refuses stays as it
+/// is.
 std::string absolute_store_url(const std::string& url, const std::string& folder);
 
 /// Which store may be opened at its URL. Another one knows nothing of the keys that ran, and a new

@@ -104,8 +104,9 @@ int ConfigCommand::run() const {
     }
     const int code = check(checked_, checked_.guessed_purpose());
     if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
-      std::fputs("these were checked as settings of idem gateway; --role worker checks a worker's\n",
-                 stderr);
+      std::fputs(
+          "these were checked as settings of idem gateway; --role worker checks a worker's\n",
+          stderr);
     }
     return code;
   }

@@ -5,8 +5,8 @@
 namespace idem::cli {
 
 /// `idem config check|print|schema`: what a gateway, or a worker, with the same file, flags and
-/// variables would make of them. Nothing is opened but the file and what says whom to believe; `check` also looks
-/// whether what is named is there (config_check.hpp).
+/// variables would make of them. Nothing is opened but the file and what says whom to believe;
+/// `check` also looks whether what is named is there (config_check.hpp).
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);

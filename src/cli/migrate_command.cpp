@@ -12,7 +12,8 @@ namespace idem::cli {
 
 MigrateCommand::MigrateCommand(CLI::App& app)
     : command_(*app.add_subcommand("migrate", "Make or upgrade the schema of a store")) {
-  command_.add_option("--store", store_, "URL of the store: sqlite:PATH or postgres://... (IDEM_STORE)")
+  command_
+      .add_option("--store", store_, "URL of the store: sqlite:PATH or postgres://... (IDEM_STORE)")
       ->envname("IDEM_STORE")
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->required();

@@ -51,7 +51,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
          {"reason",
           opened.id.empty()
               ? "it keeps nothing: after the next start every key runs again"
-              : "there was no store here, so one was made: it knows of no key that ran before. Where "
+              : "there was no store here, so one was made: it knows of no key that ran before. "
+                "Where "
                 "that is not meant, stop, and write the URL of the store with its records"}});
   }
   log(LogLevel::info, "store_opened",

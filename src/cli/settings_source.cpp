@@ -81,7 +81,7 @@ void take_environment(const Setting& setting, Complaints& complaints) {
   if (*value == '\0') {
     // A number or a word has a default that holds then; a text may be what protection hangs on.
     const auto kind = setting.shape.kind;
-    if (kind == Shape::Kind::text || kind == Shape::Kind::texts) {
+    if (config::is_text(kind) || config::is_texts(kind)) {
       complaints.add({name}, "is empty; write a value, or unset the variable");
     }
     return;

@@ -62,6 +62,13 @@ void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   }
 }
 
+/// An API may have methods of its own, but one that is nearly a known one is a slip, by which its
+/// route would never match.
+bool is_misspelt_method(const std::string& method) {
+  return std::ranges::find(known_methods(), method) == known_methods().end() &&
+         !config::nearest(method, known_methods()).empty();
+}
+
 void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
   for (const auto& method : given.methods.items) {
     std::string upper = method.text;
@@ -75,12 +82,9 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        " is no method, because their case counts; "
                                        "write " +
                                        upper);
-    } else if (std::ranges::find(known_methods(), method.text) == known_methods().end()) {
-      const auto meant = config::did_you_mean(method.text, known_methods());
-      complaints.add(method.place,
-                     shown(method.text) + " is no method of HTTP" +
-                         (meant.empty() ? "; write one such as POST, or leave methods out for all"
-                                        : meant));
+    } else if (is_misspelt_method(method.text)) {
+      complaints.add(method.place, shown(method.text) + " is no method of HTTP" +
+                                       config::did_you_mean(method.text, known_methods()));
     } else if (std::ranges::find(out.methods, method.text) != out.methods.end()) {
       complaints.add(method.place, shown(method.text) + " is in this list twice; keep one of them");
     }

@@ -35,9 +35,9 @@ std::optional<std::string> why_not(const WhichStore& which, const std::optional<
   if (!there || which.id.empty() || in_small_letters(which.id) == store_id_text(*there)) {
     return std::nullopt;
   }
-  return "here is the store " + store_id_text(*there) + ", and store_id (--store-id) wants " + which.id +
-         ": keys of that one would run again. Write its URL, or store_id: " + store_id_text(*there) +
-         " if this one is meant";
+  return "here is the store " + store_id_text(*there) + ", and store_id (--store-id) wants " +
+         which.id + ": keys of that one would run again. Write its URL, or store_id: " +
+         store_id_text(*there) + " if this one is meant";
 }
 
 std::string another_store(const StoreId& opened, const StoreId& there) {

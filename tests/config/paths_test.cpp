@@ -102,7 +102,9 @@ TEST_F(ConfigPaths, EveryOtherPathOfAFileIsTakenFromItToo) {
     SCOPED_TRACE(named.path);
     auto flags = gathered({"--config", file(in_yaml(named) + "\n", "")});
     for (const auto& setting : cli::settings_of(flags)) {
-      if (setting.path == named.path) EXPECT_EQ(text_of(setting), in_etc("f.pem"));
+      if (setting.path == named.path) {
+        EXPECT_EQ(text_of(setting), in_etc("f.pem"));
+      }
     }
     ++seen;
   }
@@ -121,7 +123,9 @@ void expect_paths_in_items(const std::string& list, Read read, const std::string
     auto items = read(gather(list + ":\n  - {" + in_yaml(named) + "}\n"), ignored);
     ASSERT_EQ(items.size(), 1U);
     for (const auto& setting : cli::settings_of(items.front())) {
-      if (setting.path == named.path) EXPECT_EQ(text_of(setting), absolute);
+      if (setting.path == named.path) {
+        EXPECT_EQ(text_of(setting), absolute);
+      }
     }
     ++seen;
   }
@@ -150,11 +154,13 @@ TEST_F(ConfigPaths, SoAreThoseOfDestinationsAndProviders) {
 TEST_F(ConfigPaths, NoSettingOfAFileIsForgotten) {
   const auto look = [](const std::vector<config::Setting>& table) {
     for (const auto& setting : table) {
-      const bool is_named_so = setting.path.ends_with("_file") || setting.path.ends_with("_files") ||
-                               setting.path.ends_with("_dir") || setting.path.ends_with("ca") ||
-                               setting.help.starts_with("PEM file") ||
-                               setting.help.starts_with("file ");
-      if (is_named_so) EXPECT_TRUE(is_path(setting)) << setting.path;
+      const bool is_named_so =
+          setting.path.ends_with("_file") || setting.path.ends_with("_files") ||
+          setting.path.ends_with("_dir") || setting.path.ends_with("ca") ||
+          setting.help.starts_with("PEM file") || setting.help.starts_with("file ");
+      if (is_named_so) {
+        EXPECT_TRUE(is_path(setting)) << setting.path;
+      }
     }
   };
   cli::GatewayFlags flags;

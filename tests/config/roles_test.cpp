@@ -33,7 +33,8 @@ class ConfigRoles : public testing::Test {
 const std::string workers =
     "store: postgres://idem@db/idem\nadmin: 127.0.0.1:9901\n"
     "destinations:\n  - {name: a, url: \"http://h/\", deduplicates: 1h}\n";
-const std::string gateways = "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n";
+const std::string gateways =
+    "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n";
 
 TEST_F(ConfigRoles, AWorkersFileIsCheckedAsOne) {
   const auto guessed = check(workers);
@@ -64,7 +65,7 @@ TEST_F(ConfigRoles, SettingsOfAGatewayAreRefusedInAWorkersFileAtTheirPlace) {
   const auto route = check(workers + "routes:\n  - {match: {path: /a}, name: a, mode: wait}\n",
                            {"--role", "worker"});
   EXPECT_EQ(route.exit_code, 2);
-  expect_has(route, ":6:38: mode is for routes of idem gateway");
+  expect_has(route, ":6:40: mode is for routes of idem gateway");
   const auto flag = idem({"worker", "--listen", "127.0.0.1:1"});
   EXPECT_EQ(flag.exit_code, 2);
   expect_has(flag, "--listen");
@@ -76,8 +77,9 @@ TEST_F(ConfigRoles, UnknownVariablesAreWarnedOf) {
                                              "IDEM_OPERATOR=grace"};
   const auto ran = check(gateways + "store: \"memory:\"\n", {}, environment);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  expect_has(ran, "IDEM_UPSTRAEM: warning: is no variable of this version, and has no effect; did "
-                  "you mean IDEM_UPSTREAM?");
+  expect_has(ran,
+             "IDEM_UPSTRAEM: warning: is no variable of this version, and has no effect; did "
+             "you mean IDEM_UPSTREAM?");
   for (const char* const known : {"IDEM_SERVICE_HOST", "IDEM_PORT_8080", "IDEM_OPERATOR"}) {
     EXPECT_EQ(ran.output.find(known), std::string::npos) << ran.output;
   }
@@ -116,9 +118,9 @@ TEST_F(ConfigRoles, AWorkersHelpHasItsOwnFlagsAndNoOthers) {
 
 TEST_F(ConfigRoles, TheHelpNamesStoresExitCodesAndTheVersion) {
   const auto gateway = idem({"gateway", "--help"});
-  for (const char* const store : {"sqlite:PATH", "postgres://", "redis://", "rediss://",
-                                  "redis+cluster://", "redis+sentinel://", "hybrid:?truth=URL&fast",
-                                  "memory:"}) {
+  for (const char* const store :
+       {"sqlite:PATH", "postgres://", "redis://", "rediss://", "redis+cluster://",
+        "redis+sentinel://", "hybrid:?truth=URL&fast", "memory:"}) {
     expect_has(gateway, store);
   }
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
@@ -132,8 +134,8 @@ TEST_F(ConfigRoles, TheHelpNamesStoresExitCodesAndTheVersion) {
   const auto version = idem({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_EQ(version.output, idem({"version"}).output);
-  for (const char* const command :
-       {"gateway", "worker", "keys", "outbox", "dlq", "reconcile", "migrate", "config", "version"}) {
+  for (const char* const command : {"gateway", "worker", "keys", "outbox", "dlq", "reconcile",
+                                    "migrate", "config", "version"}) {
     expect_has(idem({"--help"}), command);
   }
 }

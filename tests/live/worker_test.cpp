@@ -23,7 +23,8 @@ class Worker : public testing::Test {
     provider_ = std::make_unique<Provider>(
         "127.0.0.1:0", std::vector<std::string>{"--inbox-secret-file", secret_});
     // A worker makes no store.
-    ASSERT_EQ(run_program(built_program("idem"), {"migrate", "--store", store_.url()}).exit_code, 0);
+    ASSERT_EQ(run_program(built_program("idem"), {"migrate", "--store", store_.url()}).exit_code,
+              0);
     start();
   }
 
@@ -241,7 +242,8 @@ TEST(WorkerConfig, S02_a_worker_never_makes_a_store) {
   IDEM_NEED_PROGRAM("idem");
   const TempDir dir;
   const auto path = dir.path() / "idem.db";
-  const auto ran = run_program(built_program("idem"), {"worker", "--store", "sqlite:" + path.string()});
+  const auto ran =
+      run_program(built_program("idem"), {"worker", "--store", "sqlite:" + path.string()});
   EXPECT_EQ(ran.exit_code, 1) << ran.output;
   EXPECT_NE(ran.output.find(path.string() + ": there is no store here"), std::string::npos)
       << ran.output;
