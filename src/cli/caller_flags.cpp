@@ -69,6 +69,8 @@ void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
               Complaints& complaints) {
   auto& scope = settings.scope;
   const auto& place = flags.scope.place;
+  Millis leeway{0};
+  take_time(flags.jwt_leeway, limits::jwt_leeway_cap, leeway, complaints);
   if (scope.kind != Kind::jwt) {
     if (!says_anything_of_tokens(flags)) return;
     return complaints.add(place,
@@ -96,8 +98,7 @@ void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
                           .issuer = flags.jwt_issuer.text,
                           .audience = flags.jwt_audience.text,
                           .claim = scope.name,
-                          .leeway = Millis(0)};
-  take_time(flags.jwt_leeway, limits::jwt_leeway_cap, rules.leeway, complaints);
+                          .leeway = leeway};
   if (rules.algorithm == "HS256") {  // Whoever reads it signs tokens of any tenant.
     const auto good = check_secret_file(rules.key_file.empty() ? rules.jwks_file : rules.key_file);
     if (!good) return complaints.add(place, good.error());
@@ -113,6 +114,12 @@ void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings
                     Complaints& complaints) {
   const auto& url = flags.authorize_url;
   const auto& ca = flags.authorize_ca;
+  gateway::AuthorizeSettings times;
+  take_time(flags.authorize_timeout, limits::authorize_timeout_cap, times.timeout, complaints);
+  take_time(flags.authorize_cache, limits::authorize_cache_cap, times.cache, complaints);
+  if (times.timeout <= Millis(0)) {
+    complaints.add(flags.authorize_timeout.place, "an authoriser needs a timeout above 0");
+  }
   if (url.text.empty()) {
     if (ca.text.empty()) return;
     return complaints.add(ca.place, "an authoriser's CA needs --authorize-url (authorize.url)");
@@ -121,11 +128,8 @@ void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings
   if (!authorize) {
     return complaints.add(url.place, config::without_quoted_password(authorize.error()));
   }
-  take_time(flags.authorize_timeout, limits::authorize_timeout_cap, authorize->timeout, complaints);
-  take_time(flags.authorize_cache, limits::authorize_cache_cap, authorize->cache, complaints);
-  if (authorize->timeout <= Millis(0)) {
-    complaints.add(flags.authorize_timeout.place, "an authoriser needs a timeout above 0");
-  }
+  authorize->timeout = times.timeout;
+  authorize->cache = times.cache;
   if (authorize->address.tls) {
     auto context = http::TlsContext::for_client({ca.text, true});
     if (!context) return complaints.add(ca.place, context.error());
@@ -141,6 +145,7 @@ void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings
 std::vector<config::Setting> settings_of(CallerFlags& f) {
   using config::duration;
   using config::one_of;
+  using config::path;
   using config::text;
   using config::texts;
   using config::truth;
@@ -156,9 +161,9 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
        live},
       {"scope.jwt.algorithm", "--jwt-algorithm", one_of("RS256|PS256|ES256|EdDSA|HS256"),
        &f.jwt_algorithm, "how tokens are signed; no other algorithm is taken", live},
-      {"scope.jwt.key_file", "--jwt-key-file", text, &f.jwt_key_file,
+      {"scope.jwt.key_file", "--jwt-key-file", path, &f.jwt_key_file,
        "PEM file: the issuer's public key; for HS256 the secret", live},
-      {"scope.jwt.jwks_file", "--jwt-jwks-file", text, &f.jwt_jwks_file,
+      {"scope.jwt.jwks_file", "--jwt-jwks-file", path, &f.jwt_jwks_file,
        "file with the issuer's JWK Set; a token's kid chooses", live},
       {"scope.jwt.issuer", "--jwt-issuer", text, &f.jwt_issuer, "what a token's iss must be"},
       {"scope.jwt.audience", "--jwt-audience", text, &f.jwt_audience,
@@ -169,7 +174,7 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
        "http(s)://HOST[:PORT]/PATH that is asked before anything is reserved or replayed: 2xx goes "
        "on, 401 and 403 are the answer, all else is 503",
        live},
-      {"authorize.ca", "--authorize-ca", text, &f.authorize_ca,
+      {"authorize.ca", "--authorize-ca", path, &f.authorize_ca,
        "PEM file: who signs its certificate; by default the system's", live},
       {"authorize.timeout", "--authorize-timeout", duration, &f.authorize_timeout,
        "for its answer; at most 60s", live},

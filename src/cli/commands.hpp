@@ -37,6 +37,7 @@ struct GatewayOptions {
   /// Of the listener for clients; without a certificate it is plain.
   http::TlsContext::ServerFiles tls;
   std::string store;
+  std::string store_id;                  ///< That it must be; empty: any.
   std::string spill_dir;                 ///< Never empty.
   std::vector<std::string> admin_hosts;  ///< Under which the admin listener may be addressed.
   Millis evidence_grace = limits::evidence_grace_default;

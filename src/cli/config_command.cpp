@@ -1,6 +1,7 @@
 #include "cli/config_command.hpp"
 
 #include "cli/config_check.hpp"
+#include "cli/roles.hpp"
 
 #include <cstdio>
 
@@ -12,14 +13,23 @@ int print_complaints(const std::vector<std::string>& lines) {
   return usage;
 }
 
-int check(const ReadSettings& settings) {
+int check(const SettingsSource& source, Purpose purpose) {
+  const auto settings = source.read_for(purpose);
+  if (!settings) return print_complaints(settings.error());
   Complaints wrong;
-  check_named_files(settings, wrong);
+  check_named_files(*settings, wrong);
   if (!wrong.empty()) return print_complaints(wrong.lines());
+  for (const auto& warning : settings->warnings) {
+    const auto place = warning.find(": ");
+    std::fprintf(stderr, "%s: warning%s\n", warning.substr(0, place).c_str(),
+                 warning.substr(place).c_str());
+  }
   Complaints warnings;
-  warn_of_laxer_routes(settings, warnings);
+  warn_of_laxer_routes(*settings, warnings);
   print_complaints(warnings.lines());
-  std::fputs("ok\n", stdout);
+  std::printf("ok\n%s", purpose == Purpose::worker
+                            ? "as settings of idem worker (--role gateway: as a gateway's)\n"
+                            : "");
   return done;
 }
 
@@ -34,8 +44,12 @@ std::string print_item(Given given) {
 
 }  // namespace
 
-std::string print_settings(GatewayFlags flags) {
-  std::string text = config::to_yaml(settings_of(flags), 0);
+std::string print_settings(GatewayFlags flags, Purpose purpose) {
+  auto table = settings_of(flags);
+  if (purpose == Purpose::worker) {
+    std::erase_if(table, [](const auto& setting) { return is_gateways_alone(setting.path); });
+  }
+  std::string text = config::to_yaml(table, 0, config::Unset::shown);
   Complaints ignored;
   const auto routes = read_routes(flags.routes, ignored);
   if (!routes.empty()) text += "routes:\n";
@@ -58,7 +72,7 @@ std::string settings_schema() {
                                   {"destinations", config::to_schema(settings_of(destination), {})},
                                   {"providers", config::to_schema(settings_of(provider), {})}};
   return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
-         R"("title":"Configuration of idem gateway",)" +
+         R"("title":"Configuration of idem gateway and idem worker",)" +
          config::to_schema(settings_of(flags), items) + "}\n";
 }
 
@@ -70,6 +84,11 @@ ConfigCommand::ConfigCommand(CLI::App& app)
       checked_(check_),
       printed_(print_) {
   command_.require_subcommand(1);
+  check_
+      .add_option("--role", role_,
+                  "whose settings they are; by default a worker's, where none of them is for a "
+                  "gateway alone")
+      ->check(CLI::IsMember({"gateway", "worker"}));
 }
 
 bool ConfigCommand::parsed() const { return command_.parsed(); }
@@ -79,10 +98,22 @@ int ConfigCommand::run() const {
     std::fputs(settings_schema().c_str(), stdout);
     return done;
   }
-  const auto settings = (check_.parsed() ? checked_ : printed_).read();
+  if (check_.parsed()) {
+    if (role_ != "guessed") {
+      return check(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
+    }
+    const int code = check(checked_, checked_.guessed_purpose());
+    if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
+      std::fputs(
+          "these were checked as settings of idem gateway; --role worker checks a worker's\n",
+          stderr);
+    }
+    return code;
+  }
+  const auto purpose = printed_.guessed_purpose();
+  const auto settings = printed_.read_for(purpose);
   if (!settings) return print_complaints(settings.error());
-  if (check_.parsed()) return check(*settings);
-  std::fputs(print_settings(settings->given).c_str(), stdout);
+  std::fputs(print_settings(settings->given, purpose).c_str(), stdout);
   return done;
 }
 

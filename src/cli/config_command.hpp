@@ -4,9 +4,9 @@
 
 namespace idem::cli {
 
-/// `idem config check|print|schema`: what a gateway with the same file, flags and variables would
-/// make of them. Nothing is opened but the file and what says whom to believe; `check` also looks
-/// whether what is named is there (config_check.hpp).
+/// `idem config check|print|schema`: what a gateway, or a worker, with the same file, flags and
+/// variables would make of them. Nothing is opened but the file and what says whom to believe;
+/// `check` also looks whether what is named is there (config_check.hpp).
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);
@@ -19,12 +19,14 @@ class ConfigCommand {
   CLI::App& check_;
   CLI::App& print_;
   CLI::App& schema_;
+  std::string role_ = "guessed";
   SettingsSource checked_;
   SettingsSource printed_;
 };
 
-/// The effective settings as a configuration file that gives the same again. No password is in it.
-std::string print_settings(GatewayFlags flags);
+/// The effective settings as a configuration file that gives the same again; what is not set stands
+/// in it as a comment. No password is in it.
+std::string print_settings(GatewayFlags flags, Purpose purpose = Purpose::gateway);
 
 /// JSON Schema (2020-12) of the configuration file.
 std::string settings_schema();

@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/opening.hpp"
 #include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
 #include "gateway/dispatcher.hpp"
@@ -68,9 +69,7 @@ class GatewayProcess {
   int run() {
     signals_ = block_signals();
     take_all_descriptors();
-    if (const auto opened = open_store_for(options_.settings); !opened) {
-      return fail(located(given_.store, opened.error()));
-    }
+    if (const auto opened = open(); !opened) return fail(located(given_.store, opened.error()));
     if (!options_.destinations.empty() && store_->transactions() == nullptr) return fail(no_outbox);
     auto spill = http::SpillSpace::open(options_.spill_dir);
     if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
@@ -105,14 +104,8 @@ class GatewayProcess {
     return failed;
   }
 
-  std::expected<void, std::string> open_store_for(const gateway::GatewaySettings& settings) {
-    const IdentitySettings identity{.key_scope = std::string(name_of(settings.key_scope)),
-                                    .scope_source = settings.scope.text,
-                                    .secrets = options_.secrets};
-    const auto warn = [log = log_](const std::string& warning) {
-      log(LogLevel::warning, "store_warning", {{"reason", warning}});
-    };
-    auto store = open_store(options_.store, identity, {.migrate = options_.migrate, .warn = warn});
+  std::expected<void, std::string> open() {
+    auto store = open_configured_store(options_, true, log_);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = make_spared(std::move(*store),
                          {.on_change = [log = log_](bool answers, const std::string& why) {
@@ -352,6 +345,7 @@ int run_gateway(const SettingsSource& source) {
   }
   give_large_blocks_back();
   auto log = stderr_log(read->options.log_format);
+  log_warnings(*read, log);
   GatewayProcess process(source, std::move(*read), std::move(log));
   return process.run();
 }

@@ -1,5 +1,6 @@
 #include "cli/gateway_flags.hpp"
 
+#include "cli/addresses.hpp"
 #include "cli/take.hpp"
 #include "config/words.hpp"
 #include "gateway/scope.hpp"
@@ -11,6 +12,7 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 
@@ -204,10 +206,8 @@ void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& co
 
 void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   options.admin = flags.admin.text;
-  for (const auto& host : flags.admin_hosts.items) {
-    if (host.text.empty()) complaints.add(host.place, "a name of a host is not empty");
-    options.admin_hosts.push_back(host.text);
-  }
+  check_admin_hosts(flags.admin_hosts, complaints);
+  for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
   take_duration(flags.evidence_grace, options.evidence_grace, complaints);
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
@@ -251,23 +251,26 @@ std::string spill_dir_of(const GatewayFlags& flags) {
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-void check_address(const Given& given, Complaints& complaints) {
-  if (given.text.empty()) return;
-  const auto address = http::parse_host_port(given.text);
-  if (!address) {
-    complaints.add(given.place, address.error() + "; write one such as 127.0.0.1:8080");
-  }
+bool is_store_id(std::string_view text) {
+  static constexpr std::string_view shape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::ranges::equal(text, shape, [](unsigned char c, char of) {
+    return of == '-' ? c == '-' : std::isxdigit(c) != 0;
+  });
 }
 
 void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
-  check_address(flags.listen, complaints);
-  check_address(flags.admin, complaints);
   if (!flags.store.text.empty()) {
     const auto store = check_store_url(flags.store.text);
     if (!store) complaints.add(flags.store.place, store.error());
   }
   options.listen = flags.listen.text;
   options.store = flags.store.text;
+  options.store_id = flags.store_id.text;
+  if (!options.store_id.empty() && !is_store_id(options.store_id)) {
+    complaints.add(flags.store_id.place, shown(options.store_id) +
+                                             " is no store's id; write the store_id of the start's "
+                                             "log, 8-4-4-4-12 hexadecimal digits");
+  }
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
   take_number(flags.threads, options.threads);
@@ -285,6 +288,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   GatewayOptions options;
   auto& settings = options.settings;
   take_process(flags, options, complaints);
+  check_addresses(flags, purpose, complaints);
   const bool serves = purpose == Purpose::gateway;
   if (serves || flags.upstream.given) take_upstream(flags, settings, complaints);
   if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
@@ -308,6 +312,7 @@ std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purp
   gateway::Route rest;
   take_route(flags.rest, rest, complaints);
   const auto given = read_routes(flags.routes, complaints);
+  if (!serves) check_worker_routes(given, complaints);
   auto routes = take_routes(given, rest, complaints);
   check_kept(flags.rest.async_keep_headers, flags, complaints);
   for (const auto& route : given) check_kept(route.async_keep_headers, flags, complaints);

@@ -131,6 +131,7 @@ struct GatewayFlags {
   Given upstream_ca{};
   Given upstream_verify{"true"};
   Given store{"sqlite:./idem.db"};
+  Given store_id{};
   Given migrate{"false"};
   CallerFlags caller{};
   GivenList admin_hosts{};

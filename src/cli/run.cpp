@@ -1,5 +1,6 @@
 #include "cli/config_command.hpp"
 #include "cli/keys_command.hpp"
+#include "cli/migrate_command.hpp"
 #include "cli/outbox_command.hpp"
 #include "cli/reconcile_command.hpp"
 
@@ -13,11 +14,19 @@ int version() {
   return done;
 }
 
+constexpr const char* footer =
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 nobody answered, 4 not found, "
+    "5 refused by the state that a record or a store is in.\n"
+    "Settings: a flag beats its IDEM_* variable beats the file of --config. A relative path in the "
+    "file is taken from the file's folder, any other one from the working directory.";
+
 }  // namespace
 
 int run(int argc, char** argv) {
   CLI::App app{"Idem makes a retried API call have exactly one effect.", "idem"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", "idem " IDEM_VERSION, "Print the version");
+  app.footer(footer);
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
   auto* worker_command = app.add_subcommand(
@@ -28,6 +37,7 @@ int run(int argc, char** argv) {
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
   ReconcileCommand reconcile(app);
+  const MigrateCommand migrate(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -40,6 +50,7 @@ int run(int argc, char** argv) {
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
   if (reconcile.parsed()) return reconcile.run();
+  if (migrate.parsed()) return migrate.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

@@ -1,5 +1,9 @@
 #include "cli/settings_source.hpp"
 
+#include "cli/addresses.hpp"
+#include "cli/environment.hpp"
+#include "cli/paths.hpp"
+#include "cli/roles.hpp"
 #include "config/words.hpp"
 
 #include <idem/open_store.hpp>
@@ -14,14 +18,6 @@ namespace {
 
 using config::Setting;
 using config::Shape;
-
-std::string variable_of(std::string_view flag) {
-  std::string name = "IDEM_";
-  for (const char c : flag.substr(2)) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
 
 std::string default_of(const Setting& setting) {
   const auto* given = std::get_if<Given*>(&setting.slot);
@@ -85,7 +81,7 @@ void take_environment(const Setting& setting, Complaints& complaints) {
   if (*value == '\0') {
     // A number or a word has a default that holds then; a text may be what protection hangs on.
     const auto kind = setting.shape.kind;
-    if (kind == Shape::Kind::text || kind == Shape::Kind::texts) {
+    if (config::is_text(kind) || config::is_texts(kind)) {
       complaints.add({name}, "is empty; write a value, or unset the variable");
     }
     return;
@@ -117,8 +113,12 @@ SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
   command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
   GatewayFlags defaults;
   for (const auto& setting : settings_of(defaults)) {
-    if (!setting.flag.empty()) declare(command, setting);
+    if (!setting.flag.empty() && declares(setting)) declare(command, setting);
   }
+}
+
+bool SettingsSource::declares(const Setting& setting) const {
+  return purpose_ == Purpose::gateway || !is_gateways_alone(setting.path);
 }
 
 bool SettingsSource::take_file(std::vector<Setting>& table, Complaints& complaints) const {
@@ -142,7 +142,7 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
   name_places(table);
   if (!take_file(table, complaints)) return std::nullopt;
   for (const auto& setting : table) {
-    if (setting.flag.empty()) continue;
+    if (setting.flag.empty() || !declares(setting)) continue;
     const auto* const option = command_.get_option(std::string(setting.flag));
     if (option->count() == 0) {
       take_environment(setting, complaints);
@@ -151,17 +151,88 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
       config::check(setting, complaints);
     }
   }
+  // What nobody gave is a matter of the file, too, where there is one: else the same file started
+  // elsewhere would begin with an empty store.
+  make_paths_absolute(table, file_.empty() ? std::string() : folder_of(file_));
   auto& mark = flags.rest.dispatch_mark;
   if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
   return flags;
 }
 
-std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read() const {
+namespace {
+
+/// Where the value was given; none: nowhere.
+const config::Place* given_at(const Setting& setting) {
+  if (auto* const* given = std::get_if<Given*>(&setting.slot)) {
+    return (*given)->given ? &(*given)->place : nullptr;
+  }
+  if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) {
+    return (*list)->given ? &(*list)->place : nullptr;
+  }
+  return nullptr;
+}
+
+bool is_variable(const config::Place& place) {
+  return !place.in_file() && !place.source.starts_with("--");
+}
+
+/// What has no effect is not accepted as if it had one. Variables are only warned of: several
+/// commands may share them.
+void refuse_gateways_settings(GatewayFlags& flags, Complaints& complaints) {
+  for (const auto& setting : settings_of(flags)) {
+    const auto* const place = given_at(setting);
+    if (place == nullptr || is_variable(*place) || !is_gateways_alone(setting.path)) continue;
+    complaints.add(*place, std::string(setting.path) +
+                               " is a setting of idem gateway, and a worker takes no requests; "
+                               "leave it out of the worker's settings");
+  }
+}
+
+std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& options,
+                                     Purpose purpose) {
+  const auto table = settings_of(given);
+  auto all = unknown_variables(table);
+  for (const auto& setting : table) {
+    if (purpose == Purpose::gateway || setting.flag.empty() || !is_gateways_alone(setting.path)) {
+      continue;
+    }
+    const auto name = variable_of(setting.flag);
+    if (std::getenv(name.c_str()) == nullptr) continue;
+    all.push_back(name + ": is a setting of idem gateway, and has no effect on a worker");
+  }
+  if (!options.admin.empty() && !is_loopback(options.admin)) {
+    all.push_back(given.admin.place.text() + ": " + config::shown(options.admin) +
+                  " can be reached from other machines, and whoever reaches it is an operator: it "
+                  "has no login and no TLS; write 127.0.0.1:PORT and forward to it, or see that "
+                  "only operators reach it");
+  }
+  return all;
+}
+
+}  // namespace
+
+std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read_for(
+    Purpose purpose) const {
   Complaints complaints;
   auto given = gather(complaints);
-  auto options = given ? understand(*given, purpose_, complaints) : std::nullopt;
+  if (given && purpose == Purpose::worker) refuse_gateways_settings(*given, complaints);
+  auto options = given ? understand(*given, purpose, complaints) : std::nullopt;
   if (!options) return std::unexpected(complaints.lines());
-  return ReadSettings{std::move(*given), std::move(*options)};
+  auto warnings = warnings_of(*given, *options, purpose);
+  return ReadSettings{std::move(*given), std::move(*options), std::move(warnings)};
+}
+
+Purpose SettingsSource::guessed_purpose() const {
+  Complaints ignored;
+  auto given = gather(ignored);
+  if (!given || given->caller.scope.given) return Purpose::gateway;
+  bool is_anything = !given->destinations.empty() || !given->providers.empty();
+  for (const auto& setting : settings_of(*given)) {
+    if (given_at(setting) == nullptr) continue;
+    if (is_gateways_alone(setting.path)) return Purpose::gateway;
+    is_anything = true;
+  }
+  return is_anything && given->routes.empty() ? Purpose::worker : Purpose::gateway;
 }
 
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {

@@ -16,6 +16,8 @@ namespace idem::cli {
 struct ReadSettings {
   GatewayFlags given;
   GatewayOptions options;
+  /// What may be meant otherwise: "PLACE: sentence".
+  std::vector<std::string> warnings{};
 };
 
 /// Where settings come from: a flag beats the environment beats the file beats the default. Can be
@@ -29,9 +31,16 @@ class SettingsSource {
   /// could not be read as settings at all.
   std::optional<GatewayFlags> gather(Complaints& complaints) const;
   /// All of it, or every complaint as a line.
-  std::expected<ReadSettings, std::vector<std::string>> read() const;
+  std::expected<ReadSettings, std::vector<std::string>> read() const { return read_for(purpose_); }
+  /// The same, as another command would.
+  std::expected<ReadSettings, std::vector<std::string>> read_for(Purpose purpose) const;
+
+  /// Whose settings they are, where nobody says it: a worker's, where something is given, and
+  /// nothing of it is for a gateway alone, nor a scope.
+  Purpose guessed_purpose() const;
 
  private:
+  bool declares(const config::Setting& setting) const;
   bool take_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
   CLI::App& command_;

@@ -1,5 +1,7 @@
 #include "cli/gateway_flags.hpp"
 
+#include "cli/paths.hpp"
+
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
@@ -8,6 +10,8 @@ namespace {
 using config::duration;
 using config::number;
 using config::one_of;
+using config::path;
+using config::paths;
 using config::Setting;
 using config::size;
 using config::statuses;
@@ -36,14 +40,14 @@ Table process_settings(GatewayFlags& f) {
        "how much later than the lease's end an operator's \"nothing there\" must be observed"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
        "how tenants are called in metrics; none: all counted as one"},
-      {"tls.cert", "--tls-cert", text, &f.tls_cert,
+      {"tls.cert", "--tls-cert", path, &f.tls_cert,
        "PEM file: the certificate and its chain; read again on SIGHUP"},
-      {"tls.key", "--tls-key", text, &f.tls_key, "PEM file: its key, without a passphrase"},
-      {"tls.client_ca", "--tls-client-ca", text, &f.tls_client_ca,
+      {"tls.key", "--tls-key", path, &f.tls_key, "PEM file: its key, without a passphrase"},
+      {"tls.client_ca", "--tls-client-ca", path, &f.tls_client_ca,
        "PEM file: who signs the certificates of clients"},
       {"upstream.url", "--upstream", text, &f.upstream,
        "http(s)://HOST[:PORT] of the API behind the gateway"},
-      {"upstream.ca", "--upstream-ca", text, &f.upstream_ca,
+      {"upstream.ca", "--upstream-ca", path, &f.upstream_ca,
        "PEM file: who signs the upstream's; by default the system's"},
       {"upstream.verify", "--upstream-verify", truth, &f.upstream_verify,
        "the upstream's certificate must be good, and its own"},
@@ -55,9 +59,15 @@ Table process_settings(GatewayFlags& f) {
        "how long an upstream connection is kept; 0s: never"},
       {"upstream.tunnel_idle", "--tunnel-idle", duration, &f.tunnel_idle,
        "how long an upgraded connection may be silent both ways", live},
-      {"store", "--store", text, &f.store, "sqlite:PATH or memory:"},
+      {"store", "--store", config::store, &f.store,
+       "where records lie: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST (rediss://, "
+       "redis+cluster://HOST,HOST/, redis+sentinel://HOST,HOST/MASTER), hybrid:?truth=URL&fast=URL "
+       "or memory:, which keeps nothing"},
+      {"store_id", "--store-id", text, &f.store_id,
+       "the store that it must be, by the store_id that the start logs; another one, or none yet, "
+       "is refused"},
       {"migrate", "--migrate", truth, &f.migrate, "upgrade the store's schema if it is older"},
-      {"spill_dir", "--spill-dir", text, &f.spill_dir,
+      {"spill_dir", "--spill-dir", path, &f.spill_dir,
        "where keyed bodies above 64KiB lie while they are served, as files without a name; by "
        "default the store's directory"},
       {"threads", "--threads", number(0, 256), &f.threads,
@@ -78,7 +88,7 @@ Table key_settings(GatewayFlags& f) {
       {"key.scope", "--key-scope", one_of("operation|tenant"), &f.key_scope,
        "operation: a key is unique in its scope and operation; tenant: in its scope, so that reuse "
        "on another operation is refused"},
-      {"key.secret_files", "--secret-file", texts, &f.secret_files,
+      {"key.secret_files", "--secret-file", paths, &f.secret_files,
        "key material for the digests of keys and requests, in place of the store's own; newest "
        "first: older ones are for the records that were made under them"},
       {"key.min_length", "--key-min-length", number(1, limits::key_bytes_max), &f.key_min_length,
@@ -99,7 +109,7 @@ Table key_settings(GatewayFlags& f) {
 
 Table async_settings(GatewayFlags& f) {
   return {
-      {"async.secret_files", "--async-secret-file", texts, &f.async_secret_files,
+      {"async.secret_files", "--async-secret-file", paths, &f.async_secret_files,
        "key material under which credentials of stored requests are sealed; newest first", live},
   };
 }
@@ -207,7 +217,7 @@ Table provider_events(ProviderGiven& p) {
       {"events.signature", "", one_of("standard|stripe|hmac"), &p.event_signature,
        "how its events are signed, which it sends to /.idem/events/NAME: standard (Standard "
        "Webhooks), stripe (t=,v1= in one field), hmac (of the body, in one field)"},
-      {"events.secret_files", "", texts, &p.event_secrets,
+      {"events.secret_files", "", paths, &p.event_secrets,
        "each with a secret; any of them will do, so that it may be changed"},
       {"events.field", "", text, &p.event_field,
        "of stripe (Stripe-Signature by default) and hmac: where the signature stands"},
@@ -247,8 +257,8 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
        "{key} (the client's, which is kept for that, sealed), {reference} (its Idem-Reference) or "
        "{derived_key:PHASE}, and {scope}, and {fence} (the Idem-Fence that "
        "names the attempt); none: it tells by events"},
-      {"auth_file", "", text, &p.auth_file, "file with the value of Authorization"},
-      {"ca", "", text, &p.ca, "PEM file: who signs its certificate; by default the system's"},
+      {"auth_file", "", path, &p.auth_file, "file with the value of Authorization"},
+      {"ca", "", path, &p.ca, "PEM file: who signs its certificate; by default the system's"},
       {"timeout", "", duration, &p.timeout, "for one answer; at most 20s"},
       {"found", "", texts, &p.found,
        "answers that say that it was done: 200, 2xx, \"200 /status=captured\", \"200 /data/0\""},
@@ -282,12 +292,12 @@ std::vector<Setting> settings_of(DestinationGiven& d) {
        "for how long it tells a repeated message by its webhook-id; 0s: not at all, and what may "
        "have arrived is never sent again",
        config::Change::restart, true},
-      {"secret_files", "", texts, &d.secret_files,
+      {"secret_files", "", paths, &d.secret_files,
        "each with a secret of Standard Webhooks (whsec_...); the newest first; none: unsigned"},
       {"timeout", "", duration, &d.timeout, "for one delivery; at most 20s"},
       {"attempts", "", number(1, 1'000), &d.attempts, "after so many it is a dead letter"},
       {"source", "", text, &d.source, "ce-source: who sends"},
-      {"ca", "", text, &d.ca, "PEM file: who signs its certificate; by default the system's"},
+      {"ca", "", path, &d.ca, "PEM file: who signs its certificate; by default the system's"},
   };
 }
 
@@ -387,6 +397,7 @@ std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>&
     auto& one = read.emplace_back();
     one.place = node.place;
     config::take(node, settings_of(one), complaints);
+    make_paths_absolute(settings_of(one));
   }
   return read;
 }
@@ -399,6 +410,7 @@ std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& provi
     auto& one = read.emplace_back();
     one.place = node.place;
     config::take(node, settings_of(one), complaints);
+    make_paths_absolute(settings_of(one));
   }
   return read;
 }

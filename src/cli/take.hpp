@@ -35,6 +35,9 @@ void take_route(const RouteGiven& given, gateway::Route& out, Complaints& compla
 std::vector<gateway::Route> take_routes(const std::vector<RouteGiven>& given,
                                         const gateway::Route& rest, Complaints& complaints);
 
+/// Refuses what a worker's routes have no use for.
+void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints);
+
 /// Each route's provider must be one of them.
 void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
                     std::vector<gateway::Route>& routes, Complaints& complaints);

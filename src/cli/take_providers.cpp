@@ -344,13 +344,31 @@ std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
   return std::make_shared<const EventSource>(std::move(source));
 }
 
+/// What is said of events that nobody could believe would be ignored.
+void refuse_unsigned_events(ProviderGiven given, Complaints& complaints) {
+  for (const auto& setting : settings_of(given)) {
+    if (!setting.path.starts_with("events.")) continue;
+    const auto refuse = [&](const auto* slot) {
+      if (!slot->given) return;
+      complaints.add(slot->place, std::string(setting.path) +
+                                      " says nothing without events.signature; write how its "
+                                      "events are signed: standard, stripe or hmac");
+    };
+    if (auto* const* one = std::get_if<Given*>(&setting.slot)) refuse(*one);
+    if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) refuse(*list);
+  }
+}
+
 }  // namespace
 
 EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                 Complaints& complaints) {
   EventSources taken;
   for (const ProviderGiven& one : given) {
-    if (one.event_signature.text.empty()) continue;
+    if (one.event_signature.text.empty()) {
+      refuse_unsigned_events(one, complaints);
+      continue;
+    }
     if (auto source = take_event_source(one, keys_are_shared, complaints))
       taken.emplace(one.name.text, source);
   }

@@ -1,3 +1,5 @@
+#include "cli/methods.hpp"
+#include "cli/roles.hpp"
 #include "cli/take.hpp"
 #include "config/words.hpp"
 #include "core/json_place.hpp"
@@ -60,6 +62,13 @@ void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   }
 }
 
+/// An API may have methods of its own, but one that is nearly a known one is a slip, by which its
+/// route would never match.
+bool is_misspelt_method(const std::string& method) {
+  return std::ranges::find(known_methods(), method) == known_methods().end() &&
+         !config::nearest(method, known_methods()).empty();
+}
+
 void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
   for (const auto& method : given.methods.items) {
     std::string upper = method.text;
@@ -73,6 +82,9 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        " is no method, because their case counts; "
                                        "write " +
                                        upper);
+    } else if (is_misspelt_method(method.text)) {
+      complaints.add(method.place, shown(method.text) + " is no method of HTTP" +
+                                       config::did_you_mean(method.text, known_methods()));
     } else if (std::ranges::find(out.methods, method.text) != out.methods.end()) {
       complaints.add(method.place, shown(method.text) + " is in this list twice; keep one of them");
     }
@@ -222,6 +234,23 @@ std::vector<Route> take_routes(const std::vector<RouteGiven>& given, const Route
   }
   compare(given, routes, complaints);
   return routes;
+}
+
+void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) {
+  for (RouteGiven& route : given) {
+    for (const auto& setting : settings_of(route)) {
+      if (!is_gateways_alone_in_routes(setting.path)) continue;
+      const auto refuse = [&](const auto* slot) {
+        if (!slot->given) return;
+        complaints.add(slot->place, std::string(setting.path) +
+                                        " is for routes of idem gateway; a worker's have name, "
+                                        "formerly, match and reconcile");
+      };
+      if (auto* const* one = std::get_if<Given*>(&setting.slot)) refuse(*one);
+      if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) refuse(*list);
+      if (auto* const* map = std::get_if<GivenMap*>(&setting.slot)) refuse(*map);
+    }
+  }
 }
 
 void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,

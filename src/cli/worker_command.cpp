@@ -1,10 +1,9 @@
 #include "admin/admin.hpp"
+#include "cli/opening.hpp"
 #include "cli/reconciling.hpp"
 #include "cli/settings_source.hpp"
 #include "gateway/route.hpp"
 #include "workers/lifecycle.hpp"
-
-#include <idem/open_store.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -37,16 +36,12 @@ class WorkerProcess {
     sigaddset(&signals_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    // A file at the process's size limit is a full disk, not the end of the process.
+    std::signal(SIGXFSZ, SIG_IGN);
   }
 
   std::expected<void, std::string> open() {
-    const IdentitySettings identity{.key_scope = std::string(name_of(options_.settings.key_scope)),
-                                    .scope_source = options_.settings.scope.text,
-                                    .secrets = options_.secrets};
-    const auto warn = [log = log_](const std::string& warning) {
-      log(LogLevel::warning, "store_warning", {{"reason", warning}});
-    };
-    auto store = open_store(options_.store, identity, {.migrate = options_.migrate, .warn = warn});
+    auto store = open_configured_store(options_, false, log_);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = std::move(*store);
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
@@ -141,6 +136,7 @@ int run_worker(const SettingsSource& source) {
     return usage;
   }
   auto log = stderr_log(read->options.log_format);
+  log_warnings(*read, log);
   WorkerProcess process(std::move(*read), std::move(log));
   return process.run();
 }

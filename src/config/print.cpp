@@ -41,8 +41,18 @@ std::string value_of(const Setting& setting) {
   return {};
 }
 
+/// Whether some line is no comment.
+bool has_setting(std::string_view lines) {
+  for (const auto line : split(lines, '\n')) {
+    const auto begin = line.find_first_not_of(' ');
+    if (begin != line.npos && line[begin] != '#') return true;
+  }
+  return false;
+}
+
 /// The table as a tree: what the parts of the paths in front of their last make sections of.
-std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent) {
+std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent,
+                    Unset unset) {
   std::string out;
   std::string_view last;
   for (const auto& setting : table) {
@@ -53,11 +63,17 @@ std::string section(std::span<const Setting> table, std::string_view prefix, std
       const auto value = value_of(setting);
       if (!value.empty()) {
         out += std::string(indent, ' ') + std::string(name) + ": " + value + '\n';
+      } else if (unset == Unset::shown && setting.shape.kind != Shape::Kind::maps) {
+        out += std::string(indent, ' ') + "# " + std::string(setting.path) + " is not set\n";
       }
     } else if (name != last) {
-      const auto inner =
-          section(table, setting.path.substr(0, prefix.size() + name.size() + 1), indent + 2);
-      if (!inner.empty()) out += std::string(indent, ' ') + std::string(name) + ":\n" + inner;
+      const auto inner = section(table, setting.path.substr(0, prefix.size() + name.size() + 1),
+                                 indent + 2, unset);
+      // A section of comments alone would be one without a value.
+      const bool is_set = !inner.empty() && has_setting(inner);
+      if (!inner.empty()) {
+        out += std::string(indent, ' ') + (is_set ? "" : "# ") + std::string(name) + ":\n" + inner;
+      }
     }
     last = name;
   }
@@ -84,6 +100,8 @@ std::string list_of(std::string_view items, std::size_t max) {
 std::string schema_of(const Shape& shape, std::string_view of_maps) {
   switch (shape.kind) {
     case Shape::Kind::text:
+    case Shape::Kind::path:
+    case Shape::Kind::store:
       return R"("type":"string","minLength":1)";
     case Shape::Kind::word:
       return enumeration(shape.words);
@@ -98,6 +116,7 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
       return R"("anyOf":[{"type":"string","pattern":"^([0-9]+(B|KiB|MiB|GiB)|0)$"},)"
              R"({"const":0}])";
     case Shape::Kind::texts:
+    case Shape::Kind::paths:
       return list_of(R"("type":"string")", limits::config_entries_max);
     case Shape::Kind::statuses:
       return R"("type":"object","additionalProperties":false,"patternProperties":)"
@@ -107,6 +126,14 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
       return list_of(of_maps, limits::routes_max);
   }
   return {};
+}
+
+/// The member "default" with its comma, where there is one.
+std::string default_of(const Setting& setting) {
+  const auto* const given = std::get_if<Given*>(&setting.slot);
+  if (given == nullptr || (*given)->text.empty()) return {};
+  const auto& text = (*given)->text;
+  return "\"default\":" + (is_bare(setting.shape) ? text : json(text)) + ",";
 }
 
 std::string_view item_of(std::string_view path, const ItemSchemas& of_maps) {
@@ -127,7 +154,7 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
     const auto rest = setting.path.substr(prefix.size());
     const auto name = rest.substr(0, rest.find('.'));
     if (name == rest) {
-      property(name, "\"description\":" + json(setting.help) + "," +
+      property(name, "\"description\":" + json(setting.help) + "," + default_of(setting) +
                          schema_of(setting.shape, item_of(setting.path, of_maps)));
     } else if (name != last) {
       property(name,
@@ -145,8 +172,8 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
 
 }  // namespace
 
-std::string to_yaml(std::span<const Setting> table, std::size_t indent) {
-  return section(table, {}, indent);
+std::string to_yaml(std::span<const Setting> table, std::size_t indent, Unset unset) {
+  return section(table, {}, indent, unset);
 }
 
 std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps) {

@@ -31,7 +31,12 @@ bool is_number(std::string_view text) {
       text, [](char c) { return is_digit(c) || c == '.' || c == '_' || c == ':'; });
   const bool dots = std::ranges::count(text, '.') <= 1;
   if (plain) return dots && std::ranges::any_of(text, is_digit);
-  if (text.starts_with("0x") || text.starts_with("0o") || text.starts_with("0b")) return true;
+  const auto is_all = [&](std::string_view digits) {
+    return text.size() > 2 && text.find_first_not_of(digits, 2) == std::string_view::npos;
+  };
+  if (text.starts_with("0x") && is_all("0123456789abcdefABCDEF_")) return true;
+  if (text.starts_with("0o") && is_all("01234567_")) return true;
+  if (text.starts_with("0b") && is_all("01_")) return true;
   const auto e = text.find_first_of("eE");
   if (e == std::string_view::npos) return false;
   const auto power = text.substr(e + 1);

@@ -20,6 +20,8 @@ struct Overloaded : F... {
 std::string_view expected(const Shape& shape) {
   switch (shape.kind) {
     case Shape::Kind::text:
+    case Shape::Kind::path:
+    case Shape::Kind::store:
     case Shape::Kind::word:
       return "text";
     case Shape::Kind::truth:
@@ -31,6 +33,7 @@ std::string_view expected(const Shape& shape) {
     case Shape::Kind::size:
       return "a size such as 512B, 64KiB or 1MiB";
     case Shape::Kind::texts:
+    case Shape::Kind::paths:
       return "a list such as [a, b]";
     case Shape::Kind::statuses:
       return "a map such as {409: store}";
@@ -210,8 +213,11 @@ class Taking {
       case Shape::Kind::size:
         return node.type == Node::Type::text || node.type == Node::Type::number;
       case Shape::Kind::text:
+      case Shape::Kind::path:
+      case Shape::Kind::store:
       case Shape::Kind::word:
       case Shape::Kind::texts:
+      case Shape::Kind::paths:
       case Shape::Kind::statuses:
       case Shape::Kind::maps:
         return node.type == Node::Type::text;
@@ -220,7 +226,7 @@ class Taking {
   }
 
   static std::string hint(const Shape& shape, const Node& node) {
-    const bool unquoted = shape.kind == Shape::Kind::text && node.kind == Node::Kind::scalar &&
+    const bool unquoted = config::is_text(shape.kind) && node.kind == Node::Kind::scalar &&
                           node.type != Node::Type::null;
     return unquoted ? ", in quotes: \"" + node.text + "\"" : std::string{};
   }
@@ -239,7 +245,7 @@ void check_word(const Setting& setting, const Given& value, Complaints& complain
 void check_given(const Setting& setting, const Given& value, Complaints& complaints) {
   static constexpr std::string_view truths[] = {"true", "false"};
   const auto& shape = setting.shape;
-  if (shape.kind == Shape::Kind::text && value.text.empty()) {
+  if (is_text(shape.kind) && value.text.empty()) {
     // A template that filled in nothing would switch off what was meant to be on.
     return complaints.add(value.place,
                           std::string(setting.path) + " is empty; write a value, or leave it out");

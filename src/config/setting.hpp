@@ -23,6 +23,9 @@ struct Shape {
     duration,  ///< "30s", or 0.
     size,      ///< "64KiB".
     texts,     ///< A list of strings.
+    path,      ///< A string that names a file or a folder; in a file it is relative to that file.
+    paths,     ///< A list of them.
+    store,     ///< A store's URL, in which paths may stand.
     statuses,  ///< A map of HTTP status codes to one of `words`.
     maps,      ///< A list of maps, each with a table of settings of its own.
   };
@@ -42,7 +45,18 @@ inline constexpr Shape truth{Shape::Kind::truth};
 inline constexpr Shape duration{Shape::Kind::duration};
 inline constexpr Shape size{Shape::Kind::size};
 inline constexpr Shape texts{Shape::Kind::texts};
+inline constexpr Shape path{Shape::Kind::path};
+inline constexpr Shape paths{Shape::Kind::paths};
+inline constexpr Shape store{Shape::Kind::store};
 inline constexpr Shape maps{Shape::Kind::maps};
+
+/// Whether it is one string, or a list of strings, whatever they say.
+constexpr bool is_text(Shape::Kind kind) {
+  return kind == Shape::Kind::text || kind == Shape::Kind::path || kind == Shape::Kind::store;
+}
+constexpr bool is_texts(Shape::Kind kind) {
+  return kind == Shape::Kind::texts || kind == Shape::Kind::paths;
+}
 
 /// Where a setting's value is kept.
 using Slot = std::variant<Given*, GivenList*, GivenMap*, std::vector<Node>*>;
@@ -74,7 +88,10 @@ bool same_value(const Setting& a, const Setting& b);
 
 /// A table's values as YAML, as `take` reads them: defaults too, and empty lists that were given,
 /// because they take back what a default has. `indent` spaces stand before each line.
-std::string to_yaml(std::span<const Setting> table, std::size_t indent);
+enum class Unset : std::uint8_t { left_out, shown };
+/// What has no value is left out, or shown as a comment.
+std::string to_yaml(std::span<const Setting> table, std::size_t indent,
+                    Unset unset = Unset::left_out);
 
 /// The members of a JSON Schema (2020-12) object that admits what `take` admits, without braces:
 /// "type", "properties", ... `of_maps` has the schema of an item of each list of maps, by its path.

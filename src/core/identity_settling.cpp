@@ -115,8 +115,13 @@ bool GenerationCensus::has(std::uint64_t from, std::uint64_t end) const {
 }
 
 std::expected<Identity, std::string> settle_identity(
-    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
-    const std::function<GenerationCensus()>& census) {
+    std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked_for,
+    const std::function<GenerationCensus()>& census, bool chooses) {
+  IdentitySettings asked = asked_for;
+  if (!chooses && recorded && asked.scope_source.empty()) {
+    asked.key_scope = recorded->key_scope;
+    asked.scope_source = recorded->scope_source;
+  }
   if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
     return std::unexpected("key_scope '" + asked.key_scope +
                            "' is none; write operation or tenant");
@@ -127,6 +132,12 @@ std::expected<Identity, std::string> settle_identity(
   RecordedIdentity next = recorded ? *recorded : first_identity(asked);
   Settling settling(next, asked);
   if (auto why = settling.settle(census)) return std::unexpected(std::move(*why));
+  if (!chooses && recorded && next.generation != recorded->generation) {
+    return std::unexpected(
+        "its records are named by another scope, key.scope or secret than is given here; leave "
+        "scope "
+        "and key.scope out, and give the gateway's --secret-file");
+  }
   recorded = std::move(next);
   return settling.take();
 }

@@ -39,9 +39,13 @@ struct GenerationCensus {
 /// What the store answers as its identity, with `recorded` changed to what is to be recorded from
 /// now on; none: the first start. Refused with a sentence, and nothing to be written, where records
 /// would be found no more. `census` may be asked once; it looks at all records.
+///
+/// Who does not `choose` names no records: without a scope source of its own it takes the settings
+/// that are recorded, and it is refused where it would begin a generation, in which those who do
+/// name records could not go on.
 std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
-    const std::function<GenerationCensus()>& census);
+    const std::function<GenerationCensus()>& census, bool chooses = true);
 
 /// True when a node of these settings names records as the store has it recorded now.
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);

@@ -22,4 +22,21 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return out;
 }
 
+std::string percent_encoded(std::string_view text) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  static constexpr std::string_view marks = "-._~";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       marks.find(c) != marks.npos;
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return out;
+}
+
 }  // namespace idem

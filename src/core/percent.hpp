@@ -10,4 +10,7 @@ namespace idem {
 /// without two hexadecimal digits behind it.
 std::optional<std::string> percent_decoded(std::string_view text);
 
+/// `text` as it stands in a part of a URL: all but what is unreserved (RFC 3986 §2.3) is encoded.
+std::string percent_encoded(std::string_view text);
+
 }  // namespace idem

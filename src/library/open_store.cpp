@@ -1,7 +1,9 @@
 #include <idem/open_store.hpp>
 
 #include "core/store_clock.hpp"
+#include "core/which_store.hpp"
 #include "library/hybrid_url.hpp"
+#include "library/store_url.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
@@ -33,8 +35,15 @@ std::string shown_store_url(const std::string& url) {
 bool marks_dispatch_apart(const std::string& url) { return is_redis_url(url); }
 
 std::expected<void, std::string> check_store_url(const std::string& url) {
-  if (url == "memory:" || (url.starts_with(sqlite) && url.size() > sqlite.size())) return {};
-  if (is_postgres(url)) return {};
+  if (url == "memory:" || is_postgres(url)) return {};
+  const auto wrong = [&](const std::string& sentence) {
+    return std::unexpected("\"" + shown_store_url(url) + "\": " + sentence);
+  };
+  if (url.starts_with(sqlite)) {
+    const auto why = why_no_store_path(std::string_view(url).substr(sqlite.size()));
+    if (why) return wrong(*why);
+    return {};
+  }
   if (is_hybrid_url(url)) {
     const auto parts = parse_hybrid_url(url);
     if (!parts) return std::unexpected("hybrid: " + parts.error());
@@ -48,6 +57,7 @@ std::expected<void, std::string> check_store_url(const std::string& url) {
     if (!known) known.error() = shown_store_url(url) + ": " + known.error();
     return known;
   }
+  if (const auto meant = what_was_meant(url)) return wrong("is no URL of a store; " + *meant);
   return std::unexpected("\"" + shown_store_url(url) +
                          "\" is no store of this version; write sqlite:PATH, "
                          "postgres://USER@HOST/DATABASE, redis://HOST, "
@@ -59,10 +69,26 @@ namespace {
 std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& url,
                                                              const IdentitySettings& identity,
                                                              const OpenOptions& options) {
-  if (url == "memory:") return open_memory(identity);
-  if (is_postgres(url)) return open_postgres(url, identity, {.migrate = options.migrate});
-  if (is_redis_url(url))
-    return open_redis(url, identity, {.clock = moved_server_clock(), .warn = options.warn});
+  if (url == "memory:") {
+    // It begins empty each time.
+    if (auto why = why_not(options.which, std::nullopt)) {
+      return std::unexpected(StoreError{StoreError::Code::refused, std::move(*why)});
+    }
+    if (options.opened) options.opened({.place = "memory", .is_new = true});
+    return open_memory(identity);
+  }
+  if (is_postgres(url)) {
+    return open_postgres(
+        url, identity,
+        {.migrate = options.migrate, .which = options.which, .opened = options.opened});
+  }
+  if (is_redis_url(url)) {
+    return open_redis(url, identity,
+                      {.clock = moved_server_clock(),
+                       .warn = options.warn,
+                       .which = options.which,
+                       .opened = options.opened});
+  }
   if (is_hybrid_url(url)) {
     const HybridUrl parts = parse_hybrid_url(url).value();
     auto truth = open_known(parts.truth, identity, options);
@@ -72,6 +98,8 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
   }
   SqliteOptions how;
   how.migrate = options.migrate;
+  how.which = options.which;
+  how.opened = options.opened;
   return open_sqlite(url.substr(sqlite.size()), identity, std::move(how));
 }
 
@@ -83,6 +111,25 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
   if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
   auto opened = open_known(url, identity, options);
   if (opened) return std::move(*opened);
+  return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
+}
+
+std::expected<OpenedStore, std::string> migrate_store(const std::string& url) {
+  if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
+  if (is_hybrid_url(url)) return migrate_store(parse_hybrid_url(url)->truth);
+  OpenedStore told;
+  const auto hear = [&](const OpenedStore& opened) { told = opened; };
+  std::expected<std::unique_ptr<Store>, StoreError> opened;
+  if (is_postgres(url)) {
+    opened = open_postgres(url, {}, {.migrate = true, .opened = hear, .as_recorded = true});
+  } else if (url.starts_with(sqlite)) {
+    SqliteOptions how;
+    how.migrate = true;
+    how.opened = hear;
+    how.as_recorded = true;
+    opened = open_sqlite(url.substr(sqlite.size()), {}, std::move(how));
+  }
+  if (opened) return told;
   return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
 }
 

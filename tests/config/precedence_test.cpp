@@ -23,11 +23,16 @@ class Variable {
 
 class ConfigPrecedence : public testing::Test {
  protected:
+  // The default store lies in the working directory, or beside the file: here that is one.
+  void SetUp() override { std::filesystem::current_path(dir_.path()); }
+  void TearDown() override { std::filesystem::current_path(started_in_); }
+
   std::filesystem::path file(std::string_view text) {
     write_text(dir_.path() / "idem.yaml", text);
     return dir_.path() / "idem.yaml";
   }
   TempDir dir_;
+  const std::filesystem::path started_in_ = std::filesystem::current_path();
 };
 
 const std::string enough =
@@ -110,6 +115,11 @@ std::string other_value(const config::Setting& setting) {
       return "77s";
     case config::Shape::Kind::size:
       return "77KiB";
+    case config::Shape::Kind::path:
+    case config::Shape::Kind::paths:
+      return "/other";
+    case config::Shape::Kind::store:
+      return "sqlite:/other";
     case config::Shape::Kind::text:
     case config::Shape::Kind::texts:
     case config::Shape::Kind::statuses:
@@ -120,7 +130,7 @@ std::string other_value(const config::Setting& setting) {
 }
 
 std::string yaml_line(const config::Setting& setting, std::string value) {
-  if (setting.shape.kind == config::Shape::Kind::texts) value = "[" + value + "]";
+  if (config::is_texts(setting.shape.kind)) value = "[" + value + "]";
   std::string line;
   std::size_t open = 0;
   std::string_view rest = setting.path;
@@ -172,7 +182,7 @@ TEST_F(ConfigPrecedence, T32_AnEmptyTextSwitchesNothingOff) {
   std::size_t seen = 0;
   for (const auto& setting : cli::settings_of(flags)) {
     const auto kind = setting.shape.kind;
-    if (kind != config::Shape::Kind::text && kind != config::Shape::Kind::texts) continue;
+    if (!config::is_text(kind) && !config::is_texts(kind)) continue;
     SCOPED_TRACE(setting.path);
     ++seen;
     const Variable variable(variable_of(setting.flag), "");
@@ -182,7 +192,7 @@ TEST_F(ConfigPrecedence, T32_AnEmptyTextSwitchesNothingOff) {
       EXPECT_EQ(by_variable.error().front(),
                 variable_of(setting.flag) + ": is empty; write a value, or unset the variable");
     }
-    if (kind != config::Shape::Kind::text) continue;
+    if (!config::is_text(kind)) continue;
     const auto by_flag = read_settings({std::string(setting.flag), ""});
     ASSERT_FALSE(by_flag.has_value());
     EXPECT_NE(joined(by_flag.error()).find(std::string(setting.path) + " is empty"),

@@ -22,7 +22,9 @@ class Worker : public testing::Test {
     std::filesystem::permissions(secret_, std::filesystem::perms::owner_read);
     provider_ = std::make_unique<Provider>(
         "127.0.0.1:0", std::vector<std::string>{"--inbox-secret-file", secret_});
-    // The schema is made by whoever opens the store first.
+    // A worker makes no store.
+    ASSERT_EQ(run_program(built_program("idem"), {"migrate", "--store", store_.url()}).exit_code,
+              0);
     start();
   }
 
@@ -226,7 +228,31 @@ TEST(WorkerConfig, S18_destinations_are_checked_at_the_start) {
   says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h, secret_files: [" + open_secret +
                "]}\n"),
        "others may read it");
-  says(refusal("  - {name: a, url: \"http://h/\", deduplicates: 1h}\n"), "has no outbox");
+  const std::string good = "  - {name: a, url: \"http://h/\", deduplicates: 1h}\n";
+  says(refusal(good), "there is no store here");
+  const auto file = (dir.path() / "gateway.yaml").string();
+  std::ofstream(file) << "store: \"memory:\"\nlisten: 127.0.0.1:0\nscope: {from: authorization}\n"
+                         "upstream: {url: \"http://127.0.0.1:9\"}\ndestinations:\n"
+                      << good;
+  says(run_program(built_program("idem"), {"gateway", "--config", file}).output, "has no outbox");
+}
+
+/// What a worker would tend in a store that it made itself is nobody's.
+TEST(WorkerConfig, S02_a_worker_never_makes_a_store) {
+  IDEM_NEED_PROGRAM("idem");
+  const TempDir dir;
+  const auto path = dir.path() / "idem.db";
+  const auto ran =
+      run_program(built_program("idem"), {"worker", "--store", "sqlite:" + path.string()});
+  EXPECT_EQ(ran.exit_code, 1) << ran.output;
+  EXPECT_NE(ran.output.find(path.string() + ": there is no store here"), std::string::npos)
+      << ran.output;
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::ofstream(path).close();
+  EXPECT_EQ(run_program(built_program("idem"), {"worker", "--store", "sqlite:" + path.string()})
+                .exit_code,
+            1);
+  EXPECT_EQ(std::filesystem::file_size(path), 0U) << "an empty file is no store either";
 }
 
 }  // namespace

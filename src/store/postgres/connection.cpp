@@ -43,6 +43,7 @@ void Connection::close() noexcept {
 }
 
 int Connection::backend() const noexcept { return PQbackendPID(connection_); }
+std::string Connection::place() const { return place_of(connection_); }
 
 void Connection::watch_socket() {
   unwatch_socket();

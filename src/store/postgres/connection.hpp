@@ -84,6 +84,9 @@ class Connection final : Timed {
 
   void close() noexcept;
 
+  /// Of an open connection: HOST:PORT/DATABASE, with the host of the URI that answered.
+  std::string place() const;
+
  private:
   using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
   enum class Until : std::uint8_t { readable, writable };

@@ -1,5 +1,6 @@
 #include "store/postgres/desk.hpp"
 
+#include "core/which_store.hpp"
 #include "store/postgres/backoff.hpp"
 
 #include <idem/crash_point.hpp>
@@ -48,6 +49,7 @@ Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Openin
     co_return;
   }
   workers_.front()->timeline = lineage_->timeline();
+  if (options.opened) options.opened({store_id_text(store_id_), first.place(), database->is_new});
   days_.expect(limits::retention_default);
   co_await days_.keep(first);
   lookout_.emplace(loop_, uri_, store_id_, lineage_, changes_);

@@ -47,6 +47,11 @@ std::string trouble_of(const pg_conn* connection) {
   return message.empty() ? "the connection was lost" : message;
 }
 
+std::string place_of(const pg_conn* connection) {
+  const auto text = [](const char* part) { return std::string(part != nullptr ? part : ""); };
+  return text(PQhost(connection)) + ':' + text(PQport(connection)) + '/' + text(PQdb(connection));
+}
+
 bool was_answered(const pg_result* result) noexcept {
   const auto status = PQresultStatus(result);
   return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;

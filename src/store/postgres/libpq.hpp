@@ -17,6 +17,9 @@ pg_conn* begin_connecting(const std::string& uri);
 /// What went wrong last, on one line and without a password.
 std::string trouble_of(const pg_conn* connection);
 
+/// HOST:PORT/DATABASE of a connection that is open.
+std::string place_of(const pg_conn* connection);
+
 bool was_answered(const pg_result* result) noexcept;
 
 /// What the server says against a statement; none: it says nothing, and the connection is no good.

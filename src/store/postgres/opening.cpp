@@ -2,6 +2,7 @@
 
 #include "core/adopt_routes.hpp"
 #include "core/identity_settling.hpp"
+#include "core/which_store.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/naming_rows.hpp"
 #include "store/postgres/schema.hpp"
@@ -93,6 +94,17 @@ Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
   co_return store_id_in(*answer);
 }
 
+/// None: there is no store yet. The error is for people.
+Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& connection) {
+  const Answer answer =
+      co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (answer->size() == 0) co_return std::nullopt;
+  const auto found = store_id_in(*answer);
+  if (!found) co_return std::unexpected(found.error());
+  co_return std::optional(*found);
+}
+
 /// An identity, and what has to be recorded for it.
 struct Settled {
   Identity identity;
@@ -101,7 +113,8 @@ struct Settled {
 };
 
 Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
-                                                      const IdentitySettings& settings) {
+                                                      const IdentitySettings& settings,
+                                                      bool chooses) {
   auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
@@ -111,12 +124,12 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     is_asked = true;
     return GenerationCensus{};
   };
-  auto identity = settle_identity(*recorded, settings, note);
+  auto identity = settle_identity(*recorded, settings, note, chooses);
   if (is_asked) {
     const auto census = co_await take_census(connection);
     if (!census) co_return std::unexpected(census.error());
     *recorded = before;
-    identity = settle_identity(*recorded, settings, [&] { return *census; });
+    identity = settle_identity(*recorded, settings, [&] { return *census; }, chooses);
   }
   if (!identity) co_return std::unexpected(std::move(identity.error()));
   Settled settled{std::move(*identity), **recorded, *recorded != before};
@@ -125,15 +138,15 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
 
 /// Within the transaction that is open.
 Task<std::expected<Opened, std::string>> settle(Connection& connection,
-                                                const IdentitySettings& settings) {
-  auto settled = co_await settle_once(connection, settings);
+                                                const IdentitySettings& settings, bool chooses) {
+  auto settled = co_await settle_once(connection, settings, chooses);
   if (settled && settled->is_changed) {
     // What was read may be out of date by now: a node that runs may have reserved, or adopted a
     // table. Once no reserve can commit any more, it is read again.
     const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
                                                  limits::store_reply_max);
     if (!alone) co_return std::unexpected(told(alone.error()));
-    settled = co_await settle_once(connection, settings);
+    settled = co_await settle_once(connection, settings, chooses);
     if (settled && settled->is_changed) {
       auto problem = co_await write_identity(connection, settled->recorded);
       if (problem) co_return std::unexpected(std::move(*problem));
@@ -165,8 +178,19 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (!begun) co_return std::unexpected(told(begun.error()));
   auto unfit = co_await bring_schema(connection, options.migrate);
   if (unfit) co_return std::unexpected(std::move(*unfit));
-  auto opened = co_await settle(connection, settings);
+  const auto there = co_await find_store_id(connection);
+  if (!there) co_return std::unexpected(there.error());
+  // Nothing is committed then: what was set up for a store that may not be made is gone.
+  auto refusal = why_not(options.which, *there);
+  if (refusal) co_return std::unexpected(std::move(*refusal));
+  std::expected<Opened, std::string> opened;
+  if (options.as_recorded && there->has_value()) {
+    opened->store_id = **there;
+  } else {
+    opened = co_await settle(connection, settings, options.which.make);
+  }
   if (!opened) co_return opened;
+  opened->is_new = !there->has_value();
   const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
   if (!committed) co_return std::unexpected(told(committed.error()));
   co_return opened;

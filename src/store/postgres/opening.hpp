@@ -11,6 +11,7 @@ namespace idem::postgres {
 struct Opened {
   Identity identity;
   Uuid store_id{};  ///< Tells this store from every other.
+  bool is_new = false;
 };
 
 /// Checks the server, sets up or checks the schema, settles the identity: one transaction, under a

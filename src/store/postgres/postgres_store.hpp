@@ -1,6 +1,6 @@
 #pragma once
 
-#include <idem/store.hpp>
+#include <idem/open_store.hpp>
 
 #include <expected>
 #include <memory>
@@ -11,6 +11,10 @@ namespace idem {
 struct PostgresOptions {
   /// Upgrade an older schema instead of refusing it. An empty database is set up without asking.
   bool migrate = false;
+  WhichStore which{};
+  std::function<void(const OpenedStore&)> opened{};  ///< On the store's thread.
+  /// Of a store that is there no settings are asked for: for an upgrade. Nothing may be reserved.
+  bool as_recorded = false;
 };
 
 /// The shared store: several gateways, one truth, in the schema `idem` of a PostgreSQL database

@@ -1,5 +1,6 @@
 #include "store/postgres/server_check.hpp"
 
+#include "core/which_store.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/lanes.hpp"
 #include "store/postgres/migrations.hpp"
@@ -143,7 +144,7 @@ std::expected<Uuid, std::string> store_id_in(const Rows& rows) {
 std::optional<std::string> why_not_this_store(const Rows& rows, const Uuid& store_id) {
   const auto found = store_id_in(rows);
   if (!found) return found.error();
-  if (*found != store_id) return "what answers there now is another store";
+  if (*found != store_id) return another_store(store_id, *found);
   Cells cells(rows, 0);
   (void)cells.bytes();
   const bool is_same =

@@ -1,6 +1,7 @@
 #include "store/redis/identity_steps.hpp"
 
 #include "core/adopt_routes.hpp"
+#include "core/which_store.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -229,26 +230,31 @@ Task<std::expected<void, NoReply>> IdentitySteps::change(Decide decide) {
 }
 
 Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
-    IdentitySettings settings) {
+    IdentitySettings settings, WhichStore which) {
   auto reading = read();
   const auto found = co_await std::move(reading);
   if (!found) co_return std::unexpected(found.error().why);
+  std::optional<StoreId> there;
+  if (*found && (*found)->identity.is_complete) there = (*found)->identity.store_id;
+  auto refusal = why_not(which, there);
+  if (refusal) co_return std::unexpected(std::move(*refusal));
   if (!*found) {
     std::optional<RecordedIdentity> first;
     const auto possible = settle_identity(first, settings, [] { return GenerationCensus{}; });
     if (!possible) co_return std::unexpected(possible.error());
   }
-  Settled settled;
+  Settled settled{.identity = {}, .is_new = !there};
   if (*found && (*found)->identity.is_complete && !(*found)->identity.is_changing) {
     std::optional<RecordedIdentity> recorded = (*found)->identity.recorded;
     bool is_asked = false;
-    auto identity = settle_identity(recorded, settings, [&] {
+    const auto note = [&] {
       is_asked = true;
       return GenerationCensus{};
-    });
+    };
+    auto identity = settle_identity(recorded, settings, note, which.make);
     const bool is_same = !is_asked && *recorded == (*found)->identity.recorded;
     if (!identity) co_return std::unexpected(std::move(identity.error()));
-    settled = {std::move(*identity), (*found)->identity.store_id};
+    settled = {std::move(*identity), (*found)->identity.store_id, false};
     if (is_same) {
       remember((*found)->identity);
       co_return settled;
@@ -258,7 +264,7 @@ Task<std::expected<IdentitySteps::Settled, std::string>> IdentitySteps::settle(
   const auto decide = [&](StoreIdentity& next, const Holdings& holdings) {
     std::optional<RecordedIdentity> recorded;
     if (next.is_complete) recorded = next.recorded;
-    identity = settle_identity(recorded, settings, [&] { return holdings.census; });
+    identity = settle_identity(recorded, settings, [&] { return holdings.census; }, which.make);
     if (!identity) return false;
     next.recorded = std::move(*recorded);
     next.naming.generation = next.recorded.generation;

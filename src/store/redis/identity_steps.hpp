@@ -3,6 +3,8 @@
 #include "store/redis/asking.hpp"
 #include "store/redis/identity.hpp"
 
+#include <idem/open_store.hpp>
+
 #include <functional>
 #include <map>
 #include <set>
@@ -30,8 +32,9 @@ class IdentitySteps {
   struct Settled {
     Identity identity;
     std::array<std::uint8_t, 16> store_id{};
+    bool is_new = false;
   };
-  Task<std::expected<Settled, std::string>> settle(IdentitySettings settings);
+  Task<std::expected<Settled, std::string>> settle(IdentitySettings settings, WhichStore which);
 
   Task<std::expected<AdoptRoutes::Reply, NoReply>> adopt(AdoptRoutes verb,
                                                          IdentitySettings settings);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <idem/store.hpp>
+#include <idem/open_store.hpp>
 
 #include <expected>
 #include <functional>
@@ -15,6 +15,8 @@ struct RedisOptions {
   std::function<StoreTime()> clock{};
   /// Told of what the servers' settings would make them forget: sentences. On the store's thread.
   std::function<void(const std::string&)> warn{};
+  WhichStore which{};
+  std::function<void(const OpenedStore&)> opened{};  ///< On the store's thread.
 };
 
 /// A store in Redis 7 or later: one server, one behind sentinels, or a cluster (url.hpp). A reserve

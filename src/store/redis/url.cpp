@@ -179,6 +179,15 @@ std::expected<Address, std::string> parse_address(std::string_view text, std::ui
   return address;
 }
 
+std::string place_of(const Url& url) {
+  std::string place;
+  for (const Address& address : url.hosts) {
+    place += (place.empty() ? "" : ",") + address.host + ':' + std::to_string(address.port);
+  }
+  if (!url.master.empty()) place += '/' + url.master;
+  return place + '/' + std::to_string(url.database) + " prefix=" + url.prefix;
+}
+
 bool is_redis_url(std::string_view text) noexcept {
   return std::ranges::any_of(schemes, [&](const Scheme& s) { return text.starts_with(s.name); });
 }

@@ -1,6 +1,7 @@
 #include "store/redis/work.hpp"
 
 #include "core/transitions.hpp"
+#include "core/which_store.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/server_check.hpp"
 
@@ -61,6 +62,7 @@ Work::Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& chang
       changes_(changes),
       options_(options),
       is_cluster_(url.layout == Layout::cluster),
+      place_(place_of(url)),
       names_(url.prefix),
       servers_(loop, std::move(url), limits::store_reply_max, limits::redis_lanes),
       asking_(loop, servers_),
@@ -96,12 +98,15 @@ Task<std::optional<std::string>> Work::check_identity(Connection& connection) {
   const Answer answer = co_await std::move(asking);
   if (!answer) co_return answer.error().why;
   if (answer->kind == Reply::Kind::nil) {
-    co_return "the store has lost its records, so that nobody knows what ran; start again to begin "
-              "with an empty one";
+    co_return "the store " + store_id_text(*store_id_) +
+        " has lost its records, so that nobody knows what ran; start again to begin with an empty "
+        "one (which a start with store_id refuses)";
   }
   const auto value = parse_identity_value(answer->text);
   if (!value) co_return std::string(value.error());
-  if (value->identity.store_id != *store_id_) co_return "what answers there now is another store";
+  if (value->identity.store_id != *store_id_) {
+    co_return another_store(*store_id_, value->identity.store_id);
+  }
   co_return std::nullopt;
 }
 
@@ -110,10 +115,11 @@ Task<std::expected<Identity, std::string>> Work::open(IdentitySettings settings)
   auto opening = servers_.open();
   const auto opened = co_await std::move(opening);
   if (!opened) co_return std::unexpected(opened.error());
-  auto settling = identity_.settle(std::move(settings));
+  auto settling = identity_.settle(std::move(settings), options_.which);
   auto settled = co_await std::move(settling);
   if (!settled) co_return std::unexpected(std::move(settled.error()));
   store_id_ = settled->store_id;
+  if (options_.opened) options_.opened({store_id_text(*store_id_), place_, settled->is_new});
   check_at_ = MonotonicClock::now() + limits::redis_check_interval;
   co_return std::move(settled->identity);
 }

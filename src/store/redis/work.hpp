@@ -43,6 +43,7 @@ class Work final : Timed {
   ChangeTeller& changes_;
   RedisOptions options_;
   bool is_cluster_;
+  std::string place_;  ///< For people.
   Names names_;
   Servers servers_;
   Asking asking_;

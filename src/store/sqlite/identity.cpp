@@ -2,7 +2,10 @@
 
 #include "core/identity_settling.hpp"
 #include "core/transitions.hpp"
+#include "core/which_store.hpp"
 #include "store/sqlite/visit_records.hpp"
+
+#include <idem/fingerprint.hpp>
 
 #include <algorithm>
 
@@ -67,13 +70,31 @@ void write(sqlite3* db, Meta& meta, const RecordedIdentity& recorded) {
 }  // namespace
 
 std::expected<Identity, std::string> settle_identity(sqlite3* db, Meta& meta,
-                                                     const IdentitySettings& asked, StoreTime now) {
+                                                     const IdentitySettings& asked,
+                                                     const WhichStore& which, StoreTime now) {
   auto recorded = read(db, meta);
   if (!recorded) return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
-  auto identity = idem::settle_identity(*recorded, asked, [&] { return take_census(db, now); });
+  const auto census = [&] { return take_census(db, now); };
+  auto identity = idem::settle_identity(*recorded, asked, census, which.make);
   if (identity && *recorded != before) write(db, meta, **recorded);
   return identity;
+}
+
+std::expected<OpenedStore, std::string> settle_store_id(Meta& meta, const WhichStore& which) {
+  const bool is_new = !meta.integer("generation");
+  const auto kept = meta.text("store_id");
+  StoreId id{};
+  if (kept && kept->size() == id.size()) {
+    std::ranges::transform(*kept, id.begin(), [](char c) { return static_cast<std::uint8_t>(c); });
+  } else {
+    random_bytes(id);
+  }
+  if (auto why = why_not(which, is_new ? std::nullopt : std::optional(id))) {
+    return std::unexpected(std::move(*why));
+  }
+  if (!kept) meta.put_bytes("store_id", id);
+  return OpenedStore{.id = store_id_text(id), .is_new = is_new};
 }
 
 }  // namespace idem::sqlite

@@ -1,5 +1,6 @@
 #include "store/sqlite/open_database.hpp"
 
+#include "core/which_store.hpp"
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"
@@ -11,6 +12,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,6 +31,32 @@ std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
 }
 
+/// What a start writes to a new store, and to its log by the first steps that are asked of it, is a
+/// quarter of this.
+constexpr std::uint64_t start_bytes = 512UL * 1024;
+
+/// Once the store is open a full disk ends the process; where it is full already, that is an
+/// answer. None: there is room, or it cannot be told.
+std::optional<std::string> why_too_full(const std::filesystem::path& folder) {
+  struct statvfs disk{};
+  if (::statvfs(folder.c_str(), &disk) == 0 && disk.f_blocks > 0) {
+    const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+    const std::uint64_t bytes = std::uint64_t{blocks} * disk.f_frsize;
+    if (bytes < start_bytes) {
+      return fmt::format("the disk is full: {} bytes are left, and a start needs {}", bytes,
+                         start_bytes);
+    }
+  }
+  rlimit file{};
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < start_bytes) {
+    return fmt::format(
+        "this process may write files of {} bytes (RLIMIT_FSIZE), which is a full disk: a start "
+        "needs {}",
+        file.rlim_cur, start_bytes);
+  }
+  return std::nullopt;
+}
+
 /// Opening talks to a file that may be anything, so its failures are answers and not aborts.
 class Opener {
  public:
@@ -39,6 +68,7 @@ class Opener {
 
  private:
   Opening<void> prepare_file() const;
+  std::optional<std::string> why_not_made() const;
   Opening<void> connect();
   Opening<void> check_owner();
   Opening<void> configure();
@@ -86,6 +116,11 @@ Opening<Connection> Opener::adopt(sqlite3* db) {
   return std::unexpected(std::move(done.error()));
 }
 
+/// Before anything is made.
+std::optional<std::string> Opener::why_not_made() const {
+  return why_not(options_.which, std::nullopt);
+}
+
 /// Made by us where there is none, because the file holds the secret and SQLite would make it
 /// readable for all that the umask lets.
 Opening<void> Opener::prepare_file() const {
@@ -94,6 +129,10 @@ Opening<void> Opener::prepare_file() const {
   if (!std::filesystem::is_directory(folder, code)) {
     return refused(fmt::format("{}: the directory {} does not exist", path_, folder.string()));
   }
+  if (const auto why = why_not_made(); why && !std::filesystem::exists(path_, code)) {
+    return refused(path_ + ": " + *why);
+  }
+  if (const auto why = why_too_full(folder)) return refused(path_ + ": " + *why);
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file >= 0) {
     ::close(file);
@@ -127,6 +166,7 @@ Opening<void> Opener::check_owner() {
   if (!version) return std::unexpected(version.error());
   version_ = *version;
   empty_ = (*tables == 0 || beside_others_) && *owner == 0 && version_ == 0;
+  if (const auto why = why_not_made(); why && empty_) return refused(path_ + ": " + *why);
   if (empty_ || *owner == application_id) return {};
   if (*owner == application_id_before_release) {
     return refused(
@@ -176,7 +216,9 @@ Opening<void> Opener::migrate() {
                     "--migrate to upgrade it",
                     path_, version_, latest));
   }
-  std::string script = "BEGIN IMMEDIATE;";
+  // What is written comes to the file with the commit and not before: it is there that a full disk
+  // shows, and can be answered.
+  std::string script = "PRAGMA cache_spill=OFF; BEGIN IMMEDIATE;";
   for (const Migration& migration : migrations()) {
     if (migration.version > version_) script += migration.sql;
   }
@@ -323,7 +365,12 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   sqlite3* db = connection.get();
   Meta meta(db);
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
-  auto identity = settle_identity(db, meta, settings, clock.now());
+  auto which = settle_store_id(meta, options.which);
+  if (!which) return refused(path + ": " + which.error());
+  which->place = path;
+  auto identity = options.as_recorded && !which->is_new
+                      ? std::expected<Identity, std::string>()
+                      : settle_identity(db, meta, settings, options.which, clock.now());
   if (!identity) return refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
   count_calls_as_old(db, clock);
@@ -331,7 +378,11 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   // Before the commit: a file that is refused stays as it was.
   auto index = read_ids(db);
   if (!index) return refused(fmt::format("{}: is corrupt: {}", path, index.error()));
-  Statement(db, "COMMIT").run();
+  if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
+                               sqlite3_extended_errcode(db)));
+  }
+  if (options.opened) options.opened(*which);
   return OpenedDatabase{std::move(connection), std::move(*identity), std::move(naming),
                         std::move(clock), std::move(*index)};
 }

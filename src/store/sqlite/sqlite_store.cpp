@@ -324,6 +324,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* conne
   IDEM_ASSERT(connection != nullptr);
   SqliteOptions how;
   how.migrate = options.migrate;
+  how.which = options.which;
+  how.opened = options.opened;
   auto opened = sqlite::open_database_on(connection, identity, how);
   if (!opened) return std::unexpected(std::move(opened.error().detail));
   return std::make_unique<SqliteStore>(std::move(*opened));

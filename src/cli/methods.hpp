@@ -1,0 +1,11 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace idem::cli {
+
+/// The registered methods of HTTP (RFC 9110 §16.1.2), and PURGE, which caches took up without it.
+std::span<const std::string_view> known_methods();
+
+}  // namespace idem::cli

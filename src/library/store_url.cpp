@@ -1,0 +1,132 @@
+#include "library/store_url.hpp"
+
+#include "core/percent.hpp"
+#include "library/hybrid_url.hpp"
+#include "store/redis/redis_store.hpp"
+
+#include <idem/open_store.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+
+namespace idem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view sqlite = "sqlite:";
+constexpr std::array postgres_schemes{std::string_view("postgres://"),
+                                      std::string_view("postgresql://")};
+
+std::string from(const std::string& folder, std::string_view path) {
+  return (fs::path(folder) / path).lexically_normal().string();
+}
+
+/// libpq's parameters and our options that name files.
+constexpr std::array file_options{
+    std::string_view("sslrootcert"),   std::string_view("sslcert"),
+    std::string_view("sslkey"),        std::string_view("sslcrl"),
+    std::string_view("sslcrldir"),     std::string_view("passfile"),
+    std::string_view("password_file"), std::string_view("sentinel_password_file"),
+    std::string_view("ca_file"),       std::string_view("cert_file"),
+    std::string_view("key_file")};
+
+/// "system" is libpq's word for the certificates of the machine; an engine's key has a colon.
+bool is_relative_file(std::string_view name, const std::string& value) {
+  return std::ranges::find(file_options, name) != file_options.end() && !value.empty() &&
+         !value.starts_with('/') && value != "system" && value.find(':') == value.npos;
+}
+
+/// `url` behind whose question mark NAME=VALUE stand, percent-encoded.
+std::string with_absolute_options(const std::string& url, const std::string& folder) {
+  const auto mark = url.find('?');
+  if (mark == url.npos) return url;
+  std::string out = url.substr(0, mark + 1);
+  for (std::size_t at = mark + 1; at <= url.size();) {
+    const auto end = std::min(url.find('&', at), url.size());
+    const auto equals = std::min(url.find('=', at), end);
+    const std::string name = url.substr(at, equals - at);
+    const auto value = equals < end ? percent_decoded(url.substr(equals + 1, end - equals - 1))
+                                    : std::optional<std::string>();
+    if (value && is_relative_file(name, *value)) {
+      out += name + '=' + percent_encoded(from(folder, *value));
+    } else {
+      out += url.substr(at, end - at);
+    }
+    if (end < url.size()) out += '&';
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> why_no_store_path(std::string_view path) {
+  const std::string text(path);
+  if (path.empty()) return "sqlite: names no file; write sqlite:PATH, such as sqlite:./idem.db";
+  if (path == ":memory:") {
+    return "sqlite::memory: would be a file of that name; write memory: for a store that keeps "
+           "nothing";
+  }
+  if (path.starts_with("//")) {
+    // In a URL what stands behind // is a host.
+    return "sqlite: has a path and no host; write sqlite:" + text.substr(2);
+  }
+  if (path.starts_with("file:")) {
+    return "sqlite: has a path and no URI; write sqlite:" + text.substr(5, text.find('?') - 5);
+  }
+  if (path.find('?') != path.npos) {
+    return "sqlite: has no options; write sqlite:" + text.substr(0, text.find('?'));
+  }
+  if (path.ends_with('/')) {
+    return "sqlite:" + text + " names a directory; write a file's path, such as sqlite:" + text +
+           "idem.db";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> what_was_meant(std::string_view url) {
+  const auto colon = url.find(':');
+  std::string scheme(url.substr(0, colon));
+  std::ranges::transform(scheme, scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool is_in_small_letters = url.starts_with(scheme);
+  if (scheme == "memory" || url == ":memory:") return "write memory:";
+  if (scheme == "postgres" || scheme == "postgresql") {
+    return "write postgres://USER@HOST/DATABASE, in small letters and with //";
+  }
+  if (scheme.starts_with("redis")) {
+    return "write redis://HOST, rediss://HOST, redis+cluster://HOST,HOST/ or "
+           "redis+sentinel://HOST,HOST/MASTER";
+  }
+  if (!is_in_small_letters && scheme == "sqlite") return "write sqlite:PATH, in small letters";
+  if (!is_in_small_letters && scheme == "hybrid") {
+    return "write hybrid:?truth=URL&fast=URL, in small letters";
+  }
+  const bool is_path = colon == url.npos && url.find_first_of("./") != url.npos;
+  if (is_path || scheme == "file" || scheme == "sqlite3") {
+    return "a file is written sqlite:PATH, such as sqlite:./idem.db";
+  }
+  return std::nullopt;
+}
+
+// Nothing is looked up: a URL may name files that are there only once they are absolute.
+std::string absolute_store_url(const std::string& url, const std::string& folder) {
+  if (url.starts_with(sqlite)) {
+    const auto path = std::string_view(url).substr(sqlite.size());
+    return why_no_store_path(path) ? url : std::string(sqlite) + from(folder, path);
+  }
+  const bool is_postgres =
+      std::ranges::any_of(postgres_schemes, [&](auto scheme) { return url.starts_with(scheme); });
+  if (is_postgres || is_redis_url(url)) return with_absolute_options(url, folder);
+  if (!is_hybrid_url(url)) return url;
+  const auto parts = parse_hybrid_url(url);
+  if (!parts) return url;
+  const std::string truth = absolute_store_url(parts->truth, folder);
+  const std::string fast = absolute_store_url(parts->fast, folder);
+  if (truth == parts->truth && fast == parts->fast) return url;
+  return "hybrid:?truth=" + percent_encoded(truth) + "&fast=" + percent_encoded(fast);
+}
+
+}  // namespace idem

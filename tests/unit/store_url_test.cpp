@@ -1,0 +1,86 @@
+#include <idem/open_store.hpp>
+
+#include <gtest/gtest.h>
+
+/// URLs of stores: what is refused says what to write, and no path depends on where a process is
+/// started.
+namespace idem::test {
+namespace {
+
+TEST(StoreUrl, what_is_meant_otherwise_is_refused_with_the_form_to_write) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"sqlite://./x.db", "write sqlite:./x.db"},
+      {"sqlite:///var/lib/x.db", "write sqlite:/var/lib/x.db"},
+      {"sqlite://x.db", "write sqlite:x.db"},
+      {"sqlite::memory:", "write memory:"},
+      {"sqlite:", "write sqlite:PATH"},
+      {"sqlite:file:x.db?mode=ro", "write sqlite:x.db"},
+      {"sqlite:x.db?cache=shared", "write sqlite:x.db"},
+      {"sqlite:data/", "sqlite:data/idem.db"},
+      {"SQLite:x.db", "sqlite:PATH"},
+      {"sqlite3:x.db", "sqlite:PATH"},
+      {"file:x.db", "sqlite:PATH"},
+      {"./idem.db", "sqlite:PATH"},
+      {"/var/lib/idem.db", "sqlite:PATH"},
+      {"memory", "write memory:"},
+      {"memory://", "write memory:"},
+      {":memory:", "write memory:"},
+      {"postgres:idem", "write postgres://USER@HOST/DATABASE"},
+      {"postgresql:/idem", "write postgres://USER@HOST/DATABASE"},
+      {"Postgres://db/idem", "write postgres://USER@HOST/DATABASE"},
+      {"redis:localhost", "write redis://HOST"},
+      {"redis-cluster://a,b", "redis+cluster://"},
+      {"hybrid:truth=postgres://db/i&fast=redis://r", "write hybrid:?truth="},
+      {"Hybrid:?truth=postgres://db/i&fast=redis://r", "hybrid:?truth="},
+      {"mysql://db/idem", "is no store of this version"},
+  };
+  for (const auto& [url, what_to_write] : wrong) {
+    const auto known = check_store_url(url);
+    ASSERT_FALSE(known) << url;
+    EXPECT_NE(known.error().find(what_to_write), std::string::npos) << url << ": " << known.error();
+  }
+  for (const char* const right :
+       {"memory:", "sqlite:x.db", "sqlite:./x.db", "sqlite:/x.db", "sqlite:../a b/x.db",
+        "postgres://db/idem", "postgresql:///idem?host=/run/postgresql", "redis://h",
+        "hybrid:?truth=postgres://db/i&fast=redis://r"}) {
+    EXPECT_TRUE(check_store_url(right)) << right;
+  }
+}
+
+TEST(StoreUrl, no_password_is_repeated) {
+  for (const char* const url : {"Postgres://u:s3cret@db/idem", "postgres:u:s3cret@db",
+                                "redis:u:s3cret@db", "mysql://u:s3cret@db/x"}) {
+    const auto known = check_store_url(url);
+    ASSERT_FALSE(known) << url;
+    EXPECT_EQ(known.error().find("s3cret"), std::string::npos) << known.error();
+  }
+}
+
+TEST(StoreUrl, relative_paths_are_taken_from_the_folder) {
+  const std::pair<const char*, const char*> all[] = {
+      {"sqlite:idem.db", "sqlite:/etc/idem/idem.db"},
+      {"sqlite:./data/../idem.db", "sqlite:/etc/idem/idem.db"},
+      {"sqlite:/var/idem.db", "sqlite:/var/idem.db"},
+      {"memory:", "memory:"},
+      {"postgres://u@db/idem", "postgres://u@db/idem"},
+      {"postgres://u@db/idem?sslmode=verify-full&sslrootcert=ca.pem&sslkey=/k.pem",
+       "postgres://u@db/idem?sslmode=verify-full&sslrootcert=%2Fetc%2Fidem%2Fca.pem&sslkey=/k.pem"},
+      {"postgres://u@db/idem?sslrootcert=system", "postgres://u@db/idem?sslrootcert=system"},
+      {"rediss://h/?ca_file=ca.pem&prefix=a%2Fb",
+       "rediss://h/?ca_file=%2Fetc%2Fidem%2Fca.pem&prefix=a%2Fb"},
+      {"redis://h/?password_file=secret", "redis://h/?password_file=%2Fetc%2Fidem%2Fsecret"},
+      {"hybrid:?truth=postgres://db/i&fast=redis://r",
+       "hybrid:?truth=postgres://db/i&fast=redis://r"},
+      {"hybrid:?truth=postgres://db/i&fast=redis://r/?password_file=s",
+       "hybrid:?truth=postgres%3A%2F%2Fdb%2Fi&fast="
+       "redis%3A%2F%2Fr%2F%3Fpassword_file%3D%252Fetc%252Fidem%252Fs"},
+      {"sqlite://./x.db", "sqlite://./x.db"},
+      {"sqlite::memory:", "sqlite::memory:"},
+  };
+  for (const auto& [url, absolute] : all) {
+    EXPECT_EQ(absolute_store_url(url, "/etc/idem"), absolute);
+  }
+}
+
+}  // namespace
+}  // namespace idem::test
