@@ -1,23 +1,52 @@
 #include <idem/open_store.hpp>
 
-#include "core/store_clock.hpp"
 #include "library/hybrid_url.hpp"
-#include "store/postgres/postgres_store.hpp"
-#include "store/redis/hybrid_store.hpp"
-#include "store/redis/redis_store.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "store/store_kind.hpp"
 #include "store/stores.hpp"
 
 #include <algorithm>
 
 namespace idem {
+
+// Weak: their addresses are null where the program was linked without them.
+extern "C" {
+[[gnu::weak]] extern const StoreKind idem_kind_sqlite;
+[[gnu::weak]] extern const StoreKind idem_kind_postgres;
+[[gnu::weak]] extern const StoreKind idem_kind_redis;
+}
+
+inline namespace v0_1 {
 namespace {
 
 constexpr std::string_view sqlite = "sqlite:";
 constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
+constexpr std::string_view redis[] = {"redis:", "rediss:", "redis+cluster:", "rediss+cluster:",
+                                      "redis+sentinel:", "rediss+sentinel:"};
 
 bool is_postgres(const std::string& url) {
   return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });
+}
+bool is_redis_url(const std::string& url) {
+  return std::ranges::any_of(redis, [&](auto scheme) { return url.starts_with(scheme); });
+}
+
+struct Linked {
+  const char* component;  ///< As CMake calls it.
+  const StoreKind* kind;  ///< Null: it is not there.
+};
+
+/// Of a URL that is neither `memory:` nor `hybrid:`.
+Linked kind_of(const std::string& url) {
+  if (is_postgres(url)) return {"idem::postgres", &idem_kind_postgres};
+  if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};
+  return {"idem::sqlite", &idem_kind_sqlite};
+}
+
+std::expected<void, std::string> check_kind(const std::string& url) {
+  const auto [component, kind] = kind_of(url);
+  if (kind != nullptr) return kind->check(url);
+  return std::unexpected(std::string("this program was linked without ") + component +
+                         "; link it, or idem::idem, which is all of them");
 }
 
 }  // namespace
@@ -33,18 +62,19 @@ std::string shown_store_url(const std::string& url) {
 bool marks_dispatch_apart(const std::string& url) { return is_redis_url(url); }
 
 std::expected<void, std::string> check_store_url(const std::string& url) {
-  if (url == "memory:" || (url.starts_with(sqlite) && url.size() > sqlite.size())) return {};
-  if (is_postgres(url)) return {};
+  if (url == "memory:") return {};
   if (is_hybrid_url(url)) {
     const auto parts = parse_hybrid_url(url);
     if (!parts) return std::unexpected("hybrid: " + parts.error());
     if (!is_postgres(parts->truth) || !is_redis_url(parts->fast)) {
       return std::unexpected("hybrid: its truth is a postgres://... and its fast a redis://...");
     }
+    if (const auto truth = check_store_url(parts->truth); !truth) return truth;
     return check_store_url(parts->fast);
   }
-  if (is_redis_url(url)) {
-    auto known = check_redis_url(url);
+  if (is_postgres(url) || is_redis_url(url) ||
+      (url.starts_with(sqlite) && url.size() > sqlite.size())) {
+    auto known = check_kind(url);
     if (!known) known.error() = shown_store_url(url) + ": " + known.error();
     return known;
   }
@@ -60,19 +90,13 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
                                                              const IdentitySettings& identity,
                                                              const OpenOptions& options) {
   if (url == "memory:") return open_memory(identity);
-  if (is_postgres(url)) return open_postgres(url, identity, {.migrate = options.migrate});
-  if (is_redis_url(url))
-    return open_redis(url, identity, {.clock = moved_server_clock(), .warn = options.warn});
   if (is_hybrid_url(url)) {
     const HybridUrl parts = parse_hybrid_url(url).value();
     auto truth = open_known(parts.truth, identity, options);
     if (!truth) return truth;
-    return open_hybrid(std::move(*truth), parts.fast,
-                       {.clock = moved_server_clock(), .warn = options.warn});
+    return kind_of(parts.fast).kind->open_before(std::move(*truth), parts.fast, options);
   }
-  SqliteOptions how;
-  how.migrate = options.migrate;
-  return open_sqlite(url.substr(sqlite.size()), identity, std::move(how));
+  return kind_of(url).kind->open(url, identity, options);
 }
 
 }  // namespace
@@ -85,5 +109,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
   if (opened) return std::move(*opened);
   return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
 }
+
+}  // namespace v0_1
 
 }  // namespace idem
