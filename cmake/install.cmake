@@ -5,10 +5,10 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS idem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS idem_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-# Symbols are for those who build it; they are nine tenths of the archive.
+# Debug information is for those who build it, and most of the archive.
 install(CODE "
-  file(GLOB_RECURSE archive \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libidem.a\")
-  execute_process(COMMAND \"${CMAKE_STRIP}\" --strip-debug \${archive} COMMAND_ERROR_IS_FATAL ANY)")
+  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"${CMAKE_STRIP}\" --strip-debug
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libidem.a\")")
 # Not what is ours alone: no public header includes it.
 install(DIRECTORY include/idem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp"
   PATTERN assert.hpp EXCLUDE PATTERN crash_point.hpp EXCLUDE)
@@ -35,4 +35,5 @@ idem_pkg_config(idem-sqlite "Idem's store in SQLite" "idem-core sqlite3" "-Wl,--
 idem_pkg_config(idem-postgres "Idem's store in PostgreSQL" "idem-core libpq" "-Wl,--undefined=idem_kind_postgres")
 idem_pkg_config(idem-redis "Idem's store in Redis" "idem-core libssl" "-Wl,--undefined=idem_kind_redis")
 idem_pkg_config(idem-webhook "Idem's webhooks" "idem-core libcurl" "")
-idem_pkg_config(idem "Idem with all of its stores" "idem-sqlite idem-postgres idem-redis idem-webhook" "")
+idem_pkg_config(idem "Idem with all of its stores" "idem-core libssl libpq sqlite3 libcurl"
+  "-Wl,--undefined=idem_kind_sqlite -Wl,--undefined=idem_kind_postgres -Wl,--undefined=idem_kind_redis")

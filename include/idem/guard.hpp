@@ -145,7 +145,9 @@ struct GuardOptions {
   std::string operation{};
   /// Names that the operation had before. Records under them are found, so that a retry of a
   /// request from before the change of name is still a retry; new ones have the new name. A name
-  /// may go once its last record is over.
+  /// may go once its last record is over. Also "METHOD /pattern", for requests that were their own
+  /// operation. Change a name while no process serves the old one: that one does not look for
+  /// records under the new name.
   std::vector<std::string> formerly{};
   /// Names of fields that may carry the key; two of them in one request are refused.
   std::vector<std::string> key_fields{"Idempotency-Key"};

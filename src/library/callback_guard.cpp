@@ -41,7 +41,7 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
   Attempt attempt_;
   std::atomic<bool> has_ended_ = false;
   std::mutex mutex_;
-  std::optional<NotCommitted> uncommitted_{};
+  std::optional<Outcome> uncommitted_{};
 };
 
 // What is wrong with it is told to the engine's log, which may be gone.
@@ -59,6 +59,14 @@ void Turn::finish(Outcome outcome) {
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
   if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
+  std::unique_lock lock(mutex_);
+  // Rows of which nobody knows are not done a second time.
+  if (uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_)) {
+    Outcome unknown = *uncommitted_;
+    lock.unlock();
+    return done(nullptr, std::move(unknown));
+  }
+  lock.unlock();
   serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
                                                      held = std::move(held), work = std::move(work),
                                                      done = std::move(done)]() mutable {

@@ -207,8 +207,9 @@ Engine::Parts::~Parts() {
   if (const int guards = life->guards.load(); guards != 0) {
     options.log(LogLevel::warning, "engine_before_its_guards",
                 {{"guards", std::to_string(guards)},
-                 {"what_to_do", "declare the engine before its guards, so that it is destroyed "
-                                "after them; from now on these answer 503"}});
+                 {"what_to_do",
+                  "declare the engine before its guards, so that it is destroyed "
+                  "after them; from now on these answer 503"}});
   }
   {
     std::unique_lock lock(mutex_);

@@ -104,19 +104,21 @@ class Guard::Rules::Run final : public Execution {
   Millis lease_left() const override { return serving_.lease_left(); }
 
   Outcome commit(const TransactionWork& work) override {
+    // Rows of which nobody knows are not done a second time.
+    if (uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_)) return *uncommitted_;
     uncommitted_ = NotCommitted{};  // Where the work throws, that is what there is to say.
     Outcome outcome = rules_.commit(work, id_, attempt_);
     uncommitted_ = uncommitted(outcome);
     return outcome;
   }
-  const std::optional<NotCommitted>& uncommitted_rows() const noexcept { return uncommitted_; }
+  const std::optional<Outcome>& uncommitted_rows() const noexcept { return uncommitted_; }
 
  private:
   const Rules& rules_;
   const Serving& serving_;
   RecordId id_;
   Attempt attempt_;
-  std::optional<NotCommitted> uncommitted_{};
+  std::optional<Outcome> uncommitted_{};
 };
 
 Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
@@ -198,8 +200,9 @@ std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Rese
 }
 
 void Guard::Rules::log_thrown(const RecordId& id) const {
-  parts_.options.log(LogLevel::error, "handler_threw",
-                     {{"operation_ref", to_hex(id.bytes)}, {"why", library::thrown_by("the handler")}});
+  parts_.options.log(
+      LogLevel::error, "handler_threw",
+      {{"operation_ref", to_hex(id.bytes)}, {"why", library::thrown_by("the handler")}});
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
@@ -238,25 +241,28 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
   }
 }
 
-std::optional<NotCommitted> Guard::Rules::uncommitted(const Outcome& committed) {
+// Its work's own NotExecuted speaks of the rows, and the handler has gone on since.
+std::optional<Outcome> Guard::Rules::uncommitted(const Outcome& committed) {
   if (std::holds_alternative<Committed>(committed)) return std::nullopt;
-  const auto* const failed = std::get_if<NotCommitted>(&committed);
-  return failed != nullptr ? *failed : NotCommitted{};
+  const bool says_what = std::holds_alternative<NotCommitted>(committed) ||
+                         std::holds_alternative<OutcomeUnknown>(committed);
+  return says_what ? committed : Outcome(NotCommitted{});
 }
 
 ExchangeEvent Guard::Rules::event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
-                                     const std::optional<NotCommitted>& uncommitted) const {
+                                     const std::optional<Outcome>& uncommitted) const {
   const auto tell = [&](std::string_view event, std::string why) {
     parts_.options.log(LogLevel::error, event,
                        {{"operation_ref", to_hex(id.bytes)}, {"why", std::move(why)}});
   };
   if (uncommitted && std::holds_alternative<Response>(outcome)) {
     tell("answer_without_rows",
-         "the handler answered with a Response after its commit() had failed" +
-             (uncommitted->why.empty() ? std::string() : " (" + uncommitted->why + ")") +
-             ": return what commit() returned, NotExecuted where nothing else was done, or commit "
-             "the answer");
-    outcome = NotCommitted{library::work_failed(id)};
+         "the handler answered with a Response after its commit() had failed: return what commit() "
+         "returned, NotExecuted where nothing else was done, or commit the answer");
+    outcome = *uncommitted;
+    if (auto* const failed = std::get_if<NotCommitted>(&outcome)) {
+      failed->answer = library::work_failed(id);
+    }
   }
   if (auto* committed = std::get_if<Committed>(&outcome)) {
     const bool is_its_own =

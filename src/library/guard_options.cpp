@@ -20,8 +20,8 @@ void refuse_resume(std::string_view whose, const GuardOptions& options) {
   // Nothing tells a handler how far the one before it came: that is what phases are for.
   if (options.after_crash != LeasePolicy::resume) return;
   misused(std::string(whose) + " of \"" + options.operation +
-                   "\": after_crash = resume is for a PhasedGuard; write unknown, or rerun for a "
-                   "handler that does nothing but commit()");
+          "\": after_crash = resume is for a PhasedGuard; write unknown, or rerun for a "
+          "handler that does nothing but commit()");
 }
 
 }  // namespace library
@@ -84,8 +84,9 @@ std::optional<Response> Guard::Rules::refused_here(Blocks blocks) const {
     library::log_or_stderr({})(
         LogLevel::error, "guard_without_engine",
         {{"guard", std::string(whose_)},
-         {"what_to_do", "its engine is gone: declare the engine before its guards, so that it is "
-                        "destroyed after them"}});
+         {"what_to_do",
+          "its engine is gone: declare the engine before its guards, so that it is "
+          "destroyed after them"}});
     return library::store_unavailable();
   }
   if (library::InWork::is_now()) return called_from_work();

@@ -87,9 +87,9 @@ class Guard::Rules {
   Outcome commit(const TransactionWork& work, const RecordId& id, const Attempt& attempt) const;
   /// `uncommitted`: what the attempt's last commit() came to, where its rows are not there.
   ExchangeEvent event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
-                         const std::optional<NotCommitted>& uncommitted) const;
-  /// What event_of() wants to know of a commit() that ended so.
-  static std::optional<NotCommitted> uncommitted(const Outcome& committed);
+                         const std::optional<Outcome>& uncommitted) const;
+  /// What event_of() wants to know of a commit() that ended so: OutcomeUnknown or NotCommitted.
+  static std::optional<Outcome> uncommitted(const Outcome& committed);
   /// Within a catch block.
   void log_thrown(const RecordId& id) const;
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view sqlite = "sqlite:";
 constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
-constexpr std::string_view redis[] = {"redis:", "rediss:", "redis+cluster:", "rediss+cluster:",
-                                      "redis+sentinel:", "rediss+sentinel:"};
+constexpr std::string_view redis[] = {"redis:",          "rediss:",         "redis+cluster:",
+                                      "rediss+cluster:", "redis+sentinel:", "rediss+sentinel:"};
 
 bool is_postgres(const std::string& url) {
   return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });

@@ -55,8 +55,7 @@ std::string what_is_wrong(const std::vector<Phase>& phases, const PhasedOptions&
     return "there are more than " + std::to_string(limits::phases_max) + " phases";
   }
   for (std::size_t i = 0; i < phases.size(); ++i) {
-    const std::string which =
-        "phase " + std::to_string(i + 1) + " (\"" + phases[i].name + "\"): ";
+    const std::string which = "phase " + std::to_string(i + 1) + " (\"" + phases[i].name + "\"): ";
     if (auto why = of_phase(phases[i], options.guard); !why.empty()) return which + why;
     for (std::size_t k = 0; k < i; ++k) {
       if (phases[k].name == phases[i].name) return which + "another phase has this name";

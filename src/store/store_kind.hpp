@@ -9,8 +9,8 @@
 namespace idem {
 
 /// How stores of one kind are opened by URL. Each kind that needs a foreign library has one, as a
-/// symbol (`idem_kind_sqlite`, `idem_kind_postgres`, `idem_kind_redis`) that its CMake target has the
-/// linker look for. What a program was not linked with is not there, and needs no library.
+/// symbol (`idem_kind_sqlite`, `idem_kind_postgres`, `idem_kind_redis`) that its CMake target has
+/// the linker look for. What a program was not linked with is not there, and needs no library.
 struct StoreKind {
   /// Whether its URL can be read; nothing is opened. The error is a sentence without a password.
   std::expected<void, std::string> (*check)(const std::string& url);

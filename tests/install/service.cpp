@@ -55,9 +55,8 @@ asio::awaitable<idem::Outcome> answer(const idem::Request& request, idem::AsyncE
 asio::awaitable<void> ask_twice(idem::AwaitableGuard& guard, std::string tenant, int number,
                                 bool commits, std::atomic<int>& right) {
   const std::string name = std::to_string(number);
-  const idem::Request request{.headers = {{"Idempotency-Key", "k" + name}},
-                              .body = name,
-                              .scope = tenant};
+  const idem::Request request{
+      .headers = {{"Idempotency-Key", "k" + name}}, .body = name, .scope = tenant};
   const auto handler = [commits](const idem::Request& asked, idem::AsyncExecution& run) {
     return answer(asked, run, commits);
   };

@@ -7,7 +7,8 @@ namespace {
 class Contended : public Guarded {
  protected:
   Contended() {
-    const auto made = engine_->transactions()->run("INSERT INTO payments VALUES ('a', 1), ('b', 1)");
+    const auto made =
+        engine_->transactions()->run("INSERT INTO payments VALUES ('a', 1), ('b', 1)");
     EXPECT_TRUE(made) << made.error();
   }
   static void book(Transaction& tx, const std::string& payment) {
@@ -119,9 +120,10 @@ TEST_P(Contended, S17_a_lock_that_stays_taken_is_told_with_its_number_and_the_re
   EXPECT_EQ(second.status, 500) << second.body;
   EXPECT_EQ(field_of(second, "Idempotency-Outcome"), "released") << "and not store_unavailable";
   rival.run("ROLLBACK");
-  EXPECT_EQ(charging.serve(payment("k"), [&](const Request&, Execution& run) {
-    return run.commit(work);
-  }).body, "booked");
+  EXPECT_EQ(
+      charging.serve(payment("k"), [&](const Request&, Execution& run) { return run.commit(work); })
+          .body,
+      "booked");
   EXPECT_EQ(guard_->serve_in_transaction(payment("k"), work).body, "booked");
   EXPECT_EQ(booked(), 2);
 }

@@ -33,7 +33,8 @@ PhasedOptions charging() {
 }
 
 TEST_F(Misuse, S17_an_engine_without_a_store_and_a_guard_without_an_engine_say_so) {
-  EXPECT_DEATH(Engine(nullptr), "Engine: the store is null; look at what open_store\\(\\) returned");
+  EXPECT_DEATH(Engine(nullptr),
+               "Engine: the store is null; look at what open_store\\(\\) returned");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
   Engine* volatile none = nullptr;  // Which the sanitizers find by themselves.
   EXPECT_DEATH(Guard(*none, {}), "Guard: the engine is null; make an idem::Engine first");
@@ -72,9 +73,10 @@ TEST_F(Misuse, S17_rows_in_a_store_that_holds_none_are_told_which_stores_do) {
   Engine engine(opened());
   Guard guard(engine, {.operation = "pay"});
   const auto nothing = [](Transaction&) -> Outcome { return Response{}; };
-  EXPECT_DEATH((void)guard.serve(payment("k"), [&](const Request&, Execution& run) {
-    return run.commit(nothing);
-  }), "commit\\(\\): this store has no transactions .* open a sqlite: or postgres:// store");
+  EXPECT_DEATH(
+      (void)guard.serve(payment("k"),
+                        [&](const Request&, Execution& run) { return run.commit(nothing); }),
+      "commit\\(\\): this store has no transactions .* open a sqlite: or postgres:// store");
   EXPECT_DEATH((void)guard.serve_in_transaction(payment("k"), nothing),
                "serve_in_transaction\\(\\): this store has no transactions");
   EXPECT_DEATH(PhasedGuard(engine, charging(), {step("a")}), "this store has no transactions");
@@ -127,7 +129,8 @@ TEST_F(Misuse, S16_an_engine_that_ends_before_a_completer_or_a_relay_says_so) {
         PhasedGuard guard(*engine, options, {step("a")});
         engine.reset();
       },
-      "~Engine: 1 of its PhasedGuards and Relays are still at work; declare the engine before them");
+      "~Engine: 1 of its PhasedGuards and Relays are still at work; declare the engine before "
+      "them");
   EXPECT_DEATH(
       {
         auto engine = std::make_unique<Engine>(opened(url));
@@ -196,7 +199,8 @@ class Logged : public Guarded {
         open(), EngineOptions{.log = [this](LogLevel, std::string_view event, auto fields) {
           const std::lock_guard lock(mutex_);
           said_ += event;
-          for (const LogField& field : fields) said_ += fmt::format(" {}={}", field.name, field.value);
+          for (const LogField& field : fields)
+            said_ += fmt::format(" {}={}", field.name, field.value);
           said_ += '\n';
         }});
     guard_ = std::make_unique<Guard>(*engine_, commits_only());
@@ -217,7 +221,9 @@ INSTANTIATE_TEST_SUITE_P(Stores, Logged, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(Logged, S17_what_the_database_said_and_what_the_work_threw) {
-  const auto throwing = [](Transaction&) -> Outcome { throw std::runtime_error("of the business"); };
+  const auto throwing = [](Transaction&) -> Outcome {
+    throw std::runtime_error("of the business");
+  };
   const auto in_one = [&](const TransactionWork& work) {
     (void)guard_->serve_in_transaction(payment("k"), work);
     return said();

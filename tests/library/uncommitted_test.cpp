@@ -42,11 +42,16 @@ TEST_P(Uncommitted, T57_S17_nor_behind_one_that_threw_or_that_its_work_gave_up) 
       return paid;
     });
   };
-  const auto throwing = [](Transaction&) -> Outcome { throw std::runtime_error("of the business"); };
+  const auto throwing = [](Transaction&) -> Outcome {
+    throw std::runtime_error("of the business");
+  };
   const auto giving_up = [](Transaction&) -> Outcome { return NotExecuted{{409, {}, "no"}}; };
   for (const auto& answer : {behind("k1", throwing), behind("k2", giving_up)}) {
     EXPECT_EQ(field_of(answer, "Idempotency-Outcome"), "released") << answer.body;
   }
+  EXPECT_EQ(code_of(behind("k3", [](Transaction&) -> Outcome { return OutcomeUnknown{}; })),
+            "outcome_unknown")
+      << "what nobody knows is not released";
   EXPECT_EQ(payments(), 0);
 }
 

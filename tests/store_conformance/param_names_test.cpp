@@ -27,7 +27,8 @@ TEST(ParamNames, S17_are_found_outside_of_texts_names_and_comments) {
 }
 
 TEST(ParamNames, S17_an_end_in_the_middle_ends_the_search) {
-  for (const char* sql : {"SELECT '$1", "SELECT \"$1", "SELECT $a$ $1", "/* $1", "SELECT $", "E'\\"}) {
+  for (const char* sql :
+       {"SELECT '$1", "SELECT \"$1", "SELECT $a$ $1", "/* $1", "SELECT $", "E'\\"}) {
     EXPECT_EQ(postgres::params_named(sql), Numbers{}) << sql;
   }
   EXPECT_EQ(postgres::params_named("$99999999999999999999"), Numbers{});

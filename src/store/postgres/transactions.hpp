@@ -17,8 +17,8 @@ namespace idem::postgres {
 /// the work runs, however long its lease, and two of these meet at the record, where the second
 /// holds nothing yet. No ring of locks goes through the store's own statements, as none of them
 /// waits for a row or an id (schema/postgres/0004, 0005); who takes a new generation's lock gives
-/// up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one of them, which is then
-/// run again from the start.
+/// up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one of them,
+/// which is then run again from the start.
 class PgTransactions final : public Transactions {
  public:
   /// Told of each call that was committed, on the thread of its caller.

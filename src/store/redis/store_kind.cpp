@@ -16,8 +16,7 @@ std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
 std::expected<std::unique_ptr<Store>, StoreError> open_before(std::unique_ptr<Store> truth,
                                                               const std::string& url,
                                                               const OpenOptions& options) {
-  return open_hybrid(std::move(truth), url,
-                     {.clock = moved_server_clock(), .warn = options.warn});
+  return open_hybrid(std::move(truth), url, {.clock = moved_server_clock(), .warn = options.warn});
 }
 
 }  // namespace
