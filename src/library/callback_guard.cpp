@@ -36,6 +36,11 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
     if (!has_ended_.exchange(true)) serving_->tell(std::move(event));
   }
 
+  std::optional<Outcome> uncommitted() {
+    const std::lock_guard lock(mutex_);
+    return uncommitted_;
+  }
+
   std::shared_ptr<AsyncServing> serving_;
   RecordId id_;
   Attempt attempt_;
@@ -48,10 +53,7 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
 void Turn::finish(Outcome outcome) {
   const auto held = serving_->hold();
   if (!held || has_ended_.load()) return;
-  std::unique_lock lock(mutex_);
-  const auto uncommitted = uncommitted_;
-  lock.unlock();
-  end(serving_->rules().event_of(std::move(outcome), id_, attempt_, uncommitted));
+  end(serving_->rules().event_of(std::move(outcome), id_, attempt_, uncommitted()));
 }
 
 // Holds the turn meanwhile: a handler that is dropped is not told as unknown before it is known
@@ -59,14 +61,11 @@ void Turn::finish(Outcome outcome) {
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
   if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
-  std::unique_lock lock(mutex_);
   // Rows of which nobody knows are not done a second time.
-  if (uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_)) {
-    Outcome unknown = *uncommitted_;
-    lock.unlock();
-    return done(nullptr, std::move(unknown));
+  if (const auto before = uncommitted();
+      before && std::holds_alternative<OutcomeUnknown>(*before)) {
+    return done(nullptr, *before);
   }
-  lock.unlock();
   serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
                                                      held = std::move(held), work = std::move(work),
                                                      done = std::move(done)]() mutable {

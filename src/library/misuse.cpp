@@ -10,8 +10,9 @@
 namespace idem::library {
 namespace {
 
-/// One line, whatever is in it.
+/// One line within quotes, whatever is in it.
 std::string shown(std::string text) {
+  std::ranges::replace(text, '"', '\'');
   std::ranges::replace_if(text, [](char c) { return c >= 0 && (c < ' ' || c == 127); }, ' ');
   return text;
 }

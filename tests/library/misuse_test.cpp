@@ -18,8 +18,11 @@ std::unique_ptr<Store> opened(const std::string& url = "memory:") {
 class Misuse : public testing::Test {
  protected:
   Misuse() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-  std::string sqlite() const { return "sqlite:" + (dir_.path() / "service.db").string(); }
-  TempDir dir_;
+  std::string sqlite() {
+    dir_.emplace();
+    return "sqlite:" + (dir_->path() / "service.db").string();
+  }
+  std::optional<TempDir> dir_;
 };
 
 Phase step(const std::string& name) {
@@ -84,7 +87,7 @@ TEST_F(Misuse, S17_rows_in_a_store_that_holds_none_are_told_which_stores_do) {
 }
 
 TEST_F(Misuse, S16_the_mistakes_of_phases_name_the_phase) {
-  Engine engine(opened(sqlite()));
+  Engine engine(opened());
   const auto dies = [&](const PhasedOptions& options, std::vector<Phase> phases, const char* why) {
     EXPECT_DEATH(PhasedGuard(engine, options, phases), why);
   };
