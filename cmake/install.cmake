@@ -1,11 +1,17 @@
-# What `cmake --install` puts where: the binary, the public headers, the library, and the two files
-# by which other builds find it (find_package and pkg-config).
+# What `cmake --install` puts where: the binary, the public headers, the library, and the files by
+# which other builds find it (find_package and pkg-config).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS idem RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS idem_library ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/idem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+# Debug information is for those who build it, and most of the archive.
+install(CODE "
+  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"${CMAKE_STRIP}\" --strip-debug
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libidem.a\")")
+# Not what is ours alone: no public header includes it.
+install(DIRECTORY include/idem DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp"
+  PATTERN assert.hpp EXCLUDE PATTERN crash_point.hpp EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/idem)
 configure_package_config_file(cmake/idem-config.cmake.in ${CMAKE_BINARY_DIR}/idem-config.cmake
@@ -19,5 +25,15 @@ install(FILES ${CMAKE_BINARY_DIR}/idem-config.cmake ${CMAKE_BINARY_DIR}/idem-con
 
 # Where the file lies decides, so that the tree can be moved.
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/idem.pc.in ${CMAKE_BINARY_DIR}/idem.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/idem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+function(idem_pkg_config pc_name pc_description pc_requires pc_libs)
+  configure_file(cmake/idem.pc.in ${CMAKE_BINARY_DIR}/${pc_name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+idem_pkg_config(idem-core "Makes a retried API call have exactly one effect" "libcrypto fmt"
+  "-L\${libdir} -lidem -pthread")
+idem_pkg_config(idem-sqlite "Idem's store in SQLite" "idem-core sqlite3" "-Wl,--undefined=idem_kind_sqlite")
+idem_pkg_config(idem-postgres "Idem's store in PostgreSQL" "idem-core libpq" "-Wl,--undefined=idem_kind_postgres")
+idem_pkg_config(idem-redis "Idem's store in Redis" "idem-core libssl" "-Wl,--undefined=idem_kind_redis")
+idem_pkg_config(idem-webhook "Idem's webhooks" "idem-core libcurl" "")
+idem_pkg_config(idem "Idem with all of its stores" "idem-core libssl libpq sqlite3 libcurl"
+  "-Wl,--undefined=idem_kind_sqlite -Wl,--undefined=idem_kind_postgres -Wl,--undefined=idem_kind_redis")

@@ -27,7 +27,7 @@
 /// @file
 /// A guard for coroutines on Boost.Asio (1.81 and later): header-only, and the only place that
 /// names it. No thread is blocked for a request; transactions run on a few threads of the engine's.
-namespace idem {
+namespace idem::inline v0_1 {
 
 namespace asio_glue {
 
@@ -360,4 +360,4 @@ class AwaitableGuard {
   CallbackGuard guard_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

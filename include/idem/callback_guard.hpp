@@ -9,7 +9,7 @@
 /// @file
 /// A guard for servers that must not block a thread for each request: it answers by calling back.
 /// Who has coroutines on Asio takes <idem/asio.hpp>, which stands on this.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// The right to execute that a handler was given, on whatever thread it goes on. Its last reference
 /// gone without finish() counts as OutcomeUnknown: nobody knows how far it came. It may outlive the
@@ -70,4 +70,4 @@ class CallbackGuard {
   std::shared_ptr<const Guard::Rules> rules_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

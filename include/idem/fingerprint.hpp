@@ -13,7 +13,7 @@
 
 /// @file
 /// Digests: what names a record and what tells two requests apart (protocol.md §2, §10).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Names and fingerprints are made under one.
 using Secret = std::array<std::uint8_t, 32>;
@@ -101,4 +101,4 @@ void random_bytes(std::span<std::uint8_t> out);
 /// A new one.
 Token random_token();
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -10,7 +10,7 @@
 /// @file
 /// Calls to the outside world, which no transaction can take back, and what may be done where
 /// nobody knows whether one arrived (protocol.md §16).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// It was answered, and the answer says how it ended: done, or refused for good.
 struct CallAnswered {
@@ -60,4 +60,4 @@ struct Repetition {
 std::string derived_key(const RecordId& record, std::string_view phase,
                         std::string_view message = {});
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -15,7 +15,7 @@
 /// @file
 /// Exactly one effect for a request that is retried, in the service itself: reserve, execute,
 /// settle, replay, with the machine that the gateway has (protocol.md §2–§6, §12, §15–§17).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// What was asked, as the service's HTTP server received it.
 struct Request {
@@ -59,13 +59,24 @@ struct Committed {
 /// otherwise: a charge may lie before it.
 struct NotCommitted {
   Response answer{};
+  /// As TransactionEnd has it: by what number and words the database refused, for the handler to
+  /// decide by. What passes by itself (a deadlock, a serialization failure, a lock that was not
+  /// free) was tried limits::transaction_tries_max times by then.
+  std::string sqlstate{};
+  std::string why{};  ///< For people; empty: nothing is known.
+  /// The connection was lost at the commit: the rows may be there, and then the answer is, too.
+  bool in_doubt = false;
 };
-/// A bare Response is stored and replayed, whatever its status.
+/// A bare Response is stored and replayed, whatever its status (200 to 599; another one is a
+/// mistake, and counts as unknown). Not so behind a commit() that failed: there it counts as what
+/// that commit() said, so that no answer speaks of rows that are not there. A handler that wants
+/// such an answer stored commits it: work that has no statement and returns it.
 using Outcome = std::variant<Response, NotExecuted, OutcomeUnknown, Committed, NotCommitted>;
 
 /// Does its rows and says how it ended: a Response commits rows and answer together; any other
 /// outcome, an exception or a failed statement rolls the rows back. It must ask neither guards nor
-/// the store for anything (a guard answers 503), nor wait for anybody outside.
+/// the store for anything (a guard answers 503), nor wait for anybody outside. It may run more than
+/// once, where the database ended it in favour of another transaction; one run at most commits.
 using TransactionWork = std::function<Outcome(Transaction&)>;
 
 /// The right to execute that a handler was given. Lives as long as the handler runs, on its thread.
@@ -80,13 +91,13 @@ class Execution {
   virtual const Attempt& attempt() const noexcept = 0;
   /// What of the lease is left by this machine's monotonic clock; ask before anything that cannot
   /// be taken back. 0: somebody else may execute.
-  virtual Millis lease_left() const = 0;
+  [[nodiscard]] virtual Millis lease_left() const = 0;
 
   /// The golden path: `work`'s rows and the completion of the record in one commit. The handler
   /// returns what this returns, and nothing that was committed is ever done again. A statement that
   /// fails, or an attempt that is stale by now, leaves nothing behind: NotCommitted. What the work
   /// throws comes out of here, rolled back. Needs a store with transactions(); aborts without.
-  virtual Outcome commit(const TransactionWork& work) = 0;
+  [[nodiscard]] virtual Outcome commit(const TransactionWork& work) = 0;
 };
 
 /// Runs at most once per attempt. An exception that leaves it means `unknown`: nobody knows how far
@@ -98,17 +109,18 @@ using Handler = std::function<Outcome(const Request&, Execution&)>;
 struct EngineOptions {
   /// Who has a lease, for people that read records: host and process.
   std::string owner{};
-  LogSink log{};  ///< Null: nothing is said.
+  LogSink log{};  ///< Null: warnings and errors go to stderr.
 };
 
 /// What the guards of a process share: the store, the renewal of leases, those who wait, the
 /// settling that is still owed, sweeper and reaper.
 class Engine {
  public:
-  /// `store`: as it was opened; nothing was asked of it yet.
+  /// `store`: as it was opened, and not null; nothing was asked of it yet.
   explicit Engine(std::unique_ptr<Store> store, EngineOptions options = {});
   /// Blocks until no guard serves any more and what is owed to the store was settled or could not
-  /// be reached (§4: that much is then left to the sweeper).
+  /// be reached (§4: that much is then left to the sweeper). Guards should be gone by then: one
+  /// that is asked after that answers 503; a PhasedGuard or Relay at work would go on, and aborts.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -131,6 +143,12 @@ struct GuardOptions {
   /// The operation's name, a part of each record's name: keep it for as long as there are records.
   /// Empty: method and path.
   std::string operation{};
+  /// Names that the operation had before. Records under them are found, so that a retry of a
+  /// request from before the change of name is still a retry; new ones have the new name. A name
+  /// may go once its last record is over. Also "METHOD /pattern", for requests that were their own
+  /// operation. Change a name while no process serves the old one: that one does not look for
+  /// records under the new name.
+  std::vector<std::string> formerly{};
   /// Names of fields that may carry the key; two of them in one request are refused.
   std::vector<std::string> key_fields{"Idempotency-Key"};
   KeyOptions key{};               ///< What a key must look like.
@@ -163,12 +181,12 @@ class Guard {
 
   /// What the client is to hear: the handler's answer, a replay, or a problem of ours (§13). Never
   /// something final that is not durable.
-  Response serve(const Request& request, const Handler& handler);
+  [[nodiscard]] Response serve(const Request& request, const Handler& handler);
 
   /// For a handler that touches nothing but the database: reserve, rows and completion are one
   /// commit. Where the work fails or throws nothing is there, the caller hears 500, and a retry
   /// runs it again. Needs a store with transactions(); aborts without.
-  Response serve_in_transaction(const Request& request, const TransactionWork& work);
+  [[nodiscard]] Response serve_in_transaction(const Request& request, const TransactionWork& work);
 
   class Rules;
 
@@ -176,4 +194,4 @@ class Guard {
   std::unique_ptr<const Rules> rules_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -6,7 +6,7 @@
 
 /// @file
 /// RFC 8785 (JSON Canonicalization Scheme) and the fingerprint form that is stricter about numbers.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Why a text was refused.
 struct JsonError {
@@ -27,4 +27,4 @@ std::expected<std::string, JsonError> fingerprint_form(std::string_view text);
 /// A finite double as ECMAScript's Number::toString writes it (ECMA-262 §6.1.6.1.20, radix 10).
 std::string ecmascript_number(double value);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -7,7 +7,7 @@
 
 /// @file
 /// The `Idempotency-Key` field's value (protocol.md §8).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// `structured`: a String Item in quotes; `bare`: without them.
 enum class KeySyntax { any, structured, bare };
@@ -47,4 +47,4 @@ std::expected<std::string, KeyError> parse_key(std::span<const std::string_view>
 /// rule; nothing for every other value.
 std::expected<std::string, KeyError> parse_string_item(std::string_view value);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -7,7 +7,7 @@
 /// @file
 /// Every bound of the product with its reason. A default may be changed by configuration only
 /// within the hard cap beside it.
-namespace idem::limits {
+namespace idem::inline v0_1::limits {
 
 using namespace std::chrono_literals;
 
@@ -220,8 +220,17 @@ inline constexpr std::size_t transaction_threads_max = transaction_connections_m
 // Requests that an engine serves at a time without a thread each: as many as a gateway has
 // connections. Beyond them it answers 503.
 inline constexpr std::size_t served_without_thread_max = 16'384;
-// How long such a transaction waits for a lock, its record's or one of a business row.
+// Former names of an operation: each is one more record to look for in every reserve.
+inline constexpr std::size_t former_operations_max = 16;
+// How long a transaction of a service waits for a lock, its record's or one of a business row.
 inline constexpr auto transaction_lock_max = 2s;
+// How often one is run that the database ends in favour of another (a deadlock, a serialization
+// failure, a lock that was not free in time), the pause before the second run, doubled each time,
+// and after how long none is begun any more. In a ring of N one is ended and N - 1 go on, so a few
+// runs are enough; each may have waited for the lock. Much less than a lease.
+inline constexpr int transaction_tries_max = 8;
+inline constexpr auto transaction_retry_first = 10ms;
+inline constexpr auto transaction_retries_max = 10s;
 // How long its work may take between two statements, before the server ends it: meanwhile the
 // record is locked, and a foreign call has no place there. Less than a lease.
 inline constexpr auto transaction_idle_max = 30s;
@@ -405,4 +414,4 @@ inline constexpr auto store_clock_apart_max = 2s;
 // How often a service looks for work whose attempt died.
 inline constexpr auto complete_interval_default = 1s;
 
-}  // namespace idem::limits
+}  // namespace idem::inline v0_1::limits

@@ -8,7 +8,7 @@
 /// @file
 /// Where the program's parts report what people should know. Never given a raw key, a body or a
 /// credential: a record is named by its handle.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Who should look: nobody, somebody some day, somebody now.
 enum class LogLevel { info, warning, error };
@@ -24,4 +24,4 @@ struct LogField {
 using LogSink = std::function<void(LogLevel level, std::string_view event,
                                    std::initializer_list<LogField> fields)>;
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

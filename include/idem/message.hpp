@@ -4,7 +4,7 @@
 
 /// @file
 /// What the outbox sends.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Something to be sent because of what was done: a receipt, an event, a webhook (protocol.md §18).
 struct Message {
@@ -22,4 +22,4 @@ struct Message {
   std::string content_type = "application/json";
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

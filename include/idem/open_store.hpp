@@ -9,11 +9,11 @@
 
 /// @file
 /// Stores by URL.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Whether a URL names a store of this version, as open_store() takes it; nothing is opened. The
 /// error is a sentence that repeats no more of the URL than its scheme.
-std::expected<void, std::string> check_store_url(const std::string& url);
+[[nodiscard]] std::expected<void, std::string> check_store_url(const std::string& url);
 
 /// What may be shown of a store's URL: all of it where it holds no password, else its scheme.
 std::string shown_store_url(const std::string& url);
@@ -64,14 +64,14 @@ struct OpenOptions {
 /// there is none; `postgres://...`, libpq's URI, which makes the schema `idem` where there is none;
 /// `redis://...`, `rediss://...`, `redis+cluster://...`, `redis+sentinel://...`. The error is a
 /// sentence for people that names the URL, without a password; nothing was changed then. Blocks
-/// until the store is open.
-std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
-                                                              const IdentitySettings& identity,
-                                                              const OpenOptions& options = {});
+/// until the store is open. Of the stores only those can be opened that the program was linked with
+/// (CMake: idem::sqlite, idem::postgres, idem::redis; idem::idem is all of them).
+[[nodiscard]] std::expected<std::unique_ptr<Store>, std::string> open_store(
+    const std::string& url, const IdentitySettings& identity, const OpenOptions& options = {});
 
 /// Upgrades the schema of the store at `url`, where that is older; makes the store, where there is
 /// none, whose settings the first gateway or service then chooses. A store without a schema is left
 /// alone. The error is as open_store()'s, and nothing was changed then.
-std::expected<OpenedStore, std::string> migrate_store(const std::string& url);
+[[nodiscard]] std::expected<OpenedStore, std::string> migrate_store(const std::string& url);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -10,7 +10,7 @@
 
 /// @file
 /// What operators see of messages and do about them (protocol.md §18).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Dead ones are kept until somebody redrives or discards them.
 enum class MessageState : std::uint8_t { waiting, delivered, dead, discarded };
@@ -98,20 +98,20 @@ class Outbox {
   using Result = std::expected<T, std::string>;
 
   /// A page, oldest first.
-  Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
+  [[nodiscard]] Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
   /// Everything about one, with its history; none: there is none of this id.
-  Result<std::optional<StoredMessage>> find(const std::string& id);
+  [[nodiscard]] Result<std::optional<StoredMessage>> find(const std::string& id);
   /// Of those that wait and of the dead letters: of what is over there may be many.
-  Result<std::vector<MessageCount>> count();
+  [[nodiscard]] Result<std::vector<MessageCount>> count();
   /// One that was put off is due now. False: none of this id waits, or it is on its way.
-  Result<bool> hasten(const std::string& id);
+  [[nodiscard]] Result<bool> hasten(const std::string& id);
   /// Messages that another order is about at this moment are left out.
-  Result<std::vector<Ordered>> redrive(const Redrive& order);
+  [[nodiscard]] Result<std::vector<Ordered>> redrive(const Redrive& order);
   /// They stay for who asks until they are reaped, as those that were delivered do.
-  Result<std::vector<Ordered>> discard(const Discard& order);
+  [[nodiscard]] Result<std::vector<Ordered>> discard(const Discard& order);
 
  private:
   Transactions* transactions_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

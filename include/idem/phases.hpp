@@ -8,7 +8,7 @@
 /// Work that cannot be one transaction because it calls somebody outside: named phases, each a call
 /// (with no transaction open) and then one transaction, with a recovery point after each
 /// (protocol.md §16; Brandur Leach, "Implementing Stripe-like Idempotency Keys in Postgres", 2017).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// What a call is told.
 struct PhaseCall {
@@ -76,7 +76,8 @@ class PhasedGuard {
  public:
   /// Starts to complete what was left unfinished; must be gone before the engine. Needs a store
   /// with transactions(); aborts without, on no phases, on a name that is empty, too long or there
-  /// twice, and on a lease that does not cover each call twice.
+  /// twice, on a phase without work, and on a lease that does not cover each call twice, after it
+  /// has said which phase it is and what to write instead.
   PhasedGuard(Engine& engine, PhasedOptions options, std::vector<Phase> phases);
   /// Waits for the attempt that it may be completing.
   ~PhasedGuard();
@@ -84,7 +85,7 @@ class PhasedGuard {
   PhasedGuard& operator=(const PhasedGuard&) = delete;
 
   /// As Guard::serve. 409 `in_progress`: an attempt ended without an end, and another takes it up.
-  Response serve(const Request& request);
+  [[nodiscard]] Response serve(const Request& request);
 
   /// One turn of the completer, on this thread. How much it went on with.
   std::size_t complete_due();
@@ -94,4 +95,4 @@ class PhasedGuard {
   std::unique_ptr<Flows> flows_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

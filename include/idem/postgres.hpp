@@ -16,7 +16,7 @@ struct pg_conn;
 /// rows and no pooler stands before the server. Where a column has changed its type meanwhile, it
 /// may fail once in each session. In the transaction of its own reserve a record is written with
 /// its answer: until then a statement that names the schema `idem` finds it, and others do not.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// libpq's connection below a transaction, for a library that wants one; null where the records
 /// lie elsewhere, or the connection was lost. It is in a transaction, which must be neither ended
@@ -44,13 +44,12 @@ struct PostgresError {
 /// After an error the transaction is a failed one, and its COMMIT rolls back: also where the
 /// attempt came too late. Refused (25P01) outside of a transaction, where nothing is done. Waiters
 /// in this process hear of it as of what other processes do, a moment later.
-std::expected<void, PostgresError> complete_on(pg_conn* connection, const RecordId& id,
-                                               const Attempt& attempt,
-                                               const StoredResponse& response,
-                                               std::string_view upstream_reference = {});
+[[nodiscard]] std::expected<void, PostgresError> complete_on(
+    pg_conn* connection, const RecordId& id, const Attempt& attempt, const StoredResponse& response,
+    std::string_view upstream_reference = {});
 /// As complete_on(): notes that a phase committed.
-std::expected<void, PostgresError> advance_on(pg_conn* connection, const RecordId& id,
-                                              const Attempt& attempt,
-                                              std::string_view recovery_point);
+[[nodiscard]] std::expected<void, PostgresError> advance_on(pg_conn* connection, const RecordId& id,
+                                                            const Attempt& attempt,
+                                                            std::string_view recovery_point);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

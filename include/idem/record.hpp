@@ -11,7 +11,7 @@
 
 /// @file
 /// The record of protocol.md §2 and its parts: plain values, no behaviour that touches the world.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// A length of time.
 using Millis = std::chrono::milliseconds;
@@ -169,4 +169,4 @@ std::string to_hex(const std::array<std::uint8_t, N>& bytes) {
   return text;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -10,7 +10,7 @@
 
 /// @file
 /// Delivers what transactions enqueued (protocol.md §18).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// One message on its way.
 struct Delivery {
@@ -62,9 +62,10 @@ class Relay {
  public:
   /// A thread for each destination, from now on; must be gone before the engine. Needs a store with
   /// transactions(); aborts without, on a name that is empty or there twice, and on a lease that
-  /// does not cover one delivery.
+  /// does not cover one delivery, after it has said what to write instead.
   Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options = {});
   /// Where there are no guards: `store` outlives it.
+  /// A null `log`: warnings and errors go to stderr.
   Relay(Store& store, LogSink log, std::vector<Destination> destinations,
         RelayOptions options = {});
   /// Waits for the deliveries under way.
@@ -77,7 +78,8 @@ class Relay {
 
  private:
   class Line;
+  std::shared_ptr<void> at_work_{};  ///< Known to the engine; goes after the lines.
   std::vector<std::unique_ptr<Line>> lines_;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -5,7 +5,7 @@
 
 /// @file
 /// How routes name operations.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// How one route names the operations of the requests that it matches (protocol.md §2). A table of
 /// them, in the order in which the first match wins, is recorded in the store: it decides under
@@ -20,4 +20,4 @@ struct RouteName {
   bool operator==(const RouteName&) const = default;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

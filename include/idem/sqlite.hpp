@@ -11,7 +11,7 @@ struct sqlite3;
 
 /// @file
 /// For services whose records lie in SQLite and who talk to it themselves.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// The connection below a transaction, for a library that wants one; null where the records lie
 /// elsewhere. Valid within the work that was given the transaction, on its thread, which is the
@@ -50,8 +50,7 @@ sqlite3* sqlite_connection(Transaction& transaction) noexcept;
 ///
 /// The log is written as SQLite writes it, page by page, which is slower than a store that opened
 /// its file itself.
-std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* connection,
-                                                                  const IdentitySettings& identity,
-                                                                  const OpenOptions& options = {});
+[[nodiscard]] std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(
+    sqlite3* connection, const IdentitySettings& identity, const OpenOptions& options = {});
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -17,7 +17,7 @@
 /// @file
 /// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What
 /// a store *is* stands in tests/store_conformance, which every store passes by URL.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// What the caller should do, not what broke; `detail` says that for people.
 struct StoreError {
@@ -488,4 +488,4 @@ void ask(Store& store, Verb verb, Done done) {
   });
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

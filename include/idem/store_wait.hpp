@@ -4,15 +4,26 @@
 
 #include <future>
 #include <memory>
+#include <string>
+#include <string_view>
 
 /// @file
 /// The store port for those who may block.
-namespace idem {
+namespace idem::inline v0_1 {
 
-/// Waits for the reply; for tests, start-up and command lines, never on an event loop.
+/// Why a wait for a store would never end on this thread: it is in a transaction's work, or is a
+/// store's own. Empty: it may wait.
+[[nodiscard]] std::string_view why_not_to_wait() noexcept;
+
+/// Waits for the reply; for tests, start-up and command lines, never on an event loop. Where the
+/// wait would never end it is answered `unavailable` at once, and nothing was asked.
 template <class Verb>
-std::expected<typename Verb::Reply, StoreError> ask_and_wait(Store& store, Verb verb) {
+[[nodiscard]] std::expected<typename Verb::Reply, StoreError> ask_and_wait(Store& store,
+                                                                           Verb verb) {
   using Result = std::expected<typename Verb::Reply, StoreError>;
+  if (const auto why = why_not_to_wait(); !why.empty()) {
+    return std::unexpected(StoreError{StoreError::Code::unavailable, std::string(why)});
+  }
   // Shared, because the store's thread is still inside set_value when the waiter wakes and leaves.
   auto promise = std::make_shared<std::promise<Result>>();
   auto reply = promise->get_future();
@@ -20,4 +31,4 @@ std::expected<typename Verb::Reply, StoreError> ask_and_wait(Store& store, Verb 
   return reply.get();
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

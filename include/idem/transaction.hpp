@@ -15,16 +15,24 @@
 
 /// @file
 /// Business rows, and what an owner does to its record, in one commit (protocol.md §16, §17).
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Bytes, where a database tells them from text.
 struct SqlBytes {
   std::string bytes;
   bool operator==(const SqlBytes&) const = default;
 };
-/// What goes into a statement or comes out of it; NULL first. What a database has besides (numeric,
-/// dates, booleans of PostgreSQL) comes out as text.
-using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SqlBytes>;
+/// What goes into a statement or comes out of it; NULL first.
+///
+/// The same on both databases: a boolean goes in as what the database has for it, and comes out as
+/// the number 0 or 1; a numeric that is a whole number of 64 bits, such as a `sum(bigint)`, comes
+/// out as a number. What a database has besides (a numeric with a fraction, dates) comes out as
+/// text.
+struct SqlValue : std::variant<std::monostate, std::int64_t, double, std::string, SqlBytes, bool> {
+  using variant::variant;
+  SqlValue() = default;                                            ///< NULL.
+  SqlValue(std::string_view text) : variant(std::string(text)) {}  ///< A copy.
+};
 /// One row that a statement answers.
 using SqlRow = std::vector<SqlValue>;
 /// All of them, in their order.
@@ -42,7 +50,8 @@ class Transaction {
  public:
   virtual ~Transaction() = default;
 
-  /// Runs one statement, in which `$1`, `$2`... stand for `values`. The rows that it answers.
+  /// Runs one statement, in which `$1`, `$2`... stand for `values`. The rows that it answers. A
+  /// value that the statement does not name fails, as a name without a value does.
   virtual SqlRows run(std::string_view sql, std::span<const SqlValue> values) = 0;
   /// The same, with the values written down: `tx.run("DELETE FROM t WHERE id = $1", {id})`.
   SqlRows run(std::string_view sql, std::initializer_list<SqlValue> values = {}) {
@@ -86,7 +95,9 @@ struct InTransaction {
   Attempt attempt{};
   /// Does its rows, then says what is to become of the record: a Complete, an Advance or a
   /// MarkUnknown of its own attempt. None: everything is rolled back. It may throw: rolled back,
-  /// too. It must not ask the store for anything, nor wait for anybody outside.
+  /// too. It must not ask the store for anything, nor wait for anybody outside. May run more than
+  /// once: where the database ends the transaction in favour of another one (see
+  /// Transactions::run()), it is rolled back and begun again.
   std::move_only_function<std::optional<StoreCall>(Transaction&, const RecordId&, const Attempt&)>
       work;
 };
@@ -107,6 +118,9 @@ struct TransactionEnd {
   std::optional<ReserveOutcome> reserved{};
   OwnerReply reply{};
   std::string why{};
+  /// Of the statement that failed, as PostgreSQL and the SQL standard number it ("23505"); of
+  /// SQLite's errors only where a constraint was broken. Empty: no statement failed.
+  std::string sqlstate{};
   /// In doubt in a way that the record does not know: the work had the connection itself, and may
   /// have committed rows alone. Nobody may run it again.
   bool may_stand_alone = false;
@@ -122,17 +136,21 @@ class Transactions {
   /// with it; all other calls wait for it. PostgreSQL: on the caller's thread, on one of the
   /// store's connections for this, which it waits for.
   ///
+  /// What PostgreSQL ended because of another transaction (a serialization failure, 40001; a
+  /// deadlock, 40P01; a lock that was not free in time, 55P03) is rolled back and run again, up to
+  /// limits::transaction_tries_max times; after that it ends as `rolled_back`, with the SQLSTATE.
+  ///
   /// What the work threw comes out of here once everything was rolled back; where it may not have
   /// been (`may_stand_alone`), that is told instead.
-  virtual TransactionEnd run(InTransaction what) = 0;
+  [[nodiscard]] virtual TransactionEnd run(InTransaction what) = 0;
 
   /// One statement in a transaction of its own, for schemas and look-ups. The error is the
   /// database's.
-  virtual std::expected<SqlRows, std::string> run(std::string_view sql,
-                                                  std::span<const SqlValue> values) = 0;
+  [[nodiscard]] virtual std::expected<SqlRows, std::string> run(
+      std::string_view sql, std::span<const SqlValue> values) = 0;
   /// The same, with the values written down.
-  std::expected<SqlRows, std::string> run(std::string_view sql,
-                                          std::initializer_list<SqlValue> values = {}) {
+  [[nodiscard]] std::expected<SqlRows, std::string> run(
+      std::string_view sql, std::initializer_list<SqlValue> values = {}) {
     return run(sql, std::span(values.begin(), values.size()));
   }
 
@@ -143,4 +161,4 @@ class Transactions {
                                                       std::span<const SqlValue> values) = 0;
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -10,7 +10,7 @@
 /// @file
 /// Messages as signed HTTP requests: Standard Webhooks (www.standardwebhooks.com) for who sent them
 /// and that they are whole, CloudEvents 1.0 in HTTP's binary mode for what they are.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Where messages go, and who signs them.
 struct WebhookOptions {
@@ -29,13 +29,15 @@ struct WebhookOptions {
 /// What sends a message there, for Destination::send; safe from any thread. The error says what is
 /// wrong with the options, and repeats no secret.
 ///
+/// CMake: idem::webhook.
+///
 /// POST, with `webhook-id`, `webhook-timestamp` and `webhook-signature`, `ce-id`, `ce-source`,
 /// `ce-type`, `ce-time` and, where there is an aggregate, `ce-subject` ("TYPE/ID"), and
 /// `Idempotency-Key`. Each on a connection of its own, so that it is sent once. Any 2xx is a
 /// delivery, whose reference is `Idem-Reference` or `Location`; 410 is refused for good; any other
 /// 4xx but 408, 409 and 425 proves that nothing was done; whatever else happens after the first
 /// byte is ambiguous. Retry-After is heard.
-std::expected<std::function<CallEnd(const Delivery&)>, std::string> webhook(
+[[nodiscard]] std::expected<std::function<CallEnd(const Delivery&)>, std::string> webhook(
     const WebhookOptions& options);
 
 /// `webhook-signature` of a request: "v1," and HMAC-SHA-256 in base64 over "ID.TIMESTAMP.PAYLOAD",
@@ -45,4 +47,4 @@ std::expected<std::string, std::string> webhook_signature(const std::vector<std:
                                                           std::int64_t timestamp,
                                                           const std::string& payload);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

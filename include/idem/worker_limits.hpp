@@ -7,7 +7,7 @@
 /// Bounds of what goes on behind the requests, each with its reason: reconciliation and events,
 /// phases, messages, asynchronous requests, comparisons. Those of requests and stores are in
 /// <idem/limits.hpp>.
-namespace idem::limits {
+namespace idem::inline v0_1::limits {
 
 using namespace std::chrono_literals;
 
@@ -190,4 +190,4 @@ inline constexpr std::size_t export_pages_max = 1'000'000;
 inline constexpr std::size_t listed_values_max = 8;
 inline constexpr std::size_t listed_value_bytes_max = 1'024;
 
-}  // namespace idem::limits
+}  // namespace idem::inline v0_1::limits

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <climits>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -229,4 +229,4 @@ Token random_token() {
   return token;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

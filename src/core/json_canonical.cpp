@@ -9,7 +9,7 @@
 
 #include <array>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 // Keeps every position of the written text within 32 bits: the worst growth is `1e20,` to 22 bytes.
@@ -225,4 +225,4 @@ std::expected<std::string, JsonError> fingerprint_form(std::string_view text) {
   return Canonicaliser(text, NumberForm::exact).run();
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

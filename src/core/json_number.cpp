@@ -105,6 +105,8 @@ bool same_value(const ExactDecimal& exact, const ShortestDecimal& shortest) noex
 
 }  // namespace
 
+inline namespace v0_1 {
+
 std::string ecmascript_number(double value) {
   IDEM_ASSERT(std::isfinite(value));
   std::string out;
@@ -112,6 +114,8 @@ std::string ecmascript_number(double value) {
   append_ecmascript(out, value < 0, shortest_decimal(std::fabs(value)));
   return out;
 }
+
+}  // namespace v0_1
 
 std::expected<NumberLiteral, JsonError> scan_number(std::string_view text, std::size_t begin) {
   std::size_t at = begin;

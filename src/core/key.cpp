@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 using Code = KeyError::Code;
@@ -83,4 +83,4 @@ std::expected<std::string, KeyError> parse_string_item(std::string_view value) {
                                      std::string(item.error()) + ".");
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

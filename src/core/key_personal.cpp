@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -155,4 +155,4 @@ PersonalData looks_like(std::string_view key) noexcept {
   return has_phone(key) ? PersonalData::phone : PersonalData::none;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

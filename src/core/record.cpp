@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace idem {
+namespace idem::inline v0_1 {
 
 MonotonicClock::time_point MonotonicClock::now() noexcept {
   timespec moment{};
@@ -53,4 +53,4 @@ std::string_view name_of(ReleaseBasis basis) noexcept {
   return "corrupt";
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

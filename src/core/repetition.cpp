@@ -19,6 +19,8 @@ Next next_step(const CallHistory& history, const Declared& declared) noexcept {
   return {NextStep::look_up};
 }
 
+inline namespace v0_1 {
+
 std::string derived_key(const RecordId& record, std::string_view phase, std::string_view message) {
   FramedDigest digest;
   digest.add("idem derived key");
@@ -30,5 +32,7 @@ std::string derived_key(const RecordId& record, std::string_view phase, std::str
   std::copy_n(whole.begin(), half.size(), half.begin());
   return to_hex(half);
 }
+
+}  // namespace v0_1
 
 }  // namespace idem

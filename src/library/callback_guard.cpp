@@ -1,8 +1,10 @@
 #include <idem/callback_guard.hpp>
 
 #include "library/async_serving.hpp"
+#include "library/misuse.hpp"
 
-#include <idem/assert.hpp>
+#include <atomic>
+#include <mutex>
 
 namespace idem {
 namespace {
@@ -23,9 +25,7 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
   Millis lease_left() const override { return serving_->lease_left(); }
 
   void commit(TransactionWork work, CommitTaken done) override;
-  void finish(Outcome outcome) override {
-    end(serving_->rules().event_of(std::move(outcome), attempt_));
-  }
+  void finish(Outcome outcome) override;
   void threw() override {
     if (const auto held = serving_->hold()) serving_->rules().log_thrown(id_);
     end(WorkUnknown{"handler_threw", {}});
@@ -36,21 +36,40 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
     if (!has_ended_.exchange(true)) serving_->tell(std::move(event));
   }
 
+  std::optional<Outcome> uncommitted() {
+    const std::lock_guard lock(mutex_);
+    return uncommitted_;
+  }
+
   std::shared_ptr<AsyncServing> serving_;
   RecordId id_;
   Attempt attempt_;
   std::atomic<bool> has_ended_ = false;
+  std::mutex mutex_;
+  std::optional<Outcome> uncommitted_{};
 };
+
+// What is wrong with it is told to the engine's log, which may be gone.
+void Turn::finish(Outcome outcome) {
+  const auto held = serving_->hold();
+  if (!held || has_ended_.load()) return;
+  end(serving_->rules().event_of(std::move(outcome), id_, attempt_, uncommitted()));
+}
 
 // Holds the turn meanwhile: a handler that is dropped is not told as unknown before it is known
 // whether its rows are there.
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
   if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
+  // Rows of which nobody knows are not done a second time.
+  if (const auto before = uncommitted();
+      before && std::holds_alternative<OutcomeUnknown>(*before)) {
+    return done(nullptr, *before);
+  }
   serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
                                                      held = std::move(held), work = std::move(work),
                                                      done = std::move(done)]() mutable {
-    Outcome outcome;
+    Outcome outcome = NotCommitted{};
     std::exception_ptr thrown;
     try {
       outcome = self->serving_->rules().commit(work, self->id_, self->attempt_);
@@ -58,6 +77,10 @@ void Turn::commit(TransactionWork work, CommitTaken done) {
       thrown = std::current_exception();
     }
     work = nullptr;
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->uncommitted_ = Guard::Rules::uncommitted(outcome);
+    }
     done(std::move(thrown), std::move(outcome));
     self.reset();
   });
@@ -66,14 +89,17 @@ void Turn::commit(TransactionWork work, CommitTaken done) {
 }  // namespace
 
 CallbackGuard::CallbackGuard(Engine& engine, GuardOptions options)
-    : rules_(std::make_shared<Guard::Rules>(engine.parts(), std::move(options))) {
-  IDEM_ASSERT(rules_->options().after_crash != LeasePolicy::resume);
+    : rules_(std::make_shared<Guard::Rules>("CallbackGuard", engine, std::move(options))) {
+  library::refuse_resume("CallbackGuard", rules_->options());
 }
 
-CallbackGuard::~CallbackGuard() = default;
+CallbackGuard::~CallbackGuard() { rules_->detach(); }
 
 void CallbackGuard::serve(Request request, CallbackHandler handler, ResponseTaken done) {
-  if (library::InWork::is_now()) return done(rules_->called_from_work());
+  rules_->expect_handler(handler != nullptr && done != nullptr);
+  if (auto refused = rules_->refused_here(Guard::Rules::Blocks::no)) {
+    return done(std::move(*refused));
+  }
   const Engine::Parts::Busy busy(rules_->parts());
   auto reserve = rules_->reserve_of(request);
   if (!reserve) return done(std::move(reserve.error()));
@@ -91,7 +117,10 @@ void CallbackGuard::serve(Request request, CallbackHandler handler, ResponseTake
 
 void CallbackGuard::serve_in_transaction(Request request, TransactionWork work,
                                          ResponseTaken done) {
-  if (library::InWork::is_now()) return done(rules_->called_from_work());
+  rules_->expect_handler(work != nullptr && done != nullptr);
+  if (auto refused = rules_->refused_here(Guard::Rules::Blocks::no)) {
+    return done(std::move(*refused));
+  }
   auto& parts = rules_->parts();
   const Engine::Parts::Busy busy(parts);
   if (parts.served_without_thread.load() >= limits::served_without_thread_max) {

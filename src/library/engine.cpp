@@ -1,5 +1,6 @@
 #include "library/engine.hpp"
 
+#include "library/misuse.hpp"
 #include "workers/lifecycle.hpp"
 
 #include <pthread.h>
@@ -176,11 +177,21 @@ namespace idem {
 
 using library::Serving;
 
+// A reference to nothing is one all the same, if only for who does not look: so it is looked at
+// from memory, where no compiler knows that there is no such thing.
+Engine::Parts& library::parts_of(std::string_view whose, Engine& engine) {
+  Engine* volatile seen = &engine;
+  if (seen == nullptr) {
+    misused(std::string(whose) + ": the engine is null; make an idem::Engine first");
+  }
+  return engine.parts();
+}
+
 Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
     : options(std::move(given)),
       store(std::move(opened)),
       awaited(std::make_shared<library::Awaited>(*store)) {
-  if (!options.log) options.log = [](LogLevel, std::string_view, auto) {};
+  options.log = library::log_or_stderr(std::move(options.log));
   store->watch(awaited);
   workers_ = workers::keep_lifecycle(*store, options.log, shard_);
   heart_ = std::thread([this] { beat(); });
@@ -188,11 +199,24 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
 }
 
 Engine::Parts::~Parts() {
+  if (const int at_work = life->at_work.load(); at_work != 0) {
+    library::misused("~Engine: " + std::to_string(at_work) +
+                     " of its PhasedGuards and Relays are still at work; declare the engine before "
+                     "them, so that it is destroyed after them");
+  }
+  if (const int guards = life->guards.load(); guards != 0) {
+    options.log(LogLevel::warning, "engine_before_its_guards",
+                {{"guards", std::to_string(guards)},
+                 {"what_to_do",
+                  "declare the engine before its guards, so that it is destroyed "
+                  "after them; from now on these answer 503"}});
+  }
   {
     std::unique_lock lock(mutex_);
     closing_ = true;
     idle_.wait(lock, [this] { return busy_ == 0; });
   }
+  life->is_over = true;
   transaction_threads.end();
   workers_->stop();
   {
@@ -316,8 +340,18 @@ Engine::Parts::Renewed::~Renewed() {
   parts_.beats_.erase(serving_);
 }
 
+namespace {
+
+std::unique_ptr<Store> expected(std::unique_ptr<Store> store) {
+  if (store) return store;
+  library::misused(
+      "Engine: the store is null; look at what open_store() returned before you move it in");
+}
+
+}  // namespace
+
 Engine::Engine(std::unique_ptr<Store> store, EngineOptions options)
-    : parts_(std::make_unique<Parts>(std::move(store), std::move(options))) {}
+    : parts_(std::make_unique<Parts>(expected(std::move(store)), std::move(options))) {}
 
 Engine::~Engine() = default;
 

@@ -80,6 +80,17 @@ class Patience {
   MonotonicTime since_{};
 };
 
+/// What an engine's guards keep of it, whichever goes first.
+struct EngineLife {
+  std::atomic<bool> is_over = false;
+  std::atomic<int> guards = 0;
+  /// Of them, and of relays: with threads that ask the engine by themselves.
+  std::atomic<int> at_work = 0;
+};
+
+/// An engine's; aborts where there is none, and says so of `whose`.
+Engine::Parts& parts_of(std::string_view whose, Engine& engine);
+
 /// Carries out one action that asks the store, waits, or sleeps; what is left is an answer, or the
 /// handler's turn.
 std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
@@ -102,6 +113,7 @@ struct Engine::Parts {
   void tell_at(MonotonicTime when, std::weak_ptr<library::Serving> serving, ExchangeEvent event);
 
   EngineOptions options;
+  std::shared_ptr<library::EngineLife> life = std::make_shared<library::EngineLife>();
   std::unique_ptr<Store> store;
   std::shared_ptr<library::Awaited> awaited;
   library::TransactionThreads transaction_threads{};

@@ -1,6 +1,7 @@
 #include "library/flow_attempt.hpp"
 
 #include "library/flow_input.hpp"
+#include "library/misuse.hpp"
 #include "library/own_values.hpp"
 #include "store/own_rows.hpp"
 
@@ -146,6 +147,7 @@ std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const 
   try {
     seen = phase.call.repetition.lookup(call);
   } catch (...) {
+    seen = CannotTell{thrown_by("the lookup")};
   }
   if (auto* const answered = std::get_if<CallAnswered>(&seen)) {
     log(LogLevel::info, "call_found", phase.name, answered->reference);
@@ -180,6 +182,7 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
   try {
     end = phase.call.send(call);
   } catch (...) {
+    end = CallAmbiguous{thrown_by("the call"), {}, {}};
   }
   crash_point(CrashPoint::response_head);
   return after(std::move(end), phase, called);
@@ -225,7 +228,7 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     try {
       end = try_commit(index, called, found);
     } catch (...) {
-      log(LogLevel::error, "phase_threw", phases_[index].name, {});
+      log(LogLevel::error, "phase_threw", phases_[index].name, thrown_by("it"));
       return failed(index, was_in_doubt);
     }
     // An attempt of this very request's that came too late has nothing to say (T14): whatever the
@@ -259,6 +262,9 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
   what.attempt = attempt_;
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
+    // It may have run before.
+    answer_.reset();
+    found = {};
     const SqlRows passed = OwnRows::run(
         transaction, OwnStatement::pass_phase,
         {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
@@ -278,10 +284,14 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
     }
     auto* const response = std::get_if<Response>(&end);
     if (response == nullptr && index + 1 == phases_.size()) {
-      transaction.fail("the last phase must answer");
+      transaction.fail("the last phase must answer: return a Response from \"" + phase.name + "\"");
       return std::nullopt;
     }
     if (response == nullptr) return Advance{id, attempt, phase.name};
+    if (auto why = what_is_wrong(*response); !why.empty()) {
+      transaction.fail(std::move(why));
+      return std::nullopt;
+    }
     OwnRows::run(transaction, OwnStatement::close_flow,
                  {to_hex(id.bytes), to_hex(attempt.token.bytes)});
     answer_ = std::move(*response);

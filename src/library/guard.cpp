@@ -2,6 +2,7 @@
 
 #include "core/answers.hpp"
 #include "core/preferences.hpp"
+#include "library/misuse.hpp"
 
 #include <idem/assert.hpp>
 
@@ -15,11 +16,6 @@ using library::to_answer;
 using library::work_failed;
 using How = TransactionEnd::How;
 
-Response to_response(Answer answer) {
-  return {answer.status, std::move(answer.headers),
-          answer.shared_body ? *answer.shared_body : std::move(answer.body)};
-}
-
 /// What must not come from a handler: our own fields, and what would break the framing of others.
 bool is_unfit(const Field& field) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 127; };
@@ -28,7 +24,7 @@ bool is_unfit(const Field& field) {
          std::ranges::any_of(field.value, is_control);
 }
 
-Response problem(const Problem& what) { return to_response(idem::to_answer(what)); }
+Response problem(const Problem& what) { return library::to_response(idem::to_answer(what)); }
 
 bool is_one_of(std::string_view name, std::span<const std::string> names) {
   return std::ranges::any_of(names, [&](const auto& one) { return equal_names(one, name); });
@@ -53,19 +49,21 @@ RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
 }  // namespace
 
 namespace library {
-namespace {
 
-thread_local bool in_work = false;
-
-}  // namespace
-
-InWork::InWork() { in_work = true; }
-InWork::~InWork() { in_work = false; }
-bool InWork::is_now() noexcept { return in_work; }
+Response to_response(Answer answer) {
+  return {answer.status, std::move(answer.headers),
+          answer.shared_body ? *answer.shared_body : std::move(answer.body)};
+}
 
 Answer to_answer(Response response) {
   std::erase_if(response.headers, is_unfit);
   return {response.status, std::move(response.headers), std::move(response.body), nullptr};
+}
+
+std::string what_is_wrong(const Response& response) {
+  if (response.status >= 200 && response.status <= 599) return {};
+  return "a Response has the status " + std::to_string(response.status) +
+         ": answer with a final status, 200 to 599";
 }
 
 // Says nothing of what went wrong: that is for the log.
@@ -96,13 +94,6 @@ std::optional<Response> Ending::answer_of(ExchangeAction& action) {
 
 }  // namespace library
 
-Guard::Rules::Rules(Engine::Parts& parts, GuardOptions options)
-    : parts_(parts), options_(std::move(options)) {
-  IDEM_ASSERT(options_.lease > Millis{0} && options_.run_max > Millis{0});
-  IDEM_ASSERT(options_.retention > Millis{0} && !options_.key_fields.empty());
-  IDEM_ASSERT(check_rule(options_.fingerprint).has_value());
-}
-
 class Guard::Rules::Run final : public Execution {
  public:
   Run(const Rules& rules, const Serving& serving, const Send& send)
@@ -113,25 +104,32 @@ class Guard::Rules::Run final : public Execution {
   Millis lease_left() const override { return serving_.lease_left(); }
 
   Outcome commit(const TransactionWork& work) override {
-    return rules_.commit(work, id_, attempt_);
+    // Rows of which nobody knows are not done a second time.
+    if (uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_)) return *uncommitted_;
+    uncommitted_ = NotCommitted{};  // Where the work throws, that is what there is to say.
+    Outcome outcome = rules_.commit(work, id_, attempt_);
+    uncommitted_ = uncommitted(outcome);
+    return outcome;
   }
+  const std::optional<Outcome>& uncommitted_rows() const noexcept { return uncommitted_; }
 
  private:
   const Rules& rules_;
   const Serving& serving_;
   RecordId id_;
   Attempt attempt_;
+  std::optional<Outcome> uncommitted_{};
 };
 
 Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
                              const Attempt& attempt) const {
-  auto* const transactions = parts_.store->transactions();
-  IDEM_ASSERT(transactions != nullptr);
+  Transactions& transactions = transactions_for("commit()");
+  if (!work) library::misused("commit(): the work is null; pass the function that does the rows");
   Outcome said;
   InTransaction what = transaction_of(work, said);
   what.id = id;
   what.attempt = attempt;
-  const TransactionEnd end = transactions->run(std::move(what));
+  const TransactionEnd end = transactions.run(std::move(what));
   return outcome_of(end, std::move(said), id, attempt);
 }
 
@@ -162,9 +160,16 @@ std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request
       options_.operation.empty() ? request.method + " " + std::string(path) : options_.operation;
   reserve.id = record_id(identity.secret, reserve.scope, reserve.operation, *key);
   reserve.fingerprints = digest.under(identity.secret);
+  std::vector<std::string> names = former_.operations(request.method, path);
+  std::erase(names, reserve.operation);
+  for (const std::string& name : names) {
+    reserve.also.push_back({record_id(identity.secret, reserve.scope, name, *key), {}});
+  }
+  names.insert(names.begin(), reserve.operation);
   for (const Secret& older : identity.older) {
-    reserve.also.push_back(
-        {record_id(older, reserve.scope, reserve.operation, *key), digest.under(older)});
+    for (const std::string& name : names) {
+      reserve.also.push_back({record_id(older, reserve.scope, name, *key), digest.under(older)});
+    }
   }
   reserve.token = random_token();
   reserve.owner = parts_.options.owner;
@@ -195,7 +200,9 @@ std::shared_ptr<Serving> Guard::Rules::make_serving(const Request& request, Rese
 }
 
 void Guard::Rules::log_thrown(const RecordId& id) const {
-  parts_.options.log(LogLevel::error, "handler_threw", {{"operation_ref", to_hex(id.bytes)}});
+  parts_.options.log(
+      LogLevel::error, "handler_threw",
+      {{"operation_ref", to_hex(id.bytes)}, {"why", library::thrown_by("the handler")}});
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
@@ -234,7 +241,29 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
   }
 }
 
-ExchangeEvent Guard::Rules::event_of(Outcome outcome, const Attempt& attempt) const {
+// Its work's own NotExecuted speaks of the rows, and the handler has gone on since.
+std::optional<Outcome> Guard::Rules::uncommitted(const Outcome& committed) {
+  if (std::holds_alternative<Committed>(committed)) return std::nullopt;
+  const bool says_what = std::holds_alternative<NotCommitted>(committed) ||
+                         std::holds_alternative<OutcomeUnknown>(committed);
+  return says_what ? committed : Outcome(NotCommitted{});
+}
+
+ExchangeEvent Guard::Rules::event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
+                                     const std::optional<Outcome>& uncommitted) const {
+  const auto tell = [&](std::string_view event, std::string why) {
+    parts_.options.log(LogLevel::error, event,
+                       {{"operation_ref", to_hex(id.bytes)}, {"why", std::move(why)}});
+  };
+  if (uncommitted && std::holds_alternative<Response>(outcome)) {
+    tell("answer_without_rows",
+         "the handler answered with a Response after its commit() had failed: return what commit() "
+         "returned, NotExecuted where nothing else was done, or commit the answer");
+    outcome = *uncommitted;
+    if (auto* const failed = std::get_if<NotCommitted>(&outcome)) {
+      failed->answer = library::work_failed(id);
+    }
+  }
   if (auto* committed = std::get_if<Committed>(&outcome)) {
     const bool is_its_own =
         committed->reply.verdict == Verdict::done && committed->attempt == attempt;
@@ -249,10 +278,18 @@ ExchangeEvent Guard::Rules::event_of(Outcome outcome, const Attempt& attempt) co
     outcome = NotExecuted{std::move(not_committed->answer)};
   }
   if (auto* not_executed = std::get_if<NotExecuted>(&outcome)) {
+    if (auto why = library::what_is_wrong(not_executed->answer); !why.empty()) {
+      tell("answer_invalid", std::move(why));
+      not_executed->answer = library::work_failed(id);
+    }
     UpstreamAnswered answered{};
     answered.answer = to_answer(std::move(not_executed->answer));
     answered.says = UpstreamSays::not_executed;
     return answered;
+  }
+  if (auto why = library::what_is_wrong(std::get<Response>(outcome)); !why.empty()) {
+    tell("answer_invalid", std::move(why));
+    return WorkUnknown{"answer_invalid", {}};
   }
   Answer answer = to_answer(std::get<Response>(std::move(outcome)));
   const bool keeps_body = answer.body.size() <= options_.response_body_bytes_max;
@@ -263,12 +300,17 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
   InTransaction what;
   what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
                                    const Attempt& attempt) -> std::optional<StoreCall> {
+    said = NotCommitted{};  // It may have run before.
     {
       const library::InWork now;
       said = work(transaction);
     }
     const auto* const response = std::get_if<Response>(&said);
     if (response == nullptr) return std::nullopt;
+    if (auto why = library::what_is_wrong(*response); !why.empty()) {
+      transaction.fail(std::move(why));
+      return std::nullopt;
+    }
     return complete_with(*response, id, attempt);
   };
   return what;
@@ -296,25 +338,21 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const 
   const bool says_how =
       std::holds_alternative<NotExecuted>(said) || std::holds_alternative<OutcomeUnknown>(said);
   if (end.how == How::rolled_back && says_how) return said;
-  return NotCommitted{work_failed(id)};
+  return NotCommitted{work_failed(id), end.sqlstate, end.why, end.how == How::in_doubt};
 }
 
 Response Guard::Rules::serve(const Request& request, const Handler& handler) const {
-  if (library::InWork::is_now()) return called_from_work();
+  expect_handler(handler != nullptr);
+  if (auto refused = refused_here()) return std::move(*refused);
   const Engine::Parts::Busy busy(parts_);
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
   const auto serving = make_serving(request, std::move(*reserve), options_.wait);
   return drive(serving, serving->start(), [&](const Send& send) {
     Run run(*this, *serving, send);
-    return event_of(handler(request, run), send.attempt);
+    Outcome outcome = handler(request, run);
+    return event_of(std::move(outcome), send.id, send.attempt, run.uncommitted_rows());
   });
-}
-
-/// It would wait for the thread, or the connection, that it holds.
-Response Guard::Rules::called_from_work() const {
-  parts_.options.log(LogLevel::error, "guard_called_from_work", {});
-  return library::store_unavailable();
 }
 
 Response Guard::Rules::store_unavailable(std::string why) const {
@@ -322,84 +360,12 @@ Response Guard::Rules::store_unavailable(std::string why) const {
   return library::store_unavailable();
 }
 
-auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& work) const
-    -> std::variant<Response, AfterOneCommit> {
-  auto* const transactions = parts_.store->transactions();
-  IDEM_ASSERT(transactions != nullptr);
-  auto reserve = reserve_of(request);
-  if (!reserve) return std::move(reserve.error());
-  const RecordId id = reserve->id;
-  Outcome said;
-  bool threw = false;
-  const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
-    try {
-      return work(transaction);
-    } catch (...) {
-      threw = true;
-      throw;
-    }
-  };
-  InTransaction what = transaction_of(watched, said);
-  what.reserve = *reserve;
-  TransactionEnd end{.how = How::in_doubt};
-  try {
-    end = transactions->run(std::move(what));
-  } catch (...) {
-    // Anything but the work's own may have come after the commit.
-    if (threw) end = {.how = How::rolled_back, .why = "the work threw"};
-    said = NotCommitted{};
-  }
-  if (end.how == How::unavailable) {
-    return store_unavailable(end.why);
-  }
-  if (end.how == How::committed) {
-    Answer answer = to_answer(std::get<Response>(std::move(said)));
-    mark_outcome(answer, "stored", end.reply.expires_at);
-    return to_response(std::move(answer));
-  }
-  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
-  if (end.how == How::rolled_back && !is_unknown) {
-    const Outcome outcome = outcome_of(end, std::move(said), id, {});
-    const auto* const told = std::get_if<NotExecuted>(&outcome);
-    Answer answer = to_answer(told != nullptr ? told->answer : work_failed(id));
-    mark_outcome(answer, "released", std::nullopt);
-    return to_response(std::move(answer));
-  }
-  return AfterOneCommit{std::move(*reserve), std::move(end), is_unknown};
-}
-
-// Answered by the record that is there; or in doubt, and then the same token finds out: it is
-// granted the attempt only where nothing was committed.
-ExchangeAction Guard::Rules::AfterOneCommit::first_action(Serving& serving) const {
-  ExchangeAction action = serving.start();
-  if (end.how != How::not_run) return action;
-  return serving.on(StoreAnswered{StoreReply(*end.reserved)});
-}
-
-ExchangeEvent Guard::Rules::event_after(const AfterOneCommit& after, const Send& send) const {
-  if (after.is_unknown) return event_of(OutcomeUnknown{"work_said_unknown", {}}, send.attempt);
-  return event_of(NotExecuted{work_failed(send.id)}, send.attempt);
-}
-
-Response Guard::Rules::serve_in_transaction(const Request& request,
-                                            const TransactionWork& work) const {
-  if (library::InWork::is_now()) return called_from_work();
-  const Engine::Parts::Busy busy(parts_);
-  auto begun = in_one_commit(request, work);
-  if (auto* const answer = std::get_if<Response>(&begun)) return std::move(*answer);
-  const auto& after = std::get<AfterOneCommit>(begun);
-  const auto serving = make_serving(request, after.reserve, options_.wait);
-  return drive(serving, after.first_action(*serving),
-               [&](const Send& send) { return event_after(after, send); });
-}
-
 Guard::Guard(Engine& engine, GuardOptions options)
-    : rules_(std::make_unique<Rules>(engine.parts(), std::move(options))) {
-  // Nothing tells a handler how far the one before it came: that is what phases are for.
-  IDEM_ASSERT(rules_->options().after_crash != LeasePolicy::resume);
+    : rules_(std::make_unique<Rules>("Guard", engine, std::move(options))) {
+  library::refuse_resume("Guard", rules_->options());
 }
 
-Guard::~Guard() = default;
+Guard::~Guard() { rules_->detach(); }
 
 Response Guard::serve(const Request& request, const Handler& handler) {
   return rules_->serve(request, handler);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/former_names.hpp"
+#include "core/no_waiting.hpp"
 #include "library/engine.hpp"
 
 #include <idem/guard.hpp>
@@ -9,8 +11,12 @@
 namespace idem {
 namespace library {
 
+inline constexpr std::string_view use_the_transaction =
+    "a wait for the store in a transaction's work would be a wait for itself: use the Transaction "
+    "that the work was given, and ask the store before or after it";
+
 /// While it lives, this thread is in work that a transaction holds: it would wait for itself if it
-/// asked a guard for anything.
+/// asked a guard or the store for anything.
 class InWork {
  public:
   InWork();
@@ -19,14 +25,24 @@ class InWork {
   InWork& operator=(const InWork&) = delete;
 
   static bool is_now() noexcept;
+
+ private:
+  NoWaiting no_waiting_;
 };
 
 /// Without fields of ours and those that would break the framing of others.
 Answer to_answer(Response response);
+/// What the client hears.
+Response to_response(Answer answer);
+/// What is wrong with an answer that is to be stored: a sentence; empty: nothing.
+std::string what_is_wrong(const Response& response);
 /// 500: nothing of it is there.
 Response work_failed(const RecordId& id);
 /// 503: nothing was begun.
 Response store_unavailable();
+
+/// Aborts where the handler would be told how far another attempt came, which none is.
+void refuse_resume(std::string_view whose, const GuardOptions& options);
 
 /// How a request ends: what of an answer passes the store by, and what the client hears.
 class Ending {
@@ -45,8 +61,9 @@ class Ending {
 /// How one operation is guarded, and the driving of its requests.
 class Guard::Rules {
  public:
-  /// Aborts on options that no request could be served under.
-  Rules(Engine::Parts& parts, GuardOptions options);
+  /// `whose` names the guard in what is said of a mistake. Aborts on options that no request could
+  /// be served under.
+  Rules(std::string_view whose, Engine& engine, GuardOptions options);
 
   Response serve(const Request& request, const Handler& handler) const;
   Response serve_in_transaction(const Request& request, const TransactionWork& work) const;
@@ -68,7 +85,12 @@ class Guard::Rules {
 
   /// Execution::commit of this attempt.
   Outcome commit(const TransactionWork& work, const RecordId& id, const Attempt& attempt) const;
-  ExchangeEvent event_of(Outcome outcome, const Attempt& attempt) const;
+  /// `uncommitted`: what the attempt's last commit() came to, where its rows are not there.
+  ExchangeEvent event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
+                         const std::optional<Outcome>& uncommitted) const;
+  /// What event_of() wants to know of a commit() that ended so: OutcomeUnknown or NotCommitted.
+  static std::optional<Outcome> uncommitted(const Outcome& committed);
+  /// Within a catch block.
   void log_thrown(const RecordId& id) const;
 
   /// What is left where reserve, work and completion were asked for in one commit, and that was not
@@ -84,6 +106,19 @@ class Guard::Rules {
                                                        const TransactionWork& work) const;
   /// Of an attempt that is granted after that: nothing is run under it any more.
   ExchangeEvent event_after(const AfterOneCommit& after, const Send& send) const;
+
+  /// Of the store; aborts where it has none, and says so of `what`.
+  Transactions& transactions_for(std::string_view what) const;
+  /// Aborts where `handler` is null.
+  void expect_handler(bool is_there) const;
+  /// Where a wait for the store would not end, or there is no engine any more: the answer.
+  enum class Blocks : std::uint8_t { yes, no };
+  std::optional<Response> refused_here(Blocks blocks = Blocks::yes) const;
+  /// The guard that these are of is gone.
+  void detach() const noexcept { life_->guards.fetch_sub(1); }
+  /// Operations under which older records of the requests may lie, as far as they are the same for
+  /// all of them.
+  std::vector<std::string> former_operations() const { return former_.fixed(); }
 
   /// Where InWork::is_now().
   Response called_from_work() const;
@@ -105,8 +140,11 @@ class Guard::Rules {
   Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
                      const Attempt& attempt) const;
 
+  std::string_view whose_;
   Engine::Parts& parts_;
+  std::shared_ptr<library::EngineLife> life_;
   GuardOptions options_;
+  FormerNames former_;
 };
 
 }  // namespace idem

@@ -1,25 +1,54 @@
 #include <idem/open_store.hpp>
 
-#include "core/store_clock.hpp"
 #include "core/which_store.hpp"
 #include "library/hybrid_url.hpp"
 #include "library/store_url.hpp"
-#include "store/postgres/postgres_store.hpp"
-#include "store/redis/hybrid_store.hpp"
-#include "store/redis/redis_store.hpp"
-#include "store/sqlite/sqlite_store.hpp"
+#include "store/store_kind.hpp"
 #include "store/stores.hpp"
 
 #include <algorithm>
 
 namespace idem {
+
+// Weak: their addresses are null where the program was linked without them.
+extern "C" {
+[[gnu::weak]] extern const StoreKind idem_kind_sqlite;
+[[gnu::weak]] extern const StoreKind idem_kind_postgres;
+[[gnu::weak]] extern const StoreKind idem_kind_redis;
+}
+
+inline namespace v0_1 {
 namespace {
 
 constexpr std::string_view sqlite = "sqlite:";
 constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
+constexpr std::string_view redis[] = {"redis:",          "rediss:",         "redis+cluster:",
+                                      "rediss+cluster:", "redis+sentinel:", "rediss+sentinel:"};
 
 bool is_postgres(const std::string& url) {
   return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });
+}
+bool is_redis_url(const std::string& url) {
+  return std::ranges::any_of(redis, [&](auto scheme) { return url.starts_with(scheme); });
+}
+
+struct Linked {
+  const char* component;  ///< As CMake calls it.
+  const StoreKind* kind;  ///< Null: it is not there.
+};
+
+/// Of a URL that is neither `memory:` nor `hybrid:`.
+Linked kind_of(const std::string& url) {
+  if (is_postgres(url)) return {"idem::postgres", &idem_kind_postgres};
+  if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};
+  return {"idem::sqlite", &idem_kind_sqlite};
+}
+
+std::expected<void, std::string> check_kind(const std::string& url) {
+  const auto [component, kind] = kind_of(url);
+  if (kind != nullptr) return kind->check(url);
+  return std::unexpected(std::string("this program was linked without ") + component +
+                         "; link it, or idem::idem, which is all of them");
 }
 
 }  // namespace
@@ -35,14 +64,13 @@ std::string shown_store_url(const std::string& url) {
 bool marks_dispatch_apart(const std::string& url) { return is_redis_url(url); }
 
 std::expected<void, std::string> check_store_url(const std::string& url) {
-  if (url == "memory:" || is_postgres(url)) return {};
+  if (url == "memory:") return {};
   const auto wrong = [&](const std::string& sentence) {
     return std::unexpected("\"" + shown_store_url(url) + "\": " + sentence);
   };
   if (url.starts_with(sqlite)) {
     const auto why = why_no_store_path(std::string_view(url).substr(sqlite.size()));
     if (why) return wrong(*why);
-    return {};
   }
   if (is_hybrid_url(url)) {
     const auto parts = parse_hybrid_url(url);
@@ -50,10 +78,11 @@ std::expected<void, std::string> check_store_url(const std::string& url) {
     if (!is_postgres(parts->truth) || !is_redis_url(parts->fast)) {
       return std::unexpected("hybrid: its truth is a postgres://... and its fast a redis://...");
     }
+    if (const auto truth = check_store_url(parts->truth); !truth) return truth;
     return check_store_url(parts->fast);
   }
-  if (is_redis_url(url)) {
-    auto known = check_redis_url(url);
+  if (is_postgres(url) || is_redis_url(url) || url.starts_with(sqlite)) {
+    auto known = check_kind(url);
     if (!known) known.error() = shown_store_url(url) + ": " + known.error();
     return known;
   }
@@ -77,30 +106,13 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
     if (options.opened) options.opened({.place = "memory", .is_new = true});
     return open_memory(identity);
   }
-  if (is_postgres(url)) {
-    return open_postgres(
-        url, identity,
-        {.migrate = options.migrate, .which = options.which, .opened = options.opened});
-  }
-  if (is_redis_url(url)) {
-    return open_redis(url, identity,
-                      {.clock = moved_server_clock(),
-                       .warn = options.warn,
-                       .which = options.which,
-                       .opened = options.opened});
-  }
   if (is_hybrid_url(url)) {
     const HybridUrl parts = parse_hybrid_url(url).value();
     auto truth = open_known(parts.truth, identity, options);
     if (!truth) return truth;
-    return open_hybrid(std::move(*truth), parts.fast,
-                       {.clock = moved_server_clock(), .warn = options.warn});
+    return kind_of(parts.fast).kind->open_before(std::move(*truth), parts.fast, options);
   }
-  SqliteOptions how;
-  how.migrate = options.migrate;
-  how.which = options.which;
-  how.opened = options.opened;
-  return open_sqlite(url.substr(sqlite.size()), identity, std::move(how));
+  return kind_of(url).kind->open(url, identity, options);
 }
 
 }  // namespace
@@ -117,20 +129,14 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
 std::expected<OpenedStore, std::string> migrate_store(const std::string& url) {
   if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
   if (is_hybrid_url(url)) return migrate_store(parse_hybrid_url(url)->truth);
-  OpenedStore told;
-  const auto hear = [&](const OpenedStore& opened) { told = opened; };
-  std::expected<std::unique_ptr<Store>, StoreError> opened;
-  if (is_postgres(url)) {
-    opened = open_postgres(url, {}, {.migrate = true, .opened = hear, .as_recorded = true});
-  } else if (url.starts_with(sqlite)) {
-    SqliteOptions how;
-    how.migrate = true;
-    how.opened = hear;
-    how.as_recorded = true;
-    opened = open_sqlite(url.substr(sqlite.size()), {}, std::move(how));
-  }
-  if (opened) return told;
-  return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
+  if (url == "memory:") return OpenedStore{};
+  const StoreKind& kind = *kind_of(url).kind;
+  if (kind.migrate == nullptr) return OpenedStore{};  // It has no schema.
+  auto migrated = kind.migrate(url);
+  if (migrated) return std::move(*migrated);
+  return std::unexpected(shown_store_url(url) + ": " + migrated.error().detail);
 }
+
+}  // namespace v0_1
 
 }  // namespace idem

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 using library::id_of;
@@ -135,4 +135,4 @@ Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
   return ordered(*rows);
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -1,9 +1,9 @@
 #include "library/flow_attempt.hpp"
 #include "library/flow_input.hpp"
+#include "library/misuse.hpp"
 #include "library/own_values.hpp"
 #include "store/own_rows.hpp"
 
-#include <idem/assert.hpp>
 #include <idem/fingerprint.hpp>
 #include <idem/store_wait.hpp>
 #include <idem/worker_limits.hpp>
@@ -19,47 +19,82 @@ using library::id_of;
 using library::text_of;
 using How = TransactionEnd::How;
 
-bool are_sound(const std::vector<Phase>& phases, Millis lease) {
-  if (phases.empty() || phases.size() > limits::phases_max) return false;
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const std::string& name = phases[i].name;
-    if (name.empty() || name == "started" || name.size() > limits::phase_name_bytes_max) {
-      return false;
-    }
-    for (std::size_t k = 0; k < i; ++k) {
-      if (phases[k].name == name) return false;
-    }
-    if (!phases[i].work) return false;
-    const ForeignCall& call = phases[i].call;
-    if (call.send && (call.timeout <= Millis{0} || call.timeout * 2 > lease)) return false;
+std::string of_call(const ForeignCall& call, const GuardOptions& guard) {
+  if (call.timeout <= Millis{0}) return "its call has no timeout: say how long it may take";
+  if (call.timeout * 2 > guard.lease) {
+    return "its call may take " + std::to_string(call.timeout.count()) +
+           " ms, and the lease must cover that twice: set guard.lease to " +
+           std::to_string(call.timeout.count() * 2) + " ms at least, or a shorter timeout";
   }
-  return true;
+  // A key that is used again has the same derived keys: the other side must have forgotten them.
+  if (call.repetition.deduplicates > guard.retention + guard.tombstone) {
+    return "the other side knows its key for longer than this store does: set guard.retention and "
+           "guard.tombstone so that together they cover repetition.deduplicates";
+  }
+  return {};
+}
+
+std::string of_phase(const Phase& phase, const GuardOptions& guard) {
+  if (phase.name.empty()) return "it has no name: records remember phases by their names";
+  if (phase.name == "started") return "\"started\" is the point before the first phase";
+  if (phase.name.size() > limits::phase_name_bytes_max) {
+    return "its name is longer than " + std::to_string(limits::phase_name_bytes_max) + " bytes";
+  }
+  if (!phase.work) return "it has no work: give it the function that does its rows";
+  return phase.call.send ? of_call(phase.call, guard) : std::string();
+}
+
+/// A sentence; empty: it can serve.
+std::string what_is_wrong(const std::vector<Phase>& phases, const PhasedOptions& options) {
+  if (options.guard.operation.empty()) {
+    return "guard.operation is empty: name it, as a completer has no request to name it by";
+  }
+  if (options.attempts_max <= 0) return "attempts_max is 0: say how many attempts there may be";
+  if (phases.empty()) return "there are no phases: give one at least";
+  if (phases.size() > limits::phases_max) {
+    return "there are more than " + std::to_string(limits::phases_max) + " phases";
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const std::string which = "phase " + std::to_string(i + 1) + " (\"" + phases[i].name + "\"): ";
+    if (auto why = of_phase(phases[i], options.guard); !why.empty()) return which + why;
+    for (std::size_t k = 0; k < i; ++k) {
+      if (phases[k].name == phases[i].name) return which + "another phase has this name";
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 class PhasedGuard::Flows {
  public:
-  Flows(Engine::Parts& parts, PhasedOptions options, std::vector<Phase> phases)
+  Flows(Engine& engine, PhasedOptions options, std::vector<Phase> phases)
       : options_(std::move(options)),
         phases_(std::move(phases)),
-        rules_(parts, guard_options(options_)) {
-    IDEM_ASSERT(parts.store->transactions() != nullptr);
-    IDEM_ASSERT(!options_.guard.operation.empty() && options_.attempts_max > 0);
-    IDEM_ASSERT(are_sound(phases_, options_.guard.lease));
-    // A key that is used again has the same derived keys: the other side must have forgotten them.
-    for (const Phase& phase : phases_) {
-      IDEM_ASSERT(phase.call.repetition.deduplicates <=
-                  options_.guard.retention + options_.guard.tombstone);
+        rules_("PhasedGuard", engine, guard_options(options_)) {
+    if (const auto why = what_is_wrong(phases_, options_); !why.empty()) {
+      library::misused("PhasedGuard of \"" + options_.guard.operation + "\": " + why);
     }
+    (void)rules_.transactions_for("PhasedGuard");
     if (options_.complete_interval > Millis{0}) {
+      life_->at_work.fetch_add(1);
       completer_ =
           std::make_unique<workers::Runner>(std::vector<workers::RunOnce>{[this] {
-                                              return complete_due() == limits::completer_batch;
+                                              return complete_due() >= limits::completer_batch;
                                             }},
                                             options_.complete_interval);
     }
   }
+
+  ~Flows() {
+    if (completer_) {
+      completer_.reset();
+      life_->at_work.fetch_sub(1);
+    }
+    rules_.detach();
+  }
+  Flows(const Flows&) = delete;
+  Flows& operator=(const Flows&) = delete;
 
   Response serve(const Request& request);
   std::size_t complete_due();
@@ -78,6 +113,7 @@ class PhasedGuard::Flows {
   /// The reserve, and with it what there is to do, in one commit.
   StoreResult begin(const Reserve& reserve, const std::string& input,
                     std::optional<FlowState>& state);
+  std::size_t complete_due_of(const std::string& operation);
   bool resume(const RecordId& id, const SqlRow& due);
   Reserve reserve_of(const Record& record) const;
   void stop_unreadable(const Record& record);
@@ -87,6 +123,7 @@ class PhasedGuard::Flows {
   PhasedOptions options_;
   std::vector<Phase> phases_;
   Guard::Rules rules_;
+  std::shared_ptr<library::EngineLife> life_ = rules_.parts().life;
   std::unique_ptr<workers::Runner> completer_{};
 };
 
@@ -102,7 +139,7 @@ Request PhasedGuard::Flows::kept_of(const Request& request) const {
 }
 
 Response PhasedGuard::Flows::serve(const Request& request) {
-  if (library::InWork::is_now()) return rules_.called_from_work();
+  if (auto refused = rules_.refused_here()) return std::move(*refused);
   const Engine::Parts::Busy busy(rules_.parts());
   auto reserve = rules_.reserve_of(request);
   if (!reserve) return std::move(reserve.error());
@@ -152,8 +189,16 @@ StoreResult PhasedGuard::Flows::begin(const Reserve& reserve, const std::string&
 
 std::size_t PhasedGuard::Flows::complete_due() {
   const Engine::Parts::Busy busy(rules_.parts());
+  auto operations = rules_.former_operations();
+  operations.insert(operations.begin(), options_.guard.operation);
+  std::size_t gone_on = 0;
+  for (const std::string& operation : operations) gone_on += complete_due_of(operation);
+  return gone_on;
+}
+
+std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
   const auto due = OwnRows::run(transactions(), OwnStatement::due_flows,
-                                {options_.guard.operation, std::int64_t{limits::completer_batch}});
+                                {operation, std::int64_t{limits::completer_batch}});
   if (!due) {
     rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
     return 0;
@@ -236,7 +281,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
 }
 
 PhasedGuard::PhasedGuard(Engine& engine, PhasedOptions options, std::vector<Phase> phases)
-    : flows_(std::make_unique<Flows>(engine.parts(), std::move(options), std::move(phases))) {}
+    : flows_(std::make_unique<Flows>(engine, std::move(options), std::move(phases))) {}
 
 PhasedGuard::~PhasedGuard() = default;
 

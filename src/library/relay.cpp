@@ -1,9 +1,9 @@
 #include "core/backoff.hpp"
 #include "core/repetition.hpp"
 #include "library/engine.hpp"
+#include "library/misuse.hpp"
 #include "library/relay_queue.hpp"
 
-#include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
 #include <idem/relay.hpp>
 #include <idem/worker_limits.hpp>
@@ -17,6 +17,28 @@ using library::ClaimedMessage;
 using library::Note;
 using library::Noted;
 
+namespace {
+
+Millis margin_of(const RelayOptions& options) {
+  return std::min(options.lease / 10, Millis(limits::call_margin_max));
+}
+
+/// A sentence; empty: messages can be sent there.
+std::string what_is_wrong(const Destination& destination, const RelayOptions& options) {
+  if (destination.name.empty()) return "it has no name: messages name their destination";
+  if (!destination.send) return "its send is null: give it the function that sends a message";
+  if (destination.attempts_max <= 0) return "attempts_max is 0: say how many there may be";
+  if (destination.timeout <= Millis{0}) return "timeout is 0: say how long a delivery may take";
+  if (options.batch == 0) return "batch is 0: say how many messages are claimed at once";
+  if (options.lease <= destination.timeout + margin_of(options)) {
+    return "the lease does not cover one delivery: set RelayOptions::lease beyond its timeout of " +
+           std::to_string(destination.timeout.count()) + " ms, or a shorter timeout";
+  }
+  return {};
+}
+
+}  // namespace
+
 /// The messages of one destination. A turn is one thread's at a time.
 class Relay::Line {
  public:
@@ -25,9 +47,9 @@ class Relay::Line {
         destination_(std::move(destination)),
         options_(options),
         queue_(transactions, destination_.name) {
-    IDEM_ASSERT(!destination_.name.empty() && destination_.send && destination_.attempts_max > 0);
-    IDEM_ASSERT(destination_.timeout > Millis{0} && options_.batch > 0);
-    IDEM_ASSERT(options_.lease > destination_.timeout + margin());
+    if (const auto why = what_is_wrong(destination_, options_); !why.empty()) {
+      library::misused("Relay to \"" + destination_.name + "\": " + why);
+    }
     if (options_.interval <= Millis{0}) return;
     runner_ = std::make_unique<workers::Runner>(
         std::vector<workers::RunOnce>{[this] { return turn() == options_.batch; }},
@@ -55,7 +77,7 @@ class Relay::Line {
   bool covers() const {
     return MonotonicClock::now() + destination_.timeout + margin() <= claimed_until_;
   }
-  Millis margin() const { return std::min(options_.lease / 10, Millis(limits::call_margin_max)); }
+  Millis margin() const { return margin_of(options_); }
   void tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
             const std::string& why) const;
 
@@ -146,6 +168,7 @@ void Relay::Line::deliver(const ClaimedMessage& claimed) {
   try {
     seen = destination_.repetition.lookup(delivery);
   } catch (...) {
+    seen = CannotTell{library::thrown_by("the lookup")};
   }
   if (const auto* const answered = std::get_if<CallAnswered>(&seen)) {
     return note(claimed, {.how = Noted::delivered, .reference = answered->reference});
@@ -174,6 +197,7 @@ void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) 
   try {
     end = destination_.send(delivery);
   } catch (...) {
+    end = CallAmbiguous{library::thrown_by("the delivery"), {}, {}};
   }
   crash_point(CrashPoint::response_head);
   if (const auto* const answered = std::get_if<CallAnswered>(&end)) {
@@ -249,15 +273,26 @@ void Relay::Line::tell(LogLevel level, std::string_view event, const ClaimedMess
 }
 
 Relay::Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options)
-    : Relay(engine.store(), engine.parts().options.log, std::move(destinations), options) {}
+    : Relay(*library::parts_of("Relay", engine).store, engine.parts().options.log,
+            std::move(destinations), options) {
+  const auto life = engine.parts().life;
+  life->at_work.fetch_add(1);
+  at_work_ = std::shared_ptr<void>(nullptr, [life](void*) { life->at_work.fetch_sub(1); });
+}
 
 Relay::Relay(Store& store, LogSink log, std::vector<Destination> destinations,
              RelayOptions options) {
   Transactions* const transactions = store.transactions();
-  IDEM_ASSERT(transactions != nullptr);
-  if (!log) log = [](LogLevel, std::string_view, auto) {};
+  if (transactions == nullptr) {
+    library::misused("Relay: this store has no outbox; open a sqlite: or postgres:// store");
+  }
+  log = library::log_or_stderr(std::move(log));
   for (std::size_t i = 0; i < destinations.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k) IDEM_ASSERT(destinations[k].name != destinations[i].name);
+    for (std::size_t k = 0; k < i; ++k) {
+      if (destinations[k].name == destinations[i].name) {
+        library::misused("Relay: two destinations are called \"" + destinations[i].name + "\"");
+      }
+    }
   }
   for (Destination& destination : destinations) {
     lines_.push_back(std::make_unique<Line>(*transactions, log, std::move(destination), options));

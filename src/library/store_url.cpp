@@ -11,7 +11,7 @@
 #include <cctype>
 #include <filesystem>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ std::string absolute_store_url(const std::string& url, const std::string& folder
   return "hybrid:?truth=" + percent_encoded(truth) + "&fast=" + percent_encoded(fast);
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

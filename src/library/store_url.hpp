@@ -5,7 +5,7 @@
 #include <string_view>
 
 /// What stands in the URL of a store.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// Why `path`, behind "sqlite:", is not taken for a file: a sentence with what to write. None: it
 /// is.
@@ -14,4 +14,4 @@ std::optional<std::string> why_no_store_path(std::string_view path);
 /// What `url` was probably meant to be, where its scheme is none of ours: a sentence.
 std::optional<std::string> what_was_meant(std::string_view url);
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

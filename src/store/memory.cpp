@@ -1,3 +1,4 @@
+#include "core/no_waiting.hpp"
 #include "core/store_clock.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
@@ -172,6 +173,7 @@ class MemoryStore final : public Store {
 
  private:
   void run() {
+    const NoWaiting own_thread(is_store_thread);
     for (;;) {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());

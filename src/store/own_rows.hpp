@@ -2,7 +2,7 @@
 
 #include <idem/transaction.hpp>
 
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// What Idem does to its own tables beside the records: the outbox (protocol.md §18) and what is
 /// known of work in phases (§16). Each store that has transactions has the SQL; behind each stands
@@ -49,4 +49,4 @@ class OwnRows {
   }
 };
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -3,7 +3,7 @@
 
 #include <idem/webhook.hpp>
 
-namespace idem {
+namespace idem::inline v0_1 {
 std::expected<std::string, std::string> webhook_signature(const std::vector<std::string>& secrets,
                                                           const std::string& id,
                                                           std::int64_t timestamp,
@@ -22,4 +22,4 @@ std::expected<std::string, std::string> webhook_signature(const std::vector<std:
   return all;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -9,7 +9,7 @@
 #include <charconv>
 #include <chrono>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 /// Of an answer's body, which nobody reads; a receiver that sends more is cut off.
@@ -144,4 +144,4 @@ std::expected<std::function<CallEnd(const Delivery&)>, std::string> webhook(
   return Webhook(options, std::move(*host));
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -178,6 +178,34 @@ TEST(House, the_tutorial_shows_the_code_that_is_compiled) {
   EXPECT_EQ(shown.size(), 5);
 }
 
+// Two versions in one program would be linked without a word, and differ in what their types hold.
+TEST(House, public_names_lie_in_the_namespace_of_the_version) {
+  const std::string version = read_file(root / "include/idem/version.hpp");
+  const auto number = [&](const std::string& part) {
+    std::smatch match;
+    const std::regex line("#define IDEM_VERSION_" + part + " (\\d+)\n");
+    return std::regex_search(version, match, line) ? match[1].str() : std::string("none");
+  };
+  EXPECT_NE(version.find("#define IDEM_VERSION \"" + number("MAJOR") + "." + number("MINOR") + "." +
+                         number("PATCH") + "\""),
+            version.npos);
+  const std::string in_version = "idem::inline v" + number("MAJOR") + "_" + number("MINOR");
+  std::size_t seen = 0;
+  for (const auto& file : sources("include/idem")) {
+    const std::string name = file.filename();
+    // Not installed, and without names in a namespace.
+    if (name == "assert.hpp" || name == "crash_point.hpp" || name == "version.hpp") continue;
+    for (const auto& line : lines_of(file)) {
+      if (!line.starts_with("namespace idem")) continue;
+      ++seen;
+      EXPECT_TRUE(line.starts_with("namespace " + in_version)) << file << ": " << line;
+    }
+    EXPECT_EQ(read_file(file).find("#include <idem/assert.hpp>"), std::string::npos) << file;
+    EXPECT_EQ(read_file(file).find("#include <idem/crash_point.hpp>"), std::string::npos) << file;
+  }
+  EXPECT_GT(seen, 20U);
+}
+
 TEST(House, files_stay_readable) {
   std::size_t seen = 0;
   for (const auto* folder : {"src", "include", "tests", "examples", "bench", "fuzz"}) {

@@ -206,7 +206,7 @@ TEST_P(Guarded, S17_an_exception_out_of_the_rows_leaves_none_and_the_handler_may
 
 TEST_P(Guarded, S17_what_a_handler_answers_besides_what_it_committed_counts_for_nothing) {
   const auto first = guard_->serve(payment("k"), [&](const Request&, Execution& run) -> Outcome {
-    run.commit(paying());
+    EXPECT_TRUE(std::holds_alternative<Committed>(run.commit(paying())));
     const auto again = run.commit(paying());
     EXPECT_FALSE(std::holds_alternative<Committed>(again)) << "its rows would be there twice";
     return Response{500, {}, "something else"};

@@ -67,7 +67,7 @@ class GatewayReserve : public testing::Test {
     const auto outcome = ask(verb);
     ASSERT_TRUE(std::holds_alternative<Execute>(outcome));
     const auto& won = std::get<Execute>(outcome);
-    ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
+    (void)ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
   }
   bool replays(const Reserve& verb) { return std::holds_alternative<Replay>(ask(verb)); }
   bool is_misuse(const Reserve& verb) { return std::holds_alternative<KeyMisuse>(ask(verb)); }
@@ -193,9 +193,9 @@ TEST_F(GatewayReserve, S13_an_outcome_names_the_record_that_was_found) {
   ASSERT_NE(reserve(settings, rotated, "/v1/payments").id, stored.id);
   EXPECT_EQ(std::get<InProgress>(retry()).id, stored.id);
   EXPECT_EQ(std::get<KeyMisuse>(retry("y")).id, stored.id);
-  ask_and_wait(*store_, MarkUnknown{won.id, won.attempt, "test", {}, {}});
+  (void)ask_and_wait(*store_, MarkUnknown{won.id, won.attempt, "test", {}, {}});
   EXPECT_EQ(std::get<Unknown>(retry()).id, stored.id);
-  ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
+  (void)ask_and_wait(*store_, Complete{won.id, won.attempt, {201, {}, "ran", true}, ""});
   EXPECT_EQ(std::get<Replay>(retry()).id, stored.id);
 }
 

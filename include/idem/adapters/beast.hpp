@@ -15,7 +15,7 @@
 /// @file
 /// For services on Boost.Beast (1.81 and later): a request of theirs for a guard, and its answer
 /// for them. Header-only, and the only place that names the library.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// `scope`: who asks, as the service has established it (Request::scope).
 inline Request to_idem(const boost::beast::http::request<boost::beast::http::string_body>& http,
@@ -53,4 +53,4 @@ inline void to_http(const Response& answer,
   http.body() = to_head ? std::string() : answer.body;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

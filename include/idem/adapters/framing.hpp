@@ -5,7 +5,7 @@
 
 /// @file
 /// What the adapters to HTTP servers share.
-namespace idem::adapters {
+namespace idem::inline v0_1::adapters {
 
 /// Field names, upper and lower case alike.
 inline bool same_name(std::string_view a, std::string_view b) noexcept {
@@ -27,4 +27,4 @@ inline bool has_no_content(int status) noexcept {
   return status < 200 || status == 204 || status == 304;
 }
 
-}  // namespace idem::adapters
+}  // namespace idem::inline v0_1::adapters

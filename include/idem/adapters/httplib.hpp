@@ -15,7 +15,7 @@
 /// for them. Header-only, and the only place that names the library. Where cpp-httplib is a library
 /// of its own (Debian), compile with the macros that it was compiled with, which `pkg-config
 /// --cflags cpp-httplib` tells: some of its classes have another size otherwise.
-namespace idem {
+namespace idem::inline v0_1 {
 
 /// `scope`: who asks, as the service has established it (Request::scope).
 ///
@@ -66,4 +66,4 @@ inline void to_http(const Response& answer, httplib::Response& http,
   if (!type.empty()) http.set_content(answer.body, type);
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

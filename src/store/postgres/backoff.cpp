@@ -33,6 +33,12 @@ bool is_race(const Failure& failure) {
   return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
 }
 
+// serialization_failure, deadlock_detected, lock_not_available. Not all of class 40: what ended
+// with 40003 may have been committed.
+bool is_contention(std::string_view sqlstate) {
+  return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03";
+}
+
 bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
 
 bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }

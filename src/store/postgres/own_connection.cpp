@@ -9,7 +9,7 @@
 
 #include <libpq-fe.h>
 
-namespace idem {
+namespace idem::inline v0_1 {
 namespace {
 
 using postgres::Failure;
@@ -88,4 +88,4 @@ std::expected<void, PostgresError> advance_on(pg_conn* connection, const RecordI
   return ask_for(connection, call, advance_sql, params);
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -1,5 +1,6 @@
 #include "store/postgres/postgres_store.hpp"
 
+#include "core/no_waiting.hpp"
 #include "core/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_teller.hpp"
@@ -31,7 +32,10 @@ class PostgresStore final : public Store {
 
   std::expected<void, StoreError> open(const IdentitySettings& settings,
                                        const PostgresOptions& options) {
-    thread_ = std::jthread([this] { loop_.run("idem-store"); });
+    thread_ = std::jthread([this] {
+      const NoWaiting own_thread(is_store_thread);
+      loop_.run("idem-store");
+    });
     auto promise = std::make_shared<Desk::Opening::element_type>();
     auto opened = promise->get_future();
     loop_.post([this, settings, options, promise = std::move(promise)] {

@@ -1,8 +1,10 @@
 #include "store/postgres/service_transaction.hpp"
 
+#include "store/named_values.hpp"
 #include "store/postgres/backoff.hpp"
 #include "store/postgres/one_record.hpp"
 #include "store/postgres/own_sql.hpp"
+#include "store/postgres/param_names.hpp"
 #include "store/postgres/sql_values.hpp"
 
 #include <idem/limits.hpp>
@@ -56,14 +58,15 @@ TransactionEnd end_of_step(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
                           is_other_server(failure) || is_forgotten(failure);
-  return ended(is_passing ? How::unavailable : How::rolled_back, told(failure));
+  return ended(is_passing ? How::unavailable : How::rolled_back, told(failure), failure.sqlstate);
 }
 
 TransactionEnd end_of_commit(const Answer& committed) {
   if (!committed) {
     // With an error that leaves the session in order the server says that it rolled back.
     const bool is_lost = committed.error().sqlstate.empty();
-    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()));
+    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()),
+                 committed.error().sqlstate);
   }
   if (committed->command() != "COMMIT") {
     return ended(How::rolled_back, "a statement of the work had failed");
@@ -147,10 +150,11 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
 
 }  // namespace
 
-TransactionEnd ended(How how, std::string why) {
+TransactionEnd ended(How how, std::string why, std::string sqlstate) {
   TransactionEnd end;
   end.how = how;
   end.why = std::move(why);
+  end.sqlstate = std::move(sqlstate);
   return end;
 }
 
@@ -161,6 +165,9 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
     return {};
   }
   if (!may_ask()) return {};
+  if (auto wrong = named_wrongly(params_named(sql), values.size())) {
+    return fail(std::move(*wrong)), SqlRows();
+  }
   const auto params = SqlParams::of(values);
   if (!params) return fail(params.error()), SqlRows();
   if (may_ask_for_records(sql) && !make_record()) return {};
@@ -200,6 +207,7 @@ SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> val
 void PgTransaction::fail_of(const Failure& failure) {
   // 23505 and the like are said of business rows here, and would be said again.
   const auto& state = failure.sqlstate;
+  if (!failed()) sqlstate_ = state;
   is_worth_another_try_ =
       state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure);
   fail(told(failure));
@@ -328,11 +336,11 @@ TransactionEnd give_up(Session& session, const Admission& admission) {
 
 }  // namespace idem::postgres
 
-namespace idem {
+namespace idem::inline v0_1 {
 
 pg_conn* postgres_connection(Transaction& transaction) noexcept {
   auto* const ours = dynamic_cast<postgres::PgTransaction*>(&transaction);
   return ours != nullptr ? ours->connection() : nullptr;
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

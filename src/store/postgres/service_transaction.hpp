@@ -34,6 +34,8 @@ class PgTransaction final : public Transaction {
   bool was_lent() const noexcept { return was_lent_; }
   /// The failure is none of the work's: the same may go well another time.
   bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
+  /// Of the failure, as the server numbered it; empty: it did not.
+  const std::string& sqlstate() const noexcept { return sqlstate_; }
 
   /// False: this has failed.
   bool make_record();
@@ -51,6 +53,7 @@ class PgTransaction final : public Transaction {
   std::string recovery_point_;
   std::optional<NewRecord>& to_make_;
   std::string failure_;
+  std::string sqlstate_;
   bool was_lent_ = false;
   bool is_worth_another_try_ = false;
 };
@@ -113,6 +116,6 @@ bool left_nothing(Session& session, const std::string& number);
 /// more. What cannot be done now, the end of the lease does.
 TransactionEnd give_up(Session& session, const Admission& admission);
 
-TransactionEnd ended(TransactionEnd::How how, std::string why);
+TransactionEnd ended(TransactionEnd::How how, std::string why, std::string sqlstate = {});
 
 }  // namespace idem::postgres

@@ -15,12 +15,14 @@ namespace {
 
 // pg_type.dat
 enum TypeNumber : std::uint32_t {
+  bool_type = 16,
   bytea_type = 17,
   int8_type = 20,
   int2_type = 21,
   int4_type = 23,
   float4_type = 700,
   float8_type = 701,
+  numeric_type = 1700,
 };
 
 std::string big_endian(std::uint64_t value) {
@@ -34,6 +36,16 @@ SqlValue to_number_of(std::string_view cell) {
   Number number{};
   std::from_chars(cell.data(), cell.data() + cell.size(), number);
   return number;
+}
+
+/// What is a whole number of 64 bits is one on other databases, too; with a fraction it stays as
+/// exact as it was written.
+SqlValue to_whole_number(std::string_view cell) {
+  std::int64_t number = 0;
+  const char* const end = cell.data() + cell.size();
+  const auto parsed = std::from_chars(cell.data(), end, number);
+  if (parsed.ec == std::errc{} && parsed.ptr == end) return number;
+  return std::string(cell);
 }
 
 SqlBytes to_bytes(std::string_view cell) {
@@ -60,6 +72,10 @@ SqlValue to_value(const Rows& rows, int row, int column) {
       return to_number_of<double>(cell);
     case bytea_type:
       return to_bytes(cell);
+    case bool_type:
+      return std::int64_t{cell == "t" ? 1 : 0};
+    case numeric_type:
+      return to_whole_number(cell);
   }
   return std::string(cell);
 }
@@ -127,6 +143,8 @@ std::expected<SqlParams, std::string> SqlParams::of(std::span<const SqlValue> va
     } else if (const auto* real = std::get_if<double>(&value)) {
       params.places_.push_back(
           {float8_type, false, true, big_endian(std::bit_cast<std::uint64_t>(*real))});
+    } else if (const auto* boolean = std::get_if<bool>(&value)) {
+      params.places_.push_back({bool_type, false, true, std::string(1, *boolean ? '\1' : '\0')});
     } else if (const auto* text = std::get_if<std::string>(&value)) {
       // It would end there, and something else be stored than was given.
       if (text->find('\0') != text->npos) {

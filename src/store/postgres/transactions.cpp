@@ -1,13 +1,17 @@
 #include "store/postgres/transactions.hpp"
 
 #include "core/verb_check.hpp"
+#include "store/named_values.hpp"
+#include "store/postgres/backoff.hpp"
 #include "store/postgres/own_sql.hpp"
+#include "store/postgres/param_names.hpp"
 #include "store/postgres/service_transaction.hpp"
 #include "store/postgres/sql_values.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
+#include <idem/store_wait.hpp>
 
 #include <fmt/format.h>
 
@@ -62,12 +66,14 @@ std::expected<TransactionEnd, Refused> step_and_commit(Session& session, const A
 /// After the work, which wants `step`.
 TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admission& admission,
                         const std::optional<StoreCall>& step) {
-  const auto undone = [&](How how, std::string why) {
-    return undo(session, transaction, admission, how, std::move(why));
+  const auto undone = [&](How how, std::string why, std::string sqlstate = {}) {
+    auto end = undo(session, transaction, admission, how, std::move(why));
+    end.sqlstate = std::move(sqlstate);
+    return end;
   };
   if (transaction.failed()) {
     return undone(transaction.is_worth_another_try() ? How::unavailable : How::rolled_back,
-                  transaction.failure());
+                  transaction.failure(), transaction.sqlstate());
   }
   if (!step) return undone(How::rolled_back, "the work wanted it so");
   IDEM_ASSERT(is_own_step(*step, admission));
@@ -79,7 +85,7 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   }
   const auto* const complete = std::get_if<Complete>(&*step);
   if (complete == nullptr && !transaction.make_record()) {
-    return undone(How::unavailable, transaction.failure());
+    return undone(How::unavailable, transaction.failure(), transaction.sqlstate());
   }
   if (admission.reserved) crash_point(CrashPoint::reserve_before_commit);
   crash_point(CrashPoint::settle_before_commit);
@@ -88,7 +94,8 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
                      : step_and_commit(session, admission, *step);
   if (!settled && settled.error().is_another_transaction) return give_up(session, admission);
   if (!settled) {
-    auto end = undone(settled.error().end.how, std::move(settled.error().end.why));
+    auto end = undone(settled.error().end.how, std::move(settled.error().end.why),
+                      std::move(settled.error().end.sqlstate));
     if (!end.may_stand_alone) end.reply = settled.error().end.reply;
     return end;
   }
@@ -118,45 +125,88 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
   return conclude(session, transaction, admission, step);
 }
 
+/// Nothing of it is there, and the database ended it for another transaction's sake.
+bool gave_way(const TransactionEnd& end) {
+  const bool is_gone = end.how == How::unavailable || end.how == How::rolled_back;
+  return is_gone && !end.may_stand_alone && is_contention(end.sqlstate);
+}
+
+/// How often one has given way to others, and whether it is tried again.
+class Contention {
+ public:
+  bool is_worth_another_try() {
+    const bool is_late = MonotonicClock::now() - since_ >= limits::transaction_retries_max;
+    return ++tries_ < limits::transaction_tries_max && !is_late;
+  }
+  /// Longer each time, and not as long as what it met.
+  void pause() {
+    std::this_thread::sleep_for(with_jitter(pause_));
+    pause_ *= 2;
+  }
+  std::string told(const std::string& why) const {
+    return fmt::format("{}, at the last of {} tries", why, tries_);
+  }
+
+ private:
+  MonotonicTime since_ = MonotonicClock::now();
+  Millis pause_ = limits::transaction_retry_first;
+  int tries_ = 0;
+};
+
 }  // namespace
 
 TransactionEnd PgTransactions::run(InTransaction what) {
   IDEM_ASSERT(what.work != nullptr);
+  if (const auto why = why_not_to_wait(); !why.empty()) {
+    return ended(How::unavailable, std::string(why));
+  }
   if (what.reserve) {
     if (auto bad = what_is_wrong(StoreCall(*what.reserve))) {
       return ended(How::unavailable, std::move(*bad));
     }
   }
-  const auto since = MonotonicClock::now();
+  auto since = MonotonicClock::now();
+  Contention contention;
   for (;;) {
-    std::optional<NotAdmitted> none;
-    {
-      auto session = sessions_.take();
-      if (!session) return ended(How::unavailable, std::move(session.error()));
-      auto admitted = admit(**session, what);
-      if (admitted) {
-        std::optional<StoreCall> step;
-        auto end = perform(**session, what, *admitted, step);
-        auto& reserved = admitted->reserved;
-        if (reserved) end.reserved = std::get<ReserveOutcome>(*reserved->result);
-        if (end.how == How::committed) {
-          if (reserved) committed_(StoreCall(*what.reserve), std::move(*reserved));
-          committed_(*step, {end.reply});
-        }
-        return end;
+    auto tried = try_once(what);
+    if (auto* const end = std::get_if<TransactionEnd>(&tried)) {
+      if (!gave_way(*end)) return std::move(*end);
+      if (!contention.is_worth_another_try()) {
+        end->how = How::rolled_back;
+        end->why = contention.told(end->why);
+        return std::move(*end);
       }
-      none = std::move(admitted.error());
+      contention.pause();
+      since = MonotonicClock::now();
+      continue;
     }
     // Nothing ran yet, and nothing is there.
-    const Millis patience = none->is_held   ? Millis(limits::store_held_max)
-                            : none->is_race ? Millis(limits::store_repeat_max)
-                                            : Millis(0);
+    auto& none = std::get<NotAdmitted>(tried);
+    const Millis patience = none.is_held   ? Millis(limits::store_held_max)
+                            : none.is_race ? Millis(limits::store_repeat_max)
+                                           : Millis(0);
     if (MonotonicClock::now() - since >= patience) {
-      if (none->reserved) committed_(StoreCall(*what.reserve), std::move(*none->reserved));
-      return std::move(none->end);
+      if (none.reserved) committed_(StoreCall(*what.reserve), std::move(*none.reserved));
+      return std::move(none.end);
     }
     std::this_thread::sleep_for(limits::store_repeat_interval);
   }
+}
+
+std::variant<TransactionEnd, NotAdmitted> PgTransactions::try_once(InTransaction& what) {
+  auto session = sessions_.take();
+  if (!session) return ended(How::unavailable, std::move(session.error()));
+  auto admitted = admit(**session, what);
+  if (!admitted) return std::move(admitted.error());
+  std::optional<StoreCall> step;
+  auto end = perform(**session, what, *admitted, step);
+  auto& reserved = admitted->reserved;
+  if (reserved) end.reserved = std::get<ReserveOutcome>(*reserved->result);
+  if (end.how == How::committed) {
+    if (reserved) committed_(StoreCall(*what.reserve), std::move(*reserved));
+    committed_(*step, {end.reply});
+  }
+  return end;
 }
 
 std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
@@ -164,6 +214,15 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
   if (const auto command = transaction_command(sql); !command.empty()) {
     return std::unexpected(fmt::format("{}: it is a transaction of its own", command));
   }
+  if (auto wrong = named_wrongly(params_named(sql), values.size())) {
+    return std::unexpected(std::move(*wrong));
+  }
+  return ask_alone(sql, values);
+}
+
+std::expected<SqlRows, std::string> PgTransactions::ask_alone(std::string_view sql,
+                                                              std::span<const SqlValue> values) {
+  if (const auto why = why_not_to_wait(); !why.empty()) return std::unexpected(std::string(why));
   const auto params = SqlParams::of(values);
   if (!params) return std::unexpected(params.error());
   auto session = sessions_.take();
@@ -182,7 +241,7 @@ std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
 
 std::expected<SqlRows, std::string> PgTransactions::run_own(OwnStatement which,
                                                             std::span<const SqlValue> values) {
-  return run(text_of(which), values);
+  return ask_alone(text_of(which), values);
 }
 
 }  // namespace idem::postgres

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/postgres/service_transaction.hpp"
 #include "store/postgres/sessions.hpp"
 #include "store/postgres/statements.hpp"
 
@@ -16,7 +17,8 @@ namespace idem::postgres {
 /// the work runs, however long its lease, and two of these meet at the record, where the second
 /// holds nothing yet. No ring of locks goes through the store's own statements, as none of them
 /// waits for a row or an id (40_reserve.sql, 33_owners.sql); who takes a new generation's lock
-/// gives up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one.
+/// gives up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one of
+/// them, which is then run again from the start.
 class PgTransactions final : public Transactions {
  public:
   /// Told of each call that was committed, on the thread of its caller.
@@ -36,6 +38,10 @@ class PgTransactions final : public Transactions {
                                               std::span<const SqlValue> values) override;
 
  private:
+  std::variant<TransactionEnd, NotAdmitted> try_once(InTransaction& what);
+  std::expected<SqlRows, std::string> ask_alone(std::string_view sql,
+                                                std::span<const SqlValue> values);
+
   Sessions sessions_;
   Committed committed_;
 };

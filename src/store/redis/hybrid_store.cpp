@@ -1,5 +1,6 @@
 #include "store/redis/hybrid_store.hpp"
 
+#include "core/no_waiting.hpp"
 #include "store/redis/cache.hpp"
 
 #include <idem/limits.hpp>
@@ -39,7 +40,10 @@ class HybridStore final : public Store {
                options.reply_max, options.warn),
         owned_truth_(std::move(truth)),
         truth_(*owned_truth_),
-        thread_([this] { loop_.run("idem-cache"); }) {}
+        thread_([this] {
+          const NoWaiting own_thread(is_store_thread);
+          loop_.run("idem-cache");
+        }) {}
 
   ~HybridStore() override {
     {

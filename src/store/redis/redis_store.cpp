@@ -1,5 +1,6 @@
 #include "store/redis/redis_store.hpp"
 
+#include "core/no_waiting.hpp"
 #include "core/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/redis/work.hpp"
@@ -31,7 +32,10 @@ class RedisStore final : public Store {
   }
 
   std::expected<void, StoreError> open(const IdentitySettings& settings) {
-    thread_ = std::jthread([this] { loop_.run("idem-store"); });
+    thread_ = std::jthread([this] {
+      const NoWaiting own_thread(is_store_thread);
+      loop_.run("idem-store");
+    });
     using Opening = std::promise<std::expected<Identity, std::string>>;
     // Shared, because its waiter may leave while this is still telling it.
     auto promise = std::make_shared<Opening>();

@@ -1,5 +1,6 @@
 #include "store/sqlite/service_sql.hpp"
 
+#include "store/named_values.hpp"
 #include "store/sqlite/connection.hpp"
 
 #include <idem/limits.hpp>
@@ -64,6 +65,7 @@ struct Bind {
 
   int operator()(std::monostate) const { return sqlite3_bind_null(statement, at); }
   int operator()(std::int64_t value) const { return sqlite3_bind_int64(statement, at, value); }
+  int operator()(bool value) const { return sqlite3_bind_int(statement, at, value ? 1 : 0); }
   int operator()(double value) const { return sqlite3_bind_double(statement, at, value); }
   int operator()(const std::string& value) const {
     return sqlite3_bind_text64(statement, at, value.data(), value.size(), SQLITE_STATIC,
@@ -94,19 +96,36 @@ SqlValue value_of(sqlite3_stmt* statement, int at) {
   }
 }
 
+/// The number of `$1`; 0: it is no such name.
+std::size_t number_of(const char* name) {
+  if (name == nullptr || *name != '$') return 0;
+  const std::string_view text = name + 1;
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc{} && parsed.ptr == end ? number : 0;
+}
+
 /// `$1`, `$2`... are names to SQLite: each stands for the value of its number, wherever it occurs.
-std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValue> values) {
-  for (int at = 1; at <= sqlite3_bind_parameter_count(statement); ++at) {
+/// Not all statements of ours name all of their values.
+std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValue> values,
+                                bool is_service) {
+  const int names = sqlite3_bind_parameter_count(statement);
+  std::set<std::size_t> named;
+  for (int at = 1; at <= names; ++at) {
     const char* const name = sqlite3_bind_parameter_name(statement, at);
-    std::size_t number = 0;
-    const std::string_view text = name == nullptr ? "?" : name;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + 1, end, number);
-    const bool is_number = *text.data() == '$' && parsed.ec == std::errc{} && parsed.ptr == end;
-    if (!is_number || number < 1 || number > values.size()) {
-      return std::string("no value for the parameter ") + (name == nullptr ? "?" : name);
+    const std::size_t number = number_of(name);
+    if (number == 0 || (!is_service && number > values.size())) {
+      return std::string("no value for the parameter ") + (name == nullptr ? "?" : name) +
+             ": write $1, $2 and so on";
     }
-    const auto& value = values[number - 1];
+    named.insert(number);
+  }
+  if (is_service) {
+    if (auto wrong = named_wrongly(named, values.size())) return wrong;
+  }
+  for (int at = 1; at <= names; ++at) {
+    const auto& value = values[number_of(sqlite3_bind_parameter_name(statement, at)) - 1];
     if (std::visit(Bind{statement, at}, value) != SQLITE_OK) return "a value is too large";
   }
   return std::nullopt;
@@ -198,14 +217,33 @@ class Reset {
   sqlite3_stmt* statement_;
 };
 
+/// What PostgreSQL says of the same.
+std::string_view sqlstate_of(int code) {
+  switch (code) {
+    case SQLITE_CONSTRAINT_NOTNULL:
+      return "23502";
+    case SQLITE_CONSTRAINT_FOREIGNKEY:
+      return "23503";
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_ROWID:
+      return "23505";
+    case SQLITE_CONSTRAINT_CHECK:
+      return "23514";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 std::expected<SqlRows, std::string> ServiceSql::ask(std::string_view sql,
                                                     std::span<const SqlValue> values) {
+  sqlstate_ = {};
   const auto statement = prepared(sql);
   if (!statement) return std::unexpected(statement.error());
   const Reset reset(*statement);
-  if (auto why = bind(*statement, values)) return std::unexpected(std::move(*why));
+  if (auto why = bind(*statement, values, turn_.works)) return std::unexpected(std::move(*why));
   SqlRows rows;
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(*statement)) == SQLITE_ROW) {
@@ -215,6 +253,7 @@ std::expected<SqlRows, std::string> ServiceSql::ask(std::string_view sql,
     }
   }
   if (code == SQLITE_DONE) return rows;
+  sqlstate_ = sqlstate_of(sqlite3_extended_errcode(db_));
   return std::unexpected(sqlite3_errmsg(db_));
 }
 

@@ -40,6 +40,8 @@ class ServiceSql {
   /// One statement, in which `$1`, `$2`... stand for `values`; kept for the next time. The error is
   /// SQLite's.
   std::expected<SqlRows, std::string> ask(std::string_view sql, std::span<const SqlValue> values);
+  /// Of the last ask() that failed by a constraint, as the SQL standard numbers it; else empty.
+  std::string_view sqlstate() const noexcept { return sqlstate_; }
 
   struct Turn {
     bool works = false;
@@ -60,6 +62,7 @@ class ServiceSql {
   sqlite3* db_;
   Turn turn_;
   bool is_lent_ = false;
+  std::string_view sqlstate_;
   std::unordered_map<std::string, OwnedStatement> statements_;
   std::unordered_map<std::string, OwnedStatement> own_statements_;
 };

@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
 
+#include "core/no_waiting.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_teller.hpp"
@@ -14,6 +15,7 @@
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 #include <idem/sqlite.hpp>
+#include <idem/store_wait.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <pthread.h>
@@ -187,8 +189,7 @@ class SqliteStore final : public Store, private Transactions {
   TransactionEnd run(InTransaction what) override {
     sqlite::TransactionErrand errand(std::move(what));
     if (!wait_for(errand)) {
-      return {.how = TransactionEnd::How::unavailable,
-              .why = "asked from within a transaction of the store"};
+      return {.how = TransactionEnd::How::unavailable, .why = std::string(why_not_to_wait())};
     }
     if (errand.thrown) std::rethrow_exception(errand.thrown);
     return std::move(errand.end);
@@ -210,7 +211,7 @@ class SqliteStore final : public Store, private Transactions {
                                               std::string_view sql,
                                               std::span<const SqlValue> values) {
     sqlite::StatementErrand errand(whose, sql, values);
-    if (!wait_for(errand)) return std::unexpected("asked from within a transaction of the store");
+    if (!wait_for(errand)) return std::unexpected(std::string(why_not_to_wait()));
     return std::move(errand.result);
   }
 
@@ -223,7 +224,7 @@ class SqliteStore final : public Store, private Transactions {
 
   /// False: it would wait for itself.
   bool wait_for(Errand& errand) {
-    if (std::this_thread::get_id() == thread_.get_id()) return false;
+    if (!why_not_to_wait().empty()) return false;
     const auto committed = std::make_shared<std::promise<void>>();
     auto waiting = committed->get_future();
     queue_.push(errand, [committed](const StoreResult&) { committed->set_value(); });
@@ -233,6 +234,7 @@ class SqliteStore final : public Store, private Transactions {
 
   void serve() {
     ::pthread_setname_np(::pthread_self(), "idem-store");
+    const NoWaiting own_thread(is_store_thread);
     for (;;) {
       auto batch = queue_.take(listings_.empty());
       for (auto& done : batch.turned_away) done_with(done, queue_is_full());
@@ -318,6 +320,8 @@ std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string&
   return std::make_unique<SqliteStore>(std::move(*opened));
 }
 
+inline namespace v0_1 {
+
 std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* connection,
                                                                   const IdentitySettings& identity,
                                                                   const OpenOptions& options) {
@@ -330,5 +334,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* conne
   if (!opened) return std::unexpected(std::move(opened.error().detail));
   return std::make_unique<SqliteStore>(std::move(*opened));
 }
+
+}  // namespace v0_1
 
 }  // namespace idem

@@ -39,6 +39,7 @@ class SqliteTransaction final : public Transaction {
     if (failed()) return {};
     auto rows = sql_.ask(sql, values);
     if (rows) return std::move(*rows);
+    if (!failed()) sqlstate_ = sql_.sqlstate();
     fail(std::move(rows.error()));
     return {};
   }
@@ -50,6 +51,7 @@ class SqliteTransaction final : public Transaction {
   const std::string& failure() const noexcept override { return failure_; }
   void* native() noexcept override { return connection(); }
   sqlite3* connection() noexcept { return sql_.lend(); }
+  const std::string& sqlstate() const noexcept { return sqlstate_; }
 
  protected:
   SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override {
@@ -62,6 +64,7 @@ class SqliteTransaction final : public Transaction {
   const RecordId& id_;
   std::string recovery_point_;
   std::string failure_;
+  std::string sqlstate_;
 };
 
 constexpr const char* begin_work = "SAVEPOINT idem_work";
@@ -141,8 +144,10 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   sql.works(false);
   expect_transaction(db);
   if (auto why = sql.take_back()) transaction.fail(std::move(*why));
+  end.sqlstate = transaction.sqlstate();
   if (!transaction.failed() && then && has_broken_references(db)) {
     transaction.fail("FOREIGN KEY constraint failed");
+    end.sqlstate = "23503";
   }
   if (!transaction.failed() && sql.refers_to_records()) transaction.fail(refers_to_records);
   if (!then || transaction.failed()) {
@@ -196,11 +201,11 @@ void StatementErrand::run(ServiceSql& sql) {
 
 }  // namespace idem::sqlite
 
-namespace idem {
+namespace idem::inline v0_1 {
 
 sqlite3* sqlite_connection(Transaction& transaction) noexcept {
   auto* const ours = dynamic_cast<sqlite::SqliteTransaction*>(&transaction);
   return ours == nullptr ? nullptr : ours->connection();
 }
 
-}  // namespace idem
+}  // namespace idem::inline v0_1

@@ -1,0 +1,90 @@
+#include "core/answers.hpp"
+#include "library/guard_rules.hpp"
+#include "library/misuse.hpp"
+
+/// Reserve, rows and completion asked for in one commit.
+namespace idem {
+namespace {
+
+using library::Serving;
+using library::to_answer;
+using library::to_response;
+using library::work_failed;
+using How = TransactionEnd::How;
+
+}  // namespace
+
+auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& work) const
+    -> std::variant<Response, AfterOneCommit> {
+  Transactions& transactions = transactions_for("serve_in_transaction()");
+  auto reserve = reserve_of(request);
+  if (!reserve) return std::move(reserve.error());
+  const RecordId id = reserve->id;
+  Outcome said;
+  std::string threw;
+  const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
+    try {
+      return work(transaction);
+    } catch (...) {
+      threw = library::thrown_by("the work");
+      throw;
+    }
+  };
+  InTransaction what = transaction_of(watched, said);
+  what.reserve = *reserve;
+  TransactionEnd end{.how = How::in_doubt};
+  try {
+    end = transactions.run(std::move(what));
+  } catch (...) {
+    // Anything but the work's own may have come after the commit.
+    end.why = threw.empty() ? library::thrown_by("the store") : threw;
+    if (!threw.empty()) end.how = How::rolled_back;
+    said = NotCommitted{};
+  }
+  if (end.how == How::unavailable) {
+    return store_unavailable(end.why);
+  }
+  if (end.how == How::committed) {
+    Answer answer = to_answer(std::get<Response>(std::move(said)));
+    mark_outcome(answer, "stored", end.reply.expires_at);
+    return to_response(std::move(answer));
+  }
+  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
+  if (end.how == How::rolled_back && !is_unknown) {
+    const Outcome outcome = outcome_of(end, std::move(said), id, {});
+    const auto* const told = std::get_if<NotExecuted>(&outcome);
+    Answer answer = to_answer(told != nullptr ? told->answer : work_failed(id));
+    mark_outcome(answer, "released", std::nullopt);
+    return to_response(std::move(answer));
+  }
+  return AfterOneCommit{std::move(*reserve), std::move(end), is_unknown};
+}
+
+// Answered by the record that is there; or in doubt, and then the same token finds out: it is
+// granted the attempt only where nothing was committed.
+ExchangeAction Guard::Rules::AfterOneCommit::first_action(Serving& serving) const {
+  ExchangeAction action = serving.start();
+  if (end.how != How::not_run) return action;
+  return serving.on(StoreAnswered{StoreReply(*end.reserved)});
+}
+
+ExchangeEvent Guard::Rules::event_after(const AfterOneCommit& after, const Send& send) const {
+  Outcome outcome = NotExecuted{work_failed(send.id)};
+  if (after.is_unknown) outcome = OutcomeUnknown{"work_said_unknown", {}};
+  return event_of(std::move(outcome), send.id, send.attempt, std::nullopt);
+}
+
+Response Guard::Rules::serve_in_transaction(const Request& request,
+                                            const TransactionWork& work) const {
+  expect_handler(work != nullptr);
+  if (auto refused = refused_here()) return std::move(*refused);
+  const Engine::Parts::Busy busy(parts_);
+  auto begun = in_one_commit(request, work);
+  if (auto* const answer = std::get_if<Response>(&begun)) return std::move(*answer);
+  const auto& after = std::get<AfterOneCommit>(begun);
+  const auto serving = make_serving(request, after.reserve, options_.wait);
+  return drive(serving, after.first_action(*serving),
+               [&](const Send& send) { return event_after(after, send); });
+}
+
+}  // namespace idem

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string_view>
+
+namespace idem::postgres {
+
+/// The numbers of the parameters that a statement names (`$1`), outside of texts, quoted names and
+/// comments, as the server reads it (PostgreSQL documentation, "Lexical Structure").
+std::set<std::size_t> params_named(std::string_view sql);
+
+}  // namespace idem::postgres

@@ -1,0 +1,40 @@
+#include "store/store_kind.hpp"
+
+#include "store/sqlite/sqlite_store.hpp"
+
+namespace idem {
+namespace {
+
+constexpr std::string_view scheme = "sqlite:";
+
+std::expected<void, std::string> check(const std::string&) { return {}; }
+
+std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
+                                                       const IdentitySettings& identity,
+                                                       const OpenOptions& options) {
+  SqliteOptions how;
+  how.migrate = options.migrate;
+  how.which = options.which;
+  how.opened = options.opened;
+  return open_sqlite(url.substr(scheme.size()), identity, std::move(how));
+}
+
+std::expected<OpenedStore, StoreError> migrate(const std::string& url) {
+  OpenedStore migrated;
+  SqliteOptions how;
+  how.migrate = true;
+  how.opened = [&](const OpenedStore& store) { migrated = store; };
+  how.as_recorded = true;
+  auto opened = open_sqlite(url.substr(scheme.size()), {}, std::move(how));
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  return migrated;
+}
+
+}  // namespace
+
+extern "C" {
+extern const StoreKind idem_kind_sqlite;
+const StoreKind idem_kind_sqlite{&check, &open, nullptr, &migrate};
+}
+
+}  // namespace idem
