@@ -107,6 +107,7 @@ struct TransactionEnd {
   std::optional<ReserveOutcome> reserved{};
   OwnerReply reply{};
   std::string why{};
+  std::optional<RecordId> damaged{};  ///< Unavailable, because this record is damaged.
   /// In doubt in a way that the record does not know: the work had the connection itself, and may
   /// have committed rows alone. Nobody may run it again.
   bool may_stand_alone = false;

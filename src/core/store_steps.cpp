@@ -280,6 +280,8 @@ class StepMaker {
       auto found = context_.table.load(id, Parts::slot, context_.now);
       if (!found || !*found) {
         context_.table.hide_from_lifecycle(id);
+        const bool is_damaged = !found && found.error().code == StoreError::Code::damaged;
+        if (is_damaged) steps.push_back({id, State{}, std::nullopt, true});
         continue;
       }
       Subject subject = subject_of(std::move(*found));

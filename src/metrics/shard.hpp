@@ -69,6 +69,7 @@ struct alignas(64) Shard {
   Counter store_errors;
   Counter leases_ended;
   Counter pruned;
+  Counter damaged;  ///< Met by sweeper and reaper.
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
   Counter personal_keys;

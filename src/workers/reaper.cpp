@@ -1,5 +1,7 @@
 #include "workers/reaper.hpp"
 
+#include "workers/damage.hpp"
+
 #include <idem/store_wait.hpp>
 
 namespace idem::workers {
@@ -11,7 +13,9 @@ std::size_t reap_once(Store& store, const LogSink& log, metrics::Shard& shard, s
     log(LogLevel::warning, "reap_failed", {{"detail", reaped.error().detail}});
     return 0;
   }
-  shard.pruned.add(reaped->size());
+  for (const auto& step : *reaped) {
+    if (!tell_damage(step, log, shard)) shard.pruned.add();
+  }
   return reaped->size();
 }
 

@@ -1,5 +1,7 @@
 #include "workers/sweeper.hpp"
 
+#include "workers/damage.hpp"
+
 #include <idem/store_wait.hpp>
 
 namespace idem::workers {
@@ -12,6 +14,7 @@ std::size_t sweep_once(Store& store, const LogSink& log, metrics::Shard& shard, 
     return 0;
   }
   for (const auto& step : *swept) {
+    if (tell_damage(step, log, shard)) continue;
     if (step.from == State::in_progress) shard.leases_ended.add();
     if (step.to == State::failed_retryable) {
       shard.releases[static_cast<std::size_t>(ReleaseBasis::proven)].add();

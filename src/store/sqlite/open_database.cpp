@@ -6,6 +6,7 @@
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
 #include "store/sqlite/route_names.hpp"
+#include "store/sqlite/running_table.hpp"
 
 #include <idem/limits.hpp>
 
@@ -192,12 +193,6 @@ Opening<void> Opener::migrate() {
       " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
   if (*tables != 8) return refused(fmt::format("{}: tables are missing: it is damaged", path_));
-  // Whose key it stands in the way of cannot be told, so no key would be safe to run.
-  const auto nameless = ask_number("SELECT count(*) FROM idem_running WHERE length(id) <> 16");
-  if (!nameless) return std::unexpected(nameless.error());
-  if (*nameless != 0) {
-    return refused(fmt::format("{}: is corrupt: a running record has lost its id", path_));
-  }
   return {};
 }
 
@@ -267,6 +262,12 @@ class IdSum {
 /// safe to run. The file has each id twice, in its row and in an index; one that rotted differs
 /// from the other.
 std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
+  Statement running(db, "SELECT id FROM idem_running");
+  while (running.step()) {
+    if (RunningTable::id_in(running.bytes(0))) continue;
+    running.reset();
+    return std::unexpected("a running record has lost its id");
+  }
   std::vector<IdIndex::Entry> entries;
   IdSum of_rows;
   IdSum of_index;

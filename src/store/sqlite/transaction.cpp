@@ -85,7 +85,9 @@ void TransactionErrand::run(ServiceSql& sql, const Step& step) {
     StoreCall reserve = *what_.reserve;
     auto result = step(reserve);
     if (!result) {
-      end = {.how = TransactionEnd::How::unavailable, .why = std::move(result.error().detail)};
+      end = {.how = TransactionEnd::How::unavailable,
+             .why = std::move(result.error().detail),
+             .damaged = result.error().record};
       return;
     }
     end.reserved = std::get<ReserveOutcome>(std::move(*result));
