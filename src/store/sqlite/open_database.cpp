@@ -323,18 +323,23 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
   Meta meta(db);
+  const bool was_cut_off = meta.is_open();
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
   auto identity = settle_identity(db, meta, settings, clock.now());
   if (!identity) return refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
+  meta.put_open(true);
   count_calls_as_old(db, clock);
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   // Before the commit: a file that is refused stays as it was.
   auto index = read_ids(db);
   if (!index) return refused(fmt::format("{}: is corrupt: {}", path, index.error()));
   Statement(db, "COMMIT").run();
+  const bool has_path = path.starts_with('/');
+  OpenFile file(db, has_path ? path : std::string());
   return OpenedDatabase{std::move(connection), std::move(*identity), std::move(naming),
-                        std::move(clock), std::move(*index)};
+                        std::move(clock),      std::move(*index),    std::move(file),
+                        was_cut_off};
 }
 
 /// Saves a lock per allocation; must come before the library is first used in this process, and

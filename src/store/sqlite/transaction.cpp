@@ -126,6 +126,14 @@ bool TransactionErrand::find_attempt(const Step& step) {
   return record->state != State::completed && record->state != State::expired;
 }
 
+// The file may be brought back, and then it was done.
+void TransactionErrand::lose(const std::string& why) {
+  const bool has_written = granted || end.how == TransactionEnd::How::committed;
+  end = {.how = has_written ? TransactionEnd::How::in_doubt : TransactionEnd::How::unavailable,
+         .why = why};
+  told.reset();
+}
+
 void TransactionErrand::work(ServiceSql& sql, const Step& step) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
