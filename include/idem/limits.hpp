@@ -318,6 +318,9 @@ inline constexpr auto store_probe_max = 5s;
 // Reserves whose answer was lost that are remembered so that their repeats are let through; beyond
 // it the oldest are not, and their owners release them by token. 1.5 MiB at most.
 inline constexpr std::size_t store_doubts_max = 16'384;
+// Damaged records that a log line was written about are remembered so that each has one; beyond it
+// the lines begin anew. 64 KiB.
+inline constexpr std::size_t damaged_told_max = 1'000;
 // Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
 inline constexpr int reserve_rounds_max = 5;
 

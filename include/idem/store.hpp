@@ -25,10 +25,15 @@ struct StoreError {
   enum class Code : std::uint8_t {
     unavailable,  ///< Nothing was changed. Ask again later.
     in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
-    refused,      ///< Never valid as asked (generation changed, corrupt row, unsafe set-up).
+    refused,      ///< Never valid as asked (generation changed, unsafe set-up).
+    damaged,      ///< What lies there is not what was written. Its key never runs; people must look.
   };
   Code code = Code::unavailable;
   std::string detail;
+  std::optional<RecordId> record{};  ///< Which one is damaged.
+
+  /// Asking again cannot help.
+  bool is_final() const noexcept { return code == Code::refused || code == Code::damaged; }
 };
 
 // ---- what a reserve is answered with (§5) ----
@@ -330,6 +335,7 @@ struct LifecycleStep {
   State from;
   std::optional<State> to;
   Millis late{};  ///< For how long it had been due.
+  bool damaged = false;  ///< It was due and is damaged; nothing was done, and it is due no more.
   bool operator==(const LifecycleStep&) const = default;
 };
 /// Ends up to `limit` expired leases and pending requests past their expiry (§3).

@@ -121,6 +121,7 @@ struct TransactionEnd {
   /// Of the statement that failed, as PostgreSQL and the SQL standard number it ("23505"); of
   /// SQLite's errors only where a constraint was broken. Empty: no statement failed.
   std::string sqlstate{};
+  std::optional<RecordId> damaged{};  ///< Unavailable, because this record is damaged.
   /// In doubt in a way that the record does not know: the work had the connection itself, and may
   /// have committed rows alone. Nobody may run it again.
   bool may_stand_alone = false;

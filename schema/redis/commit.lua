@@ -24,8 +24,32 @@
 --           lie apart); then lines for the evidence log
 --
 -- Answers {what, ms now, ...}: done; clock: the moment is off; generation, the bucket's; fence, the
--- last one of a record that is gone; other, the record, answer and request that lie there instead.
+-- last one of a record that is gone; other, the record, answer and request that lie there instead;
+-- lost, 'record' where it was thrown away, 'bucket' where nobody knows.
 local bucket, id = KEYS[1], ARGV[4]
+
+-- A record that is not there was never made, or was reaped, or was thrown away by an eviction policy
+-- that somebody has set since. Each record stands in one of three sets for as long as it lives, and
+-- the bucket counts what stands in each: what is thrown away is whole keys, and then they differ.
+local function what_is_lost()
+  local n = redis.call('HMGET', bucket .. 'meta', 'in:1', 'in:2', 'in:3', 'in:4', 'in:5', 'in:6')
+  local counted = {
+    ['due:sweep'] = (n[1] or 0) + (n[2] or 0),
+    ['due:reap'] = (n[3] or 0) + (n[4] or 0) + (n[6] or 0),
+    ['unknown'] = (n[5] or 0) + 0,
+  }
+  local lost = nil
+  for set, count in pairs(counted) do
+    if redis.call('ZSCORE', bucket .. set, id) then
+      return 'record'
+    end
+    if redis.call('ZCARD', bucket .. set) ~= count then
+      lost = 'bucket'
+    end
+  end
+  return lost
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local key = bucket .. 'r' .. id
@@ -52,6 +76,12 @@ if ARGV[3] ~= '' and generation ~= ARGV[3] then
   return {'generation', now, generation}
 end
 
+if not lies then
+  local lost = what_is_lost()
+  if lost then
+    return {'lost', now, lost}
+  end
+end
 if version ~= ARGV[5] then
   if not lies then
     return {'other', now, false}

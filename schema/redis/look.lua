@@ -6,8 +6,30 @@
 --       2   the record's id
 --       3   letters: a its answer, if it is completed; q its request; e its evidence log
 --
--- Answers {found, ms now, record, answer, request, log}, or {generation, ms now, the bucket's}.
+-- Answers {found, ms now, record, answer, request, log}, or {generation, ms now, the bucket's},
+-- or {lost, ms now, as commit.lua says}.
 local bucket, id, parts = KEYS[1], ARGV[2], ARGV[3]
+
+-- As in commit.lua.
+local function what_is_lost()
+  local n = redis.call('HMGET', bucket .. 'meta', 'in:1', 'in:2', 'in:3', 'in:4', 'in:5', 'in:6')
+  local counted = {
+    ['due:sweep'] = (n[1] or 0) + (n[2] or 0),
+    ['due:reap'] = (n[3] or 0) + (n[4] or 0) + (n[6] or 0),
+    ['unknown'] = (n[5] or 0) + 0,
+  }
+  local lost = nil
+  for set, count in pairs(counted) do
+    if redis.call('ZSCORE', bucket .. set, id) then
+      return 'record'
+    end
+    if redis.call('ZCARD', bucket .. set) ~= count then
+      lost = 'bucket'
+    end
+  end
+  return lost
+end
+
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[1] ~= '' then
@@ -17,6 +39,12 @@ if ARGV[1] ~= '' then
   end
 end
 local record = redis.call('GET', bucket .. 'r' .. id)
+if not record then
+  local lost = what_is_lost()
+  if lost then
+    return {'lost', now, lost}
+  end
+end
 local answer, request, log = false, false, {}
 if record and string.find(parts, 'a', 1, true) and string.byte(record, 20) == 3 then
   answer = redis.call('GET', bucket .. 'a' .. id)

@@ -11,7 +11,7 @@
 -- no index. Cells are used again: the table is as small as the most that ever ran at once.
 CREATE TABLE idem_running (
   cell INTEGER PRIMARY KEY,
-  id BLOB NOT NULL,                      -- apart: what cannot be read still stands in its key's way
+  id BLOB NOT NULL,                      -- apart, with a checksum: what cannot be read still stands in its key's way
   slot INTEGER NOT NULL,                 -- the record's number; 0: none yet
   record BLOB NOT NULL
 ) STRICT;

@@ -27,7 +27,11 @@ Answer not_allowed(std::string_view methods) {
 }
 
 Answer store_trouble(const StoreError& error) {
-  return to_answer({.code = ProblemCode::store_unavailable, .detail = error.detail});
+  const bool is_damaged = error.code == StoreError::Code::damaged;
+  return to_answer(
+      {.code = is_damaged ? ProblemCode::record_damaged : ProblemCode::store_unavailable,
+       .detail = error.detail,
+       .operation = error.record});
 }
 
 bool is_json(const http::RequestHead& head) {

@@ -111,7 +111,8 @@ class GatewayProcess {
                          {.on_change = [log = log_](bool answers, const std::string& why) {
                            if (answers) return log(LogLevel::info, "store_available", {});
                            log(LogLevel::error, "store_unavailable", {{"reason", why}});
-                         }});
+                         },
+                          .log = log_});
     return {};
   }
 
@@ -230,7 +231,8 @@ class GatewayProcess {
             .refused_connections = gateway_server_->refused_connections(),
             .unsettled_attempts = shared_->unsettled.load(),
             .store_answers = store.answers,
-            .store_calls_refused = store.refused_at_once};
+            .store_calls_refused = store.refused_at_once,
+            .damaged_askings = store.damaged};
   }
 
   std::expected<void, std::string> open_listeners() {

@@ -187,6 +187,19 @@ Answer store_unavailable_answer(Millis retry_after) {
                     .retry_after = retry_after});
 }
 
+Answer record_damaged_answer(const RecordId& id) {
+  return to_answer({.code = ProblemCode::record_damaged,
+                    .detail = "What is stored under this key is not what was written, so nobody can "
+                              "tell whether the operation ran. Nothing was run now; a new key might "
+                              "do the work again.",
+                    .operation = id});
+}
+
+Answer store_error_answer(const StoreError& error, Millis retry_after) {
+  const bool is_damaged = error.code == StoreError::Code::damaged && error.record;
+  return is_damaged ? record_damaged_answer(*error.record) : store_unavailable_answer(retry_after);
+}
+
 Answer accept_in_doubt_answer(Millis retry_after) {
   return to_answer({.code = ProblemCode::store_unavailable,
                     .detail = "Whether the request was stored is not known yet. Ask again with the "

@@ -31,6 +31,10 @@ Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
 Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone = false);
 /// 503: nothing was dispatched.
 Answer store_unavailable_answer(Millis retry_after);
+/// 503: what became of the operation cannot be told any more; nothing was dispatched.
+Answer record_damaged_answer(const RecordId& id);
+/// Where the store did not tell: one of the two.
+Answer store_error_answer(const StoreError& error, Millis retry_after);
 /// 503: the request may have been stored, and then it runs.
 Answer accept_in_doubt_answer(Millis retry_after);
 /// Whole seconds, rounded up, at least 1: what Retry-After says.

@@ -115,6 +115,8 @@ ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
 
 ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
   if (result) return on_outcome(std::get<ReserveOutcome>(std::move(*result)), now);
+  // A reservation of ours that may lie there cannot be taken back either.
+  if (result.error().code == StoreError::Code::damaged) return finish_damaged(result.error());
   if (result.error().code != StoreError::Code::in_doubt) {
     // Refused or unavailable now. An earlier round in doubt may still have left a reservation of
     // ours.
@@ -180,6 +182,9 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
 }
 
 ExchangeAction Exchange::on_marked(StoreResult result, MonotonicTime now) {
+  if (!result && result.error().code == StoreError::Code::damaged) {
+    return finish_damaged(result.error());
+  }
   if (!result) {
     // The mark may or may not be there, but nothing was sent: release is right in both cases.
     return release_unsent("store_unavailable", "The store failed before anything was sent.", now);
@@ -337,8 +342,8 @@ StoreCall Exchange::settlement() const {
 
 ExchangeAction Exchange::on_settle(StoreResult result) {
   if (!result) {
-    if (result.error().code != StoreError::Code::refused) return retry_later();
-    // The store will never take it (a corrupt row): nothing is known to be durable, and repeating
+    if (!result.error().is_final()) return retry_later();
+    // The store will never take it (a damaged row): nothing is known to be durable, and repeating
     // cannot help. The record stays for the sweeper, the operator and the evidence.
     settling_.reset();
     if (phase_ == Phase::owing) {
@@ -387,7 +392,7 @@ ExchangeAction Exchange::settled_answer(const OwnerReply& reply) {
 
 ExchangeAction Exchange::on_read(StoreResult result) {
   if (!result) {
-    if (result.error().code != StoreError::Code::refused) return retry_later();
+    if (!result.error().is_final()) return retry_later();
     return finish(outcome_unknown(504, "The record of this operation cannot be read."));
   }
   const auto record = std::get<std::optional<Record>>(std::move(*result));
@@ -447,6 +452,11 @@ ExchangeAction Exchange::on_deadline() {
     return AnswerClient{outcome_unknown(504, "The outcome could not be recorded in time.")};
   }
   return finish(outcome_unknown(504, "The record of this operation could not be read in time."));
+}
+
+ExchangeAction Exchange::finish_damaged(const StoreError& error) {
+  reserve_.id = error.record.value_or(reserve_.id);
+  return finish(record_damaged_answer(reserve_.id));
 }
 
 ExchangeAction Exchange::finish(Answer answer) {

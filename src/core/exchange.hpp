@@ -217,6 +217,7 @@ class Exchange {
   bool goes_on() const noexcept;
   ExchangeAction retry_later();
   ExchangeAction finish(Answer answer);
+  ExchangeAction finish_damaged(const StoreError& error);
   std::optional<ExchangeAction> release_elsewhere(const OwnerReply& reply);
   ExchangeAction settled_answer(const OwnerReply& reply);
   ExchangeAction answer_from(const Record& record);

@@ -33,7 +33,7 @@ ExchangeAction Exchange::on_running(const InProgress& running, MonotonicTime now
 // attempt means that the one waited for is over. Its successor is nobody's to wait for.
 ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
-  if (!woken.record) return finish_waiting(store_unavailable_answer(retry_hint));
+  if (!woken.record) return finish_waiting(store_error_answer(woken.record.error(), retry_hint));
   const auto& record = *woken.record;
   if (in_background_) return on_background(record, now);
   // Fence 0: met while another transaction was making it. Whose attempt that is, only its commit

@@ -11,7 +11,7 @@ namespace {
 using enum ProblemCode;
 using enum RetryAdvice;
 
-constexpr std::array<ProblemKind, 27> kinds{{
+constexpr std::array<ProblemKind, 28> kinds{{
     {key_missing, "key_missing", 400, "This operation needs an Idempotency-Key", new_key_safe},
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
@@ -24,6 +24,7 @@ constexpr std::array<ProblemKind, 27> kinds{{
     {key_expired, "key_expired", 410, "The answer under this key has expired", never},
     {response_not_stored, "response_not_stored", 409, "It ran; its answer was not kept", never},
     {store_unavailable, "store_unavailable", 503, "The operation was not started", same_key},
+    {record_damaged, "record_damaged", 503, "The record of this key is damaged", never},
     {body_too_large, "body_too_large", 413, "The request body is too large", never},
     {quota_exceeded, "quota_exceeded", 429, "Too many new keys", same_key},
     {bad_request, "bad_request", 400, "The request is not valid HTTP", never},

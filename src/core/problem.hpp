@@ -35,6 +35,7 @@ enum class ProblemCode : std::uint8_t {
   key_expired,
   response_not_stored,
   store_unavailable,
+  record_damaged,
   body_too_large,
   quota_exceeded,
   bad_request,

@@ -5,6 +5,8 @@
 
 #include <idem/limits.hpp>
 
+#include <limits>
+
 namespace idem {
 namespace {
 
@@ -186,7 +188,7 @@ class StepMaker {
 
   StoreResult operator()(Sweep& verb) {
     const auto due = context_.table.due_for_sweep(context_.now, verb.limit);
-    return lifecycle(due, transitions::sweep, "sweeper");
+    return lifecycle(due, transitions::sweep, {"sweeper"});
   }
   StoreResult operator()(Reap& verb) {
     // That a retention ended is no decision, and a line for each key would outlive all of them.
@@ -210,6 +212,12 @@ class StepMaker {
     return reply;
   }
 
+  std::vector<LifecycleStep> end_cut_off(const std::vector<Record>& running) {
+    std::vector<RecordId> ids;
+    for (const Record& record : running) ids.push_back(record.id);
+    return lifecycle(ids, transitions::end_cut_off, {"start", "process_ended"});
+  }
+
  private:
   /// A new key: none where the scope's quota has room for it. What lies there is over, and makes
   /// room for it.
@@ -228,16 +236,21 @@ class StepMaker {
     const bool ran = subject.was && subject.was->state == State::in_progress;
     if (!ran || change.write != Write::update) return;
     context_.tally.lease_ended();
-    append_decision(subject, "reserve");
+    append_decision(subject, {"reserve"});
   }
 
   // §19: a lease that was ended by its time is a decision about the record, too.
-  void append_decision(const Subject& subject, std::string_view source) {
+  struct Decider {
+    std::string_view source{};  ///< Empty: it is no decision.
+    std::string_view of_running = "lease_expired";
+  };
+  void append_decision(const Subject& subject, const Decider& by) {
     const Record& record = *subject.record;
     const bool ran = subject.was->state == State::in_progress;
+    const std::string_view evidence = ran ? by.of_running : "retention_over";
     context_.table.append_evidence(record.id, {.fence = subject.was_fence,
-                                               .source = std::string(source),
-                                               .evidence = ran ? "lease_expired" : "retention_over",
+                                               .source = std::string(by.source),
+                                               .evidence = std::string(evidence),
                                                .reason = {},
                                                .before = subject.was->state,
                                                .after = record.state,
@@ -273,13 +286,16 @@ class StepMaker {
     return step.outcome;
   }
 
-  StoreResult lifecycle(const std::vector<RecordId>& due, Change (*transition)(Record&, StoreTime),
-                        std::string_view decided_by) {
+  std::vector<LifecycleStep> lifecycle(const std::vector<RecordId>& due,
+                                       Change (*transition)(Record&, StoreTime),
+                                       const Decider& decided_by) {
     std::vector<LifecycleStep> steps;
     for (const RecordId& id : due) {
       auto found = context_.table.load(id, Parts::slot, context_.now);
       if (!found || !*found) {
         context_.table.hide_from_lifecycle(id);
+        const bool is_damaged = !found && found.error().code == StoreError::Code::damaged;
+        if (is_damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
         continue;
       }
       Subject subject = subject_of(std::move(*found));
@@ -288,7 +304,7 @@ class StepMaker {
       const Change change = transition(*subject.record, context_.now);
       if (change.write == Write::none) continue;
       const bool gone = change.write == Write::erase;
-      if (!decided_by.empty()) append_decision(subject, decided_by);
+      if (!decided_by.source.empty()) append_decision(subject, decided_by);
       steps.push_back({id, before, gone ? std::nullopt : std::optional(subject.record->state),
                        due_at ? context_.now - *due_at : Millis(0)});
       write_back(context_, subject, change);
@@ -300,6 +316,14 @@ class StepMaker {
 };
 
 }  // namespace
+
+std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context) {
+  std::vector<Record> running;
+  List verb{.state = State::in_progress};
+  verb.limit = std::numeric_limits<std::size_t>::max();  // All that were in one process's memory.
+  (void)context.table.list(verb, context.now, limits::list_slice_rows, running);
+  return StepMaker(context).end_cut_off(running);
+}
 
 StoreResult do_step(StoreCall& call, const StepContext& context) {
   if (auto bad = what_is_wrong(call)) {

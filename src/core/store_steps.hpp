@@ -16,4 +16,8 @@ struct StepContext {
 /// back. What it answers may be told once the table's writes and the fence counter are durable.
 StoreResult do_step(StoreCall& call, const StepContext& context);
 
+/// Ends the running attempts of a process that is known to be dead, as far as transitions say so.
+/// Each has a line in the evidence log.
+std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context);
+
 }  // namespace idem

@@ -1,6 +1,7 @@
 #include "core/stored_record_codec.hpp"
 
 #include "core/byte_cursor.hpp"
+#include "core/checksum.hpp"
 
 namespace idem {
 namespace {
@@ -15,8 +16,6 @@ enum Flag : std::uint8_t {
   is_counted = 64,
   is_contested = 128,  // The last of this byte.
 };
-
-constexpr std::uint8_t version_before_providers = 2;
 
 constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
 
@@ -125,10 +124,10 @@ void encode_record(const Record& record, std::string& out) {
       framed_bytes(record.recovery_point) + framed_bytes(record.last_error_code) +
       framed_bytes(record.upstream_reference) +
       (is_asked_about ? framed_bytes(record.provider) + framed_bytes(record.sealed_key) : 0);
+  out.reserve(size + checksum_bytes);
   out.resize_and_overwrite(size, [&](char* bytes, std::size_t) {
     ByteWriter to(bytes);
-    // Others are written as before, so that the programs before can read them.
-    to.number(is_asked_about ? stored_record_version : version_before_providers);
+    to.number(stored_record_version);
     to.number(static_cast<std::uint8_t>(record.state));
     to.number(static_cast<std::uint8_t>(record.lease_policy));
     to.number(static_cast<std::uint8_t>(record.release_basis.value_or(ReleaseBasis{})));
@@ -161,16 +160,20 @@ void encode_record(const Record& record, std::string& out) {
     }
     return static_cast<std::size_t>(to.at() - bytes);
   });
+  append_checksum(record.id, out);
 }
 
-std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
-  MemberReader from(bytes);
+std::expected<Record, std::string_view> decode_record(const RecordId& id, std::string_view bytes) {
   if (bytes.empty()) return std::unexpected("it is empty");
-  const auto version = from.in.number<std::uint8_t>();
-  if (version < 1 || version > stored_record_version) {
+  if (static_cast<std::uint8_t>(bytes.front()) != stored_record_version) {
     return std::unexpected("it is of a version that this program does not know");
   }
+  const auto sound = without_checksum(id, bytes);
+  if (!sound) return std::unexpected(checksum_differs);
+  MemberReader from(*sound);
+  (void)from.in.number<std::uint8_t>();
   Record record;
+  record.id = id;
   record.state = from.one_of_up_to(State::expired, "its state is none of ours");
   record.lease_policy = from.one_of_up_to(LeasePolicy::rerun, "its lease policy is none of ours");
   const auto basis = from.in.number<std::uint8_t>();
@@ -193,7 +196,7 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
   record.created_at = from.moment();
   record.changed_at = from.moment();
   record.reconcile_attempts = from.in.number<std::uint32_t>();
-  if (version > 1) record.generation = from.in.number<std::uint64_t>();
+  record.generation = from.in.number<std::uint64_t>();
   from.moment_if((flags & has_reconcile_after) != 0, record.reconcile_after);
   from.moment_if((flags & has_completed_at) != 0, record.completed_at);
   from.moment_if((flags & has_expires_at) != 0, record.expires_at);
@@ -203,7 +206,7 @@ std::expected<Record, std::string_view> decode_record(std::string_view bytes) {
                             &record.last_error_code, &record.upstream_reference}) {
     *text = from.in.framed();
   }
-  if (version > version_before_providers) {
+  if (!from.in.is_at_end()) {
     record.provider = from.in.framed();
     record.sealed_key = from.in.framed();
     if (record.provider.empty() && record.sealed_key.empty()) {

@@ -1,6 +1,7 @@
 #include "core/stored_response_codec.hpp"
 
 #include "core/byte_cursor.hpp"
+#include "core/checksum.hpp"
 
 namespace idem {
 namespace {
@@ -59,6 +60,21 @@ std::expected<StoredResponse, std::string_view> decode_answer(std::string_view b
     if (in.is_cut_short()) return std::unexpected("its answer is cut short");
     response->headers.emplace_back(std::string(name), std::string(value));
   }
+  return response;
+}
+
+void encode_checked_answer(const RecordId& id, const StoredResponse& response, std::string& out) {
+  encode_answer(response, out);
+  append_checksum(id, out, response.body);
+}
+
+std::expected<StoredResponse, std::string_view> decode_checked_answer(const RecordId& id,
+                                                                      std::string_view bytes,
+                                                                      std::string_view body) {
+  const auto sound = without_checksum(id, bytes, body);
+  if (!sound) return std::unexpected("its answer's checksum does not match");
+  auto response = decode_answer(*sound);
+  if (response) response->body = body;
   return response;
 }
 

@@ -24,7 +24,16 @@ std::size_t encoded_bytes(const StoredResponse& response) noexcept;
 /// past the end. Refuses what encode_answer() does not write for a status of 100 to 999.
 std::expected<StoredResponse, std::string_view> decode_answer(std::string_view bytes);
 
-/// The same, but looks at no field and gives none: for listings.
+/// The same with a checksum behind them (checksum.hpp), over the record's id and the body, too.
+void encode_checked_answer(const RecordId& id, const StoredResponse& response, std::string& out);
+
+/// The answer with its body, which lay beside. Refuses what encode_checked_answer() did not write
+/// for this record and this body.
+std::expected<StoredResponse, std::string_view> decode_checked_answer(const RecordId& id,
+                                                                      std::string_view bytes,
+                                                                      std::string_view body);
+
+/// As decode_answer(), with or without a checksum, but looks at no field and gives none: for listings.
 std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes);
 
 }  // namespace idem

@@ -107,6 +107,11 @@ EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, S
 
 /// Ends an expired lease or a pending request past its expiry; otherwise nothing.
 Change sweep(Record& record, StoreTime now);
+/// Of an attempt whose process is known to be dead, whatever is left of its lease: ends it where
+/// that alone decides what becomes of the record; otherwise nothing. What may be resumed or run
+/// again keeps its lease: its upstream, or a provider, may still be at what the dead one has sent,
+/// and the next attempt would send it once more beside that.
+Change end_cut_off(Record& record, StoreTime now);
 /// Drops what is due, one step of §3's table at a time; otherwise nothing.
 Change reap(Record& record, StoreTime now);
 

@@ -3,18 +3,31 @@
 #include <idem/limits.hpp>
 
 namespace idem::transitions {
+namespace {
+
+/// An attempt that can send no more.
+Change end_attempt(Record& record, const char* why, StoreTime now) {
+  if (!record.dispatched) {
+    // Nothing was sent, and nothing will be: that is proof (§3, §11).
+    return release_attempt(record, ReleaseBasis::proven, why, Millis(0), now);
+  }
+  if (record.lease_policy != LeasePolicy::unknown) return {};
+  turn_unknown(record, why, now);
+  return {Write::update, false, false};
+}
+
+}  // namespace
+
+Change end_cut_off(Record& record, StoreTime now) {
+  if (record.state != State::in_progress) return {};
+  return end_attempt(record, "process_ended", now);
+}
 
 Change sweep(Record& record, StoreTime now) {
   switch (record.state) {
     case State::in_progress:
       if (lease_holds(record, now)) return {};
-      if (!record.dispatched) {
-        // Nothing was sent, and after its lease an owner may not send: that is proof (§3, §11).
-        return release_attempt(record, ReleaseBasis::proven, "lease_expired", Millis(0), now);
-      }
-      if (record.lease_policy != LeasePolicy::unknown) return {};
-      turn_unknown(record, "lease_expired", now);
-      return {Write::update, false, false};
+      return end_attempt(record, "lease_expired", now);
     case State::pending:
       if (!record.expires_at || now < *record.expires_at) return {};
       return time_out(record, now);

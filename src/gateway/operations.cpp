@@ -110,7 +110,7 @@ class Lookup {
     const Asked asked = asked_by(client_.head());
     if (!asked.id) co_return no_such_operation();
     auto found = co_await find(*asked.id);
-    if (!found) co_return store_unavailable_answer(Millis(1000));
+    if (!found) co_return store_error_answer(found.error(), Millis(1000));
     std::shared_ptr<const Record> record = std::move(*found);
     if (!record || record->scope != authority_.scope()) co_return no_such_operation();
     const WaitRule wait = wait_rule();

@@ -127,8 +127,10 @@ namespace {
 
 ExchangeAction ask_store(Engine::Parts& parts, const std::shared_ptr<Serving>& serving,
                          const StoreCall& call) {
-  parts.store->call(
-      call, [serving](StoreResult result) { serving->tell(StoreAnswered{std::move(result)}); });
+  parts.store->call(call, [serving, &damage = parts.damage](StoreResult result) {
+    damage.look_at(result);
+    serving->tell(StoreAnswered{std::move(result)});
+  });
   auto event = serving->hear();
   // A read for who waited may still come when nobody waits any more.
   while (!std::holds_alternative<StoreAnswered>(*event)) event = serving->hear();

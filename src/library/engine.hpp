@@ -3,6 +3,7 @@
 #include "core/exchange.hpp"
 #include "library/transaction_threads.hpp"
 #include "metrics/shard.hpp"
+#include "store/damage_log.hpp"
 #include "workers/runner.hpp"
 
 #include <idem/guard.hpp>
@@ -114,6 +115,9 @@ struct Engine::Parts {
 
   EngineOptions options;
   std::shared_ptr<library::EngineLife> life = std::make_shared<library::EngineLife>();
+  DamageLog damage{[this](LogLevel level, std::string_view event, auto fields) {
+    options.log(level, event, fields);
+  }};
   std::unique_ptr<Store> store;
   std::shared_ptr<library::Awaited> awaited;
   library::TransactionThreads transaction_threads{};

@@ -41,6 +41,10 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
     if (!threw.empty()) end.how = How::rolled_back;
     said = NotCommitted{};
   }
+  if (end.how == How::unavailable && end.damaged) {
+    parts_.damage.note({StoreError::Code::damaged, end.why, end.damaged});
+    return to_response(record_damaged_answer(*end.damaged));
+  }
   if (end.how == How::unavailable) {
     return store_unavailable(end.why);
   }

@@ -199,6 +199,10 @@ std::string Registry::exposition(const Gauges& gauges) {
               "api.idempotency.store.refused: calls answered at once as unavailable meanwhile, "
               "without the store.",
               gauges.store_calls_refused);
+  text.single("idem_damaged_records_total", "counter",
+              "api.idempotency.records.damaged: askings for records whose bytes are not those that "
+              "were written, and such that became due.",
+              gauges.damaged_askings + sum(shards_, &Shard::damaged));
   return text.take();
 }
 

@@ -18,6 +18,7 @@ struct Gauges {
   std::size_t unsettled_attempts = 0;
   bool store_answers = true;
   std::uint64_t store_calls_refused = 0;
+  std::uint64_t damaged_askings = 0;
   std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
 };
 

@@ -93,6 +93,7 @@ struct alignas(64) Shard {
   Counter pruned;
   /// Nothing that the reaper would take away has been due since before then.
   Moment reap_due_since;
+  Counter damaged;  ///< Met by sweeper and reaper.
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
   Counter personal_keys;

@@ -1,5 +1,7 @@
 #include "store/spared.hpp"
 
+#include "store/damage_log.hpp"
+
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -49,7 +51,7 @@ std::optional<Token> token_of(const StoreCall& call) noexcept {
 }
 
 bool is_failure(const StoreResult& result) noexcept {
-  return !result && result.error().code != StoreError::Code::refused;
+  return !result && !result.error().is_final();
 }
 
 /// Tokens of reserves whose answer was lost. From any thread.
@@ -110,7 +112,7 @@ bool has_written(const StoreResult& result) {
 class Spared final : public SparedStore {
  public:
   Spared(std::unique_ptr<Store> inner, SparingRule rule)
-      : on_change_(std::move(rule.on_change)), breaker_(rule.breaker), inner_(std::move(inner)) {
+      : on_change_(std::move(rule.on_change)), damage_(std::move(rule.log)), breaker_(rule.breaker), inner_(std::move(inner)) {
     thread_ = std::thread([this] { run(); });
   }
 
@@ -135,6 +137,7 @@ class Spared final : public SparedStore {
     inner_->call(std::move(what),
                  [this, asks, reads, token, done = std::move(done)](StoreResult result) mutable {
                    if (token) note_token(asks, *token, result);
+                   damage_.look_at(result);
                    note(result, false, reads);
                    done(std::move(result));
                  });
@@ -147,7 +150,8 @@ class Spared final : public SparedStore {
   Transactions* transactions() noexcept override { return inner_->transactions(); }
 
   StoreHealth health() const noexcept override {
-    return {!given_up_.load(std::memory_order_acquire), refused_.load(std::memory_order_relaxed)};
+    return {!given_up_.load(std::memory_order_acquire), refused_.load(std::memory_order_relaxed),
+            damage_.noted()};
   }
 
  private:
@@ -253,6 +257,7 @@ class Spared final : public SparedStore {
 
   const std::function<void(bool, const std::string&)> on_change_;
   Doubts doubts_;
+  DamageLog damage_;
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<bool> in_trouble_{false};  ///< It failed, and nothing since says that it is well.
   std::atomic<bool> given_up_{false};

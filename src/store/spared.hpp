@@ -3,6 +3,7 @@
 #include "core/backoff.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/log.hpp>
 #include <idem/store.hpp>
 
 #include <functional>
@@ -20,11 +21,14 @@ struct SparingRule {
   /// Told on a thread of the store's when it is given up (`answers` false, and why) and when it is
   /// back. Must not call the store.
   std::function<void(bool answers, const std::string& why)> on_change{};
+  /// Where damaged records are told; on a thread of the store's.
+  LogSink log{};
 };
 
 struct StoreHealth {
   bool answers = true;
   std::uint64_t refused_at_once = 0;  ///< Calls that it was not asked for, since it was opened.
+  std::uint64_t damaged = 0;          ///< Askings for damaged records, likewise.
 };
 
 class SparedStore : public Store {

@@ -1,5 +1,7 @@
 #include "workers/reaper.hpp"
 
+#include "workers/damage.hpp"
+
 #include <idem/store_wait.hpp>
 
 #include <algorithm>
@@ -14,9 +16,11 @@ std::optional<Pass> reap_once(Store& store, const LogSink& log, metrics::Shard& 
     log(LogLevel::warning, "reap_failed", {{"detail", reaped.error().detail}});
     return std::nullopt;
   }
-  shard.pruned.add(reaped->size());
   Pass pass{reaped->size()};
-  for (const LifecycleStep& step : *reaped) pass.late = std::max(pass.late, step.late);
+  for (const LifecycleStep& step : *reaped) {
+    pass.late = std::max(pass.late, step.late);
+    if (!tell_damage(step, log, shard)) shard.pruned.add();
+  }
   return pass;
 }
 

@@ -238,7 +238,7 @@ void Reconciler::tell_missing(const Record& record) {
 bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   const Record& record = task.record;
   const auto log = ask_and_wait(store_, ReadEvidence{record.id});
-  if (!log && log.error().code == StoreError::Code::refused) {
+  if (!log && log.error().is_final()) {
     leave_to_people(task, "its evidence cannot be read: " + log.error().detail, {}, now());
   }
   if (!log) return true;
@@ -260,7 +260,7 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   verb.denies = kept->said == Finding::failed;
   verb.observed_at = kept->line->observed_at;
   const auto reply = resolve_in(store_, verb);
-  if (!reply && reply.error().code == StoreError::Code::refused) {
+  if (!reply && reply.error().is_final()) {
     leave_to_people(task, "what was kept cannot be applied: " + reply.error().detail, {}, now());
   }
   if (reply && reply->verdict == Verdict::by_evidence) {

@@ -1,5 +1,7 @@
 #include "workers/sweeper.hpp"
 
+#include "workers/damage.hpp"
+
 #include <idem/store_wait.hpp>
 
 #include <algorithm>
@@ -17,6 +19,7 @@ std::optional<Pass> sweep_once(Store& store, const LogSink& log, metrics::Shard&
   Pass pass{swept->size()};
   for (const auto& step : *swept) {
     pass.late = std::max(pass.late, step.late);
+    if (tell_damage(step, log, shard)) continue;
     if (step.from == State::in_progress) shard.leases_ended.add();
     if (step.to == State::failed_retryable) {
       shard.releases[static_cast<std::size_t>(ReleaseBasis::proven)].add();

@@ -336,7 +336,8 @@ TEST(RedisFaults, S12_a_damaged_record_is_told_as_such_and_runs_nothing) {
   verb.token = token(2);
   const auto outcome = try_ask(*store, verb);
   ASSERT_FALSE(outcome.has_value());
-  EXPECT_EQ(outcome.error().code, StoreError::Code::refused);
+  EXPECT_EQ(outcome.error().code, StoreError::Code::damaged);
+  EXPECT_EQ(outcome.error().record, verb.id);
   EXPECT_NE(outcome.error().detail.find("damaged"), std::string::npos);
   EXPECT_EQ(try_ask(*store, List{})->size(), 1U) << "the others are listed";
 }

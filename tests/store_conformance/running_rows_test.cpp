@@ -1,3 +1,4 @@
+#include "core/checksum.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
 
@@ -62,10 +63,21 @@ class RunningRows : public testing::Test {
     close();
     sqlite3* db = nullptr;
     sqlite3_open(path().c_str(), &db);
+    sqlite3_create_function_v2(db, "named", 1, SQLITE_UTF8, nullptr, &with_checksum, nullptr,
+                               nullptr, nullptr);
     char* message = nullptr;
     EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
     sqlite3_close(db);
     reopen();
+  }
+
+  /// SQL: an id as it lies among those that run.
+  static void with_checksum(sqlite3_context* context, int, sqlite3_value** values) {
+    RecordId id;
+    std::memcpy(id.bytes.data(), sqlite3_value_blob(values[0]), id.bytes.size());
+    std::string named(reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size());
+    append_checksum(id, named);
+    sqlite3_result_blob(context, named.data(), static_cast<int>(named.size()), SQLITE_TRANSIENT);
   }
 
   /// Read from the file, which is closed meanwhile.
@@ -93,11 +105,13 @@ class RunningRows : public testing::Test {
     for (int round = 0; round < 2; ++round) {
       const auto reply = ask_and_wait(store(), reserve);
       ASSERT_FALSE(reply) << describe(*reply);
-      EXPECT_EQ(reply.error().code, StoreError::Code::refused);
+      EXPECT_EQ(reply.error().code, StoreError::Code::damaged);
       EXPECT_FALSE(ask_and_wait(store(), Find{key(key_number)}));
       EXPECT_FALSE(ask_and_wait(store(), Complete{key(key_number), {0, token(1)}, answer(), ""}));
       clock.advance(2 * lease);
-      for (const LifecycleStep& step : ask(Sweep{100})) EXPECT_NE(step.id, key(key_number));
+        for (const LifecycleStep& step : ask(Sweep{100})) {
+        EXPECT_TRUE(step.id != key(key_number) || step.damaged);
+      }
       reopen();
     }
     for (const Record& record : ask(List{})) EXPECT_NE(record.id, key(key_number));
@@ -313,7 +327,7 @@ TEST_F(RunningRows, T30_a_running_row_that_cannot_be_read_is_not_run_again) {
 
 TEST_F(RunningRows, T30_a_settled_record_among_those_that_run_is_refused) {
   ask(a_complete(run(a_reserve(1))));
-  sql("INSERT INTO idem_running SELECT 9, id, slot, record FROM idem_slots; DELETE FROM "
+  sql("INSERT INTO idem_running SELECT 9, named(id), slot, record FROM idem_slots; DELETE FROM "
       "idem_slots");
   expect_refused(1);
 }
@@ -333,7 +347,7 @@ TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobod
 TEST_F(RunningRows, T30_an_id_found_as_running_and_as_settled_is_refused_for_good) {
   ask(a_complete(run(a_reserve(1))));
   run(a_reserve(2));
-  sql("INSERT INTO idem_running SELECT 9, s.id, 0, r.record FROM idem_slots s, idem_running r");
+  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running r");
   expect_refused(1);
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2)))) << "swept meanwhile, like any other";
 }
@@ -345,7 +359,7 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
     ASSERT_TRUE(is<Pending>(ask(accept)));
   }
   run(a_reserve(3));
-  sql("INSERT INTO idem_running SELECT 9, s.id, 0, r.record FROM idem_slots s, idem_running r "
+  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running r "
       "WHERE s.slot = 1");
   const Claim claim{token(50), "dispatcher", lease, true};
   EXPECT_FALSE(ask_and_wait(store(), claim)) << "the first is refused";
@@ -354,8 +368,12 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
   EXPECT_EQ((*second)->id, key(2));
   clock.advance(retention);
   std::size_t swept = 0;
-  for (int round = 0; round < 4; ++round) swept += ask(Sweep{1}).size();
+  std::size_t told = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (const LifecycleStep& step : ask(Sweep{1})) ++(step.damaged ? told : swept);
+  }
   EXPECT_EQ(swept, 2u) << "those of 2 and 3";
+  EXPECT_EQ(told, 1u) << "that of 1";
 }
 
 TEST_F(RunningRows, T30_an_id_found_twice_among_those_that_run_is_refused) {

@@ -228,6 +228,29 @@ TEST(ExchangeDoubt, T30_a_row_that_the_store_refuses_ends_in_504_not_in_a_loop) 
   EXPECT_FALSE(script.exchange().owes_settlement());
 }
 
+// Whether it ran cannot be told; so it never runs again, and nobody is told that it did not.
+TEST(ExchangeDoubt, S22_a_damaged_record_is_told_as_such_at_the_reserve) {
+  ExchangeScript script;
+  script.store_fails(Code::in_doubt);
+  script.on(RetryDue{});
+  script.store_fails(Code::damaged);
+  EXPECT_EQ(script.status(), 503);
+  EXPECT_TRUE(script.body_has("record_damaged"));
+  EXPECT_TRUE(script.body_has("\"retry\":\"never\""));
+  EXPECT_EQ(script.header("Retry-After"), "");
+  EXPECT_FALSE(script.exchange().owes_settlement()) << "nothing can be taken back there";
+}
+
+TEST(ExchangeDoubt, S22_a_record_that_was_damaged_meanwhile_ends_in_504_not_in_a_loop) {
+  ExchangeScript script;
+  script.until_sent();
+  script.on(script.answered(201));
+  script.store_fails(Code::damaged);
+  EXPECT_EQ(script.status(), 504);
+  EXPECT_TRUE(script.body_has("outcome_unknown"));
+  EXPECT_FALSE(script.exchange().owes_settlement());
+}
+
 TEST(ExchangeDoubt, S04_reading_the_record_is_repeated_too) {
   ExchangeScript script;
   script.until_sent();

@@ -242,10 +242,13 @@ TEST_F(Spared, V15_where_only_reading_failed_reading_is_enough) {
 
 TEST_F(Spared, V15_what_the_store_refuses_is_an_answer) {
   open(for_ever);
-  inner_->tell({Code::refused});
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(asked(reserve(i)), Code::refused);
+  for (const Code final : {Code::refused, Code::damaged}) {
+    inner_->tell({final});
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(asked(reserve(i)), final);
+  }
   EXPECT_TRUE(store_->health().answers);
-  EXPECT_EQ(inner_->calls(), 50);
+  EXPECT_EQ(store_->health().damaged, 50U);
+  EXPECT_EQ(inner_->calls(), 100);
 }
 
 // P3: what an owner knows must reach the store; its verbs go through at all times.

@@ -1,4 +1,6 @@
+#include "core/checksum.hpp"
 #include "core/stored_record_codec.hpp"
+#include "core/stored_response_codec.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -13,6 +15,19 @@ namespace {
 std::string encoded(const Record& record) {
   std::string bytes = "what was there before";
   encode_record(record, bytes);
+  return bytes;
+}
+
+const RecordId nobody{};
+
+/// Its bytes before the checksum, and such bytes with theirs: for what only a program that writes
+/// other records could have written.
+std::string without(std::string bytes) {
+  bytes.resize(bytes.size() - checksum_bytes);
+  return bytes;
+}
+std::string sealed(std::string bytes) {
+  append_checksum(nobody, bytes);
   return bytes;
 }
 
@@ -128,7 +143,7 @@ Record a_completed_record() {
 
 RC_GTEST_PROP(StoredRecord, T30_comes_back_as_it_was, ()) {
   const Record record = a_record();
-  const auto decoded = decode_record(encoded(record));
+  const auto decoded = decode_record(nobody, encoded(record));
   RC_ASSERT(decoded.has_value());
   expect_same(*decoded, record);
   RC_ASSERT(!decoded->stored_request || decoded->stored_request->empty());
@@ -139,14 +154,14 @@ RC_GTEST_PROP(StoredRecord, T30_cut_anywhere_or_with_a_byte_more_is_refused, ())
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     // A copy of its own, so that reading past the end is reading past an allocation.
     const std::vector<char> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    RC_ASSERT(!decode_record({cut.data(), cut.size()}).has_value());
+    RC_ASSERT(!decode_record(nobody, {cut.data(), cut.size()}).has_value());
   }
-  RC_ASSERT(!decode_record(bytes + '\0').has_value());
+  RC_ASSERT(!decode_record(nobody, bytes + '\0').has_value());
 }
 
 TEST(StoredRecord, T30_any_bytes_are_decoded_or_refused_and_what_is_decoded_was_written_so) {
   std::mt19937_64 random(30);
-  const std::string sound = encoded(a_completed_record());
+  const std::string sound = without(encoded(a_completed_record()));
   int decoded_ones = 0;
   for (int i = 0; i < 50'000; ++i) {
     std::string bytes = sound;
@@ -154,7 +169,8 @@ TEST(StoredRecord, T30_any_bytes_are_decoded_or_refused_and_what_is_decoded_was_
       bytes[random() % bytes.size()] = static_cast<char>(random());
     }
     if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 4), '\xff');
-    const auto record = decode_record(bytes);
+    bytes = sealed(std::move(bytes));
+    const auto record = decode_record(nobody, bytes);
     if (!record) {
       EXPECT_FALSE(record.error().empty());
       continue;
@@ -165,56 +181,65 @@ TEST(StoredRecord, T30_any_bytes_are_decoded_or_refused_and_what_is_decoded_was_
   EXPECT_GT(decoded_ones, 1'000);
 }
 
+// §22: damage is never a replay, nor another record.
+TEST(StoredRecord, S22_each_changed_bit_is_found_and_so_is_another_records_row) {
+  Record record = a_completed_record();
+  record.id.bytes[3] = 7;
+  const std::string bytes = encoded(record);
+  ASSERT_TRUE(decode_record(record.id, bytes));
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string changed = bytes;
+    changed[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    EXPECT_FALSE(decode_record(record.id, changed)) << bit;
+  }
+  EXPECT_EQ(decode_record(nobody, bytes).error(), checksum_differs);
+}
+
+TEST(StoredRecord, S22_each_changed_bit_of_an_answer_is_found) {
+  const RecordId id{{1, 2, 3}};
+  StoredResponse response{201, {{"Content-Type", "application/json"}, {"A", ""}}, "{\"id\": 7}"};
+  std::string bytes;
+  encode_checked_answer(id, response, bytes);
+  EXPECT_EQ(decode_checked_answer(id, bytes, response.body), response);
+  EXPECT_FALSE(decode_checked_answer(nobody, bytes, response.body)) << "another record's";
+  EXPECT_FALSE(decode_checked_answer(id, bytes, "")) << "its body is gone";
+  for (std::string* const part : {&bytes, &response.body}) {
+    for (std::size_t bit = 0; bit < 8 * part->size(); ++bit) {
+      (*part)[bit / 8] ^= static_cast<char>(1 << bit % 8);
+      EXPECT_FALSE(decode_checked_answer(id, bytes, response.body)) << bit;
+      (*part)[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    }
+  }
+}
+
 std::string complaint_about(std::string bytes) {
-  const auto record = decode_record(bytes);
+  const auto record = decode_record(nobody, sealed(std::move(bytes)));
   return record ? "none" : std::string(record.error());
 }
 
-// Files of schema version 1 hold records without a generation.
-TEST(StoredRecord, T30_a_record_of_version_1_is_read_as_one_of_the_first_generation) {
+TEST(StoredRecord, T30_who_is_asked_about_is_written_where_somebody_is) {
   Record record = a_completed_record();
-  record.generation = 7;
-  std::string bytes = encoded(record);
-  bytes[0] = 1;
-  bytes.erase(5 + 4 + 32 + 8 + 16 + 5 * 8 + 4, 8);
-  const auto decoded = decode_record(bytes);
-  ASSERT_TRUE(decoded) << decoded.error();
-  record.generation = 1;
-  expect_same(*decoded, record);
-  EXPECT_EQ(complaint_about(bytes.substr(0, bytes.size() - 1)), "it is cut short");
-}
-
-// A rolled-back program still reads all records but those that it would not ask about rightly.
-TEST(StoredRecord, T30_only_who_is_asked_about_makes_a_record_of_version_3) {
-  Record record = a_completed_record();
-  EXPECT_EQ(encoded(record)[0], 2);
-  record.provider = "bank";
-  EXPECT_EQ(encoded(record)[0], 3);
-  record.provider.clear();
+  const std::size_t size = encoded(record).size();
   record.sealed_key = "sealed";
-  const std::string bytes = encoded(record);
-  EXPECT_EQ(bytes[0], 3);
-  const auto decoded = decode_record(bytes);
+  EXPECT_EQ(encoded(record).size(), size + 4 + 4 + 6);
+  const auto decoded = decode_record(nobody, encoded(record));
   ASSERT_TRUE(decoded) << decoded.error();
   expect_same(*decoded, record);
-  EXPECT_EQ(complaint_about(bytes.substr(0, bytes.size() - 1)), "it is cut short");
-  std::string nobody = encoded(a_completed_record());
-  nobody[0] = 3;
-  EXPECT_EQ(complaint_about(nobody), "it is cut short");
-  EXPECT_EQ(complaint_about(nobody + std::string(8, '\0')), "it says of nobody who is asked");
+  const std::string of_nobody = without(encoded(a_completed_record()));
+  EXPECT_EQ(complaint_about(of_nobody + std::string(7, '\0')), "it is cut short");
+  EXPECT_EQ(complaint_about(of_nobody + std::string(8, '\0')), "it says of nobody who is asked");
 }
 
 TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
-  const std::string sound = encoded(a_completed_record());
+  const std::string sound = without(encoded(a_completed_record()));
   const auto with = [&](std::size_t at, int byte) {
     std::string bytes = sound;
     bytes[at] = static_cast<char>(byte);
     return complaint_about(bytes);
   };
-  EXPECT_EQ(with(0, 2), "none");
-  EXPECT_EQ(with(0, 0), "it is of a version that this program does not know");
-  EXPECT_EQ(with(0, stored_record_version + 1),
-            "it is of a version that this program does not know");
+  for (const int other : {0, 1, 2, 3, stored_record_version + 1}) {
+    EXPECT_EQ(with(0, other), "it is of a version that this program does not know");
+  }
   for (const int none : {0, 7, 255}) EXPECT_EQ(with(1, none), "its state is none of ours");
   for (const int none : {0, 4, 255}) EXPECT_EQ(with(2, none), "its lease policy is none of ours");
   for (const int none : {3, 255}) EXPECT_EQ(with(3, none), "its release basis is none of ours");
@@ -222,9 +247,9 @@ TEST(StoredRecord, T30_what_we_do_not_write_is_refused_by_name) {
   constexpr std::size_t locked_until = 5 + 4 + 32 + 8 + 16;
   EXPECT_EQ(with(locked_until + 7, 0x7f), "a moment of it is out of bounds");
   EXPECT_EQ(with(locked_until + 8 + 7, 0xff), "a length of it is out of bounds");
-  EXPECT_EQ(complaint_about(""), "it is empty");
+  EXPECT_EQ(decode_record(nobody, "").error(), "it is empty");
   EXPECT_EQ(complaint_about(sound.substr(0, 40)), "it is cut short");
-  EXPECT_EQ(complaint_about(sound + "x"), "bytes follow its end");
+  EXPECT_EQ(complaint_about(sound + std::string(8, '\0') + "x"), "bytes follow its end");
 }
 
 TEST(StoredRecord, T30_a_record_that_lacks_what_its_state_needs_is_refused) {
@@ -232,7 +257,7 @@ TEST(StoredRecord, T30_a_record_that_lacks_what_its_state_needs_is_refused) {
   const auto complaint = [](const auto& change) {
     Record record = a_completed_record();
     change(record);
-    return complaint_about(encoded(record));
+    return complaint_about(without(encoded(record)));
   };
   const auto as = [&](State state, const auto& change) {
     return complaint([&](Record& record) {

@@ -63,7 +63,7 @@ State Cells::state_of(std::string_view name) noexcept {
 }
 
 StoreError damaged(std::string_view why) {
-  return {StoreError::Code::refused, "the record is damaged: " + std::string(why)};
+  return {StoreError::Code::damaged, "the record is damaged: " + std::string(why)};
 }
 
 std::string bytes_of(const std::vector<Fingerprint>& fingerprints) {

@@ -51,7 +51,7 @@ std::string CacheCodec::encode(const RecordId& id, const CacheEntry& entry) {
   to.number(bits(entry.believed_until));
   to.bytes(entry.token);
   to.number(bits(entry.completed_at));
-  if (entry.response) out += to_answer_value(*entry.response);
+  if (entry.response) out += to_answer_value(id, *entry.response);
   const Digest digest = mac(id, out);
   out.append(reinterpret_cast<const char*>(digest.data()), mac_bytes);
   return out;
@@ -80,7 +80,7 @@ std::optional<CacheEntry> CacheCodec::decode(const RecordId& id, std::string_vie
   entry.kind = static_cast<CacheEntry::Kind>(kind);
   if (entry.kind != CacheEntry::Kind::completed) return entry;
   constexpr std::size_t head = 1 + 1 + 8 + 8 + 4 + 32 + 8 + 8 + 32 + 8;
-  auto response = parse_answer_value(bytes.substr(head));
+  auto response = parse_answer_value(id, bytes.substr(head));
   if (!response) return std::nullopt;
   entry.response = std::move(*response);
   return entry;

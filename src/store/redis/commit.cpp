@@ -1,5 +1,6 @@
 #include "store/redis/commit.hpp"
 
+#include "core/checksum.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/limits.hpp>
@@ -89,9 +90,12 @@ std::string to_command(const Commit& commit, const Names& names) {
   std::string row;
   if (is_there) append_row(commit.version, *write.after, mark_of(commit), row);
   const std::string answer =
-      ops[1] == 'w' ? to_answer_value(*write.after->response) : std::string();
-  const std::string_view request =
-      ops[2] == 'w' ? std::string_view(*write.after->stored_request) : std::string_view();
+      ops[1] == 'w' ? to_answer_value(write.id, *write.after->response) : std::string();
+  std::string request;
+  if (ops[2] == 'w') {
+    request = *write.after->stored_request;
+    append_checksum(write.id, request);
+  }
   const Listing before = write.before ? listing_of(*write.before) : Listing{};
   const Listing after = is_there ? listing_of(*write.after) : Listing{};
   std::string room;

@@ -75,19 +75,18 @@ Row parse_row(const RecordId& id, std::string_view bytes) {
     row.record = std::unexpected(damaged(id, "it is cut short"));
     return row;
   }
-  auto record = decode_record(bytes.substr(row_head_bytes));
+  auto record = decode_record(id, bytes.substr(row_head_bytes));
   if (!record) {
     row.record = std::unexpected(damaged(id, record.error()));
     return row;
   }
-  record->id = id;
   row.record = std::move(*record);
   return row;
 }
 
-std::string to_answer_value(const StoredResponse& response) {
+std::string to_answer_value(const RecordId& id, const StoredResponse& response) {
   std::string head;
-  encode_answer(response, head);
+  encode_checked_answer(id, response, head);
   std::string out(sizeof(std::uint32_t), '\0');
   ByteWriter(out.data()).number(static_cast<std::uint32_t>(head.size()));
   out += head;
@@ -95,13 +94,12 @@ std::string to_answer_value(const StoredResponse& response) {
   return out;
 }
 
-std::expected<StoredResponse, std::string_view> parse_answer_value(std::string_view bytes) {
+std::expected<StoredResponse, std::string_view> parse_answer_value(const RecordId& id,
+                                                                   std::string_view bytes) {
   ByteReader in(bytes);
   const std::string_view head = in.framed();
   if (in.is_cut_short()) return std::unexpected("its answer is cut short");
-  auto response = decode_answer(head);
-  if (response) response->body = bytes.substr(framed_bytes(head));
-  return response;
+  return decode_checked_answer(id, head, bytes.substr(framed_bytes(head)));
 }
 
 std::string to_evidence_value(const EvidenceEntry& entry) {
@@ -142,8 +140,8 @@ std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_
 }
 
 StoreError damaged(const RecordId& id, std::string_view why) {
-  return {StoreError::Code::refused,
-          fmt::format("the record {} is damaged: {}", to_hex(id.bytes), why)};
+  return {StoreError::Code::damaged,
+          fmt::format("the record {} is damaged: {}", to_hex(id.bytes), why), id};
 }
 
 std::optional<RecordId> to_id(std::string_view bytes) noexcept {

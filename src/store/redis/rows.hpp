@@ -43,9 +43,10 @@ struct Row {
 Row parse_row(const RecordId& id, std::string_view bytes);
 
 /// The length of the head (32 bits, little-endian), the head as stored_response_codec.hpp has it,
-/// the body.
-std::string to_answer_value(const StoredResponse& response);
-std::expected<StoredResponse, std::string_view> parse_answer_value(std::string_view bytes);
+/// the body. Both are of the record `id` and no other.
+std::string to_answer_value(const RecordId& id, const StoredResponse& response);
+std::expected<StoredResponse, std::string_view> parse_answer_value(const RecordId& id,
+                                                                   std::string_view bytes);
 
 std::string to_evidence_value(const EvidenceEntry& entry);
 std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_view bytes);

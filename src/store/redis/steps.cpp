@@ -1,5 +1,6 @@
 #include "store/redis/steps.hpp"
 
+#include "core/checksum.hpp"
 #include "core/store_steps.hpp"
 #include "store/redis/commit.hpp"
 #include "store/redis/scripts.hpp"
@@ -115,11 +116,21 @@ void Steps::take(Try& tried, const Subject& subject, const RecordId& id, const R
     return tried.table.put(id, std::unexpected(damaged(id, "its answer is missing")));
   }
   if (answer.kind == Reply::Kind::text) {
-    auto response = parse_answer_value(answer.text);
+    auto response = parse_answer_value(id, answer.text);
     if (!response) return tried.table.put(id, std::unexpected(damaged(id, response.error())));
     row.record->response = std::move(*response);
   }
-  if (request.kind == Reply::Kind::text) row.record->stored_request = request.text;
+  if (row.record->stored_request && subject.needs_request && request.kind != Reply::Kind::text) {
+    return tried.table.put(id, std::unexpected(damaged(id, "its request is missing")));
+  }
+  if (request.kind == Reply::Kind::text) {
+    const auto sound = without_checksum(id, request.text);
+    if (!sound) {
+      return tried.table.put(id,
+                             std::unexpected(damaged(id, "its request's checksum does not match")));
+    }
+    row.record->stored_request = *sound;
+  }
   tried.table.put(id, std::move(*row.record));
 }
 
@@ -148,6 +159,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
       auto waiting = on_other_generation(ids[i], told.at(2));
       co_return co_await std::move(waiting);
     }
+    if (told.at(0).text == "lost") co_return std::unexpected(lost(ids[i], told.at(2).text));
     take(tried, subject, ids[i], told);
     if (!subject.needs_evidence) continue;
     std::vector<EvidenceEntry> log;
@@ -170,18 +182,20 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
         Code::refused,
         "the store's identity is of generation " + has.text.substr(0, has.text.find(':'))});
   }
-  if (has.kind != Reply::Kind::text) {
-    co_return std::unexpected(StoreError{
-        Code::unavailable,
-        fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
-                    "ran: it lets nothing new begin",
-                    names_.of(id).tag)});
-  }
+  if (has.kind != Reply::Kind::text) co_return std::unexpected(lost(id, "bucket"));
   Task<void> repairing = repair(bucket_of(id));
   co_await std::move(repairing);
   Task<void> pausing = asking_.pause();
   co_await std::move(pausing);
   co_return Next::look_again;
+}
+
+StoreError Steps::lost(const RecordId& id, std::string_view what) const {
+  if (what == "record") return damaged(id, "the server has thrown it away");
+  return {Code::unavailable,
+          fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
+                      "ran: it lets nothing new begin",
+                      names_.of(id).tag)};
 }
 
 Task<void> Steps::repair(std::size_t bucket) {
@@ -242,6 +256,10 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
   if (what == "generation") {
     auto waiting = on_other_generation(write.id, told->at(2));
     co_return co_await std::move(waiting);
+  }
+  if (what == "lost") {
+    attempts_.forget(write.id);
+    co_return std::unexpected(lost(write.id, told->at(2).text));
   }
   if (what != "other") {
     co_return std::unexpected(StoreError{Code::in_doubt, "the store answers something else"});

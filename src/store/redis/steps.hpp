@@ -73,6 +73,8 @@ class Steps {
   /// `told`: at 2 the record, then its answer and its request.
   void take(Try& tried, const Subject& subject, const RecordId& id, const Reply& told) const;
   std::string text_of(const Subject& subject) const;
+  /// What the server has forgotten, as commit.lua says it.
+  StoreError lost(const RecordId& id, std::string_view what) const;
   Task<Outcome> on_other_generation(const RecordId& id, const Reply& has);
   Task<void> repair(std::size_t bucket);
   void keep(const RecordWrite& write, const Version& version);

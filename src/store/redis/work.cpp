@@ -248,7 +248,7 @@ Task<StoreResult> Work::claim(StoreCall& call) {
     for (const Due& one : std::span(*due).subspan(std::min(due->size(), seen))) {
       Task<StoreResult> claiming = steps_.make(call, {.id = one.id, .needs_request = true});
       StoreResult claimed = co_await std::move(claiming);
-      if (!claimed && claimed.error().code == Code::refused) {
+      if (!claimed && claimed.error().is_final()) {
         Task<void> hiding = looking_.hide(pending_set, one.id, true);
         co_await std::move(hiding);
       }
@@ -298,7 +298,9 @@ Task<void> Work::end_one(RecordId id, const StoreCall& one, std::string_view set
   if (ended) {
     auto& made = std::get<std::vector<LifecycleStep>>(*ended);
     steps.insert(steps.end(), made.begin(), made.end());
-  } else if (ended.error().code == Code::refused) {
+  } else if (ended.error().is_final()) {
+    const bool is_damaged = ended.error().code == Code::damaged;
+    if (is_damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
     Task<void> hiding = looking_.hide(set, id, true);
     co_await std::move(hiding);
   } else {

@@ -46,6 +46,10 @@ void Meta::put_fence_high_water(Fence fence) {
   put_integer("fence_high_water", static_cast<std::int64_t>(fence));
 }
 
+bool Meta::is_open() { return integer("open").value_or(0) != 0; }
+
+void Meta::put_open(bool is_open) { put_integer("open", is_open ? 1 : 0); }
+
 std::optional<ClockMark> Meta::clock_mark() {
   const auto store = integer("clock_store_ms");
   const auto uptime = integer("clock_uptime_ms");

@@ -26,6 +26,10 @@ class Meta {
   Fence fence_high_water();
   void put_fence_high_water(Fence fence);
 
+  /// From the opening to the closing of the file; a process that dies between the two leaves it.
+  bool is_open();
+  void put_open(bool is_open);
+
   std::optional<ClockMark> clock_mark();
   void put_clock_mark(const ClockMark& mark);
 

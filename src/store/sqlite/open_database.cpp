@@ -7,6 +7,7 @@
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
 #include "store/sqlite/route_names.hpp"
+#include "store/sqlite/running_table.hpp"
 
 #include <idem/limits.hpp>
 
@@ -234,12 +235,6 @@ Opening<void> Opener::migrate() {
       " OR name = 'slots_by_due'");
   if (!tables) return std::unexpected(tables.error());
   if (*tables != 8) return refused(fmt::format("{}: tables are missing: it is damaged", path_));
-  // Whose key it stands in the way of cannot be told, so no key would be safe to run.
-  const auto nameless = ask_number("SELECT count(*) FROM idem_running WHERE length(id) <> 16");
-  if (!nameless) return std::unexpected(nameless.error());
-  if (*nameless != 0) {
-    return refused(fmt::format("{}: is corrupt: a running record has lost its id", path_));
-  }
   return {};
 }
 
@@ -309,6 +304,12 @@ class IdSum {
 /// safe to run. The file has each id twice, in its row and in an index; one that rotted differs
 /// from the other.
 std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
+  Statement running(db, "SELECT id FROM idem_running");
+  while (running.step()) {
+    if (RunningTable::id_in(running.bytes(0))) continue;
+    running.reset();
+    return std::unexpected("a running record has lost its id");
+  }
   std::vector<IdIndex::Entry> entries;
   IdSum of_rows;
   IdSum of_index;
@@ -364,6 +365,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
   Meta meta(db);
+  const bool was_cut_off = meta.is_open();
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
   auto which = settle_store_id(meta, options.which);
   if (!which) return refused(path + ": " + which.error());
@@ -373,6 +375,7 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
                       : settle_identity(db, meta, settings, options.which, clock.now());
   if (!identity) return refused(path + ": " + identity.error());
   meta.put_clock_mark(clock.mark());
+  meta.put_open(true);
   count_calls_as_old(db, clock);
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
   // Before the commit: a file that is refused stays as it was.
@@ -382,9 +385,12 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
     return refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
                                sqlite3_extended_errcode(db)));
   }
+  const bool has_path = path.starts_with('/');
+  OpenFile file(db, has_path ? path : std::string());
   if (options.opened) options.opened(*which);
   return OpenedDatabase{std::move(connection), std::move(*identity), std::move(naming),
-                        std::move(clock), std::move(*index)};
+                        std::move(clock),      std::move(*index),    std::move(file),
+                        was_cut_off};
 }
 
 /// Saves a lock per allocation; must come before the library is first used in this process, and

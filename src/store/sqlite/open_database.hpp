@@ -3,6 +3,7 @@
 #include "core/naming.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/id_index.hpp"
+#include "store/sqlite/open_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace idem::sqlite {
@@ -18,6 +19,9 @@ struct OpenedDatabase {
   Naming naming;
   StoreClock clock;
   IdIndex index;  ///< Every row of slots.
+  OpenFile file;
+  /// The process that had it open last has not closed it: it is dead, as the lock was to be had.
+  bool was_cut_off = false;
 };
 
 /// All that open_sqlite() promises about the file; from here on it is locked, whole, of the current

@@ -200,16 +200,14 @@ class RunningRows final : public RecordTable {
   }
 
   void take_in(const RunningTable::Found& found) {
-    RecordId id;
-    found.id.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
-    auto record = decode_record(found.record);
+    const RecordId& id = found.id;
+    auto record = decode_record(id, found.record);
     const std::string_view why_not =
         record ? what_is_wrong(id, *record, found.place) : record.error();
     const auto [namesake, is_new] = places_.emplace(found.place, id);
     const bool is_shared = found.place != 0 && !is_new;
     if (is_shared) refuse(namesake->second, number_is_shared);
     if (is_shared || !why_not.empty()) return refuse(id, is_shared ? number_is_shared : why_not);
-    record->id = id;
     remember({std::move(*record), found.place}, found.cell);
   }
 

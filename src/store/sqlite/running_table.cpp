@@ -1,7 +1,9 @@
 #include "store/sqlite/running_table.hpp"
 
+#include "core/checksum.hpp"
 #include "core/stored_record_codec.hpp"
 
+#include <idem/assert.hpp>
 #include <idem/limits.hpp>
 
 namespace idem::sqlite {
@@ -13,7 +15,9 @@ RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>&
   Statement rows(db, "SELECT cell, id, slot, record FROM idem_running ORDER BY cell");
   while (rows.step()) {
     const std::int64_t cell = rows.integer(0);
-    see({cell, rows.bytes(1), rows.integer(2), rows.bytes(3)});
+    const auto id = id_in(rows.bytes(1));
+    IDEM_ASSERT(id.has_value());  // The start has looked at all of them (open_database.cpp).
+    see({cell, *id, rows.integer(2), rows.bytes(3)});
     if (cell < 1 || cell >= limits::row_numbers_end)
       continue;  // None of ours, and in no way of us.
     for (std::int64_t gap = last_cell_ + 1; gap < cell; ++gap) {
@@ -22,6 +26,14 @@ RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>&
     }
     last_cell_ = cell;
   }
+}
+
+std::optional<RecordId> RunningTable::id_in(std::string_view bytes) {
+  RecordId id;
+  bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+  const auto sound = without_checksum(id, bytes);
+  if (!sound || sound->size() != id.bytes.size()) return std::nullopt;
+  return id;
 }
 
 std::int64_t RunningTable::insert(const Record& record, std::int64_t place) {
@@ -46,7 +58,9 @@ void RunningTable::write(Statement& statement, std::int64_t cell, const Record& 
                          std::int64_t place) {
   encode_record(record, record_bytes_);
   statement.bind(1, cell);
-  statement.bind_bytes(2, record.id.bytes);
+  id_bytes_.assign(reinterpret_cast<const char*>(record.id.bytes.data()), record.id.bytes.size());
+  append_checksum(record.id, id_bytes_);
+  statement.bind_blob(2, id_bytes_);
   statement.bind(3, place);
   statement.bind_blob(4, record_bytes_);
   statement.run();

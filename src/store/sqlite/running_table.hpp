@@ -10,17 +10,21 @@
 
 namespace idem::sqlite {
 
-/// The durable copy of the records that run. A cell that was given up is used again, one of the
+/// The durable copy of the records that run. Behind each id stands its own checksum: the id has no
+/// second copy, and under a wrong one a record would not stand in its key's way. A cell that was given up is used again, one of the
 /// same transaction before others and then the lowest, so that what is written again and again are
 /// the same few pages.
 class RunningTable {
  public:
   struct Found {
     std::int64_t cell;
-    std::string_view id;
+    RecordId id;
     std::int64_t place;  ///< The record's number in SlotTable.
     std::string_view record;
   };
+
+  /// The id in a row; none: it is damaged.
+  static std::optional<RecordId> id_in(std::string_view bytes);
 
   /// Gives each row to `see`, in order of their cells; what it was given ends with the call.
   RunningTable(sqlite3* db, const std::function<void(const Found&)>& see);
@@ -44,6 +48,7 @@ class RunningTable {
   std::vector<std::int64_t> erased_;  ///< Whose rows are still there.
   std::int64_t last_cell_ = 0;
   std::string record_bytes_;
+  std::string id_bytes_;
 };
 
 }  // namespace idem::sqlite

@@ -1,5 +1,6 @@
 #include "store/sqlite/slot_table.hpp"
 
+#include "core/checksum.hpp"
 #include "core/stored_record_codec.hpp"
 #include "core/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
@@ -27,8 +28,9 @@ void bind_moment(Statement& statement, int at, const std::optional<StoreTime>& m
 }
 
 /// From the columns `state` and `record`, which is the one after it.
-std::expected<Record, std::string_view> read_record(Statement& row, int state_at) {
-  auto record = decode_record(row.bytes(state_at + 1));
+std::expected<Record, std::string_view> read_record(const RecordId& id, Statement& row,
+                                                    int state_at) {
+  auto record = decode_record(id, row.bytes(state_at + 1));
   if (!record) return record;
   if (row.integer(state_at) != static_cast<std::int64_t>(record->state)) {
     return std::unexpected("its state is not that of its row");
@@ -94,7 +96,11 @@ class Slots final : public SlotTable {
       return std::unexpected(unreadable(row.record.id, "its request is missing"));
     }
     const RowsEnd end(request_);
-    return std::string(request_.bytes(0));
+    const auto request = without_checksum(row.record.id, request_.bytes(0));
+    if (!request) {
+      return std::unexpected(unreadable(row.record.id, "its request's checksum does not match"));
+    }
+    return std::string(*request);
   }
 
   void drop_request(std::int64_t place) override { drop(drop_request_, place); }
@@ -189,8 +195,9 @@ class Slots final : public SlotTable {
       }
     }
     while (unknowns_.step()) {
-      const auto record = decode_record(unknowns_.bytes(1));
-      if (record) into.add_unknown(record->changed_at, id_of(unknowns_, 0));
+      const RecordId id = id_of(unknowns_, 0);
+      const auto record = decode_record(id, unknowns_.bytes(1));
+      if (record) into.add_unknown(record->changed_at, id);
     }
   }
   void visit(const std::function<bool(const Record*)>& see) override { visit_records(db_, see); }
@@ -238,18 +245,17 @@ class Slots final : public SlotTable {
   std::expected<Row, StoreError> read_row(Statement& rows, Whose whose, Parts parts,
                                           StoreTime now) {
     const RecordId& id = whose.id;
-    auto record = read_record(rows, 1);
+    auto record = read_record(id, rows, 1);
     if (!record) return std::unexpected(unreadable(id, record.error()));
     Row row{std::move(*record), whose.place};
-    row.record.id = id;
     const bool answered =
         parts == Parts::all ||
         (parts == Parts::answer && transitions::state_at(row.record, now) == State::completed);
     if (answered && row.record.state == State::completed) {
       if (rows.is_null(3)) return std::unexpected(unreadable(id, "its answer is missing"));
-      auto response = decode_answer(rows.bytes(3));
+      const std::string_view body = rows.bytes(4);
+      auto response = decode_checked_answer(id, rows.bytes(3), body);
       if (!response) return std::unexpected(unreadable(id, response.error()));
-      response->body = rows.bytes(4);
       row.record.response = std::move(*response);
     }
     if (parts == Parts::all && row.record.stored_request) {
@@ -324,7 +330,7 @@ class Slots final : public SlotTable {
 
   void bind_answer(Statement& s, const Record& record) {
     if (record.response) {
-      encode_answer(*record.response, answer_bytes_);
+      encode_checked_answer(record.id, *record.response, answer_bytes_);
       s.bind_blob(6, answer_bytes_);
       s.bind_blob(7, record.response->body);
     } else {
@@ -342,9 +348,8 @@ class Slots final : public SlotTable {
   /// None for what a listing does not show: rows that count as none, and corrupt ones.
   std::optional<Record> read_listed(Statement& rows, StoreTime now) {
     const RecordId id = id_of(rows, 0);
-    auto record = read_record(rows, 1);
+    auto record = read_record(id, rows, 1);
     if (!record || left_out_.contains(id)) return std::nullopt;
-    record->id = id;
     if (record->state == State::completed) {
       if (auto status = decode_status(rows.bytes(3))) record->response = std::move(*status);
     }
@@ -356,8 +361,10 @@ class Slots final : public SlotTable {
       if (row.place != 0) drop(drop_request_, place);
       return;
     }
+    request_bytes_ = *row.record.stored_request;
+    append_checksum(row.record.id, request_bytes_);
     put_request_.bind(1, place);
-    put_request_.bind_blob(2, *row.record.stored_request);
+    put_request_.bind_blob(2, request_bytes_);
     put_request_.run();
   }
 
@@ -436,14 +443,15 @@ class Slots final : public SlotTable {
   std::set<RecordId> left_out_;
   std::string record_bytes_;
   std::string answer_bytes_;
+  std::string request_bytes_;
   EvidenceLog evidence_;
 };
 
 }  // namespace
 
 StoreError unreadable(const RecordId& id, std::string_view why) {
-  return {StoreError::Code::refused,
-          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why)};
+  return {StoreError::Code::damaged,
+          "record " + to_hex(id.bytes) + " cannot be read: " + std::string(why), id};
 }
 
 std::unique_ptr<SlotTable> make_slot_table(sqlite3* db, IdIndex index) {

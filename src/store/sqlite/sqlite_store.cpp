@@ -20,8 +20,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <deque>
 #include <future>
+#include <iterator>
 #include <thread>
 
 namespace idem {
@@ -39,11 +41,13 @@ class Ledger {
         clock_(std::move(opened.clock)),
         table_(sqlite::keep_running_rows(db(),
                                          sqlite::make_slot_table(db(), std::move(opened.index)))),
-        fence_high_water_(meta_.fence_high_water()) {
+        fence_high_water_(meta_.fence_high_water()),
+        file_(std::move(opened.file)) {
     fences_.last = fence_high_water_;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
                                &Ledger::tell_time, nullptr, nullptr, nullptr);
+    if (opened.was_cut_off) end_cut_off_attempts();
   }
 
   void begin() {
@@ -53,7 +57,12 @@ class Ledger {
   }
 
   StoreResult step(StoreCall& call) {
-    return do_step(call, {*table_, fences_, tally_, now_, naming_});
+    StoreResult result = do_step(call, context());
+    if (std::holds_alternative<Sweep>(call) && result && !cut_off_.empty()) {
+      auto& steps = std::get<std::vector<LifecycleStep>>(*result);
+      std::ranges::move(std::exchange(cut_off_, {}), std::back_inserter(steps));
+    }
+    return result;
   }
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
@@ -79,6 +88,7 @@ class Ledger {
   void close() {
     begin_.run();
     meta_.put_fence_high_water(fences_.last);  // Nothing above it was granted.
+    meta_.put_open(false);
     mark_time();
     commit_.run();
     checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
@@ -93,12 +103,30 @@ class Ledger {
     dynamic_cast<sqlite::TransactionErrand&>(errand).run(service_sql_, one);
   }
 
+  /// Empty: the file lies where it lay. Otherwise what was committed lately may not be found by
+  /// the next start. Where only the log is gone, all that is in it goes into the file at once.
+  std::string what_is_lost() {
+    std::string lost = file_.what_is_wrong();
+    if (!lost.empty() && !has_saved_log_) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
+    has_saved_log_ = !lost.empty();
+    return lost;
+  }
+
   std::optional<RecordId> list_slice(const List& verb, std::vector<Record>& found) {
     return table_->list(verb, clock_.now(), limits::list_slice_rows, found);
   }
 
  private:
   sqlite3* db() const { return connection_.get(); }
+
+  StepContext context() { return {*table_, fences_, tally_, now_, naming_}; }
+
+  /// The lock says that their process is dead. Who sweeps first hears of them.
+  void end_cut_off_attempts() {
+    begin();
+    cut_off_ = idem::end_cut_off_attempts(context());
+    commit();
+  }
 
   static int note_wal_pages(void* self, sqlite3*, const char*, int pages) {
     static_cast<Ledger*>(self)->wal_pages_ = pages;
@@ -139,6 +167,9 @@ class Ledger {
   StoreTime last_mark_{};
   std::int64_t changes_before_ = 0;
   int wal_pages_ = 0;
+  sqlite::OpenFile file_;
+  bool has_saved_log_ = false;
+  std::vector<LifecycleStep> cut_off_;  ///< Ended at the start, and told to nobody yet.
 };
 
 struct Batch {
@@ -247,6 +278,8 @@ class SqliteStore final : public Store, private Transactions {
   }
 
   void run_batch(std::span<QueuedCall> calls) {
+    if (!lost_.empty()) lost_ = ledger_->what_is_lost();
+    if (!lost_.empty()) return refuse(calls);
     const Batch kind = kind_of(calls);
     results_.clear();
     ledger_->begin();
@@ -267,6 +300,8 @@ class SqliteStore final : public Store, private Transactions {
     ledger_->commit();
     if (kind.reserves) crash_point(CrashPoint::reserve_after_commit);
     if (kind.settles) crash_point(CrashPoint::settle_after_commit);
+    lost_ = ledger_->what_is_lost();
+    if (!lost_.empty()) lose(calls);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (!calls[i].done) continue;
       tell(calls[i], results_[i]);
@@ -274,6 +309,32 @@ class SqliteStore final : public Store, private Transactions {
     }
     // After the answers: nobody waits for it but those who come next.
     ledger_->checkpoint_if_due();
+  }
+
+  /// Nothing is begun in a file that no start will find (P5).
+  void refuse(std::span<QueuedCall> calls) {
+    for (QueuedCall& queued : calls) {
+      if (auto* const errand = dynamic_cast<sqlite::FileErrand*>(queued.errand)) {
+        errand->refuse(lost_);
+      }
+      if (queued.done) done_with(queued.done, unavailable());
+    }
+  }
+
+  /// What was committed lies in the file that was taken away, which may come back or not.
+  void lose(std::span<QueuedCall> calls) {
+    const auto code =
+        ledger_->has_written() ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (auto* const errand = dynamic_cast<sqlite::FileErrand*>(calls[i].errand)) {
+        errand->lose(lost_);
+      }
+      results_[i] = std::unexpected(StoreError{code, lost_});
+    }
+  }
+
+  StoreResult unavailable() const {
+    return std::unexpected(StoreError{StoreError::Code::unavailable, lost_});
   }
 
   void tell(const QueuedCall& queued, const StoreResult& result) const noexcept {
@@ -293,6 +354,7 @@ class SqliteStore final : public Store, private Transactions {
     }
     Listing finished = std::move(listing);
     listings_.pop_front();
+    if (!lost_.empty()) return done_with(finished.done, unavailable());
     done_with(finished.done, std::move(finished.found));
   }
 
@@ -307,6 +369,7 @@ class SqliteStore final : public Store, private Transactions {
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;
+  std::string lost_;  ///< Why nothing can be made durable now.
   std::jthread thread_;
 };
 

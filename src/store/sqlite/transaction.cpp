@@ -88,7 +88,9 @@ void TransactionErrand::run(ServiceSql& sql, const Step& step) {
     StoreCall reserve = *what_.reserve;
     auto result = step(reserve);
     if (!result) {
-      end = {.how = TransactionEnd::How::unavailable, .why = std::move(result.error().detail)};
+      end = {.how = TransactionEnd::How::unavailable,
+             .why = std::move(result.error().detail),
+             .damaged = result.error().record};
       return;
     }
     end.reserved = std::get<ReserveOutcome>(std::move(*result));
@@ -125,6 +127,14 @@ bool TransactionErrand::find_attempt(const Step& step) {
   if (record->attempt != what_.attempt) return false;
   end.reply.verdict = Verdict::settled;
   return record->state != State::completed && record->state != State::expired;
+}
+
+// The file may be brought back, and then it was done.
+void TransactionErrand::lose(const std::string& why) {
+  const bool has_written = granted || end.how == TransactionEnd::How::committed;
+  end = {.how = has_written ? TransactionEnd::How::in_doubt : TransactionEnd::How::unavailable,
+         .why = why};
+  told.reset();
 }
 
 void TransactionErrand::work(ServiceSql& sql, const Step& step) {

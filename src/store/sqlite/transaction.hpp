@@ -10,12 +10,21 @@
 
 namespace idem::sqlite {
 
+/// What a store that has lost its file says instead.
+class FileErrand : public Errand {
+ public:
+  /// It was not run.
+  virtual void refuse(const std::string& why) = 0;
+  /// It was, and was committed to a file that no start will find.
+  virtual void lose(const std::string& why) = 0;
+};
+
 /// One InTransaction on its way through the store's thread.
 ///
 /// It lies between the steps of a batch, in a savepoint of the batch's transaction: what the work
 /// wrote is kept with the step that ends the attempt, or undone before that step is made. Steps
 /// keep things in memory that no savepoint undoes, so one that changed something is never undone.
-class TransactionErrand final : public Errand {
+class TransactionErrand final : public FileErrand {
  public:
   /// Does one of the store's steps in the batch's transaction.
   using Step = std::function<StoreResult(StoreCall&)>;
@@ -27,6 +36,9 @@ class TransactionErrand final : public Errand {
   /// On the store's thread, within the batch's transaction. Ends the process where the work ended
   /// that: other callers' steps were in it.
   void run(ServiceSql& sql, const Step& step);
+
+  void refuse(const std::string& why) override { end = {.why = why}; }
+  void lose(const std::string& why) override;
 
   TransactionEnd end{};         ///< Counts once the batch was committed.
   std::exception_ptr thrown{};  ///< What the work threw; it was rolled back.
@@ -44,13 +56,15 @@ class TransactionErrand final : public Errand {
 };
 
 /// One statement for Transactions::run(sql, values), in a savepoint of its own.
-class StatementErrand final : public Errand {
+class StatementErrand final : public FileErrand {
  public:
   enum class Whose : std::uint8_t { service, ours };
   StatementErrand(Whose whose, std::string_view sql, std::span<const SqlValue> values)
       : whose_(whose), sql_(sql), values_(values) {}
 
   void run(ServiceSql& sql);
+  void refuse(const std::string& why) override { result = std::unexpected(why); }
+  void lose(const std::string& why) override { result = std::unexpected(why); }
 
   std::expected<SqlRows, std::string> result{};
 

@@ -5,9 +5,13 @@
 namespace idem::sqlite {
 
 void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see) {
-  Statement rows(db, "SELECT record FROM idem_running UNION ALL SELECT record FROM idem_slots");
+  Statement rows(db,
+                 "SELECT substr(id, 1, 16), record FROM idem_running"
+                 " UNION ALL SELECT id, record FROM idem_slots");
   while (rows.step()) {
-    const auto record = decode_record(rows.bytes(0));
+    RecordId id;
+    rows.bytes(0).copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
+    const auto record = decode_record(id, rows.bytes(1));
     if (see(record ? &*record : nullptr)) continue;
     rows.reset();
     return;

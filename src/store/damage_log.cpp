@@ -1,0 +1,25 @@
+#include "store/damage_log.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem {
+
+void DamageLog::note(const StoreError& error) {
+  noted_.fetch_add(1, std::memory_order_relaxed);
+  const RecordId id = error.record.value_or(RecordId{});
+  {
+    const std::lock_guard lock(mutex_);
+    // Rather told again than never, and rather that than without bound.
+    if (told_.size() >= limits::damaged_told_max) told_.clear();
+    if (!told_.insert(id).second) return;
+  }
+  log_damage(log_, id, error.detail);
+}
+
+void log_damage(const LogSink& log, const RecordId& id, std::string_view why) {
+  if (!log) return;
+  log(LogLevel::error, "record_damaged",
+      {{"operation_ref", to_hex(id.bytes)}, {"detail", std::string(why)}});
+}
+
+}  // namespace idem

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <idem/log.hpp>
+#include <idem/store.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+namespace idem {
+
+/// Raises the alarm about damaged records: one line for each, however often it is asked for, and a
+/// count of the askings. Safe from any thread.
+class DamageLog {
+ public:
+  explicit DamageLog(LogSink log) : log_(std::move(log)) {}
+
+  template <class Reply>
+  void look_at(const std::expected<Reply, StoreError>& result) {
+    if (!result && result.error().code == StoreError::Code::damaged) note(result.error());
+  }
+  void note(const StoreError& error);
+
+  std::uint64_t noted() const noexcept { return noted_.load(std::memory_order_relaxed); }
+
+ private:
+  LogSink log_;
+  std::atomic<std::uint64_t> noted_{0};
+  std::mutex mutex_;
+  std::set<RecordId> told_;
+};
+
+/// The line.
+void log_damage(const LogSink& log, const RecordId& id, std::string_view why);
+
+}  // namespace idem
