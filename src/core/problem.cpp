@@ -11,7 +11,7 @@ namespace {
 using enum ProblemCode;
 using enum RetryAdvice;
 
-constexpr std::array<ProblemKind, 27> kinds{{
+constexpr std::array<ProblemKind, 28> kinds{{
     {key_missing, "key_missing", 400, "This operation needs an Idempotency-Key", new_key_safe},
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
@@ -42,6 +42,7 @@ constexpr std::array<ProblemKind, 27> kinds{{
     {not_found, "not_found", 404, "There is nothing here", never},
     {invalid_request, "invalid_request", 400, "The request cannot be understood", none},
     {state_refused, "state_refused", 409, "The record's state does not allow it", none},
+    {overloaded, "overloaded", 503, "This caller has too much under way", same_key},
 }};
 
 std::string_view meaning_of(RetryAdvice advice) {
