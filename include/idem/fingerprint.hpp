@@ -46,10 +46,12 @@ struct FingerprintParts {
   std::string_view body;
   /// None: an empty one. One that check_rule() refuses lets the raw body count.
   const FingerprintRule* rule = nullptr;
+  /// Every line of Content-Encoding, as received. `identity` and case are ignored.
+  std::span<const std::string_view> content_encoding{};
 };
 
 /// The newest version of the rules that RequestDigest follows.
-inline constexpr std::uint32_t fingerprint_version = 3;
+inline constexpr std::uint32_t fingerprint_version = 4;
 
 /// What was asked, digested once and then keyed under as many secrets as are live.
 ///
@@ -58,7 +60,9 @@ inline constexpr std::uint32_t fingerprint_version = 3;
 /// multipart bodies: the fields of `application/x-www-form-urlencoded` by name (form_fields.hpp),
 /// `multipart/*` part by part (multipart.hpp). Version 3 is that of a rule, and begins with its
 /// name. So most requests have a fingerprint of version 1 alone, and one under a rule has those
-/// without it, too: a record does not get lost when a rule is added. No two forms can collide: tags
+/// without it, too: a record does not get lost when a rule is added. Version 4 is that of an
+/// encoded body (RFC 9110 §8.4): its bytes count as they are, and so does how they are encoded,
+/// because the upstream decodes them by that. No two forms can collide: tags
 /// say which one it was, and every part is framed. Always the whole body but for what the rule
 /// leaves out.
 class RequestDigest {

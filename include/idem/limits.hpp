@@ -51,6 +51,14 @@ inline constexpr auto write_time_default = 30s;
 inline constexpr auto write_time_cap = 10min;
 
 inline constexpr std::size_t response_body_bytes_default = 1024UL * 1024;
+// Larger bodies are digested on a thread of their own, beside the loop: 64 MiB of JSON take four
+// seconds, this a sixtieth of one.
+inline constexpr std::size_t digest_on_loop_bytes_max = 256UL * 1024;
+// Stored answers on their way to clients, each counted once, however many it goes to; of them all
+// those above the second number (smaller ones are bounded by the connections). What has no room is
+// asked for again later.
+inline constexpr std::size_t answers_under_way_bytes = 256UL * 1024 * 1024;
+inline constexpr std::size_t answer_counted_bytes_min = 64UL * 1024;
 
 // Names an operator may add to what is replayed; there are only six to add.
 inline constexpr std::size_t replay_fields_max = 16;
@@ -135,7 +143,16 @@ inline constexpr auto drain_time_max = 30s;
 inline constexpr auto linger_time_max = 2s;
 inline constexpr std::size_t linger_bytes_max = 256UL * 1024;
 
+// When the gateway stops, what a client sends has so long to be there: a request that was on its
+// way arrives in that time, and one that drips must not keep the process from ending.
+inline constexpr auto drain_receive_max = 5s;
+// The same for a client that has not taken its answer yet. Both are less than drain_time_max.
+inline constexpr auto drain_send_max = 10s;
+
 inline constexpr auto upstream_timeout_default = 30s;
+// An answer that nobody waits for any more is read on for so long, so that its end is not taken for
+// a wish to cancel the work. Whatever is still sent after that has no end.
+inline constexpr auto unread_answer_max = 10min;
 inline constexpr auto connect_timeout_default = 2s;
 // A pooled connection older than this is not trusted with a keyed request.
 inline constexpr auto upstream_keep_alive_idle = 1s;

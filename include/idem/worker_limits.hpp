@@ -135,9 +135,21 @@ inline constexpr auto async_claim_interval = 500ms;
 // The same where no route is asynchronous: what an earlier configuration accepted is still owed.
 inline constexpr auto async_claim_interval_idle = 10s;
 // Requests that were claimed and put back within a second because their route or tenant had all its
-// places taken: two writes each, so that this is what one busy route may cost the others.
-inline constexpr std::size_t async_put_back_max = 64;
+// places taken: two writes each, so that this is what one busy route may cost the others. While no
+// place is free nobody behind them could run either, and it may cost less.
+inline constexpr std::size_t async_put_back_max = 512;
+inline constexpr std::size_t async_put_back_full_max = 64;
+// Their rests: at least and at most. Between the two until their tenant has worked off what was put
+// back before them, so that a backlog is not claimed again and again.
 inline constexpr auto async_put_back_rest = 250ms;
+inline constexpr auto async_put_back_rest_max = 30s;
+// Tenants and routes whose backlog is estimated for that.
+inline constexpr std::size_t async_backlogs_max = 4'096;
+// Claimed requests that wait in memory for a place, and for how long: enough that a place which
+// becomes free is taken at once by whoever's turn it is. With this process they are stuck until
+// their lease ends.
+inline constexpr std::size_t async_held_max = 64;
+inline constexpr auto async_held_time_max = 5s;
 // Rests after a release: half to all of this, doubled with each, at most so much; a minute is what
 // a client may lose behind an upstream that is back.
 inline constexpr auto async_rest_first = 1s;

@@ -2,6 +2,7 @@
 #include "cli/opening.hpp"
 #include "cli/reconciling.hpp"
 #include "cli/reload.hpp"
+#include "gateway/answers_under_way.hpp"
 #include "gateway/dispatcher.hpp"
 #include "gateway/early_events.hpp"
 #include "gateway/gateway.hpp"
@@ -84,6 +85,8 @@ class GatewayProcess {
         std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
     shared_->early_events = std::make_shared<gateway::EarlyEvents>();
+    shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
+    shared_->digesting = &digesting_;
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
@@ -181,6 +184,7 @@ class GatewayProcess {
       });
     }
     admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
+    gateway_server_->use_proxies(settings_->scope.trusted_proxies);
     dispatcher_->use(settings_);
     reconciling_->use(settings_);
     taken->wait();
@@ -196,6 +200,7 @@ class GatewayProcess {
   void build_loops() {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const unsigned count = options_.threads > 0 ? options_.threads : cores;
+    shared_->connections_per_loop = (options_.connections + count - 1) / count;
     for (unsigned i = 0; i < count; ++i) {
       auto& loop = *loops_.emplace_back(std::make_unique<Loop>());
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
@@ -237,7 +242,7 @@ class GatewayProcess {
 
   std::expected<void, std::string> open_listeners() {
     http::Admission::Options admission{options_.connections, options_.connections_per_address,
-                                       log_};
+                                       settings_->scope.trusted_proxies, log_};
     auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
     if (!gateway) return std::unexpected(given_.listen.place.text() + ": " + gateway.error());
     gateway_server_ = std::move(*gateway);
@@ -297,7 +302,9 @@ class GatewayProcess {
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
     // Long enough for a request that had just been dispatched, and for its settling.
-    const auto end = MonotonicClock::now() + std::max<Millis>(limits::drain_time_max, longest_);
+    const auto end = MonotonicClock::now() + std::max<Millis>(
+                                                  limits::drain_time_max,
+                                                  limits::drain_receive_max + longest_);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained() && dispatcher_->drained()) return true;
       const timespec pause{0, 5'000'000};
@@ -319,6 +326,7 @@ class GatewayProcess {
   std::unique_ptr<SparedStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
+  Offload digesting_{"idem-digest"};
   gateway::SharedSettings settings_;
   gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
   std::vector<std::unique_ptr<Loop>> loops_;

@@ -200,6 +200,12 @@ Answer store_error_answer(const StoreError& error, Millis retry_after) {
   return is_damaged ? record_damaged_answer(*error.record) : store_unavailable_answer(retry_after);
 }
 
+Answer overloaded_answer(std::string detail) {
+  return to_answer({.code = ProblemCode::overloaded,
+                    .detail = std::move(detail) + " Ask again with the same key.",
+                    .retry_after = Millis(1000)});
+}
+
 Answer accept_in_doubt_answer(Millis retry_after) {
   return to_answer({.code = ProblemCode::store_unavailable,
                     .detail = "Whether the request was stored is not known yet. Ask again with the "

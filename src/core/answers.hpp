@@ -37,6 +37,8 @@ Answer record_damaged_answer(const RecordId& id);
 Answer store_error_answer(const StoreError& error, Millis retry_after);
 /// 503: the request may have been stored, and then it runs.
 Answer accept_in_doubt_answer(Millis retry_after);
+/// 503: this caller has as much under way as it may have; `detail` says what.
+Answer overloaded_answer(std::string detail);
 /// Whole seconds, rounded up, at least 1: what Retry-After says.
 std::string retry_after_text(Millis time);
 

@@ -77,11 +77,33 @@ RuleName name_of(const FingerprintRule& rule) {
   return name;
 }
 
+/// The codings in their order, without those that change nothing.
+std::string codings_of(std::span<const std::string_view> lines) {
+  std::string codings;
+  const auto add = [&codings](std::string_view coding) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+    while (!coding.empty() && is_blank(coding.front())) coding.remove_prefix(1);
+    while (!coding.empty() && is_blank(coding.back())) coding.remove_suffix(1);
+    const std::string name = lower_case(coding);
+    if (name.empty() || name == "identity") return;
+    codings += codings.empty() ? "" : ",";
+    codings += name;
+  };
+  for (std::string_view line : lines) {
+    for (auto comma = line.find(','); comma != line.npos; comma = line.find(',')) {
+      add(line.substr(0, comma));
+      line.remove_prefix(comma + 1);
+    }
+    add(line);
+  }
+  return codings;
+}
+
 // Later versions have the rule where version 1 has nothing; what they have in common is in one
 // order.
 std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
                   std::span<const std::string_view> chosen_headers, const FingerprintRule& rule,
-                  const BodyForm& body) {
+                  const BodyForm& body, std::string_view codings = {}) {
   Frames frames(256 + parts.target.size());
   frames.add_number(version);
   frames.add(parts.method);
@@ -91,6 +113,7 @@ std::string frame(std::uint32_t version, const FingerprintParts& parts, std::str
   if (version > 1) add_rule(frames, rule);
   frames.add(body.tag);
   frames.add(view_of(body.digest));
+  if (!codings.empty()) frames.add(codings);
   return frames.bytes();
 }
 
@@ -124,6 +147,16 @@ RequestDigest::RequestDigest(const FingerprintParts& parts) {
   const FingerprintRule none;
   const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : none;
   auto chosen = parts.chosen_headers;
+  const std::string codings = codings_of(parts.content_encoding);
+  if (!codings.empty()) {
+    const BodyForm encoded = raw_form(parts.body);
+    const auto add = [&](const FingerprintRule& by, std::span<const std::string_view> headers) {
+      framed_.push_back({4, frame(4, parts, media, headers, by, encoded, codings), name_of(by)});
+    };
+    add(rule, chosen);
+    if (!rule.empty()) add(none, {});
+    return;
+  }
   if (!rule.empty()) {
     const BodyForm selected = body_form(media, parts.content_type, parts.body, rule);
     framed_.push_back({3, frame(3, parts, media, chosen, rule, selected), name_of(rule)});

@@ -43,6 +43,7 @@ constexpr std::array<ProblemKind, 28> kinds{{
     {not_found, "not_found", 404, "There is nothing here", never},
     {invalid_request, "invalid_request", 400, "The request cannot be understood", none},
     {state_refused, "state_refused", 409, "The record's state does not allow it", none},
+    {overloaded, "overloaded", 503, "This caller has too much under way", same_key},
 }};
 
 std::string_view meaning_of(RetryAdvice advice) {

@@ -52,6 +52,7 @@ enum class ProblemCode : std::uint8_t {
   not_found,
   invalid_request,
   state_refused,
+  overloaded,
 };
 
 /// What the client may do: the `retry` member.

@@ -43,6 +43,12 @@ std::variant<Admitted, QuotaExceeded> admit(const Quota& quota, const Usage& usa
   return Admitted{due + quota.new_key_interval};
 }
 
+std::optional<QuotaExceeded> refuse_growth(const Quota& quota, const Usage& usage,
+                                           std::uint64_t bytes, Millis retention) noexcept {
+  if (quota.stored_bytes == 0 || usage.bytes + bytes <= quota.stored_bytes) return std::nullopt;
+  return QuotaExceeded{until_one_ends(usage, retention)};
+}
+
 std::uint64_t plus(std::uint64_t now, std::int64_t change) noexcept {
   if (change >= 0) return now + static_cast<std::uint64_t>(change);
   return now - std::min(now, std::uint64_t{0} - static_cast<std::uint64_t>(change));

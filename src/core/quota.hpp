@@ -45,6 +45,11 @@ struct Admitted {
 std::variant<Admitted, QuotaExceeded> admit(const Quota& quota, const Usage& usage,
                                             Millis retention, StoreTime now) noexcept;
 
+/// Whether a record that is counted already may grow by `bytes`: one that was released and comes
+/// back, and whose answer may be as large as any. Nothing: it may; else when to ask again.
+std::optional<QuotaExceeded> refuse_growth(const Quota& quota, const Usage& usage,
+                                           std::uint64_t bytes, Millis retention) noexcept;
+
 /// Of all scopes that have something; one thread's.
 class UsageBook {
  public:

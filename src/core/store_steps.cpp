@@ -115,6 +115,9 @@ class StepMaker {
     if (is_new && verb.quota) {
       if (auto refusal = refuse(verb, subject)) return ReserveOutcome(std::move(*refusal));
     }
+    if (!is_new) {
+      if (auto refusal = refuse_return(verb, subject, offered, 0)) return ReserveOutcome(*refusal);
+    }
     auto step = transitions::reserve(subject.record, verb, offered, context_.now, context_.fences);
     note_ended_lease(subject, step.change);
     write_back(context_, subject, step.change);
@@ -129,6 +132,12 @@ class StepMaker {
     Subject subject = subject_of(std::move(*row));
     if (is_new && verb.as.quota) {
       if (auto refusal = refuse(verb.as, subject)) return ReserveOutcome(std::move(*refusal));
+    }
+    if (!is_new) {
+      const std::size_t bytes = verb.request.size();
+      if (auto refusal = refuse_return(verb.as, subject, offered, bytes)) {
+        return ReserveOutcome(*refusal);
+      }
     }
     auto step = transitions::accept(subject.record, verb, offered, context_.now);
     note_ended_lease(subject, step.change);
@@ -229,6 +238,18 @@ class StepMaker {
     if (const auto* refusal = std::get_if<QuotaExceeded>(&decided)) return *refusal;
     subject.next_key = std::get<Admitted>(decided).next_key;
     return std::nullopt;
+  }
+
+  // Of a released key: its bytes are asked for as a new one's are.
+  std::optional<QuotaExceeded> refuse_return(const Reserve& verb, const Subject& subject,
+                                             const std::vector<Fingerprint>& offered,
+                                             std::size_t request) {
+    const Record& record = *subject.record;
+    const bool returns = verb.quota && record.charged != 0 &&
+                         record.state == State::failed_retryable &&
+                         transitions::any_matches(offered, record.fingerprint);
+    if (!returns) return std::nullopt;
+    return refuse_growth(*verb.quota, context_.table.usage_of(verb.scope), request, verb.retention);
   }
 
   // A running record is changed by who asks anew only when its lease is over.

@@ -20,24 +20,30 @@ Answer scope_missing(const GatewaySettings& settings, std::string detail) {
 
 Task<Refusal> Authority::check() {
   const Millis asked_at = uptime();
-  auto scope = scopes_.read(client_, settings_);
-  if (!scope) co_return Refusal(scope_missing(settings_, std::move(scope.error())));
+  const SharedSettings settings = settings_;  // A reload must not take them away under us.
+  if (!is_believed(client_, settings->scope)) {
+    co_return Refusal(scope_missing(*settings, "The scope field of this peer does not count."));
+  }
+  auto scope = scopes_.read(client_, *settings);
+  if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));
   if (!scope_.empty() && *scope != scope_) {
-    co_return Refusal(scope_missing(settings_, "The request belongs to somebody else by now."));
+    co_return Refusal(scope_missing(*settings, "The request belongs to somebody else by now."));
   }
   const bool is_first = scope_.empty();
   scope_ = *scope;
-  if (authorizer_) {
-    auto refusal = co_await authorizer_->ask(client_.head(), settings_.scope, scope_);
+  if (const auto authorizer = authorizer_) {
+    auto refusal = co_await authorizer->ask(client_.head(), settings->scope, scope_);
     if (refusal && is_first) scope_.clear();
     if (refusal) co_return refusal;
   }
   checked_at_ = asked_at;
+  checked_by_ = settings;
   co_return Refusal();
 }
 
 Task<Refusal> Authority::check_again() {
-  if (uptime() - checked_at_ <= limits::authority_age_max) co_return Refusal();
+  const bool is_fresh = uptime() - checked_at_ <= limits::authority_age_max;
+  if (is_fresh && checked_by_ == settings_) co_return Refusal();
   auto refusal = co_await check();
   co_return refusal;
 }

@@ -7,15 +7,16 @@ namespace idem::gateway {
 
 /// Who asks, and whether they may (protocol.md §6). Found out before anything else is looked at,
 /// and once more by whoever decides something much later: a body or a wait takes as long as the
-/// client likes, and a token may expire or a caller be revoked meanwhile. One loop's thread; all
-/// that it is given must outlive it.
+/// client likes, and a token may expire, a caller be revoked or a key be taken out of the
+/// configuration meanwhile. One loop's thread; all that it is given must outlive it.
 class Authority {
  public:
-  /// `authorizer`: null where nobody is asked.
-  Authority(ScopeReader& scopes, std::shared_ptr<Authorizer> authorizer,
-            const http::ServerStream& client, const GatewaySettings& settings)
+  /// `authorizer`: null where nobody is asked. Both it and `settings` are looked at anew by each
+  /// check: they are those of now, not those that the request began with.
+  Authority(ScopeReader& scopes, const std::shared_ptr<Authorizer>& authorizer,
+            const http::ServerStream& client, const SharedSettings& settings)
       : scopes_(scopes),
-        authorizer_(std::move(authorizer)),
+        authorizer_(authorizer),
         client_(client),
         settings_(settings),
         scope_(scopes.take_room()) {
@@ -27,8 +28,8 @@ class Authority {
 
   /// Nothing: go on. Otherwise what the client hears.
   Task<std::optional<Answer>> check();
-  /// The same, where the last yes is older than limits::authority_age_max. Another scope than
-  /// before is a no.
+  /// The same, where the last yes is older than limits::authority_age_max or was one by other
+  /// settings. Another scope than before is a no.
   Task<std::optional<Answer>> check_again();
 
   /// Who; empty before the first yes.
@@ -36,10 +37,11 @@ class Authority {
 
  private:
   ScopeReader& scopes_;
-  const std::shared_ptr<Authorizer> authorizer_;
+  const std::shared_ptr<Authorizer>& authorizer_;
   const http::ServerStream& client_;
-  const GatewaySettings& settings_;
+  const SharedSettings& settings_;
   std::string scope_;
+  SharedSettings checked_by_;
   Millis checked_at_{};
 };
 

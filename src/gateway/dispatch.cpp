@@ -5,6 +5,9 @@
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <algorithm>
 
 namespace idem::gateway {
 
@@ -26,12 +29,14 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
                                    const UpstreamCall::InterimSink& on_interim) {
   IDEM_ASSERT(wire_ != nullptr);
   call_.emplace(std::move(wire_));
+  broken_ = given_back_ = false;
   const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;
   const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {
     auto event = co_await read_answer();
     co_return event;
   }
+  broken_ = true;
   switch (answered.error()) {
     case UpstreamCall::Failure::timeout:
       co_return UpstreamLost{UpstreamLost::How::timeout, {}};
@@ -69,6 +74,7 @@ Task<ExchangeEvent> Dispatch::read_answer() {
   for (;;) {
     const auto piece = co_await call_->next_piece();
     if (!piece) {
+      broken_ = true;
       const bool timeout = piece.error().trouble == BodyReader::Trouble::timeout;
       co_return UpstreamLost{timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status};
     }
@@ -79,20 +85,39 @@ Task<ExchangeEvent> Dispatch::read_answer() {
     if (call_->body().finished()) break;
   }
   answered.answer.body = std::move(body_);
-  answered_ = true;
   call_->send_some();
   if (!call_->answered_while_sending()) give_back();
   co_return answered;
 }
 
-Task<void> Dispatch::finish() {
+bool Dispatch::has_rest() const noexcept {
+  if (!call_ || broken_ || given_back_) return false;
+  return !call_->body().finished() || call_->answered_while_sending();
+}
+
+bool Dispatch::is_endless() const noexcept { return is_stream(call_->head(), call_->body()); }
+
+Task<void> Dispatch::read_out() {
+  if (!call_ || broken_ || given_back_) co_return;
+  std::string().swap(body_);
+  const MonotonicTime end = MonotonicClock::now() + limits::unread_answer_max;
+  while (!call_->body().finished()) {
+    const MonotonicTime now = MonotonicClock::now();
+    if (now >= end) co_return;
+    call_->wire().deadline(std::min(end, now + route_.upstream_timeout));
+    const auto piece = co_await call_->next_piece();
+    if (!piece) co_return;
+  }
   call_->wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
   co_await call_->finish_sending();
   give_back();
 }
 
 void Dispatch::give_back() {
-  if (auto wire = call_->take_reusable()) pool_.give_back(std::move(wire));
+  if (auto wire = call_->take_reusable()) {
+    pool_.give_back(std::move(wire));
+    given_back_ = true;
+  }
 }
 
 }  // namespace idem::gateway

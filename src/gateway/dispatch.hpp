@@ -29,10 +29,16 @@ class Dispatch {
   /// from.
   std::string take_begun_body() noexcept { return std::move(body_); }
   http::UpstreamCall& call() noexcept { return *call_; }
-  /// The upstream has answered, and not yet taken all of the request.
-  bool unsent() const noexcept { return answered_ && call_->answered_while_sending(); }
-  /// Sends what it still takes, and gives the connection back where it can be used again.
-  Task<void> finish();
+  /// The upstream has answered, and has not yet taken all of the request, or not all of its answer
+  /// was read.
+  bool has_rest() const noexcept;
+  /// The answer is not meant to end (is_stream()). After its head.
+  bool is_endless() const noexcept;
+  /// Sends what the upstream still takes, reads its answer to the end and throws that away: a
+  /// connection that closes before makes many servers cancel the work. Each piece may take the
+  /// upstream's timeout, all of them limits::unread_answer_max. Then the connection is given back
+  /// where it can be used again. What was given to send() must still be there.
+  Task<void> read_out();
 
  private:
   Task<ExchangeEvent> read_answer();
@@ -44,7 +50,8 @@ class Dispatch {
   bool pooled_ = false;
   std::optional<http::UpstreamCall> call_;
   std::string body_;
-  bool answered_ = false;  ///< Whole.
+  bool broken_ = false;      ///< There is nothing to read any more: it broke off, or was too late.
+  bool given_back_ = false;  ///< `call_` has no connection.
 };
 
 }  // namespace idem::gateway

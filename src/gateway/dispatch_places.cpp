@@ -17,16 +17,20 @@ std::string DispatchPlaces::key_of(const RecordId& id) {
   return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
 }
 
+std::optional<std::size_t> DispatchPlaces::taken_by(const Route& route,
+                                                    const std::string& scope) const {
+  const auto found = routes_.find(name_of(route));
+  if (found == routes_.end()) return 0;
+  if (found->second.all >= route.async_running_max) return std::nullopt;
+  const auto of_scope = found->second.by_scope.find(scope);
+  if (of_scope == found->second.by_scope.end()) return 0;
+  if (of_scope->second >= route.async_tenant_max) return std::nullopt;
+  return of_scope->second;
+}
+
 bool DispatchPlaces::take(const Route& route, const std::string& scope) {
-  const auto name = name_of(route);
-  const auto found = routes_.find(name);
-  if (found != routes_.end()) {
-    if (found->second.all >= route.async_running_max) return false;
-    const auto of_scope = found->second.by_scope.find(scope);
-    const bool has_some = of_scope != found->second.by_scope.end();
-    if (has_some && of_scope->second >= route.async_tenant_max) return false;
-  }
-  Taken& places = found != routes_.end() ? found->second : routes_[name];
+  if (!taken_by(route, scope)) return false;
+  Taken& places = routes_[name_of(route)];
   ++places.all;
   ++places.by_scope[scope];
   ++taken_;

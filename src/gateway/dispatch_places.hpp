@@ -3,6 +3,7 @@
 #include "gateway/route.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -15,6 +16,8 @@ class DispatchPlaces {
   std::size_t taken() const noexcept { return taken_; }
   /// False: its route, or its tenant in it, has all that it may have.
   bool take(const Route& route, const std::string& scope);
+  /// How many of them its tenant has in its route; none where take() would be refused.
+  std::optional<std::size_t> taken_by(const Route& route, const std::string& scope) const;
   void give_back(const Route& route, const std::string& scope);
 
   /// How long this request rests if it is released now; `dice` from 0 to 1.
@@ -22,13 +25,14 @@ class DispatchPlaces {
   void released(const RecordId& id);
   void ended(const RecordId& id) { releases_.erase(key_of(id)); }
 
+  /// What stays the same over a reload.
+  static std::string name_of(const Route& route);
+
  private:
   struct Taken {
     std::size_t all = 0;
     std::unordered_map<std::string, std::size_t> by_scope;
   };
-  /// What stays the same over a reload.
-  static std::string name_of(const Route& route);
   static std::string key_of(const RecordId& id);
 
   std::size_t taken_ = 0;

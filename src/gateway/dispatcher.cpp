@@ -4,16 +4,19 @@
 #include "gateway/async_request.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/dispatch_places.hpp"
+#include "gateway/dispatch_turns.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/heartbeat.hpp"
 #include "loop/store_link.hpp"
 
+#include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
 #include <idem/fingerprint.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 namespace idem::gateway {
 namespace {
@@ -66,7 +69,15 @@ class LoopDispatcher final : public Dispatcher, Timed {
 
   void drain() override {
     draining_.store(true);
-    loop_.post([this] { note_drained(); });
+    loop_.post([this] {
+      for (http::Wire* wire : endless_) {
+        if (wire != nullptr) wire->cancel();
+      }
+      while (auto held = turns_.overdue(MonotonicTime::max())) {
+        put_back(held->claimed, "draining", Millis{});
+      }
+      note_drained();
+    });
   }
   bool drained() const noexcept override { return drained_.load(); }
 
@@ -89,6 +100,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
       put_back_since_ = now;
       put_back_ = 0;
     }
+    while (auto held = turns_.overdue(now)) put_back_busy(*held);
+    start_held();
     look_more_ = true;
     if (claiming_ || draining_.load()) return;
     claiming_ = true;
@@ -108,11 +121,18 @@ class LoopDispatcher final : public Dispatcher, Timed {
     note_drained();
   }
 
-  bool may_claim() const {
+  bool may_reach() const {
     if (draining_.load() || breaker_.is_open(MonotonicClock::now())) return false;
     // An upstream that was not to be reached is tried by one request.
-    if (breaker_.is_on_trial() && places_.taken() > 0) return false;
-    return places_.taken() < limits::async_running_max && put_back_ < limits::async_put_back_max;
+    return !breaker_.is_on_trial() || places_.taken() == 0;
+  }
+  bool all_taken() const { return places_.taken() >= limits::async_running_max; }
+
+  // Also where no place is free: whose turn comes next is known only of what was claimed.
+  bool may_claim() const {
+    const std::size_t put_back_max =
+        all_taken() ? limits::async_put_back_full_max : limits::async_put_back_max;
+    return may_reach() && put_back_ < put_back_max;
   }
 
   /// Whatever the route of what is claimed, its lease covers the sending.
@@ -142,22 +162,65 @@ class LoopDispatcher final : public Dispatcher, Timed {
                       {"operation", work.claimed.operation},
                       {"reason", request.error()}});
       ++put_back_;
-      put_back(work.claimed, "request_unable", limits::async_unable_rest);
+      constexpr Millis longest = limits::async_unable_rest;
+      put_back(work.claimed, "request_unable", backoff(1, longest, longest, dice()));
       co_return true;
     }
     work.request = std::move(*request);
-    if (!places_.take(work.request->route(), work.claimed.scope)) {
-      ++put_back_;
-      put_back(work.claimed, "route_busy", limits::async_put_back_rest);
-      co_return true;
-    }
-    loop_.spawn(run(std::move(work)));
+    take_up(std::move(work));
     co_return true;
   }
 
+  // Nobody is overtaken by one of the same tenant that was claimed later.
+  void take_up(Work work) {
+    if (draining_.load()) {
+      put_back(work.claimed, "draining", Millis{});
+      return;
+    }
+    const Route& route = work.request->route();
+    const std::string queue = DispatchPlaces::name_of(route);
+    const std::string scope = work.claimed.scope;
+    const bool is_next = may_reach() && !all_taken() && !turns_.holds_any(queue, scope);
+    if (is_next && places_.take(route, scope)) {
+      loop_.spawn(run(std::move(work)));
+      return;
+    }
+    // What is left of its lease must cover the sending.
+    const Millis time =
+        std::min<Millis>(limits::async_held_time_max, (work.lease - route.upstream_timeout) / 2);
+    auto rejected = turns_.hold(queue, scope, std::move(work), MonotonicClock::now() + time);
+    if (rejected) {
+      ++put_back_;
+      put_back_busy(*rejected);
+      return;
+    }
+    look_in(time);
+    start_held();
+  }
+
+  void start_held() {
+    while (may_reach() && !all_taken()) {
+      auto work = turns_.next([this](const Work& one) {
+        return places_.taken_by(one.request->route(), one.claimed.scope);
+      });
+      if (!work) return;
+      const bool taken = places_.take(work->request->route(), work->claimed.scope);
+      IDEM_ASSERT(taken);
+      loop_.spawn(run(std::move(*work)));
+    }
+  }
+
+  void put_back_busy(const Work& work) {
+    const Route& route = work.request->route();
+    const auto places = std::min(route.async_running_max, route.async_tenant_max);
+    const Millis each(look_again_.load() / static_cast<Millis::rep>(places));
+    const std::string tenant = DispatchPlaces::name_of(route) + '\n' + work.claimed.scope;
+    put_back(work.claimed, "route_busy",
+             backlogs_.rest(tenant, each, MonotonicClock::now(), dice()));
+  }
+
   // Should this get lost, the lease's end does the same.
-  void put_back(const Claimed& claimed, std::string why, Millis longest) {
-    const Millis rest = backoff(1, longest, longest, dice());
+  void put_back(const Claimed& claimed, std::string why, Millis rest) {
     ask(shared_.store,
         Release{claimed.id, claimed.attempt, ReleaseBasis::proven, std::move(why), rest},
         [](auto) {});
@@ -202,6 +265,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
     const Route& route = work.request->route();
     Observation seen(observer_);
     Dispatch dispatch(pool_, route);
+    std::string head;  // As long as the request may still be sent.
     bool released = false;
     ExchangeAction action = exchange.start(work.claimed_at);
     for (;;) {
@@ -221,7 +285,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
         action = exchange.on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
         seen.sending();
-        auto event = co_await send_request(work, dispatch, *send);
+        auto event = co_await send_request(work, dispatch, *send, head);
         seen.sent();
         note_reached(event);
         action = exchange.on(std::move(event), MonotonicClock::now());
@@ -231,13 +295,24 @@ class LoopDispatcher final : public Dispatcher, Timed {
     }
     const auto* answer = std::get_if<AnswerClient>(&action);
     seen.finished(exchange, route, answer != nullptr ? answer->answer.status : 0);
-    if (answer != nullptr && dispatch.unsent()) co_await dispatch.finish();
+    // Also of an answer that is not kept: the work must not be cut at its head.
+    if (dispatch.has_rest()) co_await read_out(dispatch);
     co_return released;
   }
 
-  Task<ExchangeEvent> send_request(const Work& work, Dispatch& dispatch, const Send& send) {
+  Task<void> read_out(Dispatch& dispatch) {
+    const bool endless = dispatch.is_endless();
+    if (endless && draining_.load()) co_return;
+    http::Wire* const wire = endless ? &dispatch.call().wire() : nullptr;
+    endless_.insert(wire);
+    co_await dispatch.read_out();
+    endless_.erase(endless_.find(wire));
+  }
+
+  Task<ExchangeEvent> send_request(const Work& work, Dispatch& dispatch, const Send& send,
+                                   std::string& head) {
     const auto& request = *work.request;
-    std::string head;
+    head.clear();
     append_forwarded_head(head, request.head(), *work.settings);
     append_attempt_fields(head, send.attempt, send.id);
     append_content_length(head, request.body().size());
@@ -259,14 +334,18 @@ class LoopDispatcher final : public Dispatcher, Timed {
   }
 
   void note_drained() {
-    if (draining_.load() && !claiming_ && places_.taken() == 0) drained_.store(true);
+    const bool idle = !claiming_ && places_.taken() == 0 && turns_.held() == 0;
+    if (draining_.load() && idle) drained_.store(true);
   }
 
   GatewayShared& shared_;
   Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
+  std::multiset<http::Wire*> endless_;  ///< What is cut when the gateway stops.
   DispatchPlaces places_;
+  DispatchTurns<Work> turns_;
+  DispatchBacklogs backlogs_;
   Breaker breaker_{{.pause_first = limits::async_rest_first, .pause_max = limits::async_rest_max}};
   MonotonicTime look_at_{};
   MonotonicTime often_until_{};

@@ -28,7 +28,8 @@ bool is_idem_field(std::string_view name) {
   static constexpr std::array<std::string_view, 6> ours{"Idem-Operation", "Idem-Fence",
                                                         "Idem-Attempt",   "Idem-Scope",
                                                         "Idem-Outcome",   "Idem-Reference"};
-  if (name.size() > 5 && equal_names(name.substr(0, 5), "Idem-")) return true;
+  const bool begins = name.size() > 5 && equal_names(name.substr(0, 4), "Idem");
+  if (begins && !http::is_letter_or_digit(name[4])) return true;
   return std::ranges::any_of(ours, [&](std::string_view our) { return http::alike(name, our); });
 }
 

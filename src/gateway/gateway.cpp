@@ -11,11 +11,14 @@
 #include "gateway/policy_document.hpp"
 #include "gateway/relay.hpp"
 #include "gateway/reserve.hpp"
+#include "gateway/scope_shares.hpp"
 #include "gateway/upgrade.hpp"
+#include "http/alike.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/key.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -64,12 +67,54 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
-bool is_credential(const http::FieldView& field) {
-  return field.known == http::FieldName::authorization || http::same_name(field.name, "Cookie");
+/// A place among the keyed requests of one loop, for as long as this lives.
+class RequestPlace {
+ public:
+  /// `scope` must outlive it and stay as it is. Where there is one for all, it is not counted.
+  RequestPlace(ScopeShares& shares, const ScopeSource& source, const std::string& scope)
+      : shares_(shares),
+        scope_(scope),
+        counts_(source.kind != ScopeSource::Kind::fixed),
+        has_(!counts_ || shares_.take(scope_)) {}
+  ~RequestPlace() {
+    if (has_ && counts_) shares_.give_back(scope_);
+  }
+  RequestPlace(const RequestPlace&) = delete;
+  RequestPlace& operator=(const RequestPlace&) = delete;
+  bool has() const noexcept { return has_; }
+
+ private:
+  ScopeShares& shares_;
+  const std::string& scope_;
+  const bool counts_;
+  const bool has_;
+};
+
+/// What Connection may not take away between us and the upstream (RFC 9110 §7.6.1): it decides
+/// about the record, its fingerprint or the caller, and the upstream would see another request than
+/// we did (P14). What a server may take for such a name counts, too.
+bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
+  static constexpr std::array<std::string_view, 9> always{
+      "Authorization", "Cookie",         "Content-Type",     "Content-Encoding", "Via",
+      "Forwarded",     "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"};
+  const auto is = [option](std::string_view name) { return http::alike(option, name); };
+  const auto& scope = settings.scope;
+  return is_like_key_field(option, settings) ||
+         (scope.kind == ScopeSource::Kind::header && is(scope.name)) ||
+         std::ranges::any_of(always, is) || std::ranges::any_of(route.fingerprint.headers, is);
 }
 
-bool is_from_credential(const ScopeSource& scope) {
-  return scope.kind == ScopeSource::Kind::authorization || scope.kind == ScopeSource::Kind::jwt;
+bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings& settings,
+                            const Route& route) {
+  bool strips = false;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::connection) continue;
+    http::each_list_member(field.value, [&](std::string_view option) {
+      if (http::same_name(option, "close") || http::same_name(option, "keep-alive")) return;
+      strips = strips || is_relied_on(option, settings, route);
+    });
+  }
+  return strips;
 }
 
 class GatewayService final : public Gateway {
@@ -82,7 +127,8 @@ class GatewayService final : public Gateway {
         pool_(loop, settings_->upstream,
               {settings_->connect_timeout, settings_->upstream_keep_alive_idle,
                settings_->upstream_tls}),
-        scopes_(shared_.store.identity().scope_secret) {
+        scopes_(shared_.store.identity().scope_secret),
+        requests_(shared_.connections_per_loop) {
     make_authorizer();
   }
 
@@ -105,7 +151,7 @@ class GatewayService final : public Gateway {
     if (reads && is_operation_path(path_of(head))) {
       const SharedSettings settings = settings_;
       drop_unbelieved_scope(client, settings->scope);
-      Authority authority(scopes_, authorizer_, client, *settings);
+      Authority authority(scopes_, authorizer_, client, settings_);
       co_await serve_operation(client, shared_, authority, *settings);
       co_return;
     }
@@ -123,6 +169,12 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
+    if (strips_what_we_rely_on(head, *settings, route)) {
+      const http::Refusal abuse{
+          400, "Connection names a field that must be kept (RFC 9110 7.6.1 abuse)"};
+      co_await client.refuse(abuse);
+      co_return;
+    }
     const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
@@ -143,16 +195,16 @@ class GatewayService final : public Gateway {
       co_await client.refuse(refusal);
       co_return;
     }
-    if (strips_what_we_rely_on(head, settings)) {
-      const http::Refusal abuse{
-          400, "Connection names the key, scope or credential field (RFC 9110 7.6.1 abuse)"};
-      co_await client.refuse(abuse);
-      co_return;
-    }
-    Authority authority(scopes_, authorizer_, client, settings);
+    Authority authority(scopes_, authorizer_, client, settings_);
     auto refusal = co_await authority.check();
     if (refusal) {
       co_await client.answer(*refusal);
+      co_return;
+    }
+    const RequestPlace place(requests_, settings.scope, authority.scope());
+    if (!place.has()) {
+      const Answer busy = overloaded_answer("This caller has too many requests under way.");
+      co_await client.answer(busy);
       co_return;
     }
     refusal = co_await authority.check_again();  // The authoriser took its time.
@@ -232,22 +284,6 @@ class GatewayService final : public Gateway {
     return false;
   }
 
-  // P14: a Connection option must not make a field vanish between us and the upstream that decided
-  // about the record.
-  static bool strips_what_we_rely_on(const http::RequestHead& head,
-                                     const GatewaySettings& settings) {
-    const http::HopByHop hop(head.fields);
-    const auto& scope = settings.scope;
-    for (const auto& field : head.fields) {
-      const bool relied =
-          is_key_field(field.name, settings) ||
-          (scope.kind == ScopeSource::Kind::header && http::same_name(field.name, scope.name)) ||
-          (is_credential(field) && (settings.authorize || is_from_credential(scope)));
-      if (relied && hop.drops(field)) return true;
-    }
-    return false;
-  }
-
   /// False: there is no record of it, and its client has heard why it gets none; or that the store
   /// does not say.
   Task<bool> take_older(http::ServerStream& client, const GatewaySettings& settings,
@@ -313,6 +349,7 @@ class GatewayService final : public Gateway {
   http::UpstreamPool pool_;
   ScopeReader scopes_;
   AskedName asked_;
+  ScopeShares requests_;  ///< The keyed ones that are being served.
   ReplayCache replays_{limits::replay_cache_bytes};
   std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };

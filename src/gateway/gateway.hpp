@@ -3,6 +3,7 @@
 #include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/server.hpp"
+#include "loop/offload.hpp"
 
 #include <idem/store.hpp>
 
@@ -11,6 +12,7 @@
 
 namespace idem::gateway {
 
+class AnswersUnderWay;
 class Dispatcher;
 class EarlyEvents;
 class LookupLimit;
@@ -25,6 +27,11 @@ struct GatewayShared {
   Dispatcher* dispatcher = nullptr;  ///< Set before the first request; outlives the last.
   std::shared_ptr<LookupLimit> lookups{};
   std::shared_ptr<EarlyEvents> early_events{};
+  std::shared_ptr<AnswersUnderWay> answers{};
+  /// For bodies that would hold up a loop. Set before the first request; outlives the loops.
+  Offload* digesting = nullptr;
+  /// Connections that one loop serves at most: what the scopes share on it.
+  std::size_t connections_per_loop = limits::connections_default;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
 };

@@ -1,7 +1,9 @@
 #include "gateway/keyed.hpp"
 
+#include "core/answers.hpp"
 #include "core/preferences.hpp"
 #include "core/store_clock.hpp"
+#include "gateway/answers_under_way.hpp"
 #include "gateway/async_request.hpp"
 #include "gateway/dispatch.hpp"
 #include "gateway/dispatcher.hpp"
@@ -13,6 +15,8 @@
 #include "loop/store_link.hpp"
 
 #include <idem/crash_point.hpp>
+
+#include <functional>
 
 namespace idem::gateway {
 namespace {
@@ -65,6 +69,12 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .no_record = {}};
 }
 
+/// Its memory, too: what is moved into keeps its own, so it is moved out of.
+void drop_body(http::ReceivedBody& body, http::SpillSpace& spill) {
+  const http::ReceivedBody dropped(std::move(body));
+  body = http::ReceivedBody(spill);
+}
+
 class KeyedDriver {
  public:
   KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
@@ -97,6 +107,7 @@ class KeyedDriver {
         auto event = co_await dispatch_.connect();
         action = exchange_->on(std::move(event), MonotonicClock::now());
       } else if (auto* send = std::get_if<Send>(&action)) {
+        sent_ = true;
         request_.seen.sending();
         auto event = co_await send_request(*send);
         request_.seen.sent();
@@ -117,17 +128,22 @@ class KeyedDriver {
           client_.loop().spawn(
               settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
         }
+        if (!admit(answer->answer)) {
+          answer->answer = overloaded_answer(
+              "Too many stored answers are on their way to this caller already.");
+          keep_until_.reset();
+        }
         request_.seen.finished(*exchange_, route_, answer->answer.status);
         if (keep_until_ && request_.asked) {
           co_await answer_and_keep(std::move(answer->answer));
           co_return;
         }
         // A slow reader must not hold the file.
-        const bool unsent = dispatch_.unsent();
-        if (!unsent) request_.body = http::ReceivedBody(shared_.spill);
+        const bool has_rest = dispatch_.has_rest();
+        if (!has_rest) drop_body(request_.body, shared_.spill);
         waiter_.reset();  // Nor a place.
         co_await client_.answer(answer->answer);
-        if (unsent) co_await dispatch_.finish();
+        if (has_rest) co_await read_out();
         co_return;
       } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
         request_.seen.finished(*exchange_, route_, stream->head.status);
@@ -153,10 +169,20 @@ class KeyedDriver {
     return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
   }
 
+  /// False: it would have to be held for a client that may read slowly, and there is no room; it
+  /// can be asked for again.
+  bool admit(Answer& answer) {
+    if (answer.body_bytes().size() < limits::answer_counted_bytes_min) return true;
+    const std::string scope = bounded_scope(settings_.scope, request_.scope);
+    if (!sent_) return shared_.answers->admit(exchange_->id(), scope, answer);
+    shared_.answers->admit_anyhow(exchange_->id(), scope, answer);
+    return true;
+  }
+
   Task<void> answer_and_keep(Answer answer) {
     const auto shared = std::make_shared<const Answer>(std::move(answer));
     request_.replays->put(*request_.asked, {shared, exchange_->id(), *keep_until_});
-    request_.body = http::ReceivedBody(shared_.spill);
+    drop_body(request_.body, shared_.spill);
     co_await client_.answer(*shared);
   }
 
@@ -172,8 +198,11 @@ class KeyedDriver {
 
   // Its fingerprint was all that was needed of the body, which never runs now.
   Task<ExchangeEvent> wait_for(const WaitFor& wait) {
-    request_.body = http::ReceivedBody(shared_.spill);
-    if (!waiter_) waiter_.emplace(shared_.waiters, client_, wait.id);
+    drop_body(request_.body, shared_.spill);
+    if (!waiter_) {
+      waiter_.emplace(shared_.waiters, client_, wait.id,
+                      bounded_scope(settings_.scope, request_.scope));
+    }
     auto event = co_await waiter_->wait(wait.until);
     co_return event;
   }
@@ -202,16 +231,25 @@ class KeyedDriver {
     auto& call = dispatch_.call();
     call.wire().no_deadline();
     // A stream may last for days: what is sent need not be kept so long.
-    if (!call.answered_while_sending()) request_.body = http::ReceivedBody(shared_.spill);
+    if (!call.answered_while_sending()) drop_body(request_.body, shared_.spill);
     const auto framing = call.head().framing;
     const http::ServerStream::StreamFraming length{framing, call.head().content_length};
     const http::ServerStream::StreamStart nothing_yet{};
     bool sent = co_await client_.begin_stream(head, length, nothing_yet);
     if (sent) sent = co_await send_begun();
-    if (sent) {
-      co_await stream_body(client_, call, route_.upstream_timeout);
-      co_await dispatch_.finish();
-    }
+    StreamEnd end = StreamEnd::client_left;
+    if (sent) end = co_await stream_body(client_, call, route_.upstream_timeout);
+    if (end == StreamEnd::broken) co_return;
+    co_await read_out();
+  }
+
+  // Whoever went away: dispatched work is not cancelled by us.
+  Task<void> read_out() {
+    if (client_.aborted()) co_await client_.close();
+    const bool endless = dispatch_.is_endless();
+    if (endless && client_.draining()) co_return;
+    const http::ServerStream::CutAtDrain cut(client_, endless ? &dispatch_.call().wire() : nullptr);
+    co_await dispatch_.read_out();
   }
 
   // In slices, because each has its time: a slow reader is served, one that has stopped is not.
@@ -238,14 +276,38 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
+  bool sent_ = false;  ///< The answer is this request's own.
   std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
+
+/// Of a large body, which is canonicalised and digested beside the loop: that serves others
+/// meanwhile.
+Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
+                         const GatewaySettings& settings, const Route& route,
+                         const KeyedRequest& request) {
+  std::function<Reserve()> work = [&client, &shared, &settings, &route, &request] {
+    return make_reserve(client.head(), request, shared.store.identity(), settings, route);
+  };
+  auto digesting = run_offloaded(client.loop(), *shared.digesting, work);
+  Reserve reserve = co_await digesting;
+  co_return reserve;
+}
 
 }  // namespace
 
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
-  Reserve reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
+  Reserve reserve;
+  if (request.body.size() <= limits::digest_on_loop_bytes_max) {
+    reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
+  } else {
+    reserve = co_await reserve_beside(client, shared, settings, route, request);
+    auto refusal = co_await request.authority->check_again();  // It took its time.
+    if (refusal) {
+      co_await client.answer(*refusal);
+      co_return;
+    }
+  }
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
   auto rules = exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
@@ -255,7 +317,7 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
     auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),
                                    settings, route);
     exchange = std::make_shared<Exchange>(rules, Accept{std::move(reserve), std::move(stored)});
-    request.body = http::ReceivedBody(shared.spill);  // The store has it from here on.
+    drop_body(request.body, shared.spill);  // The store has it from here on.
   } else {
     exchange = std::make_shared<Exchange>(rules, std::move(reserve));
   }

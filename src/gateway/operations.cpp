@@ -4,6 +4,7 @@
 #include "core/preferences.hpp"
 #include "core/record_handle.hpp"
 #include "core/rfc3339.hpp"
+#include "gateway/answers_under_way.hpp"
 #include "gateway/dispatcher.hpp"
 #include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
@@ -122,6 +123,11 @@ class Lookup {
     const Millis look_again = shared_.dispatcher->look_again();
     Answer answer =
         asked.response ? response_of(record, look_again) : status_of(*record, look_again);
+    if (!shared_.answers->admit(record->id, bounded_scope(settings_.scope, authority_.scope()),
+                                answer)) {
+      co_return overloaded_answer(
+          "Too many stored answers are on their way to this caller already.");
+    }
     if (wait.applied) {
       answer.headers.push_back(
           {"Preference-Applied", "wait=" + std::to_string(wait.applied->count())});
@@ -154,7 +160,8 @@ class Lookup {
 
   Task<std::shared_ptr<const Record>> wait_for_end(std::shared_ptr<const Record> record,
                                                    MonotonicTime until) {
-    Waiter waiter(shared_.waiters, client_, record->id);
+    Waiter waiter(shared_.waiters, client_, record->id,
+                  bounded_scope(settings_.scope, authority_.scope()));
     for (;;) {
       auto event = co_await waiter.wait(until);
       const auto* woken = std::get_if<Woken>(&event);

@@ -26,6 +26,7 @@ std::optional<MemoryName::Bytes> AskedName::of(const http::ServerStream& client,
   const http::RequestHead& head = client.head();
   const auto counts = [&](const http::FieldView& field) {
     return field.known == http::FieldName::content_type ||
+           http::same_name(field.name, "Content-Encoding") ||
            is_like_key_field(field.name, settings) ||
            std::ranges::any_of(route.fingerprint.headers, [&](const std::string& name) {
              return http::same_name(field.name, name);

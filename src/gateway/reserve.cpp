@@ -35,9 +35,12 @@ RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& reque
                          .chosen_headers = chosen,
                          .body = request.body.bytes(),
                          .rule = &rule};
+  std::vector<std::string_view> codings;
   for (const auto& field : head.fields) {
     if (field.known == http::FieldName::content_type) parts.content_type = field.value;
+    if (http::same_name(field.name, "Content-Encoding")) codings.push_back(field.value);
   }
+  parts.content_encoding = codings;
   return RequestDigest(parts);
 }
 

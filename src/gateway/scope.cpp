@@ -165,11 +165,18 @@ Read ScopeReader::of_token(const http::RequestHead& head, const GatewaySettings&
   return std::move(holder->scope);
 }
 
-void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source) {
-  if (source.kind != ScopeSource::Kind::header || source.trusted_proxies.empty()) return;
+std::string bounded_scope(const ScopeSource& source, const std::string& scope) {
+  return source.kind == ScopeSource::Kind::fixed ? std::string() : scope;
+}
+
+bool is_believed(const http::ServerStream& client, const ScopeSource& source) noexcept {
+  if (source.kind != ScopeSource::Kind::header || source.trusted_proxies.empty()) return true;
   const auto& peer = client.peer_address();
-  if (peer && http::any_contains(source.trusted_proxies, *peer)) return;
-  client.drop_field(source.name);
+  return peer && http::any_contains(source.trusted_proxies, *peer);
+}
+
+void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source) {
+  if (!is_believed(client, source)) client.drop_field(source.name);
 }
 
 }  // namespace idem::gateway

@@ -41,6 +41,12 @@ class ScopeReader {
   BoundedCache<std::string> verified_{limits::jwt_cache_entries_max};
 };
 
+/// Whose share of what all have this request takes; empty where there is one scope for all.
+std::string bounded_scope(const ScopeSource& source, const std::string& scope);
+
+/// §9: a scope field counts only from a trusted proxy, where there are any.
+bool is_believed(const http::ServerStream& client, const ScopeSource& source) noexcept;
+
 /// §9: a scope field that a client could have sent itself is as if absent, for the gateway and for
 /// the upstream behind it.
 void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source);

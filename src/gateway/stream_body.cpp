@@ -14,15 +14,15 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
   return false;
 }
 
-Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                       Millis upstream_timeout) {
+Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call,
+                            Millis upstream_timeout) {
   const bool endless = is_stream(call.head(), call.body());
   const http::ServerStream::CutAtDrain cut(client, endless ? &call.wire() : nullptr);
   bool sent = true;
   while (sent) {
     if (endless && client.draining()) {
       client.abort_stream();
-      co_return;
+      co_return StreamEnd::broken;
     }
     if (!call.sent_elsewhere()) {
       call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
@@ -32,16 +32,17 @@ Task<void> stream_body(http::ServerStream& client, http::UpstreamCall& call,
       call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
     if (!piece) {
       client.abort_stream();
-      co_return;
+      co_return StreamEnd::broken;
     }
     if (piece->empty()) break;
     sent = co_await client.stream_piece(*piece);
   }
   if (sent) {
     co_await client.end_stream();
-  } else {
-    client.abort_stream();  // A client that reads until the close must not take this one for it.
+    co_return StreamEnd::whole;
   }
+  client.abort_stream();  // A client that reads until the close must not take this one for it.
+  co_return StreamEnd::client_left;
 }
 
 }  // namespace idem::gateway

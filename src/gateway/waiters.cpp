@@ -35,8 +35,11 @@ std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter
   {
     const std::lock_guard lock(mutex_);
     if (taken_.load() >= places_) return nullptr;
-    Group& group = groups_[id];
-    if (group.seats.size() >= limits::waiters_per_key_max) return nullptr;
+    const auto found = groups_.find(id);
+    const std::size_t waiting = found == groups_.end() ? 0 : found->second.seats.size();
+    if (waiting >= limits::waiters_per_key_max) return nullptr;
+    if (!waiter.scope_.empty() && !shares_.take(waiter.scope_)) return nullptr;
+    Group& group = found == groups_.end() ? groups_[id] : found->second;
     seat = std::make_shared<Seat>(Seat{&loop, &waiter, group.seats.size()});
     group.seats.push_back(seat);
     group.newcomers.push_back(seat);
@@ -47,10 +50,11 @@ std::shared_ptr<Waiters::Seat> Waiters::enter(const RecordId& id, Waiter& waiter
   return seat;
 }
 
-void Waiters::leave(const RecordId& id, Seat& seat) {
+void Waiters::leave(const Waiter& waiter, Seat& seat) {
   const std::lock_guard lock(mutex_);
   taken_.fetch_sub(1);
-  const auto found = groups_.find(id);
+  if (!waiter.scope_.empty()) shares_.give_back(waiter.scope_);
+  const auto found = groups_.find(waiter.id_);
   auto& seats = found->second.seats;
   seats.back()->at = seat.at;
   std::swap(seats[seat.at], seats.back());
@@ -123,15 +127,20 @@ void Waiters::deliver(Loop& loop, Seats seats, const News& news) {
   });
 }
 
-Waiter::Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id)
-    : Timed(client.loop()), waiters_(std::move(waiters)), client_(client), id_(id) {
+Waiter::Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id,
+               std::string scope)
+    : Timed(client.loop()),
+      waiters_(std::move(waiters)),
+      client_(client),
+      id_(id),
+      scope_(std::move(scope)) {
   seat_ = waiters_->enter(id_, *this, loop_);
 }
 
 Waiter::~Waiter() {
   if (!seat_) return;
   seat_->waiter = nullptr;
-  waiters_->leave(id_, *seat_);
+  waiters_->leave(*this, *seat_);
 }
 
 Task<ExchangeEvent> Waiter::wait(MonotonicTime until) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/exchange.hpp"
+#include "gateway/scope_shares.hpp"
 #include "http/server_stream.hpp"
 
 #include <idem/store.hpp>
@@ -27,8 +28,9 @@ inline void drop_request(Record& record) {
 /// loop. Safe from any thread; must be owned by a shared_ptr.
 class Waiters final : public Watcher, public std::enable_shared_from_this<Waiters> {
  public:
-  /// `store` must outlive the last Waiter. `places`: how many may wait in all.
-  Waiters(Store& store, std::size_t places) : store_(store), places_(places) {}
+  /// `store` must outlive the last Waiter. `places`: how many may wait in all; a scope may have its
+  /// share of them.
+  Waiters(Store& store, std::size_t places) : store_(store), places_(places), shares_(places) {}
 
   void changed(const RecordId& id) noexcept override;
   std::vector<RecordId> awaited() override;
@@ -67,7 +69,7 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
 
   /// Takes a place and has the record read. Null: there is none.
   std::shared_ptr<Seat> enter(const RecordId& id, Waiter& waiter, Loop& loop);
-  void leave(const RecordId& id, Seat& seat);
+  void leave(const Waiter& waiter, Seat& seat);
 
   /// True when a read is to be asked now: for all after a change, for newcomers otherwise, and
   /// never two at a time.
@@ -81,13 +83,16 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   std::atomic<std::size_t> taken_{0};  ///< Changed under the mutex; lets changed() return at once.
 
   std::mutex mutex_;
+  ScopeShares shares_;
   std::unordered_map<RecordId, Group, HashId> groups_;
 };
 
 /// One request's place among them, held for as long as this lives. On `client`'s loop only.
 class Waiter final : Timed {
  public:
-  Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id);
+  /// `scope`: whose share of the places it is; empty where there is only one scope.
+  Waiter(std::shared_ptr<Waiters> waiters, http::ServerStream& client, const RecordId& id,
+         std::string scope);
   ~Waiter() override;
 
   /// Until there is news of the record (Woken), or until `until`, the client's leaving or the
@@ -102,6 +107,7 @@ class Waiter final : Timed {
   std::shared_ptr<Waiters> waiters_;
   http::ServerStream& client_;
   RecordId id_;
+  const std::string scope_;
   MonotonicTime until_ = MonotonicTime::max();
   std::optional<Woken> news_;  ///< The latest: it says all that earlier ones did.
   std::uint64_t newest_read_ = 0;

@@ -37,7 +37,8 @@ std::optional<Admission::Place> Admission::admit(const asio::ip::address& addres
     all_taken = open_ >= options_.connections_max;
     const auto found = by_client_.find(client);
     const std::size_t its = found == by_client_.end() ? 0 : found->second;
-    if (!all_taken && its < options_.per_address_max) {
+    const bool many = any_contains(proxies_, peer_address_of(address));
+    if (!all_taken && (many || its < options_.per_address_max)) {
       ++by_client_[client];
       ++open_;
       return Place(shared_from_this(), client);
@@ -45,6 +46,11 @@ std::optional<Admission::Place> Admission::admit(const asio::ip::address& addres
   }
   note_refusal(address, all_taken);
   return std::nullopt;
+}
+
+void Admission::use_proxies(std::vector<Network> proxies) {
+  const std::lock_guard lock(mutex_);
+  proxies_ = std::move(proxies);
 }
 
 void Admission::leave(const Place::Client& client) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/network.hpp"
 #include "loop/asio.hpp"
 
 #include <idem/limits.hpp>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace idem::http {
 
@@ -21,6 +23,8 @@ class Admission : public std::enable_shared_from_this<Admission> {
   struct Options {
     std::size_t connections_max = limits::connections_default;
     std::size_t per_address_max = limits::connections_per_address_default;
+    /// What stands behind these is not one client: only all connections together bound them.
+    std::vector<Network> proxies{};
     LogSink log{};  ///< Told of refusals, at most once in limits::refusal_log_interval.
   };
 
@@ -43,7 +47,11 @@ class Admission : public std::enable_shared_from_this<Admission> {
   };
 
   /// Only in a shared_ptr: a place may outlive the server.
-  explicit Admission(Options options) : options_(std::move(options)) {}
+  explicit Admission(Options options)
+      : options_(std::move(options)), proxies_(options_.proxies) {}
+
+  /// Instead of Options::proxies, for connections from now on.
+  void use_proxies(std::vector<Network> proxies);
 
   /// Nothing when this listener, or this address on it, has as many as it may.
   std::optional<Place> admit(const asio::ip::address& address);
@@ -58,6 +66,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
 
   const Options options_;
   mutable std::mutex mutex_;
+  std::vector<Network> proxies_;
   std::size_t open_ = 0;
   // Ordered, not hashed: the addresses are the clients' to choose. An entry for each open one.
   std::map<Place::Client, std::size_t> by_client_;

@@ -27,8 +27,9 @@ Problem problem_of(const Refusal& refusal) {
       problem.code = ProblemCode::not_implemented;
       break;
     case 503:
-      // Only a body that found no room; when there is some again nobody can tell.
-      problem.code = ProblemCode::store_unavailable;
+      // Otherwise a body that found no room; when there is some again nobody can tell.
+      problem.code = refusal.stopping ? ProblemCode::draining : ProblemCode::store_unavailable;
+      problem.retry = RetryAdvice::same_key;
       problem.retry_after = Millis(1000);
       break;
     case 505:

@@ -78,6 +78,7 @@ struct ResponseHead {
 struct Refusal {
   int status = 400;
   std::string_view detail;  ///< Static text.
+  bool stopping = false;    ///< Of a 503: because the gateway stops.
 };
 
 /// The number of bytes of the head, or nothing when more bytes are needed, or a refusal. A refusal

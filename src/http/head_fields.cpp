@@ -139,6 +139,15 @@ bool looks_like_framing(std::string_view name) noexcept {
   return matched != 0 && matched == wanted.size();
 }
 
+bool has_escape(std::string_view name) noexcept {
+  for (auto at = name.find('%'); at != std::string_view::npos; at = name.find('%', at + 1)) {
+    const bool escapes = name.size() - at > 2 && is_char(name[at + 1], char_hex) &&
+                         is_char(name[at + 2], char_hex);
+    if (escapes) return true;
+  }
+  return false;
+}
+
 bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept {
   // A short head is read again at once: that covers empty lines and the limit of the method.
   if (scanned < 2 * limits::request_method_bytes_max || scanned > buffer.size()) return false;

@@ -40,6 +40,8 @@ FieldName known_field(std::string_view name) noexcept;
 /// True for a name that is a framing field to whoever maps, drops or unescapes its non-letters
 /// (P11), such as `Transfer_Encoding`. The exact names are for the caller to except.
 bool looks_like_framing(std::string_view name) noexcept;
+/// A `%` and two hexadecimal digits.
+bool has_escape(std::string_view name) noexcept;
 
 /// True when the bytes after `scanned` cannot have changed the answer "more bytes are needed".
 bool still_incomplete(std::string_view buffer, std::size_t scanned) noexcept;

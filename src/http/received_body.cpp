@@ -27,7 +27,7 @@ bool ReceivedBody::append(std::string_view piece) {
 bool ReceivedBody::complete() {
   if (!file_) return true;
   if (!spill(memory_)) return false;
-  memory_ = std::string();
+  std::string().swap(memory_);  // Assigning an empty one would keep its memory.
   const bool mapped = file_->map();
   if (!mapped) file_.reset();
   return mapped;
@@ -37,7 +37,7 @@ bool ReceivedBody::spill(std::string_view bytes) {
   if (!file_) file_ = space_->make_file();
   if (file_ && file_->append(bytes)) return true;
   file_.reset();
-  memory_ = std::string();
+  std::string().swap(memory_);
   return false;
 }
 

@@ -104,6 +104,10 @@ class AsioServer final : public Server {
         [this, context = std::move(context)]() mutable { tls_ = std::move(context); });
   }
 
+  void use_proxies(std::vector<Network> proxies) override {
+    admission_->use_proxies(std::move(proxies));
+  }
+
   std::size_t open_connections() const override { return admission_->open(); }
   std::uint64_t refused_connections() const override { return admission_->refused(); }
 

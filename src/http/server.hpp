@@ -41,6 +41,8 @@ class Server {
   /// Connections accepted from now on speak TLS by this context; those before keep theirs. Before
   /// start(), or from any thread.
   virtual void use_tls(std::shared_ptr<const TlsContext> context) = 0;
+  /// As Admission::Options::proxies, for connections accepted from now on. Any thread.
+  virtual void use_proxies(std::vector<Network> proxies) = 0;
   /// Open connections, and those refused since the start. Safe from any thread.
   virtual std::size_t open_connections() const = 0;
   virtual std::uint64_t refused_connections() const = 0;

@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 // A refused request's rest is read and dropped up to here, so that the connection can live on.
 constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
+constexpr std::string_view stopping_detail =
+    "the gateway is stopping, and the request was not all here; nothing was run";
 // An upstream waits meanwhile, and a lease runs.
 constexpr Millis interim_time_max = 5s;
 
@@ -62,10 +64,13 @@ void ServerStream::drop_field(std::string_view name) {
 }
 
 Task<bool> ServerStream::secure(const TlsContext& context) {
-  wire_.deadline(MonotonicClock::now() + options_.head_time);
+  const MonotonicTime end = MonotonicClock::now() + options_.head_time;
+  receive_by(end);
+  send_by(end);
   auto session = TlsSession::accept(context, wire_.socket().native_handle());
   const bool secured = co_await wire_.secure(std::move(session));
-  wire_.no_deadline();
+  receive_by(MonotonicTime::max());
+  send_by(MonotonicTime::max());
   if (secured) peer_identity_ = wire_.tls()->peer_identity();
   co_return secured;
 }
@@ -101,7 +106,7 @@ Task<bool> ServerStream::wait_for_head() {
       co_return false;
     }
     // From the first byte on one timer covers the whole head, however slowly it drips (P26).
-    if (was_idle) wire_.read_deadline(MonotonicClock::now() + options_.head_time);
+    if (was_idle) receive_by(MonotonicClock::now() + options_.head_time);
   }
 }
 
@@ -114,10 +119,10 @@ Task<bool> ServerStream::next_request() {
   unparked_ = false;
   body_received_ = 0;
   const bool begun = !wire_.unread().empty();
-  wire_.read_deadline(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
+  receive_by(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
   const bool complete = co_await wait_for_head();
   if (!complete) co_return false;
-  wire_.no_read_deadline();
+  receive_by(MonotonicTime::max());
   keep_alive_ = head_.keep_alive;
   body_.begin(head_.framing, head_.content_length);
   body_waited_ = Millis(0);
@@ -145,6 +150,7 @@ Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexc
     case BodyReader::Trouble::malformed:
       return failure.refusal;
     case BodyReader::Trouble::timeout:
+      if (draining_) return {503, stopping_detail, true};
       return {408, "the request body did not arrive in time"};
     case BodyReader::Trouble::closed:
       return {0, "the client closed before its request was complete"};
@@ -156,11 +162,11 @@ Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
   using Piece = std::expected<std::string_view, Refusal>;
   // Only the time spent waiting for this client counts against it, not an upstream's backpressure.
   const MonotonicTime asked = MonotonicClock::now();
-  wire_.read_deadline(asked + body_allowance() - body_waited_);
+  receive_by(asked + body_allowance() - body_waited_);
   const bool may_go_on = co_await invite_body();
   if (!may_go_on) co_return Piece(std::unexpected(Refusal{0, "the client went away"}));
   const auto piece = co_await body_.next(wire_);
-  wire_.no_read_deadline();
+  receive_by(MonotonicTime::max());
   body_waited_ += MonotonicClock::now() - asked;
   if (!piece) {
     keep_alive_ = false;
@@ -245,7 +251,7 @@ Task<bool> ServerStream::answer(const Answer& answer) {
   const std::string_view body =
       body_allowed(answer.status) ? answer.body_bytes() : std::string_view{};
   crash_point(CrashPoint::answer_before_first_byte);
-  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
+  send_piece_by(options_.write_time);
   if (crash_point_armed(CrashPoint::answer_mid)) {
     co_await wire_.write(std::string_view(out_).substr(0, out_.size() / 2));
     crash_point(CrashPoint::answer_mid);
@@ -264,10 +270,10 @@ Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view bo
   while (sent && slice.size() < body.size()) {
     body.remove_prefix(slice.size());
     slice = body.substr(0, limits::write_slice_bytes);
-    wire_.write_deadline(MonotonicClock::now() + options_.write_time);
+    send_by(MonotonicClock::now() + options_.write_time);
     sent = co_await wire_.write(slice);
   }
-  wire_.no_write_deadline();
+  send_by(MonotonicTime::max());
   co_return sent;
 }
 
@@ -312,16 +318,16 @@ Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
     if (start.whole) out_ += last_chunk;
     start.piece = {};
   }
-  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
+  send_piece_by(options_.write_time);
   const bool sent = co_await wire_.write(out_, start.piece);
-  wire_.no_write_deadline();
+  send_by(MonotonicTime::max());
   if (!sent) abort_stream();  // See stream_piece().
   co_return sent;
 }
 
 Task<bool> ServerStream::stream_piece(std::string_view piece) {
   if (suppress_body_ || piece.empty()) co_return true;
-  wire_.write_deadline(MonotonicClock::now() + options_.write_time);
+  send_piece_by(options_.write_time);
   bool sent = false;
   if (chunked_out_) {
     out_.clear();
@@ -331,7 +337,7 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
     sent = co_await wire_.write(piece);
   }
   // The next piece may be long in coming, and that is not this client's fault.
-  wire_.no_write_deadline();
+  send_by(MonotonicTime::max());
   // A quiet close would look like the end to a client that reads until then (HTTP/1.0).
   if (!sent) abort_stream();
   co_return sent;
@@ -340,10 +346,10 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
 Task<bool> ServerStream::end_stream() {
   bool sent = true;
   if (chunked_out_ && !stream_ended_) {
-    wire_.write_deadline(MonotonicClock::now() + options_.write_time);
+    send_piece_by(options_.write_time);
     sent = co_await wire_.write(last_chunk);
   }
-  wire_.no_write_deadline();
+  send_by(MonotonicTime::max());
   if (!sent) keep_alive_ = false;
   co_return sent;
 }
@@ -415,6 +421,7 @@ Task<bool> ServerStream::finish_request() {
 
 Task<void> ServerStream::close() {
   using Trouble = Wire::Trouble;
+  receive_at_ = send_at_ = MonotonicTime::max();
   if (aborted_) {
     boost::system::error_code ignored;
     wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
@@ -436,11 +443,35 @@ Task<void> ServerStream::close() {
   wire_.socket().close(ignored);
 }
 
+void ServerStream::receive_by(MonotonicTime at) noexcept {
+  receive_at_ = at;
+  if (at != MonotonicTime::max()) at = std::min(at, receive_until_);
+  wire_.read_deadline(at);
+}
+
+void ServerStream::send_by(MonotonicTime at) noexcept {
+  send_at_ = at;
+  if (at != MonotonicTime::max()) at = std::min(at, send_until_);
+  wire_.write_deadline(at);
+}
+
+void ServerStream::send_piece_by(Millis time) noexcept {
+  const MonotonicTime now = MonotonicClock::now();
+  if (draining_) send_until_ = now + limits::drain_send_max;
+  send_by(now + time);
+}
+
 void ServerStream::drain() noexcept {
   draining_ = true;
+  const MonotonicTime now = MonotonicClock::now();
+  receive_until_ = now + limits::drain_receive_max;
+  send_until_ = now + limits::drain_send_max;
+  // What has no deadline of this stream's may have one of somebody else's.
+  if (receive_at_ != MonotonicTime::max()) receive_by(receive_at_);
+  if (send_at_ != MonotonicTime::max()) send_by(send_at_);
   unpark();
   // A request that arrives at this very moment is still served.
-  if (idle_) wire_.read_deadline(MonotonicClock::now());
+  if (idle_) wire_.read_deadline(now);
   if (cut_at_drain_ == nullptr) return;
   wire_.cancel();
   cut_at_drain_->cancel();

@@ -105,7 +105,9 @@ class ServerStream {
 
   /// Waits for a request and has not seen a byte of it.
   bool idle() const noexcept { return idle_; }
-  /// Ends an idle connection; a busy one closes after its answer.
+  /// Ends an idle connection; a busy one closes after its answer. What of its request is not here
+  /// yet has limits::drain_receive_max, and what it has not taken of an answer
+  /// limits::drain_send_max.
   void drain() noexcept;
   bool draining() const noexcept { return draining_; }
   /// For what has no end of its own. While this lives, drain() also ends what is pending on this
@@ -127,6 +129,10 @@ class ServerStream {
  private:
   enum class Reading : std::uint8_t { done, more, refused, gone };
   Task<bool> wait_for_head();
+  // Deadlines of what is asked of the client, earlier once the gateway is stopping; max: none.
+  void receive_by(MonotonicTime at) noexcept;
+  void send_by(MonotonicTime at) noexcept;
+  void send_piece_by(Millis time) noexcept;
   Millis body_allowance() const noexcept;
   Task<bool> write_slowly(std::string_view head, std::string_view body);
   void append_head(const Answer& answer, std::string_view framing_field);
@@ -144,6 +150,10 @@ class ServerStream {
   std::size_t scanned_ = 0;
   Millis body_waited_{0};
   std::size_t body_received_ = 0;
+  MonotonicTime receive_at_ = MonotonicTime::max();
+  MonotonicTime receive_until_ = MonotonicTime::max();
+  MonotonicTime send_at_ = MonotonicTime::max();
+  MonotonicTime send_until_ = MonotonicTime::max();
   Wire* cut_at_drain_ = nullptr;
   std::optional<Latch> full_;  ///< While parked behind a full buffer.
   bool parked_ = false;

@@ -69,6 +69,7 @@ class UpstreamCall {
     return !unsent_first_.empty() || !unsent_second_.empty();
   }
   BodyReader& body() noexcept { return body_; }
+  const BodyReader& body() const noexcept { return body_; }
   Wire& wire() noexcept { return *wire_; }
 
   /// The connection, if it can carry another request: this one was sent and its answer read, both

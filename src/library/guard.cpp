@@ -32,6 +32,7 @@ bool is_one_of(std::string_view name, std::span<const std::string> names) {
 
 RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
   std::vector<std::string_view> chosen;
+  std::vector<std::string_view> codings;
   FingerprintParts parts{.method = request.method,
                          .target = request.target,
                          .content_type = {},
@@ -40,9 +41,11 @@ RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
                          .rule = &rule};
   for (const Field& field : request.headers) {
     if (equal_names(field.name, "Content-Type")) parts.content_type = field.value;
+    if (equal_names(field.name, "Content-Encoding")) codings.push_back(field.value);
     if (is_one_of(field.name, rule.headers)) chosen.insert(chosen.end(), {field.name, field.value});
   }
   parts.chosen_headers = chosen;
+  parts.content_encoding = codings;
   return RequestDigest(parts);
 }
 

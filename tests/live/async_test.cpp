@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <mutex>
 
 #include "support/async.hpp"
 #include "support/moved_clock.hpp"
@@ -288,6 +289,62 @@ TEST_F(Async, S15_SigtermFinishesWhatRunsAndLeavesTheRestForTheNext) {
   EXPECT_EQ(ended(second)["response_status"].integer, 201);
   EXPECT_EQ(provider_->of_key("first").arrivals, 1);
   EXPECT_EQ(provider_->effects("second"), 1);
+}
+
+/// An upstream that keeps the order in which requests came and answers none before it may.
+class AsyncTurns : public Scripted {
+ protected:
+  void begin(std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--mode", "async"});
+    start(
+        [this](UpstreamConnection& connection) {
+          while (const auto request = connection.read_request()) {
+            {
+              const std::lock_guard lock(mutex_);
+              order_ += request->body;
+            }
+            if (!go_on_.wait()) return;
+            connection.write_answer();
+          }
+        },
+        std::move(flags));
+  }
+  Response accept(const std::string& tenant, int number) {
+    const auto key = tenant + std::to_string(number);
+    return ask(with(without(charge(key, {}, tenant), "X-Tenant-Id"), "X-Tenant-Id", tenant));
+  }
+  std::string state_of(const Response& accepted, const std::string& tenant) {
+    const auto found = ask(looking_up(*accepted.get("Location"), tenant));
+    return parse_json(found.body).value_or(Json())["state"].string;
+  }
+  std::string order() {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+
+  Gate go_on_;
+  std::mutex mutex_;
+  std::string order_;
+};
+
+// What is due the longest is handed out first, and all of that is one tenant's.
+TEST_F(AsyncTurns, S22_T39_ClaimsGoRoundTheTenants) {
+  ASSERT_NO_FATAL_FAILURE(
+      begin({"--async-concurrency", "2", "--async-tenant-concurrency", "2"}));
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(accept("a", i).status, 202);
+  ASSERT_TRUE(upstream_->wait_for_requests(2));
+  std::vector<Response> theirs;
+  for (int i = 0; i < 3; ++i) theirs.push_back(accept("b", i));
+  for (const auto& one : theirs) {
+    int looks = 0;
+    while (state_of(one, "b") != "in_progress" && looks < 2'000) ++looks;
+    ASSERT_LT(looks, 2'000) << "nobody has claimed it";
+  }
+  go_on_.open();
+  ASSERT_TRUE(upstream_->wait_for_requests(23));
+  const auto seen = order();
+  EXPECT_EQ(std::ranges::count(seen, 'b'), 3);
+  EXPECT_LT(seen.rfind('b'), 10U) << seen << ": its three are among the next, not behind all";
 }
 
 TEST_F(Async, S03_ABusyTenantDoesNotBlockAnother) {

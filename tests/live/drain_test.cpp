@@ -105,5 +105,39 @@ TEST_F(Drain, ABodyThatIsStillArrivingIsWaitedFor) {
   EXPECT_EQ(gateway_->process().exit_code(), 0);
 }
 
+TEST_F(Drain, P22_ABodyThatNeverArrivesDoesNotKeepItFromEnding) {
+  Connection head(gateway_->address());
+  ASSERT_TRUE(head.send_raw("POST /charges HTTP/1.1\r\nHost: a\r\nX-"));
+  Connection client(gateway_->address());
+  const auto whole = to_wire(charge("k"));
+  ASSERT_TRUE(client.send_raw(std::string_view(whole).substr(0, whole.size() - 5)));
+  Connection relayed(gateway_->address());
+  const std::string body(5'000, 'x');
+  const auto put = to_wire({.method = "PUT", .target = "/charges", .body = body});
+  ASSERT_TRUE(relayed.send_raw(std::string_view(put).substr(0, put.size() - 5)));
+  tell_to_stop();
+  const auto answer = client.read_response();
+  EXPECT_TRUE(is_problem(answer, 503, "draining")) << answer.raw;
+  EXPECT_EQ(answer.get("Connection"), "close");
+  EXPECT_EQ(head.read_response().status, 408);
+  EXPECT_EQ(relayed.read_response().status, 503);
+  for (auto* one : {&head, &client, &relayed}) one->socket().close();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+  EXPECT_EQ(effects("k"), 0);
+}
+
+TEST_F(Drain, P22_AnAnswerThatNobodyTakesDoesNotKeepItFromEnding) {
+  Connection(gateway_->address()).exchange(charge("k", "size=1000000"));
+  Socket client = Socket::connect_with_small_window(gateway_->address(), "127.0.0.1");
+  ASSERT_TRUE(client.send_all(to_wire(charge("k", "size=1000000"))));
+  ASSERT_TRUE(client.readable_within(30'000));
+  tell_to_stop();
+  EXPECT_EQ(gateway_->process().exit_code(), 0);
+  gateway_->restart();
+  const auto again = ask(charge("k", "size=1000000"));
+  EXPECT_EQ(again.get("Idempotent-Replayed"), "true") << "it was stored";
+  EXPECT_EQ(effects("k"), 1);
+}
+
 }  // namespace
 }  // namespace idem::test

@@ -40,13 +40,61 @@ TEST_F(Headers, IdemFieldsOfTheClientStopHereAndOursReachTheUpstream) {
 // A server that puts `_` for `-`, or drops both, would take either for ours.
 TEST_F(Headers, FieldsThatAServerMayTakeForOursStopHere) {
   const auto disguised = {"Idem_Attempt", "IDEM.FENCE",    "IdemOperation",
-                          "idem_scope",   "-Idem-Attempt", "Id_em-Fence"};
+                          "idem_scope",   "-Idem-Attempt", "Id_em-Fence",
+                          "Idem_Any",     "idem.any",      "Idem~Any"};
   auto request = echo_charge("k");
   for (const auto* name : disguised) request = with(request, name, "forged");
   const auto answer = ask(with(request, "Idempotent", "mine"));
   ASSERT_EQ(answer.status, 201) << answer.raw;
   for (const auto* name : disguised) EXPECT_TRUE(echoed(answer, name).empty()) << name;
   EXPECT_EQ(echoed(answer, "Idempotent"), Values{"mine"});
+}
+
+// No client escapes a field's name, and whoever decodes it sees another field than we did.
+TEST_F(Headers, T33_EscapedFieldNamesAreRefused) {
+  for (const auto* name : {"Idem%2dFence", "Idem%2DFence", "%49dem-Fence", "X%2DTenant-Id",
+                           "Idempotency%2dKey", "X%5FAny"}) {
+    EXPECT_TRUE(is_problem(ask(with(charge("k"), name, "forged")), 400, "bad_request")) << name;
+    const Request unkeyed{.method = "GET", .target = "/echo", .fields = {{name, "forged"}}};
+    EXPECT_TRUE(is_problem(ask(unkeyed), 400, "bad_request")) << name;
+  }
+  const Request plain{.method = "GET", .target = "/echo", .fields = {{"X-100%", "1"}}};
+  EXPECT_EQ(echoed(ask(plain), "X-100%"), Values{"1"});
+  EXPECT_EQ(provider_->ledger().effects, 0);
+}
+
+// The upstream would see a request of nobody, of another type or without what the record was made
+// by. Also where there is no key: whose it is decides there, too.
+TEST_F(Headers, P14_ConnectionNamesNothingThatIsReliedOn) {
+  for (const auto* name : {"X-Tenant-Id", "x-tenant-id", "X_Tenant_Id", "Content-Type",
+                           "Content-Encoding", "Cookie", "X-Forwarded-For", "Forwarded", "Via"}) {
+    const auto option = "keep-alive, " + std::string(name);
+    EXPECT_TRUE(is_problem(ask(with(charge("k"), "Connection", option)), 400, "bad_request"))
+        << name;
+    const Request unkeyed{.method = "GET",
+                          .target = "/echo",
+                          .fields = {{"X-Tenant-Id", "acme"}, {"Connection", option}}};
+    EXPECT_TRUE(is_problem(ask(unkeyed), 400, "bad_request")) << name;
+  }
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
+}
+
+TEST_F(Headers, P14_TwoContentTypesAreRefused) {
+  const auto two = with(charge("k"), "content-type", "text/plain");
+  EXPECT_TRUE(is_problem(ask(with(two, "Content-Type", "application/json")), 400, "bad_request"));
+  EXPECT_EQ(provider_->ledger().arrivals, 0);
+}
+
+TEST_F(Headers, S10_HowABodyIsEncodedCounts) {
+  const auto gzip = with(charge("k"), "Content-Encoding", "gzip");
+  const auto first = ask(gzip);
+  EXPECT_EQ(first.status, 201) << first.raw;
+  EXPECT_TRUE(replays(first, ask(gzip)));
+  EXPECT_TRUE(replays(first, ask(gzip))) << "from memory";
+  EXPECT_TRUE(is_problem(ask(charge("k")), 422, "key_reused"));
+  const auto other = with(charge("k"), "Content-Encoding", "br");
+  EXPECT_TRUE(is_problem(ask(other), 422, "key_reused"));
+  EXPECT_EQ(effects("k"), 1);
 }
 
 TEST_F(Headers, IdemFieldsOfAnUnkeyedRequestStopHereToo) {

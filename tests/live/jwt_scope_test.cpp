@@ -144,6 +144,22 @@ TEST_F(JwtScope, S09_KeysAreReadAgainOnSighup) {
   EXPECT_EQ(ask(as(by_third)).get("Idempotent-Replayed"), "true");
 }
 
+// A body takes as long as its client likes: who it belongs to is asked again once it is here.
+TEST_F(JwtScope, S06_ABodyThatWasComingWhenItsKeyWasTakenAwayIsNobodys) {
+  start("https://id.test", {"--threads", "1"});
+  const auto request = to_wire(as(old_key_.token(claims("acme"), "old")));
+  Connection client(gateway_->address());
+  ASSERT_TRUE(client.send_raw(std::string_view(request).substr(0, request.size() - 1)));
+  EXPECT_EQ(ask(as(new_key_.token(claims("other"), "new"))).status, 201) << "its head was read";
+  write("jwks.json", set_of(new_key_.jwk(R"("kid":"new")")));
+  gateway_->process().signal(SIGHUP);
+  ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
+  ASSERT_TRUE(client.send_raw(std::string_view(request).substr(request.size() - 1)));
+  const auto answer = client.read_response();
+  EXPECT_TRUE(is_problem(answer, 401, "scope_missing")) << answer.raw;
+  EXPECT_EQ(provider_->ledger().effects, 1);
+}
+
 // With another issuer no record would be found, and every retry would run again.
 TEST_F(JwtScope, T33_AStoreServesOneIssuer) {
   ASSERT_EQ(ask(as(new_key_.token(claims("acme"), "new"))).status, 201);

@@ -149,6 +149,27 @@ TEST_P(Quotas, S05_what_an_operator_releases_is_as_large_as_any) {
   EXPECT_EQ(room(four, 10), 3);
 }
 
+TEST_P(Quotas, S05_what_was_released_and_comes_back_is_asked_for_its_bytes) {
+  const std::uint64_t each = limits::record_charge;
+  const Quota four = bytes(4 * each);
+  ask(a_release(run_within(four, 1)));
+  ask(a_complete(run_within(four, 2), answer(201, std::string(4 * each, 'l'))));
+  const auto again = hear(four, 1, 2);
+  ASSERT_TRUE(is<QuotaExceeded>(again)) << "its answer might be as large";
+  EXPECT_GE(std::get<QuotaExceeded>(again).retry_after, Millis(limits::quota_retry_min));
+  EXPECT_EQ(find(1)->state, State::failed_retryable);
+  Reserve other = within(four, 1, 9);
+  other.fingerprints = {body(2)};
+  EXPECT_TRUE(is<KeyMisuse>(ask(other))) << "misuse is decided first";
+  EXPECT_TRUE(is<Replay>(hear(four, 2, 9)));
+  const Quota eight = bytes(8 * each);
+  EXPECT_TRUE(is<QuotaExceeded>(ask(accept_within(eight, 1, std::string(4 * each, 'q')))));
+  EXPECT_TRUE(is<Pending>(ask(accept_within(eight, 1, std::string(each, 'q')))));
+  const Quota many = bytes(20 * each);
+  ask(a_release(run_within(many, 3)));
+  EXPECT_TRUE(is<Execute>(hear(many, 3, 2)));
+}
+
 TEST_P(Quotas, S05_new_keys_come_at_their_rate_and_some_at_once) {
   const Quota quota = rate(500ms, 3);
   EXPECT_EQ(room(quota, 1), 3);

@@ -67,6 +67,22 @@ std::uint64_t anonymous_bytes(pid_t pid) {
   return 0;
 }
 
+std::uint64_t waits_of(pid_t pid, std::string_view thread) {
+  static constexpr std::string_view field = "voluntary_ctxt_switches:";
+  std::error_code gone;
+  const auto tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& entry : std::filesystem::directory_iterator(tasks, gone)) {
+    std::string name;
+    std::getline(std::ifstream(entry.path() / "comm") >> std::ws, name);
+    if (name != thread) continue;
+    std::ifstream status(entry.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with(field)) return std::strtoull(line.c_str() + field.size(), nullptr, 10);
+    }
+  }
+  return 0;
+}
+
 int unlinked_files(pid_t pid, std::string_view directory) {
   const auto process = "/proc/" + std::to_string(pid);
   const auto is_one = [&](const std::string& text) {

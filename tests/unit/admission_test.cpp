@@ -32,6 +32,27 @@ TEST(Admission, a_place_is_held_until_it_goes) {
   EXPECT_EQ(door->open(), 0U);
 }
 
+TEST(Admission, S22_a_trusted_proxy_is_not_one_client) {
+  const auto net = [](const char* text) { return *Network::parse(text); };
+  const auto door = std::make_shared<Admission>(Admission::Options{
+      .connections_max = 5, .per_address_max = 1, .proxies = {net("192.0.2.0/24")}});
+  std::vector<Admission::Place> places;
+  const auto admit = [&](const char* address) {
+    auto place = door->admit(make_address(address));
+    if (place) places.push_back(std::move(*place));
+    return place.has_value();
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admit("::ffff:192.0.2.7"));
+  EXPECT_TRUE(admit("198.51.100.1"));
+  EXPECT_FALSE(admit("198.51.100.1"));
+  door->use_proxies({net("198.51.100.0/24")});
+  EXPECT_FALSE(admit("192.0.2.7"));
+  EXPECT_TRUE(admit("198.51.100.1"));
+  EXPECT_FALSE(admit("198.51.100.1")) << "all together are bounded as before";
+  places.clear();
+  EXPECT_EQ(door->open(), 0U);
+}
+
 TEST(Admission, ipv6_clients_are_counted_by_their_64_bits) {
   const auto door = admission(100, 1);
   const auto first = door->admit(make_address("2001:db8:1:2::1"));

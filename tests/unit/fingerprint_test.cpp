@@ -236,6 +236,32 @@ TEST(Fingerprint, S10_the_media_type_counts_without_case_parameters_and_spaces) 
                      with("application/jsonx"), with(""), with("json"), with("+json")});
 }
 
+TEST(Fingerprint, S10_how_a_body_is_encoded_counts) {
+  const auto encoded = [](std::vector<std::string_view> lines, std::string_view body = R"({"a":1})",
+                          const FingerprintRule* rule = nullptr) {
+    FingerprintParts parts = json_parts(body);
+    parts.content_encoding = lines;
+    parts.rule = rule;
+    return RequestDigest(parts).under(secret_a);
+  };
+  const auto one = [&](std::vector<std::string_view> lines) {
+    return to_hex(encoded(std::move(lines)).front().digest);
+  };
+  expect_all_differ({one({}), one({"gzip"}), one({"br"}), one({"gzip, br"}), one({"br, gzip"})});
+  EXPECT_EQ(one({"identity"}), json_digest(R"({"a":1})"));
+  EXPECT_EQ(one({" GZIP ,identity,, br"}), one({"gzip", "br"}));
+  EXPECT_EQ(encoded({"gzip"}).size(), 1U);
+  EXPECT_EQ(encoded({"gzip"}).front().version, 4U);
+  EXPECT_NE(encoded({"gzip"}, R"({"a":1})").front().digest,
+            encoded({"gzip"}, R"({ "a":1})").front().digest)
+      << "encoded bytes are no JSON";
+  const FingerprintRule rule{.include = {}, .exclude = {"/a"}, .headers = {}};
+  const auto ruled = encoded({"gzip"}, R"({"a":1})", &rule);
+  ASSERT_EQ(ruled.size(), 2U);
+  EXPECT_EQ(ruled.back().digest, encoded({"gzip"}).front().digest)
+      << "a record is not lost when a rule is added";
+}
+
 TEST(Fingerprint, S10_json_is_known_by_application_json_and_the_json_suffix) {
   const auto order_counts = [](std::string_view type) {
     FingerprintParts a = json_parts(R"({"a":1,"b":2})");

@@ -82,6 +82,20 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- Whether a record that is counted already may grow by so many bytes: NULL, or when to ask again.
+CREATE OR REPLACE FUNCTION idem.refuse_growth(whose text, q idem.quota, more bigint, retention bigint) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  active bigint;
+  bytes bigint;
+BEGIN
+  IF q.bytes = 0 THEN RETURN NULL; END IF;
+  SELECT coalesce(sum(u.active), 0), coalesce(sum(u.bytes), 0) INTO active, bytes FROM idem.usage u WHERE u.scope = whose COLLATE "C";
+  IF bytes + more <= q.bytes THEN RETURN NULL; END IF;
+  RETURN least(greatest(retention / greatest(active, 1), 1000), 3600000);
+END $$;
+
 CREATE OR REPLACE FUNCTION idem.exceeds(r idem.reservation, retry_in bigint) RETURNS idem.outcome LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -19,6 +19,11 @@ BEGIN
     IF q IS NOT NULL THEN s.charged := idem.record_charge(); END IF;
     ended := false;
   ELSE
+    IF q IS NOT NULL AND s.charged > 0 AND s.state = 'failed_retryable' THEN
+      -- What was released and comes back: its request, or its answer, may be larger than what is counted.
+      wait := idem.refuse_growth(r.scope, q, coalesce(octet_length(request), 0), r.retention);
+      IF wait IS NOT NULL THEN RETURN idem.exceeds(r, wait); END IF;
+    END IF;
     s := idem.swept(s, at);
     ended := before.state = 'in_progress';
     IF s.state NOT IN ('in_progress', 'failed_retryable') THEN

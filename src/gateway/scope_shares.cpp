@@ -1,0 +1,35 @@
+#include "gateway/scope_shares.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/limits.hpp>
+
+namespace idem::gateway {
+
+bool ScopeShares::take(std::string_view scope, std::size_t amount) {
+  const std::size_t free = taken_ < places_ ? places_ - taken_ : 0;
+  if (taken_by(scope) + amount > free) return false;
+  take_anyhow(scope, amount);
+  return true;
+}
+
+void ScopeShares::take_anyhow(std::string_view scope, std::size_t amount) {
+  const auto found = by_scope_.find(scope);
+  std::size_t& mine = found != by_scope_.end() ? found->second : by_scope_[std::string(scope)];
+  mine += amount;
+  taken_ += amount;
+}
+
+void ScopeShares::give_back(std::string_view scope, std::size_t amount) {
+  const auto found = by_scope_.find(scope);
+  IDEM_ASSERT(found != by_scope_.end() && found->second >= amount && taken_ >= amount);
+  found->second -= amount;
+  taken_ -= amount;
+  if (found->second == 0 && by_scope_.size() > limits::scope_rooms_max) by_scope_.erase(found);
+}
+
+std::size_t ScopeShares::taken_by(std::string_view scope) const {
+  const auto found = by_scope_.find(scope);
+  return found == by_scope_.end() ? 0 : found->second;
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "support/bulk.hpp"
+#include "support/live.hpp"
+
+/// One tenant, behind a proxy that all share, takes whatever it can get (protocol.md §22). One
+/// loop, so that a request that was sent before another is also met before it.
+namespace idem::test {
+namespace {
+
+class Shares : public Live {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--mode", "wait", "--wait-max", "5m", "--threads", "1", "--connections", "64"};
+  }
+  static Request of(const std::string& tenant, Request request) {
+    return with(without(std::move(request), "X-Tenant-Id"), "X-Tenant-Id", tenant);
+  }
+};
+
+TEST_F(Shares, S22_T39_WaitersOfOneTenantLockNobodyOut) {
+  Connection first(gateway_->address());
+  first.send(charge("k", "hold=h"));
+  ASSERT_TRUE(provider_->wait_held("h", 1));
+  std::deque<Connection> waiters;
+  for (int i = 0; i < 25; ++i) {
+    waiters.emplace_back(gateway_->address());
+    waiters.back().send(charge("k"));
+  }
+  EXPECT_TRUE(is_problem(ask(with(charge("k"), "Prefer", "wait=0")), 409, "in_progress"));
+  std::size_t refused = 0;
+  for (auto& one : waiters) refused += one.socket().readable_within(0) ? 1 : 0;
+  EXPECT_EQ(refused, 9U) << "of 32 places one alone has half";
+
+  Connection theirs(gateway_->address());
+  theirs.send(of("globex", charge("k", "hold=g")));
+  ASSERT_TRUE(provider_->wait_held("g", 1));
+  Connection waiter(gateway_->address());
+  waiter.send(of("globex", charge("k")));
+  const auto another = of("globex", with(charge("k"), "Prefer", "wait=0"));
+  EXPECT_TRUE(is_problem(ask(another), 409, "in_progress"));
+  EXPECT_FALSE(waiter.socket().readable_within(0)) << "it waits";
+  provider_->release("g");
+  EXPECT_TRUE(replays(theirs.read_response(), waiter.read_response()));
+  provider_->release("h");
+  const auto answer = first.read_response();
+  for (auto& one : waiters) {
+    const auto heard = one.read_response();
+    EXPECT_TRUE(heard.status == 409 || replays(answer, heard)) << heard.raw;
+  }
+}
+
+TEST_F(Shares, S22_T39_RequestsOfOneTenantLockNobodyOut) {
+  std::deque<Connection> clients;
+  for (int i = 0; i < 32; ++i) {
+    clients.emplace_back(gateway_->address());
+    clients.back().send(charge(fmt::format("k{}", i), "hold=h"));
+  }
+  ASSERT_TRUE(provider_->wait_held("h", 32));
+  const auto refused = ask(charge("one-more"));
+  EXPECT_TRUE(is_problem(refused, 503, "overloaded")) << refused.raw;
+  EXPECT_TRUE(refused.get("Retry-After"));
+  EXPECT_NE(refused.body.find("\"retry\":\"same_key\""), std::string::npos) << refused.body;
+  EXPECT_EQ(ask(of("globex", charge("k0"))).status, 201);
+  provider_->release("h");
+  for (auto& client : clients) EXPECT_EQ(client.read_response().status, 201);
+  EXPECT_EQ(ask(charge("one-more")).status, 201);
+  EXPECT_EQ(provider_->ledger().effects, 34);
+}
+
+class SlowReaders : public Live {
+ protected:
+  static constexpr std::size_t size = 1'000'000;
+  std::vector<std::string> flags() const override { return {"--threads", "1"}; }
+};
+
+// Each of them asks for the answer, takes a little of it, and then nothing. What it asked with is
+// not kept either.
+TEST_F(SlowReaders, S22_HoldOneCopyOfAnAnswer) {
+  const auto request = charge("k", fmt::format("size={}", size), std::string(60'000, 'x'));
+  const auto first = ask(request);
+  ASSERT_EQ(first.status, 201) << first.raw;
+  ASSERT_EQ(ask(request).body, first.body);
+  const auto pid = gateway_->process().pid();
+  const auto before = anonymous_bytes(pid);
+  constexpr std::size_t readers = 100;
+  std::vector<Socket> sockets;
+  for (std::size_t i = 0; i < readers; ++i) {
+    sockets.push_back(Socket::connect_with_small_window(gateway_->address(), "127.0.0.1"));
+    ASSERT_TRUE(sockets.back().send_all(to_wire(request)));
+    std::string seen;
+    ASSERT_TRUE(read_until(sockets.back(), seen, "Idempotent-Replayed"));
+  }
+  const auto grown = anonymous_bytes(pid) - std::min(before, anonymous_bytes(pid));
+  RecordProperty("growth_kib", static_cast<int>(grown / 1024));
+  if (!sanitized) {
+    EXPECT_LT(grown, size + readers * 80 * 1024) << "each had a copy of its own";
+  }
+  EXPECT_EQ(ask(request).body, first.body);
+  EXPECT_EQ(effects("k"), 1);
+}
+
+// What a loop would need a second for is done beside it, by a thread that can be told by its name.
+class LargeBody : public Live {};
+
+TEST_F(LargeBody, T41_IsDigestedBesideTheLoop) {
+  std::string body = "[0";
+  while (body.size() < 900'000) body += R"(,{"amount":1250.5,"name":"abcdefgh"})";
+  body += ']';
+  const auto first = ask(charge("k", "", body));
+  EXPECT_EQ(first.status, 201) << first.raw;
+  EXPECT_TRUE(replays(first, ask(charge("k", "", body))));
+  body.insert(1, "1,");
+  EXPECT_TRUE(is_problem(ask(charge("k", "", body)), 422, "key_reused"));
+  EXPECT_GT(waits_of(gateway_->process().pid(), "idem-digest"), 2U);
+}
+
+}  // namespace
+}  // namespace idem::test
