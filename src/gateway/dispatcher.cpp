@@ -201,7 +201,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
   Task<bool> carry_out(const Work& work, Exchange& exchange) {
     const Route& route = work.request->route();
     Observation seen(observer_);
-    Dispatch dispatch(pool_, route);
+    Dispatch dispatch(pool_, route, observer_);
     bool released = false;
     ExchangeAction action = exchange.start(work.claimed_at);
     for (;;) {
