@@ -2,6 +2,7 @@
 #include "cli/keys_command.hpp"
 #include "cli/outbox_command.hpp"
 #include "cli/reconcile_command.hpp"
+#include "cli/status_command.hpp"
 
 #include <cstdio>
 
@@ -28,6 +29,7 @@ int run(int argc, char** argv) {
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
   ReconcileCommand reconcile(app);
+  StatusCommand status(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -40,6 +42,7 @@ int run(int argc, char** argv) {
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
   if (reconcile.parsed()) return reconcile.run();
+  if (status.parsed()) return status.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
