@@ -202,4 +202,21 @@ inline constexpr std::size_t export_pages_max = 1'000'000;
 inline constexpr std::size_t listed_values_max = 8;
 inline constexpr std::size_t listed_value_bytes_max = 1'024;
 
+// Between two lines about somebody outside who fails all the time: often enough to be seen by who
+// looks, and a few thousand a day.
+inline constexpr auto outage_line_interval = 30s;
+// Lines of a record's evidence that say of one attempt why its provider did not answer.
+inline constexpr int unanswered_lines_max = 3;
+// Routes with time series of their own, some 20 of each; the rest share them.
+inline constexpr std::size_t metric_routes_max = 64;
+// Records that one look at what is not settled goes through, for `idem status`: a second's work of
+// the slowest store. Beyond them the counts are told as "at least".
+inline constexpr std::size_t status_records_max = 10'000;
+// Records that `idem keys list` reads to show the oldest first, and how many of them it shows.
+inline constexpr std::size_t listed_records_max = 10'000;
+inline constexpr std::size_t listed_rows_default = 100;
+// An unknown record that is older needs a person: a provider's webhook or the first turns at it
+// would have ended it.
+inline constexpr auto unknown_is_old = 15min;
+
 }  // namespace idem::inline v0_1::limits

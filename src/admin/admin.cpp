@@ -3,6 +3,8 @@
 #include "admin/host.hpp"
 #include "admin/keys.hpp"
 #include "admin/outbox.hpp"
+#include "admin/replies.hpp"
+#include "admin/status.hpp"
 
 #include "core/problem.hpp"
 #include "loop/store_link.hpp"
@@ -52,6 +54,11 @@ class Admin final : public http::Service {
       co_await keys_.serve(client);
       co_return;
     }
+    if (path == "/v1/status") {
+      const Answer status = co_await status_of(head.method, target.size() > path.size());
+      co_await client.answer(status);
+      co_return;
+    }
     if (OutboxApi::is_its(path)) {
       co_await outbox_.serve(client);
       co_return;
@@ -76,6 +83,19 @@ class Admin final : public http::Service {
       co_return to_answer({.code = ProblemCode::store_unavailable, .detail = probe.error().detail});
     }
     co_return status_answer("ready");
+  }
+
+  Task<Answer> status_of(std::string_view method, bool has_query) {
+    if (method != "GET") co_return not_allowed("GET");
+    if (has_query) co_return invalid("No parameters are taken here.");
+    Status status;
+    auto looking = look_at_records(parts_, status);
+    co_await looking;
+    status.gauges = parts_.gauges();
+    auto counting_messages = outbox_.count();
+    status.gauges.messages = co_await counting_messages;
+    status.draining = parts_.draining.load();
+    co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
   }
 
   // A store that does not answer is when the other numbers are needed most.

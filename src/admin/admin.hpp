@@ -30,12 +30,17 @@ struct AdminParts {
   /// Names besides loopback under which this listener may be addressed.
   std::vector<std::string> hosts{};
   Millis evidence_grace = limits::evidence_grace_default;
+  /// Who is asked about this record; empty: nobody. On the loop's thread.
+  std::function<std::string(const Record&)> provider_of = [](const Record& record) {
+    return record.provider;
+  };
 };
 
-/// What the operator's listener serves (contracts.md, Admin API): /livez, /readyz, /metrics, and
-/// the records under /v1/keys. It asks nobody who they are: whoever reaches the listener is an
-/// operator. So requests whose Host is neither loopback nor configured are refused (DNS rebinding),
-/// and changes need a media type that no web page can send unasked. Serves on its loop's thread.
+/// What the operator's listener serves (contracts.md, Admin API): /livez, /readyz, /metrics,
+/// /v1/status, the records under /v1/keys and the messages. It asks nobody who they are: whoever
+/// reaches the listener is an operator. So requests whose Host is neither loopback nor configured
+/// are refused (DNS rebinding), and changes need a media type that no web page can send unasked.
+/// Serves on its loop's thread.
 std::unique_ptr<http::Service> make_admin(AdminParts parts);
 
 }  // namespace idem::admin

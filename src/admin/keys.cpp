@@ -1,6 +1,7 @@
 #include "admin/keys.hpp"
 
 #include "admin/keys_json.hpp"
+#include "admin/order_reading.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
 #include "core/problem.hpp"
@@ -60,6 +61,51 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
+/// Whether a "not there" comes too early depends on nothing that changes, so the log can keep that
+/// verdict with the reason. Empty: it does not come too early.
+std::string too_early_note(const std::optional<Record>& record, const Resolve& verb) {
+  const bool is_its =
+      record && record->state == State::unknown && record->attempt.fence == verb.fence;
+  if (!is_its || verb.observed_at > record->locked_until + verb.grace) return "";
+  return " (refused: too early until " + to_rfc3339(record->locked_until + verb.grace) + ")";
+}
+
+std::string why_refused(const Resolve::Reply& reply, const Record* record,
+                        const std::string& counts_from) {
+  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
+  switch (reply.verdict) {
+    case Verdict::done:
+    case Verdict::not_found:
+    case Verdict::superseded:  // Nothing that is asked here.
+      break;
+    case Verdict::wrong_state:
+      return "The record is " + state +
+             "; evidence settles unknown records, and a release only a completed one whose stored "
+             "answer is a 5xx.";
+    case Verdict::wrong_fence:
+      return "The fence is of another attempt than the current one" +
+             (record != nullptr ? ", which has fence " + std::to_string(record->attempt.fence)
+                                : "") +
+             ".";
+    case Verdict::by_evidence:
+      return record != nullptr && record->is_contested
+                 ? "Evidence says that the operation ran, and contests the record: it is not "
+                   "freed, "
+                   "and only positive evidence with an answer completes it."
+                 : "What is stored was settled by evidence that the operation ran; a release would "
+                   "run it again.";
+    case Verdict::missing_response:
+      return "To complete a record, give the response that its caller shall have.";
+    case Verdict::too_early:
+      if (counts_from.empty()) return "Too early: the attempt may still run.";
+      return "Too early until " + counts_from +
+             ": that nothing is there proves nothing while the attempt may still run; observe it "
+             "after " +
+             counts_from + ".";
+  }
+  return "";
+}
+
 }  // namespace
 
 Task<void> KeysApi::serve(http::ServerStream& client) {
@@ -104,11 +150,13 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
   if (!body) co_return to_answer(http::problem_of(body.error()));
   const std::string_view text = body->bytes();
+  const auto decider = decided_by(std::move(*source), text);
+  if (!decider) co_return invalid(decider.error());
   if (resolves) {
-    auto answer = co_await resolve(*id, *source, text);
+    auto answer = co_await resolve(*id, *decider, text);
     co_return answer;
   }
-  auto answer = co_await release(*id, *source, text);
+  auto answer = co_await release(*id, *decider, text);
   co_return answer;
 }
 
@@ -122,16 +170,14 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
 Task<Answer> KeysApi::list(std::string_view text) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
-  if (query->older_than || query->newer_than) {
-    StoreCall count = Count{};
-    auto counted = co_await ask(count);
-    if (!counted) co_return store_trouble(counted.error());
-    const StoreTime now = std::get<Census>(*counted).now;
-    if (query->older_than) query->list.created_before = now - *query->older_than;
-    if (query->newer_than) query->created_from = now - *query->newer_than;
-  }
+  StoreCall count = Count{};
+  auto counted = co_await ask(count);
+  if (!counted) co_return store_trouble(counted.error());
+  const StoreTime now = std::get<Census>(*counted).now;
+  if (query->older_than) query->list.created_before = now - *query->older_than;
+  if (query->newer_than) query->created_from = now - *query->newer_than;
   if (query->key) {
-    auto page = co_await find_by_key(*query);
+    auto page = co_await find_by_key(*query, now);
     co_return page;
   }
   const std::size_t limit = query->list.limit;
@@ -153,7 +199,7 @@ Task<Answer> KeysApi::list(std::string_view text) {
     if (!values) co_return store_trouble(values.error());
     keys.push_back({std::move(record), std::move(*values)});
   }
-  co_return json_answer(keys_page(keys, next));
+  co_return json_answer(keys_page(keys, next, now));
 }
 
 // A listing has no bodies: each is read by itself, and only where there is one.
@@ -171,7 +217,7 @@ Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& re
 }
 
 // Wherever a reserve of this key would look, so that nothing that would be replayed is missed here.
-Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
+Task<Answer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
   const auto ids = ids_of(*query.list.scope, *query.list.operation, *query.key);
   List wanted = query.list;
   wanted.operation.reset();  // It is in the id, where it counts; the record's may be a former one.
@@ -187,7 +233,7 @@ Task<Answer> KeysApi::find_by_key(const KeysQuery& query) {
     if (!query.values.empty()) values = admin::values_of(record->response, query.values);
     keys.push_back({without_bodies(std::move(*record)), std::move(values)});
   }
-  co_return json_answer(keys_page(keys, std::nullopt));
+  co_return json_answer(keys_page(keys, std::nullopt, now));
 }
 
 std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& operation,
@@ -243,6 +289,12 @@ Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::strin
   verb.observed_at = order->observed_at.value_or(now);
   verb.grace = parts_.evidence_grace;
   const std::string reason = verb.reason;
+  if (verb.as == Resolve::As::failed_retryable) {
+    StoreCall find = Find{id};
+    auto found = co_await ask(find);
+    if (!found) co_return store_trouble(found.error());
+    verb.reason += too_early_note(std::get<std::optional<Record>>(*found), verb);
+  }
   StoreCall call = std::move(verb);
   auto result = co_await ask(call);
   if (!result) co_return store_trouble(result.error());
@@ -287,46 +339,20 @@ Task<Answer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
     co_return page;
   }
   if (reply.verdict == Verdict::not_found) co_return no_such_key();
-  std::string why = co_await why_refused(id, reply);
-  Problem problem{.code = ProblemCode::state_refused, .detail = std::move(why)};
-  problem.operation = id;
-  problem.state = reply.state;
-  co_return to_answer(problem);
-}
-
-// The record may have moved on meanwhile; what is said is help, the verdict stands.
-Task<std::string> KeysApi::why_refused(RecordId id, Resolve::Reply reply) {
   StoreCall find = Find{id};
   auto found = co_await ask(find);
+  // The record may have moved on meanwhile; what is said of it is help, the verdict stands.
   const auto* record = found ? &std::get<std::optional<Record>>(*found) : nullptr;
   const bool known = record != nullptr && record->has_value();
-  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
-  switch (reply.verdict) {
-    case Verdict::done:
-    case Verdict::not_found:
-      break;
-    case Verdict::wrong_state:
-      co_return "The record is " + state +
-          "; evidence settles unknown records, and a release only a completed one whose stored "
-          "answer is a 5xx.";
-    case Verdict::wrong_fence:
-      co_return "The fence is of another attempt than the current one" +
-          (known ? ", which has fence " + std::to_string((*record)->attempt.fence) : "") + ".";
-    case Verdict::superseded:  // Nothing that is asked here.
-      break;
-    case Verdict::by_evidence:
-      co_return "What is stored was settled by evidence that the operation ran; a release would "
-          "run it again.";
-    case Verdict::missing_response:
-      co_return "To complete a record, give the response that its caller shall have.";
-    case Verdict::too_early:
-      co_return "That nothing is there proves nothing before the attempt can no longer run" +
-          (known
-               ? ": observe it after " + to_rfc3339((*record)->locked_until + parts_.evidence_grace)
-               : std::string()) +
-          ".";
+  std::string counts_from;
+  if (known && reply.verdict == Verdict::too_early) {
+    counts_from = to_rfc3339((*record)->locked_until + parts_.evidence_grace);
   }
-  co_return "";
+  Problem problem{.code = ProblemCode::state_refused, .detail = {}};
+  problem.detail = why_refused(reply, known ? &**record : nullptr, counts_from);
+  problem.operation = id;
+  problem.state = reply.state;
+  co_return refused_answer(problem, name_of(reply.verdict), counts_from);
 }
 
 }  // namespace idem::admin

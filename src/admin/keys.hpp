@@ -18,7 +18,7 @@ class KeysApi {
  private:
   Task<Answer> answer_to(http::ServerStream& client);
   Task<Answer> list(std::string_view query);
-  Task<Answer> find_by_key(const KeysQuery& query);
+  Task<Answer> find_by_key(const KeysQuery& query, StoreTime now);
   Task<std::expected<std::string, StoreError>> values_of(const Record& record,
                                                          const KeysQuery& query);
   Answer name_keys(std::string_view body) const;
@@ -29,7 +29,6 @@ class KeysApi {
   Task<Answer> release(RecordId id, const std::string& source, std::string_view body);
   Task<StoreResult> ask(StoreCall& call);
   Task<Answer> answer_verdict(RecordId id, Resolve::Reply reply);
-  Task<std::string> why_refused(RecordId id, Resolve::Reply reply);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 

@@ -26,10 +26,22 @@ void write_summary(Writer& out, const Record& record) {
   out.member("operation", record.operation);
   out.member("state", name_of(record.state));
   out.member("fence", record.attempt.fence);
+  out.flag("contested", record.is_contested);
   write_moment(out, "created_at", record.created_at);
+  write_moment(out, "changed_at", record.changed_at);
   write_moment(out, "locked_until", record.locked_until);
   write_moment(out, "completed_at", record.completed_at);
   write_moment(out, "expires_at", record.expires_at);
+  out.member("provider", record.provider);
+  out.name("release_basis");
+  if (record.release_basis) {
+    out.text(idem::name_of(*record.release_basis));
+  } else {
+    out.null();
+  }
+  out.member("last_error_code", record.last_error_code);
+  write_moment(out, "reconcile_after", record.reconcile_after);
+  out.member("reconcile_attempts", record.reconcile_attempts);
   out.member("upstream_reference", record.upstream_reference);
   out.name("response_status");
   if (record.response) {
@@ -93,7 +105,8 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
 
 }  // namespace
 
-std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next) {
+std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
+                      StoreTime now) {
   Writer out;
   out.begin_object();
   out.name("keys");
@@ -114,6 +127,7 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   } else {
     out.null();
   }
+  write_moment(out, "now", now);
   out.end_object();
   return out.take() + "\n";
 }
@@ -159,22 +173,11 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   Writer out;
   out.begin_object();
   write_summary(out, record);
-  write_moment(out, "changed_at", record.changed_at);
   write_moment(out, "tombstone_until", record.tombstone_until);
   out.member("owner", record.owner);
   out.flag("dispatched", record.dispatched);
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
-  out.member("provider", record.provider);
-  out.name("release_basis");
-  if (record.release_basis) {
-    out.text(idem::name_of(*record.release_basis));
-  } else {
-    out.null();
-  }
-  out.member("last_error_code", record.last_error_code);
-  write_moment(out, "reconcile_after", record.reconcile_after);
-  out.member("reconcile_attempts", record.reconcile_attempts);
   out.flag("request_stored", record.stored_request.has_value());
   write_response(out, record.response);
   write_evidence(out, evidence);

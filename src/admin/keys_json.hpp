@@ -19,8 +19,10 @@ struct ListedKey {
   std::string values{};
 };
 
-/// A page of records; `next` is where the following one begins.
-std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next);
+/// A page of records; `next` is where the following one begins, `now` the store's time, by which
+/// they are as old as they are.
+std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
+                      StoreTime now);
 
 /// These values of a body: of each the text of a string, a number or a truth value as it is
 /// spelled, or null. `null` for a body that is no JSON or is not kept.

@@ -1,5 +1,7 @@
 #include "admin/order_reading.hpp"
 
+#include <idem/limits.hpp>
+
 #include <algorithm>
 
 namespace idem::admin {
@@ -35,6 +37,26 @@ Read<std::string> read_text(const Value& object, std::string_view name, std::siz
     return wrong(where, "is longer than " + std::to_string(bytes_max) + " bytes");
   }
   return *text;
+}
+
+Read<std::string> decided_by(std::string source, std::string_view body) {
+  const auto value = json::parse(body);
+  const Value* const by = value ? value->find("by") : nullptr;
+  if (by == nullptr) return source;
+  const auto* name = std::get_if<std::string>(&by->is);
+  if (name == nullptr || !is_operator_name(*name)) {
+    return wrong("/by", "must be one name of 1 to 64 visible characters");
+  }
+  const std::string named = std::string(operator_source) + ':' + *name;
+  if (source != operator_source && source != named) {
+    return wrong("/by", "is another name than that of the field Idem-Operator; give one of them");
+  }
+  return named;
+}
+
+bool is_operator_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= limits::operator_name_bytes_max &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7F; });
 }
 
 }  // namespace idem::admin

@@ -20,4 +20,12 @@ Read<Value> read_object(std::string_view body, std::initializer_list<std::string
 /// A text that says something.
 Read<std::string> read_text(const Value& object, std::string_view name, std::size_t bytes_max);
 
+/// The source of a decision without a name.
+inline constexpr std::string_view operator_source = "operator";
+/// What may stand behind it: 1 to limits::operator_name_bytes_max visible characters of ASCII.
+bool is_operator_name(std::string_view name) noexcept;
+/// Who decides, as the evidence log calls it: `source`, which is what the head says, or the `by` of
+/// the order in `body`. Two names that differ are an error.
+Read<std::string> decided_by(std::string source, std::string_view body);
+
 }  // namespace idem::admin

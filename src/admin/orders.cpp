@@ -121,7 +121,7 @@ Read<std::optional<StoredResponse>> read_response(const Value& object) {
 
 std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
   const auto object =
-      read_object(body, {"as", "fence", "evidence", "reason", "response", "observed_at"});
+      read_object(body, {"as", "fence", "evidence", "reason", "response", "observed_at", "by"});
   if (!object) return std::unexpected(object.error());
   const auto as = read_as(*object);
   if (!as) return std::unexpected(as.error());
@@ -178,7 +178,7 @@ std::expected<std::vector<NamedKey>, std::string> parse_named_keys(std::string_v
 }
 
 std::expected<CacheBust, std::string> parse_release(std::string_view body) {
-  const auto object = read_object(body, {"fence", "reason"});
+  const auto object = read_object(body, {"fence", "reason", "by"});
   if (!object) return std::unexpected(object.error());
   const auto fence = read_fence(*object);
   if (!fence) return std::unexpected(fence.error());

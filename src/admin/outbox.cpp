@@ -1,5 +1,6 @@
 #include "admin/outbox.hpp"
 
+#include "admin/order_reading.hpp"
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
 #include "admin/replies.hpp"
@@ -117,15 +118,17 @@ Task<Answer> OutboxApi::order(http::ServerStream& client, std::string what) {
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
   if (!body) co_return to_answer(http::problem_of(body.error()));
   const std::string_view text = body->bytes();
+  const auto decider = decided_by(std::move(*source), text);
+  if (!decider) co_return invalid(decider.error());
   if (what == "redrive") {
-    auto answer = co_await redrive(text, *source);
+    auto answer = co_await redrive(text, *decider);
     co_return answer;
   }
   if (what == "discard") {
-    auto answer = co_await discard(text, *source);
+    auto answer = co_await discard(text, *decider);
     co_return answer;
   }
-  auto answer = co_await retry(what.substr(0, what.find('/')), *source);
+  auto answer = co_await retry(what.substr(0, what.find('/')), *decider);
   co_return answer;
 }
 
@@ -203,8 +206,8 @@ void OutboxApi::log_order(std::string_view event, const std::string& source,
   parts_.log(LogLevel::info, event,
              {{"source", source},
               {"reason", reason},
-              {"messages", std::to_string(ordered.size() - refused)},
-              {"refused", std::to_string(refused)}});
+              {"messages", ordered.size() - refused},
+              {"refused", refused}});
 }
 
 }  // namespace idem::admin

@@ -61,6 +61,14 @@ Read<DeadLetters> read_which(const Value& object) {
   if (id->empty() && destination->empty() && type->empty() && !*all) {
     return wrong("body", "says of no message; give id, destination or type, or all: true");
   }
+  const bool is_part = !destination->empty() || !type->empty();
+  if (*all && (!id->empty() || is_part)) {
+    return wrong("/all", "is every dead letter; leave it out to order about those of " +
+                             std::string(id->empty() ? "a destination or type" : "one id"));
+  }
+  if (!id->empty() && is_part) {
+    return wrong("/id", "is one dead letter, whatever its destination and type; leave those out");
+  }
   which.id = std::move(*id);
   which.destination = std::move(*destination);
   which.type = std::move(*type);
@@ -72,7 +80,7 @@ Read<DeadLetters> read_which(const Value& object) {
 
 std::expected<Redrive, std::string> parse_redrive(std::string_view body) {
   const auto object = read_object(body, {"id", "destination", "type", "all", "limit", "rate",
-                                         "nothing_there", "dry_run", "reason"});
+                                         "nothing_there", "dry_run", "reason", "by"});
   if (!object) return std::unexpected(object.error());
   Redrive order;
   auto which = read_which(*object);
@@ -95,7 +103,7 @@ std::expected<Redrive, std::string> parse_redrive(std::string_view body) {
 
 std::expected<Discard, std::string> parse_discard(std::string_view body) {
   const auto object =
-      read_object(body, {"id", "destination", "type", "all", "limit", "dry_run", "reason"});
+      read_object(body, {"id", "destination", "type", "all", "limit", "dry_run", "reason", "by"});
   if (!object) return std::unexpected(object.error());
   Discard order;
   auto which = read_which(*object);

@@ -1,5 +1,6 @@
 #include "admin/replies.hpp"
 
+#include "admin/order_reading.hpp"
 #include "core/problem.hpp"
 
 #include <idem/limits.hpp>
@@ -34,6 +35,19 @@ Answer store_trouble(const StoreError& error) {
        .operation = error.record});
 }
 
+Answer refused_answer(const Problem& problem, std::string_view verdict,
+                      const std::string& counts_from) {
+  Answer answer = to_answer(problem);
+  std::string members = ",\"verdict\":";
+  append_json_string(members, verdict);
+  if (!counts_from.empty()) {
+    members += ",\"counts_from\":";
+    append_json_string(members, counts_from);
+  }
+  answer.body.insert(answer.body.rfind('}'), members);
+  return answer;
+}
+
 bool is_json(const http::RequestHead& head) {
   std::size_t found = 0;
   bool good = false;
@@ -48,13 +62,11 @@ bool is_json(const http::RequestHead& head) {
 }
 
 std::optional<std::string> source_of(const http::RequestHead& head) {
-  std::string source = "operator";
+  std::string source(operator_source);
   bool named = false;
   for (const auto& field : head.fields) {
     if (!http::same_name(field.name, "Idem-Operator")) continue;
-    const bool plain = std::ranges::all_of(field.value, [](char c) { return c > ' ' && c < 0x7F; });
-    const bool fits = !field.value.empty() && field.value.size() <= limits::operator_name_bytes_max;
-    if (named || !plain || !fits) return std::nullopt;
+    if (named || !is_operator_name(field.value)) return std::nullopt;
     named = true;
     source += ':' + std::string(field.value);
   }

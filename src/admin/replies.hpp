@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/answers.hpp"
+#include "core/problem.hpp"
 #include "http/head.hpp"
 
 #include <idem/store.hpp>
@@ -16,6 +17,10 @@ Answer json_answer(std::string body);
 Answer invalid(std::string detail, std::optional<int> status = std::nullopt);
 Answer not_allowed(std::string_view methods);
 Answer store_trouble(const StoreError& error);
+/// A problem with the store's verdict, and with the moment from which on it would be another;
+/// empty: there is none.
+Answer refused_answer(const Problem& problem, std::string_view verdict,
+                      const std::string& counts_from);
 
 /// `application/json`, with whatever parameters: what a web page cannot send without being asked
 /// first.

@@ -54,6 +54,9 @@ struct GatewayOptions {
   std::vector<Destination> destinations{};
   Providers providers{};
 };
+/// Of destinations, for those who count by them.
+std::vector<std::string> names_of(const std::vector<Destination>& destinations);
+
 class SettingsSource;
 /// Runs until it is told to end. SIGHUP reads the settings again.
 int run_gateway(const SettingsSource& source);
@@ -72,7 +75,8 @@ std::expected<Secret, std::string> read_secret_file(const std::string& path);
 /// The same about any other file that holds a secret.
 std::expected<void, std::string> check_secret_file(const std::string& path);
 
-/// One line an event on stderr, as text ("event name=value ...") or as a JSON object.
+/// One line an event on stderr, as text ("2026-11-01T12:00:00.000Z info event name=value ...") or
+/// as a JSON object, with the time in UTC.
 LogSink stderr_log(const std::string& format);
 
 /// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.

@@ -80,6 +80,7 @@ class GatewayProcess {
     store_->watch(waiters);
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    name_series();
     observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
     shared_ =
         std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
@@ -88,6 +89,7 @@ class GatewayProcess {
     shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
     shared_->digesting = &digesting_;
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
+    count_routes(*settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
     note_longest();
@@ -164,8 +166,7 @@ class GatewayProcess {
       gateway_server_->use_tls(tls_);
     }
     log_(LogLevel::info, "reloaded",
-         {{"certificate", options_.tls.certificate},
-          {"routes", std::to_string(settings_->routes.all().size())}});
+         {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
   }
 
   void refuse_reload(const std::string& reason) {
@@ -174,6 +175,7 @@ class GatewayProcess {
 
   // Returns when every loop has them: what is asked from then on is served by them.
   void use(gateway::GatewaySettings settings) {
+    count_routes(settings);
     settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
     note_longest();
     const auto taken = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
@@ -188,6 +190,20 @@ class GatewayProcess {
     dispatcher_->use(settings_);
     reconciling_->use(settings_);
     taken->wait();
+  }
+
+  /// What can be counted has its series from the start, or a first failure would be no increase.
+  void name_series() {
+    registry_->version(IDEM_VERSION);
+    registry_->add_upstream(options_.settings.authorize.has_value());
+    for (const auto& [name, provider] : options_.providers) {
+      registry_->add_provider(name, provider->counts);
+    }
+  }
+
+  void count_routes(gateway::GatewaySettings& settings) {
+    settings.routes.count_by(
+        [this](const std::string& label) { return registry_->routes().place_of(label); });
   }
 
   // Of all settings so far: requests that began before a reload keep theirs.
@@ -226,7 +242,12 @@ class GatewayProcess {
                                       return named_by_->routes.naming_parts(operation);
                                     },
                                 .hosts = options_.admin_hosts,
-                                .evidence_grace = options_.evidence_grace});
+                                .evidence_grace = options_.evidence_grace,
+                                .provider_of =
+                                    [this](const Record& record) {
+                                      auto name = named_by_->routes.provider_of(record);
+                                      return options_.providers.contains(name) ? name : "";
+                                    }});
   }
 
   metrics::Gauges gauges() const {
@@ -237,7 +258,8 @@ class GatewayProcess {
             .unsettled_attempts = shared_->unsettled.load(),
             .store_answers = store.answers,
             .store_calls_refused = store.refused_at_once,
-            .damaged_askings = store.damaged};
+            .damaged_askings = store.damaged,
+            .destinations = names_of(options_.destinations)};
   }
 
   std::expected<void, std::string> open_listeners() {

@@ -2,8 +2,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/keys_print.hpp"
+#include "cli/keys_table.hpp"
 #include "core/base64.hpp"
 #include "json/writer.hpp"
+
+#include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <fstream>
 #include <iterator>
@@ -27,7 +31,7 @@ KeysCommand::KeysCommand(CLI::App& app)
 }
 
 void KeysCommand::declare_list() {
-  list_ = declare("list", "A page of records");
+  list_ = declare("list", "The oldest records first; with --limit or --cursor, a page of them");
   list_->add_option("--state", filter_.state,
                     "pending, in_progress, completed, failed_retryable, "
                     "unknown or expired");
@@ -35,7 +39,8 @@ void KeysCommand::declare_list() {
   list_->add_option("--operation", filter_.operation, "of this operation");
   list_->add_option("--key", filter_.key, "the one of this key; needs --scope and --operation");
   list_->add_option("--older-than", filter_.older_than, "created before: 30m, 24h or a time");
-  list_->add_option("--limit", filter_.limit, "records in a page, 1000 at most");
+  list_->add_option("--newer-than", filter_.newer_than, "created since: 30m, 24h or a time");
+  list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
   list_->add_option("--cursor", filter_.cursor, "go on behind an earlier page");
 }
 
@@ -56,16 +61,46 @@ int KeysCommand::run() {
   return resolve_->parsed() ? resolve() : release();
 }
 
-int KeysCommand::list() {
+std::string KeysCommand::list_target() const {
   std::string target = "/v1/keys";
   add_parameter(target, "state", filter_.state);
   add_parameter(target, "scope", filter_.scope);
   add_parameter(target, "operation", filter_.operation);
   add_parameter(target, "key", filter_.key);
   add_parameter(target, "older_than", filter_.older_than);
-  add_parameter(target, "limit", filter_.limit > 0 ? std::to_string(filter_.limit) : "");
+  add_parameter(target, "newer_than", filter_.newer_than);
+  return target;
+}
+
+// The store lists records in the order of their refs, so the oldest of all are known only when all
+// were read. A page that was asked for is sorted in itself, and says so.
+int KeysCommand::list() {
+  const bool is_page = filter_.limit || !filter_.cursor.empty();
+  if (!is_page && !json()) return list_oldest();
+  std::string target = list_target();
+  if (filter_.limit) add_parameter(target, "limit", std::to_string(*filter_.limit));
   add_parameter(target, "cursor", filter_.cursor);
   return finish(target, nullptr, print_page);
+}
+
+int KeysCommand::list_oldest() {
+  KeysTable table;
+  std::string cursor;
+  for (std::size_t read = 0; read < limits::listed_records_max; read += limits::list_page_max) {
+    std::string target = list_target();
+    // A key has a record or a few, and no pages.
+    if (filter_.key.empty()) add_parameter(target, "limit", std::to_string(limits::list_page_max));
+    add_parameter(target, "cursor", cursor);
+    const auto answer = ask(target, nullptr);
+    if (!answer) return answer.error();
+    if (answer->status != 200) return complain_about(*answer);
+    auto next = table.add(answer->body);
+    if (!next) return complain("what the admin API answers is not understood", failed);
+    cursor = std::move(*next);
+    if (cursor.empty()) break;
+  }
+  table.print_oldest(limits::listed_rows_default, !cursor.empty());
+  return done;
 }
 
 int KeysCommand::show() {

@@ -20,8 +20,8 @@ class KeysCommand : public OperatorCommand {
 
  private:
   struct Filter {
-    std::string state, scope, operation, key, older_than, cursor;
-    std::size_t limit = 0;
+    std::string state, scope, operation, key, older_than, newer_than, cursor;
+    std::optional<std::size_t> limit;
   };
   struct Answer {
     int status = 0;
@@ -32,6 +32,8 @@ class KeysCommand : public OperatorCommand {
   void declare_list();
   void declare_resolve();
   int list();
+  int list_oldest();
+  std::string list_target() const;
   int show();
   int resolve();
   int release();

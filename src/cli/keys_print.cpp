@@ -1,5 +1,6 @@
 #include "cli/keys_print.hpp"
 
+#include "cli/keys_table.hpp"
 #include "cli/tables.hpp"
 
 #include <array>
@@ -62,21 +63,13 @@ void print_evidence(const Value& record) {
 }  // namespace
 
 void print_page(const std::string& json) {
-  const auto page = json::parse(json);
-  if (!page) return;
-  std::vector<std::vector<std::string>> rows{
-      {"REF", "STATE", "FENCE", "CREATED", "LOCKED UNTIL", "STATUS", "SCOPE", "OPERATION"}};
-  for (const auto& record : items_of(page->find("keys"))) {
-    std::vector<std::string> row;
-    for (const auto* name : {"ref", "state", "fence", "created_at", "locked_until",
-                             "response_status", "scope", "operation"}) {
-      row.push_back(text_of(record.find(name)));
-    }
-    rows.push_back(std::move(row));
-  }
-  print_rows(rows);
-  const auto next = text_of(page->find("next"));
-  if (next != "-") std::printf("\nmore: --cursor %s\n", next.c_str());
+  KeysTable table;
+  const auto next = table.add(json);
+  if (!next) return;
+  table.print();
+  if (next->empty()) return;
+  std::printf("\nmore: --cursor %s (pages are in the order of the refs, each sorted by age)\n",
+              next->c_str());
 }
 
 void print_record(const std::string& json) {
@@ -84,6 +77,7 @@ void print_record(const std::string& json) {
   if (!record) return;
   static constexpr std::array shown{"ref",
                                     "state",
+                                    "contested",
                                     "scope",
                                     "operation",
                                     "fence",

@@ -4,22 +4,39 @@
 #include "cli/tables.hpp"
 #include "json/value.hpp"
 
+#include <idem/limits.hpp>
+
+#include <pwd.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 
 namespace idem::cli {
 namespace {
 
-/// The name under which a decision is kept when nobody gives one: who is logged in.
+bool is_plain(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789._-") == std::string_view::npos;
+}
+
+std::string user_name() {
+  if (const char* const name = std::getenv("USER"); name != nullptr && is_plain(name)) return name;
+  // Without a login, as in a container or a job.
+  const passwd* const entry = ::getpwuid(::geteuid());
+  if (entry != nullptr && is_plain(entry->pw_name)) return entry->pw_name;
+  return "uid" + std::to_string(::geteuid());
+}
+
+/// The name under which a decision is kept unless another is given: USER@HOST.
 std::string login_name() {
-  const char* name = std::getenv("USER");
-  const std::string text = name != nullptr ? name : "";
-  const bool plain = text.size() <= limits::operator_name_bytes_max &&
-                     text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789._-@") == std::string::npos;
-  return plain ? text : "";
+  std::array<char, 256> host{};
+  const bool has_host = ::gethostname(host.data(), host.size() - 1) == 0 && is_plain(host.data());
+  std::string name = user_name() + (has_host ? "@" + std::string(host.data()) : std::string());
+  name.resize(std::min(name.size(), limits::operator_name_bytes_max));
+  return name;
 }
 
 int exit_code_of(int status) {
@@ -41,7 +58,9 @@ OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* te
       ->envname("IDEM_ADMIN_URL")
       ->capture_default_str();
   command_->add_flag("--json", json_, "what the admin API answers, as it is");
-  command_->add_option("--operator", access_.operator_name, "who decides; kept for good")
+  command_
+      ->add_option("--operator", access_.operator_name,
+                   "who decides, USER@HOST unless you say so; kept for good")
       ->envname("IDEM_OPERATOR")
       ->capture_default_str();
 }

@@ -7,8 +7,9 @@
 namespace idem::cli {
 namespace {
 
-std::string number_or_nothing(std::size_t number) {
-  return number > 0 ? std::to_string(number) : std::string();
+// An explicit 0 goes to the API, whose error says what to write instead.
+std::string number_or_nothing(const std::optional<std::size_t>& number) {
+  return number ? std::to_string(*number) : std::string();
 }
 
 }  // namespace
@@ -20,7 +21,7 @@ OutboxCommand::OutboxCommand(CLI::App& app)
       retry_(declare("retry", "Send a message that was put off without waiting longer")) {
   list_->add_option("--state", state_, "waiting, delivered, dead or discarded");
   list_->add_option("--destination", destination_, "to this one");
-  list_->add_option("--limit", limit_, "messages in a page, 1000 at most");
+  list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
   list_->add_option("--cursor", cursor_, "go on behind an earlier page");
   for (auto* const one : {show_, retry_}) {
     one->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
@@ -53,16 +54,16 @@ DlqCommand::DlqCommand(CLI::App& app)
   show_->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
   for (auto* const one : {list_, redrive_, discard_}) {
     one->add_option("--destination", destination_, "to this one");
-    one->add_option("--limit", limit_, "so many, 1000 at most");
+    one->add_option("--limit", limit_, "so many, 1 to 1000");
   }
   for (auto* const one : {redrive_, discard_}) {
     one->add_option("id", id_, "one message's id; else --destination, --type or --all");
     one->add_option("--type", type_, "of this type");
-    one->add_flag("--all", all_, "every dead letter");
+    one->add_flag("--all", all_, "every dead letter; goes with none of the others");
     one->add_flag("--dry-run", dry_run_, "say what would be done, and do nothing");
     one->add_option("--reason", reason_, "why; kept with the message")->required();
   }
-  redrive_->add_option("--rate", rate_, "messages a second; 10 by default");
+  redrive_->add_option("--rate", rate_, "messages a second, above 0; 10 by default");
   redrive_->add_flag("--nothing-there", nothing_there_,
                      "you have looked: those that may have arrived have not");
 }
@@ -87,12 +88,12 @@ int DlqCommand::order(const char* what) {
   if (!destination_.empty()) out.member("destination", destination_);
   if (!type_.empty()) out.member("type", type_);
   if (all_) out.flag("all", true);
-  if (limit_ > 0) out.member("limit", limit_);
+  if (limit_) out.member("limit", *limit_);
   if (dry_run_) out.flag("dry_run", true);
   if (nothing_there_) out.flag("nothing_there", true);
-  if (rate_ != 0) {
+  if (rate_) {
     out.name("rate");
-    out.real(rate_);
+    out.real(*rate_);
   }
   out.member("reason", reason_);
   out.end_object();

@@ -2,6 +2,7 @@
 
 #include "cli/operator_command.hpp"
 
+#include <optional>
 #include <string>
 
 namespace idem::cli {
@@ -19,7 +20,7 @@ class OutboxCommand : public OperatorCommand {
   CLI::App* show_;
   CLI::App* retry_;
   std::string state_, destination_, cursor_, id_;
-  std::size_t limit_ = 0;
+  std::optional<std::size_t> limit_;
 };
 
 /// `idem dlq list|show|redrive|discard`: messages that were given up.
@@ -36,8 +37,8 @@ class DlqCommand : public OperatorCommand {
   CLI::App* redrive_;
   CLI::App* discard_;
   std::string destination_, cursor_, id_, type_, reason_;
-  std::size_t limit_ = 0;
-  double rate_ = 0;
+  std::optional<std::size_t> limit_;
+  std::optional<double> rate_;
   bool all_ = false;
   bool dry_run_ = false;
   bool nothing_there_ = false;

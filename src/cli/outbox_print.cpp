@@ -67,10 +67,17 @@ void print_ordered(const std::string& json) {
   if (!page) return;
   const auto& messages = items_of(page->find("messages"));
   if (messages.empty()) return (void)std::printf("no such dead letter\n");
+  const bool is_dry = text_of(page->find("dry_run")) == "yes";
   Rows rows{{"ID", "DESTINATION", "TYPE", "VERDICT"}};
-  for (const auto& one : messages) add_row(rows, one, {"id", "destination", "type", "verdict"});
+  for (const auto& one : messages) {
+    add_row(rows, one, {"id", "destination", "type", "verdict"});
+    std::string& verdict = rows.back().back();
+    const bool is_done = verdict == "redriven" || verdict == "discarded";
+    if (is_dry) verdict = (is_done ? "would be " : "would be refused: ") + verdict;
+    if (!is_dry && !is_done) verdict = "refused: " + verdict;
+  }
   print_rows(rows);
-  if (text_of(page->find("dry_run")) == "yes") std::printf("\na dry run: nothing was changed\n");
+  if (is_dry) std::printf("\na dry run: nothing was changed\n");
 }
 
 }  // namespace idem::cli

@@ -55,6 +55,18 @@ void ReconcileCommand::note_bad_line(const OpenExport& opened, const BadLine& ba
   complain(report_.bad_places.back(), failed);
 }
 
+void ReconcileCommand::note_status(const compare::Theirs& line) {
+  if (!line.unclear) return;
+  const auto found = report_.unclear.find(*line.unclear);
+  if (found != report_.unclear.end()) {
+    ++found->second;
+  } else if (report_.unclear.size() < ComparisonReport::statuses_max) {
+    report_.unclear.emplace(*line.unclear, 1);
+  } else {
+    ++report_.unclear_others;
+  }
+}
+
 std::expected<void, int> ReconcileCommand::read_export(OpenExport& opened,
                                                        const ExportFields& fields,
                                                        const OurRecords& records,
@@ -74,6 +86,7 @@ std::expected<void, int> ReconcileCommand::read_export(OpenExport& opened,
       note_bad_line(opened, read.error());
       continue;
     }
+    note_status(read->theirs);
     Waiting waiting{.line = std::move(*read), .kept = {}};
     if (options_.resolve && waiting.line.theirs.happened) {
       waiting.kept = {opened.reader->json(), to_hex(sha256(line.raw))};

@@ -40,6 +40,7 @@ class ReconcileCommand : public OperatorCommand {
   std::expected<std::vector<std::vector<compare::Name>>, int> names_of_batch(
       const OurRecords& records) const;
   std::expected<void, int> look_outside(const OurRecords& records, compare::Comparison& comparison);
+  void note_status(const compare::Theirs& line);
   void note_bad_line(const OpenExport& opened, const compare::BadLine& bad);
   std::expected<void, int> resolve(const OpenExport& opened);
   std::expected<Settled, int> settle(const OpenExport& opened, std::size_t finding);

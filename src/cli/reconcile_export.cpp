@@ -110,7 +110,11 @@ std::expected<ReadLine, BadLine> ExportFields::read(const ExportLine& line) cons
   if (status_) {
     const auto& status = value(line, status_);
     if (!status) return bad(options_.status + " is missing");
-    read.theirs.happened = std::ranges::find(options_.happened, *status) != options_.happened.end();
+    const auto is_in = [&](const std::vector<std::string>& named) {
+      return std::ranges::find(named, *status) != named.end();
+    };
+    read.theirs.happened = is_in(options_.happened);
+    if (!read.theirs.happened && !is_in(options_.refused)) read.theirs.unclear = *status;
   }
   if (time_) {
     const auto& text = value(line, time_);

@@ -6,6 +6,7 @@
 #include <idem/foreign_call.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace idem::cli {
@@ -147,6 +148,9 @@ void ReconcileOptions::declare(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--status", status, "the export's field of the status");
   command.add_option("--happened", happened, "a status by which money moved; repeatable");
+  command.add_option("--refused", refused,
+                     "a status by which none did, and none will; repeatable. Statuses that are "
+                     "neither are listed, and decide nothing");
   command.add_option("--id", id, "the export's field of what the provider calls it");
   command.add_option("--time", time, "the export's field of the moment: RFC 3339, or Unix seconds");
   command.add_option("--from", from, "records and lines from this time on");
@@ -183,6 +187,12 @@ Checked ReconcileOptions::check() {
   if (rules.from && rules.to && *rules.from >= *rules.to) return wrong("--from lies before --to");
   if (status.empty() != happened.empty()) {
     return wrong("--status and --happened belong together: which values mean that money moved?");
+  }
+  for (const std::string& one : refused) {
+    if (status.empty()) return wrong("--refused goes with --status and --happened");
+    if (std::ranges::find(happened, one) != happened.end()) {
+      return wrong("--refused " + one + " is --happened, too; it means one of both");
+    }
   }
   return {};
 }

@@ -40,6 +40,7 @@ struct ReconcileOptions {
   int scale = 0;
   std::string status{}, id{}, time{};
   std::vector<std::string> happened{};
+  std::vector<std::string> refused{};
   std::string from{}, to{}, slack{};
   std::size_t rows = 50;
 

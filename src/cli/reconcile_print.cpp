@@ -29,6 +29,7 @@ void write_theirs(json::Writer& out, const Finding& finding) {
     out.member("line", line.line);
     if (!line.id.empty()) out.member("id", line.id);
     out.flag("happened", line.happened);
+    if (line.unclear) out.member("status_not_named", *line.unclear);
     if (line.at) out.member("at", to_rfc3339(*line.at));
     write_money(out, line.money);
     out.end_object();
@@ -44,6 +45,7 @@ void write_finding(json::Writer& out, const Finding& finding, const Settled* set
     out.member("ref", to_hex(ours.ref.bytes));
     out.member("state", idem::name_of(ours.state));
     out.member("fence", ours.fence);
+    out.flag("contested", ours.is_contested);
     out.member("created_at", to_rfc3339(ours.created_at));
     if (ours.status != 0) out.member("response_status", ours.status);
     write_money(out, ours.money);
@@ -67,6 +69,7 @@ std::string ours_text(const Finding& finding) {
   const auto& ours = *finding.ours;
   std::string text(idem::name_of(ours.state));
   if (ours.status != 0) text += " " + std::to_string(ours.status);
+  if (ours.is_contested) text += ", contested";
   const std::string money = shown(ours.money);
   return money.empty() ? text : text + ", " + money;
 }
@@ -79,7 +82,11 @@ std::string theirs_text(const Finding& finding) {
     text += text.empty() ? "line " : "; line ";
     text += std::to_string(line.line);
     if (!line.id.empty()) text += " " + printable(line.id);
-    if (!line.happened) text += " refused";
+    if (line.unclear) {
+      text += " \"" + printable(*line.unclear) + "\"";
+    } else if (!line.happened) {
+      text += " refused";
+    }
     if (const auto money = shown(line.money); !money.empty()) text += ", " + money;
   }
   if (finding.theirs.size() > lines_max) text += "; ...";
@@ -91,6 +98,17 @@ std::string why_text(const Finding& finding, const Settled* settled) {
   if (settled == nullptr) return text;
   if (!settled->as.empty()) return text + "; resolved as " + settled->as;
   return text + "; left: " + printable(settled->why);
+}
+
+void print_unclear(const ComparisonReport& report) {
+  std::printf("\nstatuses that are neither --happened nor --refused; say which they are:\n");
+  for (const auto& [status, lines] : report.unclear) {
+    std::printf("  \"%s\": %llu lines\n", printable(status).c_str(),
+                static_cast<unsigned long long>(lines));
+  }
+  if (report.unclear_others > 0) {
+    std::printf("  others: %llu lines\n", static_cast<unsigned long long>(report.unclear_others));
+  }
 }
 
 const Settled* settled_of(const ComparisonReport& report, std::size_t finding) {
@@ -136,6 +154,15 @@ void print_comparison_json(const ComparisonReport& report) {
   out.begin_array();
   for (const auto& place : report.bad_places) out.text(place);
   out.end_array();
+  out.name("statuses_not_named");
+  out.begin_array();
+  for (const auto& [status, lines] : report.unclear) {
+    out.begin_object();
+    out.member("status", status);
+    out.member("lines", lines);
+    out.end_object();
+  }
+  out.end_array();
   out.name("findings");
   out.begin_array();
   for (std::size_t i = 0; i < result.findings.size(); ++i) {
@@ -175,6 +202,7 @@ void print_comparison(const ComparisonReport& report, std::size_t rows) {
   print_rows(counts);
   std::printf("\n%s: %llu lines, sha256 %s\n", printable(report.name).c_str(),
               static_cast<unsigned long long>(report.lines), report.digest.c_str());
+  if (!report.unclear.empty()) print_unclear(report);
   if (!report.complete()) {
     std::printf("INCOMPLETE: %llu %s\n", static_cast<unsigned long long>(report.bad_lines),
                 std::string(unread).c_str());

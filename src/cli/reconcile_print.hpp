@@ -21,6 +21,10 @@ struct ComparisonReport {
   std::uint64_t lines = 0;
   std::uint64_t bad_lines = 0;
   std::vector<std::string> bad_places{};  ///< Of the first ones, as sentences.
+  /// Statuses that no option names, with the number of their lines; the first statuses_max.
+  static constexpr std::size_t statuses_max = 100;
+  std::map<std::string, std::uint64_t> unclear{};
+  std::uint64_t unclear_others = 0;  ///< Lines of the statuses beyond those.
   compare::Result result{};
   std::map<std::size_t, Settled> settled{};  ///< By the finding's number.
 

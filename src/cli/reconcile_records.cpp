@@ -128,6 +128,7 @@ std::optional<Ours> OurRecords::ours_of(const Value& record) const {
             .status = static_cast<int>(number_in(record, "response_status")),
             .created_at = moment_in(record, "created_at"),
             .locked_until = moment_in(record, "locked_until")};
+  ours.is_contested = text_of(record.find("contested")) == "yes";
   const Value* const values = record.find("values");
   ours.has_body = values != nullptr && std::holds_alternative<json::Object>(values->is);
   if (ours.has_body) {

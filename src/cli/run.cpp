@@ -3,6 +3,7 @@
 #include "cli/migrate_command.hpp"
 #include "cli/outbox_command.hpp"
 #include "cli/reconcile_command.hpp"
+#include "cli/status_command.hpp"
 
 #include <cstdio>
 
@@ -38,6 +39,7 @@ int run(int argc, char** argv) {
   DlqCommand dlq(app);
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
+  StatusCommand status(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -51,6 +53,7 @@ int run(int argc, char** argv) {
   if (dlq.parsed()) return dlq.run();
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
+  if (status.parsed()) return status.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

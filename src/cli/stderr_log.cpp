@@ -55,8 +55,13 @@ void append_text_value(std::string& line, std::string_view value) {
   line += '"';
 }
 
-std::string text_line(std::string_view event, std::initializer_list<LogField> fields) {
-  std::string line(event);
+std::string text_line(LogLevel level, std::string_view event,
+                      std::initializer_list<LogField> fields) {
+  std::string line = now_text();
+  line += ' ';
+  line += name_of(level);
+  line += ' ';
+  line += event;
   for (const auto& field : fields) {
     line += ' ';
     line += field.name;
@@ -76,7 +81,11 @@ std::string json_line(LogLevel level, std::string_view event,
     line += ',';
     append_json_string(line, field.name);
     line += ':';
-    append_json_string(line, field.value);
+    if (field.is_number) {
+      line += field.value;
+    } else {
+      append_json_string(line, field.value);
+    }
   }
   return line + "}";
 }
@@ -89,7 +98,7 @@ LogSink stderr_log(const std::string& format) {
   return [mutex, json](LogLevel level, std::string_view event,
                        std::initializer_list<LogField> fields) {
     const std::string line =
-        (json ? json_line(level, event, fields) : text_line(event, fields)) + "\n";
+        (json ? json_line(level, event, fields) : text_line(level, event, fields)) + "\n";
     std::lock_guard lock(*mutex);
     std::fwrite(line.data(), 1, line.size(), stderr);
   };

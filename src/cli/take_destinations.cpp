@@ -59,6 +59,12 @@ std::optional<Destination> take_destination(const DestinationGiven& given, Compl
 
 }  // namespace
 
+std::vector<std::string> names_of(const std::vector<Destination>& destinations) {
+  std::vector<std::string> names;
+  for (const Destination& one : destinations) names.push_back(one.name);
+  return names;
+}
+
 std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& given,
                                            Complaints& complaints) {
   std::vector<Destination> taken;

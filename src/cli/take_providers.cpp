@@ -65,6 +65,25 @@ std::optional<std::string> value_of(std::string_view name, const Record& record,
   return derived_key(record.id, name.substr(derived_key_of.size()));
 }
 
+metrics::Unanswered reason_of(FetchError::Kind kind) {
+  using Kind = FetchError::Kind;
+  switch (kind) {
+    case Kind::refused_by_rule:
+      return metrics::Unanswered::refused;
+    case Kind::connect:
+      return metrics::Unanswered::connect;
+    case Kind::tls:
+      return metrics::Unanswered::tls;
+    case Kind::timeout:
+      return metrics::Unanswered::timeout;
+    case Kind::too_large:
+      return metrics::Unanswered::too_large;
+    case Kind::protocol:
+      return metrics::Unanswered::protocol;
+  }
+  return metrics::Unanswered::protocol;
+}
+
 /// How a provider is asked: everything but the record.
 struct Asking {
   FetchRequest request{};  ///< Its `url` is the template.
@@ -82,14 +101,20 @@ struct Asking {
                                : "the record has no upstream reference to ask by");
   }
 
-  std::expected<Provider::Heard, std::string> operator()(const Record& record,
-                                                         std::string_view key) const {
+  std::expected<Provider::Heard, Provider::Silence> operator()(const Record& record,
+                                                               std::string_view key) const {
     auto url = url_of(record, key);
-    if (!url) return std::unexpected(std::move(url.error()));
+    if (!url) {
+      return std::unexpected(
+          Provider::Silence(metrics::Unanswered::refused, std::move(url.error())));
+    }
     FetchRequest asked = request;
     asked.url = *url;
     auto answer = Fetcher().fetch(asked);
-    if (!answer) return std::unexpected(answer.error().why);
+    if (!answer) {
+      const FetchError& error = answer.error();
+      return std::unexpected(Provider::Silence(reason_of(error.kind), error.why));
+    }
     return Provider::Heard{answer->status, std::move(answer->body)};
   }
 };

@@ -52,6 +52,10 @@ class WorkerProcess {
     spill_ = std::move(*spill);
     registry_ =
         std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    registry_->version(IDEM_VERSION);
+    for (const auto& [name, provider] : options_.providers) {
+      registry_->add_provider(name, provider->counts);
+    }
     return options_.admin.empty() ? std::expected<void, std::string>() : listen();
   }
 
@@ -62,14 +66,24 @@ class WorkerProcess {
                                 .registry = *registry_,
                                 .draining = draining_,
                                 .log = log_,
-                                .gauges = [] { return metrics::Gauges{}; },
+                                .gauges =
+                                    [this] {
+                                      metrics::Gauges gauges;
+                                      gauges.destinations = names_of(options_.destinations);
+                                      return gauges;
+                                    },
                                 .parse_duration = parse_duration,
                                 .naming_parts =
                                     [this](const std::string& operation) {
                                       return options_.settings.routes.naming_parts(operation);
                                     },
                                 .hosts = options_.admin_hosts,
-                                .evidence_grace = options_.evidence_grace});
+                                .evidence_grace = options_.evidence_grace,
+                                .provider_of =
+                                    [this](const Record& record) {
+                                      auto name = options_.settings.routes.provider_of(record);
+                                      return options_.providers.contains(name) ? name : "";
+                                    }});
     auto server =
         http::Server::listen(options_.admin, {{&loop_, admin_.get()}}, options_.timers, {});
     if (!server) return std::unexpected(given_.admin.place.text() + ": " + server.error());
@@ -87,9 +101,9 @@ class WorkerProcess {
     if (!options_.destinations.empty()) {
       relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
     }
-    log_(LogLevel::info, "working",
-         {{"destinations", std::to_string(options_.destinations.size())},
-          {"providers", std::to_string(options_.providers.size())}});
+    log_(
+        LogLevel::info, "working",
+        {{"destinations", options_.destinations.size()}, {"providers", options_.providers.size()}});
     if (server_) {
       log_(LogLevel::info, "listening", {{"address", server_->address()}, {"role", "admin"}});
     }

@@ -103,8 +103,9 @@ Comparison::Met Comparison::add(const Theirs& theirs, std::span<const Name> name
 void Comparison::meet(Entry& entry, const Theirs& theirs) {
   const Ours& ours = entry.ours;
   const bool we_did = ours.state == State::completed && is_success(ours.status);
-  const bool is_first = entry.happened + entry.refused == 0;
-  bool shows = !is_first || we_did != theirs.happened || ours.state != State::completed;
+  const bool is_first = entry.happened + entry.refused + entry.unclear == 0;
+  bool shows =
+      !is_first || theirs.unclear || we_did != theirs.happened || ours.state != State::completed;
   if (theirs.happened && we_did && ours.has_body) {
     const bool differs = (rules_.amount && ours.money.amount != theirs.money.amount) ||
                          (rules_.currency && ours.money.currency != theirs.money.currency);
@@ -115,7 +116,7 @@ void Comparison::meet(Entry& entry, const Theirs& theirs) {
     entry.line = theirs.line;
     entry.id = theirs.id;
   }
-  if (!theirs.happened) ++entry.refused;
+  if (!theirs.happened) ++(theirs.unclear ? entry.unclear : entry.refused);
   // Of what is alike, line and id suffice.
   if (!shows) return;
   auto& shown = shown_[static_cast<std::uint32_t>(&entry - entries_.data())];
@@ -160,6 +161,7 @@ Finding Comparison::finding_of(const Entry& entry) const {
   if (entry.happened > 1) {
     return is(Kind::duplicate, "it happened " + std::to_string(entry.happened) + " times");
   }
+  if (entry.happened == 0 && entry.unclear > 0) return unclear_finding_of(ours);
   switch (ours.state) {
     case State::pending:
       if (entry.happened > 0) {
@@ -194,6 +196,19 @@ Finding Comparison::finding_of(const Entry& entry) const {
     return is(one_sided(Kind::ours_only, ours.created_at), "they have no line of it");
   }
   return is(entry.differs ? Kind::amount_differs : Kind::agree, "");
+}
+
+// Where we say that it happened the sides differ, as far as anybody knows; else it may have, and
+// neither agreement nor absence is shown.
+Finding Comparison::unclear_finding_of(const Ours& ours) const {
+  const bool we_did = ours.state == State::completed && is_success(ours.status);
+  Finding finding;
+  finding.kind = we_did ? Kind::status_differs : Kind::undecided;
+  finding.why = "their status is none that was named, and ";
+  finding.why += ours.state == State::completed
+                     ? "we answered " + std::to_string(ours.status)
+                     : "the record is " + std::string(name_of(ours.state));
+  return finding;
 }
 
 Finding Comparison::finding_of(std::span<const Unmet> lines) const {

@@ -34,6 +34,7 @@ struct Ours {
   int status = 0;  ///< Of the stored answer; 0: there is none.
   /// Whether the answer's body is there to be compared.
   bool has_body = false;
+  bool is_contested = false;
   StoreTime created_at{};
   StoreTime locked_until{};
   Money money{};
@@ -45,6 +46,9 @@ struct Theirs {
   std::string id{};  ///< What the provider calls it.
   /// Whether the line says that money moved, and not that it was refused.
   bool happened = true;
+  /// Its status, where no rule says what that means: neither that it happened nor that it was
+  /// refused. `happened` is false then.
+  std::optional<std::string> unclear{};
   std::optional<StoreTime> at{};  ///< None: within the period.
   Money money{};
 };
@@ -67,7 +71,8 @@ enum class Kind : std::uint8_t {
   theirs_only,     ///< It happened, and there is no record.
   ours_only,       ///< The record says that it happened, or is expired; there is no line.
   amount_differs,  ///< It happened on both sides, with other amounts or currencies.
-  undecided,       ///< In progress or unknown; or pending, and there is no charge of it.
+  undecided,       ///< In progress or unknown; or pending, and there is no charge of it; or the
+                   ///< line does not say whether it happened.
   agree,
   at_edge,  ///< One-sided, but too near an end of the period to mean something.
 };
@@ -134,6 +139,7 @@ class Comparison {
     std::string id{};
     std::uint32_t happened = 0;
     std::uint32_t refused = 0;
+    std::uint32_t unclear = 0;
     bool differs = false;
   };
   struct Unmet {
@@ -146,6 +152,7 @@ class Comparison {
   Kind one_sided(Kind kind, const std::optional<StoreTime>& at) const noexcept;
   bool is_outside(const std::optional<StoreTime>& at) const noexcept;
   Finding finding_of(const Entry& entry) const;
+  Finding unclear_finding_of(const Ours& ours) const;
   Finding finding_of(std::span<const Unmet> lines) const;
   void tell_unmet(Result& result);
 

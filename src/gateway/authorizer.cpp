@@ -105,10 +105,12 @@ std::expected<AuthorizeSettings, std::string> parse_authorize_url(const std::str
   return settings;
 }
 
-Authorizer::Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret)
+Authorizer::Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret,
+                       Observer& observer)
     : settings_(*settings.authorize),
       via_name_(settings.via_name),
       secret_(secret),
+      observer_(observer),
       pool_(loop, settings_.address,
             {std::min(settings.connect_timeout, settings_.timeout),
              settings.upstream_keep_alive_idle, settings_.tls}) {}
@@ -153,8 +155,12 @@ Task<std::optional<Answer>> Authorizer::over_network(const std::string& request)
     if (!said.again) co_return std::move(said.refusal);
   }
   auto fresh = co_await pool_.connect();
-  if (!fresh) co_return Refusal(not_asked());
+  if (!fresh) {
+    observer_.authorizer_failed("not_reached", std::move(fresh.error().why));
+    co_return Refusal(not_asked());
+  }
   auto said = co_await over(*fresh, request, deadline);
+  if (said.again) observer_.authorizer_failed("closed", "it closed before it answered");
   co_return std::move(said.refusal);
 }
 
@@ -170,11 +176,17 @@ Task<Authorizer::Said> Authorizer::over(std::unique_ptr<http::Wire>& wire,
     const bool dead = (going.error() == UpstreamCall::Failure::nothing_sent ||
                        going.error() == UpstreamCall::Failure::closed) &&
                       call.wire().unread().empty();
+    if (!dead) observer_.authorizer_failed("no_answer", "it gave no answer within its time");
     co_return Said{not_asked(), dead};
   }
   const int status = call.head().status;
   const bool refused = status == 401 || status == 403;
   Said said;
+  if (refused || is_yes(status)) {
+    observer_.authorizer_answered(!refused);
+  } else {
+    observer_.authorizer_failed("status", "it answered " + std::to_string(status));
+  }
   if (refused) {
     said.refusal = refusal_of(call.head());
   } else if (!is_yes(status)) {

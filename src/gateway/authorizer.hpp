@@ -2,6 +2,7 @@
 
 #include "core/problem.hpp"
 #include "gateway/bounded_cache.hpp"
+#include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/upstream_pool.hpp"
 
@@ -16,8 +17,8 @@ namespace idem::gateway {
 /// was verified, percent-encoded. Never the body or the key. One loop's thread.
 class Authorizer {
  public:
-  /// `settings.authorize` is set.
-  Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret);
+  /// `settings.authorize` is set. `observer` outlives it and counts the answers.
+  Authorizer(Loop& loop, const GatewaySettings& settings, const Secret& secret, Observer& observer);
 
   /// Nothing: 2xx, go on. Otherwise what the client hears: the authoriser's own 401 or 403, or 503
   /// when it said anything else or could not be asked.
@@ -36,6 +37,7 @@ class Authorizer {
   const AuthorizeSettings settings_;
   const std::string via_name_;
   const Secret& secret_;
+  Observer& observer_;
   http::UpstreamPool pool_;
   BoundedCache<bool> allowed_{limits::authorize_cache_entries_max};
 };

@@ -19,7 +19,7 @@ Task<ExchangeEvent> Dispatch::connect() {
   pooled_ = wire_ != nullptr;
   if (pooled_) co_return UpstreamReady{};
   auto fresh = co_await pool_.connect();
-  if (!fresh) co_return UpstreamNotReached{std::move(fresh.error())};
+  if (!fresh) co_return not_reached(std::move(fresh.error()));
   wire_ = std::move(*fresh);
   co_return UpstreamReady{};
 }
@@ -39,18 +39,21 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
   broken_ = true;
   switch (answered.error()) {
     case UpstreamCall::Failure::timeout:
-      co_return UpstreamLost{UpstreamLost::How::timeout, {}};
+      co_return lost(UpstreamLost::How::timeout, {});
     case UpstreamCall::Failure::closed:
-      co_return UpstreamLost{UpstreamLost::How::closed, {}};
+      co_return lost(UpstreamLost::How::closed, {});
     case UpstreamCall::Failure::malformed:
-      co_return UpstreamLost{UpstreamLost::How::malformed, {}};
+      co_return lost(UpstreamLost::How::malformed, {});
     case UpstreamCall::Failure::nothing_sent:
       break;
   }
-  if (!pooled_) co_return UpstreamNotReached{"The upstream closed before it took a byte."};
+  if (!pooled_) {
+    observer_.upstream_took_nothing();
+    co_return UpstreamNotReached{"The upstream closed before it took a byte."};
+  }
   pooled_ = false;
   auto fresh = co_await pool_.connect();
-  if (!fresh) co_return UpstreamNotReached{std::move(fresh.error())};
+  if (!fresh) co_return not_reached(std::move(fresh.error()));
   wire_ = std::move(*fresh);
   co_return UpstreamReady{};
 }
@@ -65,29 +68,60 @@ Task<ExchangeEvent> Dispatch::read_answer() {
   const bool too_large = call_->head().framing == http::Framing::content_length &&
                          call_->head().content_length > route_.response_body_bytes_max;
   if (too_large || is_stream(call_->head(), call_->body())) {
+    observer_.upstream_answered();
     co_return UpstreamOversize{std::move(answered)};
   }
   if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
     // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3); TLS would (§9.8).
-    co_return UpstreamLost{UpstreamLost::How::unframed, status};
+    co_return lost(UpstreamLost::How::unframed, status);
   }
   for (;;) {
     const auto piece = co_await call_->next_piece();
     if (!piece) {
       broken_ = true;
       const bool timeout = piece.error().trouble == BodyReader::Trouble::timeout;
-      co_return UpstreamLost{timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status};
+      co_return lost(timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status);
     }
     crash_point(CrashPoint::response_mid_body);
     body_.append(*piece);
-    if (body_.size() > route_.response_body_bytes_max)
+    if (body_.size() > route_.response_body_bytes_max) {
+      observer_.upstream_answered();
       co_return UpstreamOversize{std::move(answered)};
+    }
     if (call_->body().finished()) break;
   }
   answered.answer.body = std::move(body_);
+  observer_.upstream_answered();
   call_->send_some();
   if (!call_->answered_while_sending()) give_back();
   co_return answered;
+}
+
+ExchangeEvent Dispatch::not_reached(http::ConnectFailure failure) {
+  observer_.upstream_not_reached(failure);
+  return UpstreamNotReached{std::move(failure.why)};
+}
+
+ExchangeEvent Dispatch::lost(UpstreamLost::How how, std::optional<int> status) {
+  switch (how) {
+    case UpstreamLost::How::timeout:
+      observer_.upstream_failed(metrics::Forwarded::timeout, "it did not answer within its time");
+      break;
+    case UpstreamLost::How::closed:
+      observer_.upstream_failed(metrics::Forwarded::closed, "it closed before it answered");
+      break;
+    case UpstreamLost::How::malformed:
+      observer_.upstream_failed(metrics::Forwarded::malformed, "its answer was not valid HTTP");
+      break;
+    case UpstreamLost::How::cut:
+      observer_.upstream_failed(metrics::Forwarded::cut, "its answer was cut");
+      break;
+    case UpstreamLost::How::unframed:
+      observer_.upstream_failed(metrics::Forwarded::unframed,
+                                "nothing tells the end of its answer from a cut");
+      break;
+  }
+  return UpstreamLost{how, status};
 }
 
 bool Dispatch::has_rest() const noexcept {

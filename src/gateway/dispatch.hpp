@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/exchange.hpp"
+#include "gateway/observation.hpp"
 #include "gateway/settings.hpp"
 #include "http/upstream_call.hpp"
 
@@ -14,7 +15,9 @@ namespace idem::gateway {
 /// the exchange. Loop's thread only.
 class Dispatch {
  public:
-  Dispatch(http::UpstreamPool& pool, const Route& route) : pool_(pool), route_(route) {}
+  /// `observer` counts how it ends.
+  Dispatch(http::UpstreamPool& pool, const Route& route, Observer& observer)
+      : pool_(pool), route_(route), observer_(observer) {}
 
   /// Gets a connection: UpstreamReady or UpstreamNotReached.
   Task<ExchangeEvent> connect();
@@ -42,10 +45,13 @@ class Dispatch {
 
  private:
   Task<ExchangeEvent> read_answer();
+  ExchangeEvent not_reached(http::ConnectFailure failure);
+  ExchangeEvent lost(UpstreamLost::How how, std::optional<int> status);
   void give_back();
 
   http::UpstreamPool& pool_;
   const Route& route_;
+  Observer& observer_;
   std::unique_ptr<http::Wire> wire_;
   bool pooled_ = false;
   std::optional<http::UpstreamCall> call_;

@@ -264,7 +264,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
   Task<bool> carry_out(const Work& work, Exchange& exchange) {
     const Route& route = work.request->route();
     Observation seen(observer_);
-    Dispatch dispatch(pool_, route);
+    Dispatch dispatch(pool_, route, observer_);
     std::string head;  // As long as the request may still be sent.
     bool released = false;
     ExchangeAction action = exchange.start(work.claimed_at);

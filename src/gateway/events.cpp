@@ -107,6 +107,7 @@ class EventCase {
   void log(LogLevel level, std::string_view event, std::string_view state) {
     observer_.tell(level, event,
                    {{"provider", source_.name},
+                    {"event_id", event_.id},
                     {"operation_ref", id_ ? to_hex(id_->bytes) : std::string()},
                     {"said", std::string(name_of(event_.finding))},
                     {"state", std::string(state)}});
@@ -372,7 +373,9 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
   const auto genuine = check_signature(source->signature, head, body->bytes(), std::time(nullptr));
   if (!genuine) {
     observer.tell(LogLevel::warning, "event_refused",
-                  {{"provider", source->name}, {"detail", genuine.error()}});
+                  {{"provider", source->name},
+                   {"event_id", std::string(head.id.substr(0, limits::event_id_bytes_max))},
+                   {"detail", genuine.error()}});
     const Answer refused = told(401, "refused");
     co_await client.answer(refused);
     co_return;
@@ -380,7 +383,9 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
   auto event = read_event(*source, head.id, body->bytes());
   if (!event) {
     observer.tell(LogLevel::warning, "event_not_understood",
-                  {{"provider", source->name}, {"detail", event.error()}});
+                  {{"provider", source->name},
+                   {"event_id", std::string(head.id.substr(0, limits::event_id_bytes_max))},
+                   {"detail", event.error()}});
     const Answer useless = told(400, "not_understood");
     co_await client.answer(useless);
     co_return;

@@ -117,6 +117,24 @@ bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings
   return strips;
 }
 
+/// Counts the answer to one request when that is over.
+class AnswerCount {
+ public:
+  AnswerCount(metrics::Shard& shard, const http::ServerStream& client) noexcept
+      : shard_(shard), client_(client) {}
+  ~AnswerCount() {
+    shard_.answers[route_][metrics::place_of_status(client_.answered_status())].add();
+  }
+  AnswerCount(const AnswerCount&) = delete;
+  AnswerCount& operator=(const AnswerCount&) = delete;
+  void of(const Route& route) noexcept { route_ = route.counted_at; }
+
+ private:
+  metrics::Shard& shard_;
+  const http::ServerStream& client_;
+  std::size_t route_ = 0;
+};
+
 class GatewayService final : public Gateway {
  public:
   GatewayService(Loop& loop, GatewayShared& shared, SharedSettings settings)
@@ -142,6 +160,7 @@ class GatewayService final : public Gateway {
   // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
   // exchange.
   Task<void> serve(http::ServerStream& client) override {
+    AnswerCount answer(observer_.shard(), client);
     const auto& head = client.head();
     if (path_of(head).starts_with(events_path)) {
       co_await serve_event(client, shared_, observer_, settings_);
@@ -169,6 +188,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
+    answer.of(route);
     if (strips_what_we_rely_on(head, *settings, route)) {
       const http::Refusal abuse{
           400, "Connection names a field that must be kept (RFC 9110 7.6.1 abuse)"};
@@ -178,7 +198,7 @@ class GatewayService final : public Gateway {
     const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
-      co_await relay_unkeyed(client, pool_, *settings, route);
+      co_await relay_unkeyed(client, pool_, *settings, route, observer_);
       co_return;
     }
     co_await serve_with_key(client, *settings, route);
@@ -274,7 +294,9 @@ class GatewayService final : public Gateway {
   void make_authorizer() {
     const auto& secret = shared_.store.identity().secret;
     authorizer_ =
-        settings_->authorize ? std::make_shared<Authorizer>(loop_, *settings_, secret) : nullptr;
+        settings_->authorize
+            ? std::make_shared<Authorizer>(loop_, *settings_, secret, observer_)
+            : nullptr;
   }
 
   static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {

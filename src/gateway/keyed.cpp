@@ -87,7 +87,7 @@ class KeyedDriver {
         request_(std::move(request)),
         exchange_(std::move(exchange)),
         heartbeat_(client.loop(), shared.store, exchange_),
-        dispatch_(pool, route) {}
+        dispatch_(pool, route, request_.seen.observer()) {}
 
   Task<void> run() {
     ExchangeAction action = exchange_->start(MonotonicClock::now());

@@ -9,9 +9,12 @@ namespace {
 
 using metrics::Outcome;
 
-std::string milliseconds(metrics::Duration took) {
-  const auto tenths = std::chrono::duration_cast<std::chrono::microseconds>(took).count() / 100;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+/// In milliseconds, to the tenth.
+LogField took(std::string_view name, metrics::Duration time) {
+  const auto tenths = std::chrono::duration_cast<std::chrono::microseconds>(time).count() / 100;
+  LogField field(name, std::to_string(tenths / 10) + "." + std::to_string(tenths % 10));
+  field.is_number = true;
+  return field;
 }
 
 std::string_view ending_of(const StoreCall& call) {
@@ -34,7 +37,7 @@ bool Observer::may_write(std::string_view event, LogLevel level) {
   if (now - lines.since >= Millis(1000)) {
     if (lines.kept_back > 0) {
       shared_.log(level, "lines_kept_back",
-                  {{"of", std::string(event)}, {"count", std::to_string(lines.kept_back)}});
+                  {{"of", std::string(event)}, {"count", lines.kept_back}});
     }
     lines = {.since = now};
   }
@@ -44,6 +47,83 @@ bool Observer::may_write(std::string_view event, LogLevel level) {
   }
   ++lines.written;
   return true;
+}
+
+void Observer::upstream_answered() {
+  shard_.forwarded[static_cast<std::size_t>(metrics::Forwarded::answered)].add();
+  tell_recovered("upstream_recovered", shared_.registry.upstream().answered(MonotonicClock::now()));
+}
+
+void Observer::upstream_failed(metrics::Forwarded result, std::string_view detail) {
+  shard_.forwarded[static_cast<std::size_t>(result)].add();
+  const std::string why(detail);
+  tell_failing("upstream_failing", metrics::name_of(result), why,
+               shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(result),
+                                                  why, false));
+}
+
+void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
+  using Reason = http::ConnectFailure::Reason;
+  auto reason = metrics::NotReached::connect;
+  switch (failure.reason) {
+    case Reason::connect:
+      break;
+    case Reason::resolve:
+      reason = metrics::NotReached::resolve;
+      break;
+    case Reason::timeout:
+      reason = metrics::NotReached::timeout;
+      break;
+    case Reason::tls:
+      reason = metrics::NotReached::tls;
+      break;
+  }
+  upstream_not_reached(reason, failure.why);
+}
+
+void Observer::upstream_took_nothing() {
+  upstream_not_reached(metrics::NotReached::closed, "it closed before it took a byte");
+}
+
+void Observer::upstream_not_reached(metrics::NotReached reason, const std::string& detail) {
+  shard_.forwarded[static_cast<std::size_t>(metrics::Forwarded::not_reached)].add();
+  shard_.not_reached[static_cast<std::size_t>(reason)].add();
+  tell_failing("upstream_failing", metrics::name_of(reason), detail,
+               shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(reason),
+                                                  detail, true));
+}
+
+void Observer::authorizer_answered(bool allowed) {
+  const auto result = allowed ? metrics::Authorized::allowed : metrics::Authorized::refused;
+  shard_.authorized[static_cast<std::size_t>(result)].add();
+  tell_recovered("authorizer_recovered",
+                 shared_.registry.authorizer().answered(MonotonicClock::now()));
+}
+
+void Observer::authorizer_failed(std::string_view reason, std::string detail) {
+  shard_.authorized[static_cast<std::size_t>(metrics::Authorized::failed)].add();
+  const bool is_proof = reason == "not_reached";
+  tell_failing(
+      "authorizer_failing", reason, detail,
+      shared_.registry.authorizer().failed(MonotonicClock::now(), reason, detail, is_proof));
+}
+
+void Observer::tell_failing(std::string_view event, std::string_view reason,
+                            const std::string& detail,
+                            const std::optional<OutageLines::Line>& line) {
+  if (!line || !shared_.log) return;
+  shared_.log(LogLevel::warning, event,
+              {{"reason", std::string(reason)},
+               {"detail", detail},
+               {"failures", line->failures},
+               {"seconds", line->lasting.count() / 1'000}});
+}
+
+void Observer::tell_recovered(std::string_view event,
+                              const std::optional<OutageLines::Line>& line) {
+  if (!line || !shared_.log) return;
+  shared_.log(LogLevel::info, event,
+              {{"failures", line->failures}, {"seconds", line->lasting.count() / 1'000}});
 }
 
 void Observation::key(std::string_view key) {
@@ -96,8 +176,8 @@ void Observation::settled() {
 }
 
 void Observation::finished(const Ending& ending, const Route& route, int status) {
-  const Duration took = since(began_);
-  observer_->shard().request.observe(took);
+  const Duration total = since(began_);
+  observer_->shard().request.observe(total);
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);
   const bool trouble = ending.owes_settlement || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;
@@ -107,7 +187,7 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
     observer_->tell(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
   } else if (settled_as_ == "unknown") {
     observer_->tell(LogLevel::warning, "outcome_unknown",
-                    {{"operation_ref", ref}, {"route", where}, {"status", std::to_string(status)}});
+                    {{"operation_ref", ref}, {"route", where}, {"status", status}});
   } else if (misused) {
     observer_->tell(LogLevel::warning, "key_reused", {{"operation_ref", ref}, {"route", where}});
   }
@@ -117,11 +197,11 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
                    {"route", where},
                    {"reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)},
                    {"ending", std::string(settled_as_.empty() ? "none" : settled_as_)},
-                   {"status", std::to_string(status)},
-                   {"reserve_ms", milliseconds(reserve_took_)},
-                   {"upstream_ms", milliseconds(upstream_took_)},
-                   {"settle_ms", milliseconds(settle_took_)},
-                   {"total_ms", milliseconds(took)}});
+                   {"status", status},
+                   took("reserve_ms", reserve_took_),
+                   took("upstream_ms", upstream_took_),
+                   took("settle_ms", settle_took_),
+                   took("total_ms", total)});
 }
 
 void count_failure(metrics::Shard& shard, const StoreResult& result) {

@@ -2,6 +2,7 @@
 
 #include "core/exchange.hpp"
 #include "gateway/route.hpp"
+#include "http/upstream_pool.hpp"
 #include "metrics/registry.hpp"
 
 #include <idem/log.hpp>
@@ -28,10 +29,28 @@ class Observer {
   /// case. `event` is a literal.
   void tell(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
   bool logs_requests() const noexcept { return shared_.log_requests; }
+
+  /// What became of a request to the upstream: counted once for each, however many connections were
+  /// tried. Of many failures few lines are written (OutageLines).
+  void upstream_answered();
+  void upstream_failed(metrics::Forwarded result, std::string_view detail);
+  void upstream_not_reached(const http::ConnectFailure& failure);
+  /// There was a connection, and it was closed before it took a byte.
+  void upstream_took_nothing();
+
+  /// What became of a question to the authoriser.
+  void authorizer_answered(bool allowed);
+  void authorizer_failed(std::string_view reason, std::string detail);
+
   metrics::Shard& shard() noexcept { return shard_; }
   metrics::Tenants& tenants() noexcept { return shared_.registry.tenants(); }
 
  private:
+  void upstream_not_reached(metrics::NotReached reason, const std::string& detail);
+  void tell_failing(std::string_view event, std::string_view reason, const std::string& detail,
+                    const std::optional<OutageLines::Line>& line);
+  void tell_recovered(std::string_view event, const std::optional<OutageLines::Line>& line);
+
   struct Lines {
     MonotonicTime since{};
     unsigned written = 0;
@@ -72,6 +91,7 @@ class Observation {
   void finished(const Ending& ending, const Route& route, int status);
 
   metrics::Shard& shard() noexcept { return observer_->shard(); }
+  Observer& observer() noexcept { return *observer_; }
 
  private:
   using Clock = std::chrono::steady_clock;

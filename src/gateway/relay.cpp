@@ -18,8 +18,8 @@ using http::UpstreamCall;
 class Relay {
  public:
   Relay(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
-        const Route& route)
-      : client_(client), pool_(pool), settings_(settings), route_(route) {}
+        const Route& route, Observer& observer)
+      : client_(client), pool_(pool), settings_(settings), route_(route), observer_(observer) {}
 
   Task<void> run() {
     build_head();
@@ -28,7 +28,7 @@ class Relay {
     if (!pooled) {
       auto fresh = co_await pool_.connect();
       if (!fresh) {
-        co_await fail(ProblemCode::upstream_failed, fresh.error());
+        co_await fail_connect(fresh.error());
         co_return;
       }
       wire = std::move(*fresh);
@@ -40,13 +40,15 @@ class Relay {
     if (pooled) {
       auto fresh = co_await pool_.connect();
       if (!fresh) {
-        co_await fail(ProblemCode::upstream_failed, fresh.error());
+        co_await fail_connect(fresh.error());
         co_return;
       }
       wire = std::move(*fresh);
       again = co_await over(wire);
     }
-    if (again) co_await fail(ProblemCode::upstream_failed, closed_detail);
+    if (!again) co_return;
+    observer_.upstream_took_nothing();
+    co_await fail(ProblemCode::upstream_failed, closed_detail);
   }
 
  private:
@@ -107,6 +109,7 @@ class Relay {
       going = co_await call.read_head(client_.head().method, sink);
     }
     if (going) {
+      observer_.upstream_answered();
       if (call.head().status == 101) {
         co_await switch_protocols(call);
       } else {
@@ -123,6 +126,7 @@ class Relay {
     if (upload.refused()) {
       co_await client_.refuse(*upload.refused());
     } else {
+      note_failure(going.error());
       co_await fail_call(going.error());
     }
     co_return false;
@@ -199,6 +203,26 @@ class Relay {
     co_await client_.interim(interim.answer);
   }
 
+  Task<void> fail_connect(const http::ConnectFailure& failure) {
+    observer_.upstream_not_reached(failure);
+    co_await fail(ProblemCode::upstream_failed, failure.why);
+  }
+
+  void note_failure(UpstreamCall::Failure failure) {
+    switch (failure) {
+      case UpstreamCall::Failure::timeout:
+        observer_.upstream_failed(metrics::Forwarded::timeout, timeout_detail);
+        break;
+      case UpstreamCall::Failure::malformed:
+        observer_.upstream_failed(metrics::Forwarded::malformed, broken_detail);
+        break;
+      case UpstreamCall::Failure::closed:
+      case UpstreamCall::Failure::nothing_sent:
+        observer_.upstream_failed(metrics::Forwarded::closed, closed_detail);
+        break;
+    }
+  }
+
   Task<void> fail_call(UpstreamCall::Failure failure) {
     const bool timeout = failure == UpstreamCall::Failure::timeout;
     const bool malformed = failure == UpstreamCall::Failure::malformed;
@@ -216,6 +240,7 @@ class Relay {
   http::UpstreamPool& pool_;
   const GatewaySettings& settings_;
   const Route& route_;
+  Observer& observer_;
   bool pooled_ = false;
   std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
@@ -226,8 +251,8 @@ class Relay {
 }  // namespace
 
 Task<void> relay_unkeyed(http::ServerStream& client, http::UpstreamPool& pool,
-                         const GatewaySettings& settings, const Route& route) {
-  Relay relay(client, pool, settings, route);
+                         const GatewaySettings& settings, const Route& route, Observer& observer) {
+  Relay relay(client, pool, settings, route, observer);
   co_await relay.run();
 }
 

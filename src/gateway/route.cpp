@@ -48,6 +48,12 @@ RouteTable::RouteTable(std::vector<Route> routes, Route rest) : routes_(std::mov
   }
 }
 
+void RouteTable::count_by(const std::function<std::size_t(const std::string& label)>& place_of) {
+  for (Route& route : routes_) {
+    route.counted_at = place_of(route.name.empty() ? route.path.text() : route.name);
+  }
+}
+
 std::vector<std::string> RouteTable::former_operations(const Route& route, std::string_view method,
                                                        std::string_view path) const {
   return former_[static_cast<std::size_t>(&route - routes_.data())].operations(method, path);

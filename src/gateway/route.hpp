@@ -11,6 +11,7 @@
 #include <idem/worker_limits.hpp>
 
 #include <expected>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,7 @@ struct Route {
   std::string reconcile;
   std::optional<Millis> reconcile_in;
   bool reconciles_by_key = false;  ///< By the client's key, which is kept for that, sealed.
+  std::size_t counted_at = 0;      ///< Where its answers are counted (metrics::Routes).
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
   bool needs_key(std::string_view method) const noexcept;
@@ -83,6 +85,8 @@ class RouteTable {
 
   const Route& find(std::string_view method, std::string_view path) const noexcept;
   const std::vector<Route>& all() const noexcept { return routes_; }
+  /// Gives each route its place by its label: its name, or else its path.
+  void count_by(const std::function<std::size_t(const std::string& label)>& place_of);
 
   /// The route of a stored request: where it would be matched today if that is still the one of its
   /// operation, otherwise the one of that name. None: its route is gone.

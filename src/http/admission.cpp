@@ -87,7 +87,7 @@ void Admission::note_refusal(const asio::ip::address& address, bool all_taken) {
   options_.log(LogLevel::warning, "connections_refused",
                {{"limit", all_taken ? "connections" : "connections_per_address"},
                 {"last_address", address.to_string()},
-                {"count", std::to_string(refused)}});
+                {"count", refused}});
 }
 
 }  // namespace idem::http

@@ -208,6 +208,7 @@ bool ServerStream::body_allowed(int status) const noexcept {
 }
 
 void ServerStream::append_head(const Answer& answer, std::string_view framing_field) {
+  answered_status_ = answer.status;
   out_.clear();
   out_ += "HTTP/1.1 ";
   append_number(out_, static_cast<std::uint64_t>(answer.status));

@@ -62,6 +62,8 @@ class ServerStream {
   /// Sends an answer whole, framed for this request's method. False: the client went away.
   Task<bool> answer(const Answer& answer);
   Task<bool> refuse(const Refusal& refusal);
+  /// Of the answer to the present request; 0: none was begun.
+  int answered_status() const noexcept { return answered_ ? answered_status_ : 0; }
 
   /// How a streamed answer is framed towards the client.
   struct StreamFraming {
@@ -163,6 +165,7 @@ class ServerStream {
   bool keep_alive_ = false;
   bool continue_sent_ = false;
   bool answered_ = false;
+  int answered_status_ = 0;  ///< Of the head that was sent last.
   bool chunked_out_ = false;
   bool stream_ended_ = false;
   bool suppress_body_ = false;

@@ -57,6 +57,12 @@ struct LookUp {
   std::optional<Answer> answer;
 };
 
+using Reason = ConnectFailure::Reason;
+
+std::unexpected<ConnectFailure> not_connected(Reason reason, std::string why) {
+  return std::unexpected(ConnectFailure{reason, std::move(why)});
+}
+
 }  // namespace
 
 std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string& url) {
@@ -125,15 +131,16 @@ Task<UpstreamPool::Connected> UpstreamPool::connect() {
   if (secured) co_return connected;
   const bool timed_out = wire.trouble() == Wire::Trouble::timeout;
   co_return Connected(
-      std::unexpected("TLS with the upstream failed: " +
-                      (timed_out ? std::string("it took too long") : wire.tls()->why())));
+      not_connected(timed_out ? Reason::timeout : Reason::tls,
+                    "TLS with the upstream failed: " +
+                        (timed_out ? std::string("it took too long") : wire.tls()->why())));
 }
 
 // A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
 // A name's look-up cannot be cut short once it has begun, but no request waits for its end.
-Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
+Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resolve(
     MonotonicTime deadline) {
-  using Result = std::expected<Endpoints, std::string>;
+  using Result = std::expected<Endpoints, ConnectFailure>;
   Endpoints found = numeric_endpoint();
   if (!found.empty()) co_return Result(std::move(found));
   const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
@@ -145,9 +152,11 @@ Task<std::expected<UpstreamPool::Endpoints, std::string>> UpstreamPool::resolve(
   co_await waiting;
   if (!looked_up->answer) {
     looked_up->resolver.cancel();  // One that has not begun never does.
-    co_return Result(std::unexpected("resolving the upstream's name timed out"));
+    co_return Result(not_connected(Reason::resolve, "resolving the upstream's name timed out"));
   }
-  co_return std::move(*looked_up->answer);
+  auto& answer = *looked_up->answer;
+  if (!answer) co_return Result(not_connected(Reason::resolve, std::move(answer.error())));
+  co_return Result(std::move(*answer));
 }
 
 Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoints,
@@ -166,10 +175,11 @@ Task<UpstreamPool::Connected> UpstreamPool::connect_to(const Endpoints& endpoint
     if (!error || limit.passed()) break;
   }
   if (limit.passed()) {
-    co_return Connected(std::unexpected("connecting to the upstream timed out"));
+    co_return Connected(not_connected(Reason::timeout, "connecting to the upstream timed out"));
   }
   if (error) {
-    co_return Connected(std::unexpected("connecting to the upstream failed: " + error.message()));
+    co_return Connected(
+        not_connected(Reason::connect, "connecting to the upstream failed: " + error.message()));
   }
   co_return Connected(std::make_unique<Wire>(loop_, std::move(socket)));
 }

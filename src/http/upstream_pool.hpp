@@ -19,6 +19,13 @@ struct UpstreamAddress {
 /// scheme is refused.
 std::expected<UpstreamAddress, std::string> parse_upstream_url(const std::string& url);
 
+/// Why there is no connection.
+struct ConnectFailure {
+  enum class Reason : std::uint8_t { resolve, connect, timeout, tls };
+  Reason reason = Reason::connect;
+  std::string why{};  ///< A sentence.
+};
+
 /// The connections of one loop to one upstream. Loop's thread only.
 class UpstreamPool final : Timed {
  public:
@@ -35,7 +42,7 @@ class UpstreamPool final : Timed {
   /// A new connection; no byte of any request is sent (no TCP Fast Open).
   /// With TLS, the handshake is done, and none of its bytes are a request's (no early data). All of
   /// it, the look-up of a name included, ends within the connect timeout.
-  Task<std::expected<std::unique_ptr<Wire>, std::string>> connect();
+  Task<std::expected<std::unique_ptr<Wire>, ConnectFailure>> connect();
   /// Keeps a connection that UpstreamCall::take_reusable() gave.
   void give_back(std::unique_ptr<Wire> wire);
 
@@ -44,10 +51,10 @@ class UpstreamPool final : Timed {
     std::unique_ptr<Wire> wire;
     MonotonicTime since;
   };
-  using Connected = std::expected<std::unique_ptr<Wire>, std::string>;
+  using Connected = std::expected<std::unique_ptr<Wire>, ConnectFailure>;
   using Endpoints = std::vector<asio::ip::tcp::endpoint>;
   Endpoints numeric_endpoint() const;
-  Task<std::expected<Endpoints, std::string>> resolve(MonotonicTime deadline);
+  Task<std::expected<Endpoints, ConnectFailure>> resolve(MonotonicTime deadline);
   Task<Connected> connect_to(const Endpoints& endpoints, MonotonicTime deadline);
   Task<bool> secure(Wire& wire, MonotonicTime deadline);
   void tick(MonotonicTime now) override;

@@ -268,7 +268,7 @@ void Relay::Line::tell(LogLevel level, std::string_view event, const ClaimedMess
        {{"destination", destination_.name},
         {"message", claimed.id},
         {"operation_ref", to_hex(claimed.operation.bytes)},
-        {"attempt", std::to_string(claimed.attempt)},
+        {"attempt", claimed.attempt},
         {"why", why}});
 }
 

@@ -2,6 +2,8 @@
 
 #include "metrics/text.hpp"
 
+#include <algorithm>
+
 namespace idem::metrics {
 namespace {
 
@@ -140,34 +142,153 @@ void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& t
   }
 }
 
+/// Whom messages go to, or lie for: those of the configuration, too, where there is none.
+using Destinations = std::vector<std::string>;
+
+Destinations destinations_of(const Gauges& gauges) {
+  Destinations names = gauges.destinations;
+  for (const MessageCount& count : *gauges.messages) {
+    const bool is_new = std::ranges::find(names, count.destination) == names.end();
+    if (is_new && names.size() < limits::metric_tenants_max) names.push_back(count.destination);
+  }
+  return names;
+}
+
 /// One family about the messages of a state, by destination.
 template <class Number>
-void write_messages(Text& text, const std::vector<MessageCount>& counts, MessageState state,
+void write_messages(Text& text, const Gauges& gauges, const Destinations& names, MessageState state,
                     std::string_view name, std::string_view help, Number number_of) {
   text.family(name, "gauge", help);
-  std::size_t destinations = 0;
-  for (const MessageCount& count : counts) {
-    if (count.state != state || ++destinations > limits::metric_tenants_max) continue;
-    text.sample(name, "destination", count.destination, number_of(count));
+  for (const std::string& destination : names) {
+    const auto found = std::ranges::find_if(*gauges.messages, [&](const MessageCount& count) {
+      return count.state == state && count.destination == destination;
+    });
+    const bool has_some = found != gauges.messages->end();
+    text.sample(name, "destination", destination, has_some ? number_of(*found) : 0);
   }
 }
 
-void write_outbox(Text& text, const std::vector<MessageCount>& counts) {
+void write_outbox(Text& text, const Gauges& gauges) {
+  const Destinations names = destinations_of(gauges);
   const auto messages = [](const MessageCount& count) { return count.messages; };
   const auto age = [](const MessageCount& count) {
     return static_cast<std::uint64_t>(std::max(count.oldest_age, Millis(0)).count() / 1'000);
   };
-  write_messages(text, counts, MessageState::waiting, "idem_outbox_messages",
+  write_messages(text, gauges, names, MessageState::waiting, "idem_outbox_messages",
                  "api.idempotency.outbox.depth: messages that are not delivered yet.", messages);
-  write_messages(text, counts, MessageState::waiting, "idem_outbox_oldest_age_seconds",
+  write_messages(text, gauges, names, MessageState::waiting, "idem_outbox_oldest_age_seconds",
                  "api.idempotency.outbox.oldest: how old the oldest of them is.", age);
-  write_messages(text, counts, MessageState::dead, "idem_dead_letters",
+  write_messages(text, gauges, names, MessageState::dead, "idem_dead_letters",
                  "api.idempotency.dead.letters: messages that were given up, until somebody "
                  "redrives or discards them.",
                  messages);
 }
 
+void write_answers(Text& text, const std::deque<Shard>& shards,
+                   const std::vector<std::string>& routes) {
+  text.family("idem_answers_total", "counter",
+              "api.idempotency.answers: answers to clients by route and status; \"none\": the "
+              "client went away before.");
+  for (std::size_t route = 0; route < routes.size(); ++route) {
+    for (std::size_t status = 0; status < status_places; ++status) {
+      const auto count = sum(
+          shards, [&](const Shard& shard) { return shard.answers[route][status].value(); });
+      if (count == 0 && !is_usual(status)) continue;
+      text.sample("idem_answers_total",
+                  {{"route", routes[route]}, {"status", status_label(status)}}, count);
+    }
+  }
+}
+
+void write_upstream(Text& text, const std::deque<Shard>& shards, const Standing::Seen& seen) {
+  text.family("idem_upstream_requests_total", "counter",
+              "api.idempotency.upstream.requests: requests to the upstream by what became of them.");
+  for (std::size_t i = 0; i < forwarded_count; ++i) {
+    text.sample("idem_upstream_requests_total", "result", name_of(static_cast<Forwarded>(i)),
+                sum(shards, [i](const Shard& shard) { return shard.forwarded[i].value(); }));
+  }
+  text.family("idem_upstream_connect_failures_total", "counter",
+              "api.idempotency.upstream.connect.failures: requests for which there was no "
+              "connection, by reason.");
+  for (std::size_t i = 0; i < not_reached_count; ++i) {
+    text.sample("idem_upstream_connect_failures_total", "reason",
+                name_of(static_cast<NotReached>(i)),
+                sum(shards, [i](const Shard& shard) { return shard.not_reached[i].value(); }));
+  }
+  text.single("idem_upstream_up", "gauge",
+              "api.idempotency.upstream.up: 1; 0 from when it could not be reached, or failed to "
+              "answer several requests in a row, until it answers again.",
+              std::uint64_t{!seen.is_down});
+}
+
+void write_authorizer(Text& text, const std::deque<Shard>& shards, const Standing::Seen& seen) {
+  text.family("idem_authorize_requests_total", "counter",
+              "api.idempotency.authorize.requests: questions to the authoriser by its answer; "
+              "\"failed\": it gave none.");
+  for (std::size_t i = 0; i < authorized_count; ++i) {
+    text.sample("idem_authorize_requests_total", "result", name_of(static_cast<Authorized>(i)),
+                sum(shards, [i](const Shard& shard) { return shard.authorized[i].value(); }));
+  }
+  text.single("idem_authorize_up", "gauge",
+              "api.idempotency.authorize.up: 1; 0 from when it failed to answer several questions "
+              "in a row, or could not be reached, until it answers again.",
+              std::uint64_t{!seen.is_down});
+}
+
+using Providers = std::vector<Registry::NamedProvider>;
+
+/// A family of counters with two labels, the provider's name and one of an enumeration.
+template <class Kind, std::size_t count>
+void write_by_provider(
+    Text& text, const Providers& providers, std::string_view name, std::string_view help,
+    std::string_view label,
+    const std::array<std::atomic<std::uint64_t>, count> ProviderCounts::* counters) {
+  text.family(name, "counter", help);
+  for (const auto& [provider, counts] : providers) {
+    for (std::size_t i = 0; i < count; ++i) {
+      text.sample(name, {{"provider", provider}, {label, name_of(static_cast<Kind>(i))}},
+                  ((*counts).*counters)[i].load(std::memory_order_relaxed));
+    }
+  }
+}
+
+void write_providers(Text& text, const Providers& providers, MonotonicTime now,
+                     MonotonicTime began) {
+  write_by_provider<Answered>(
+      text, providers, "idem_provider_answers_total",
+      "api.idempotency.provider.answers: questions about unknown records that it answered, by what "
+      "it said.",
+      "result", &ProviderCounts::answers);
+  write_by_provider<Unanswered>(
+      text, providers, "idem_provider_failures_total",
+      "api.idempotency.provider.failures: questions that it did not answer, by reason; \"status\": "
+      "with an error's status that says nothing.",
+      "reason", &ProviderCounts::failures);
+  text.family("idem_provider_up", "gauge",
+              "api.idempotency.provider.up: 1; 0 while it is left alone after failures in a row.");
+  for (const auto& [provider, counts] : providers) {
+    text.sample("idem_provider_up", "provider", provider, std::uint64_t{!counts->is_left_alone});
+  }
+  text.family("idem_provider_last_answer_age_seconds", "gauge",
+              "api.idempotency.provider.last.answer: how long ago it answered a question, or this "
+              "process began. It is asked only while a record is unknown.");
+  for (const auto& [provider, counts] : providers) {
+    const auto age = now - counts->standing.seen().last_answer.value_or(began);
+    text.seconds("idem_provider_last_answer_age_seconds", {"provider", provider},
+                 std::chrono::duration<double>(age).count());
+  }
+}
+
+void write_build(Text& text, const std::string& version) {
+  text.family("idem_build_info", "gauge", "api.idempotency.build: 1, of the version that runs.");
+  text.sample("idem_build_info", "version", version, 1);
+}
+
 }  // namespace
+
+void Registry::add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts) {
+  providers_.push_back({std::move(name), std::move(counts)});
+}
 
 Shard& Registry::add_shard() {
   const std::lock_guard lock(mutex_);
@@ -181,8 +302,16 @@ std::string Registry::exposition(const Gauges& gauges) {
   write_times(text, shards_);
   if (gauges.census) write_census(text, *gauges.census, sum(shards_, &Shard::leases_ended));
   write_reaping(text, shards_);
-  if (gauges.messages) write_outbox(text, *gauges.messages);
+  if (gauges.messages) write_outbox(text, gauges);
   write_tenants(text, shards_, tenants_);
+  const MonotonicTime now = MonotonicClock::now();
+  if (has_upstream_) {
+    write_answers(text, shards_, routes_.labels());
+    write_upstream(text, shards_, upstream_.seen());
+  }
+  if (has_authorizer_) write_authorizer(text, shards_, authorizer_.seen());
+  if (!providers_.empty()) write_providers(text, providers_, now, began_);
+  if (!version_.empty()) write_build(text, version_);
   text.single("idem_open_connections", "gauge",
               "api.idempotency.connections.open: connections of clients.", gauges.open_connections);
   text.single("idem_refused_connections_total", "counter",

@@ -20,6 +20,7 @@ struct Gauges {
   std::uint64_t store_calls_refused = 0;
   std::uint64_t damaged_askings = 0;
   std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
+  std::vector<std::string> destinations{};  ///< Of the configuration, which have series from the start.
 };
 
 /// All shards of a process. Outlives whoever counts.
@@ -30,6 +31,27 @@ class Registry {
   /// For one thread to count in, for good. Safe from any thread.
   Shard& add_shard();
   Tenants& tenants() noexcept { return tenants_; }
+  Routes& routes() noexcept { return routes_; }
+
+  /// Has a series, and a place in the status, from here on. Before anybody asks for an exposition.
+  void add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts);
+  void add_upstream(bool with_authorizer) noexcept {
+    has_upstream_ = true;
+    has_authorizer_ = with_authorizer;
+  }
+  /// What `idem version` says.
+  void version(std::string version) { version_ = std::move(version); }
+
+  struct NamedProvider {
+    std::string name;
+    std::shared_ptr<const ProviderCounts> counts;
+  };
+  const std::vector<NamedProvider>& providers() const noexcept { return providers_; }
+  const std::string& version() const noexcept { return version_; }
+  bool has_upstream() const noexcept { return has_upstream_; }
+  bool has_authorizer() const noexcept { return has_authorizer_; }
+  Standing& upstream() noexcept { return upstream_; }
+  Standing& authorizer() noexcept { return authorizer_; }
 
   /// The Prometheus text format 0.0.4: the sum of all shards, and `gauges`. Safe from any thread.
   std::string exposition(const Gauges& gauges);
@@ -38,6 +60,15 @@ class Registry {
   std::mutex mutex_;
   std::deque<Shard> shards_;
   Tenants tenants_;
+  Routes routes_;
+  // Written before the listeners open.
+  std::string version_;
+  std::vector<NamedProvider> providers_;
+  bool has_upstream_ = false;
+  bool has_authorizer_ = false;
+  Standing upstream_;
+  Standing authorizer_;
+  MonotonicTime began_ = MonotonicClock::now();
 };
 
 }  // namespace idem::metrics

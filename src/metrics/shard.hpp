@@ -1,5 +1,8 @@
 #pragma once
 
+#include "metrics/outside.hpp"
+#include "metrics/routes.hpp"
+
 #include <idem/limits.hpp>
 #include <idem/store.hpp>
 
@@ -99,6 +102,11 @@ struct alignas(64) Shard {
   Counter personal_keys;
   /// At the number that Tenants gave; the first is that of all others.
   std::array<Counter, limits::metric_tenants_max + 1> duplicates;
+  std::array<Counter, forwarded_count> forwarded;
+  std::array<Counter, not_reached_count> not_reached;
+  std::array<Counter, authorized_count> authorized;
+  /// Answers to clients, at the place that Routes gave and that of their status.
+  std::array<std::array<Counter, status_places>, limits::metric_routes_max + 1> answers;
   Histogram reserve;
   Histogram settle;
   Histogram upstream;

@@ -49,10 +49,31 @@ void Text::family(std::string_view name, std::string_view type, std::string_view
 
 void Text::sample(std::string_view name, std::string_view label, std::string_view value,
                   std::uint64_t number) {
-  out_ += fmt::format("{}{{{}=\"", name, label);
-  append_escaped(out_, value, true);
-  out_ += "\"}";
+  sample(name, {{label, value}}, number);
+}
+
+void Text::sample(std::string_view name, std::initializer_list<Label> all, std::uint64_t number) {
+  labels(name, all);
   end_sample(number);
+}
+
+void Text::seconds(std::string_view name, Label label, double number) {
+  labels(name, {label});
+  end_sample(number);
+}
+
+void Text::labels(std::string_view name, std::initializer_list<Label> all) {
+  out_ += name;
+  char before = '{';
+  for (const auto& [label, value] : all) {
+    out_ += before;
+    out_ += label;
+    out_ += "=\"";
+    append_escaped(out_, value, true);
+    out_ += '"';
+    before = ',';
+  }
+  out_ += '}';
 }
 
 void Text::histogram(std::string_view name, const HistogramSum& histogram) {

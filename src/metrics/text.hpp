@@ -3,9 +3,11 @@
 #include "metrics/shard.hpp"
 
 #include <concepts>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace idem::metrics {
 
@@ -25,6 +27,10 @@ class Text {
 
   void sample(std::string_view name, std::string_view label, std::string_view value,
               std::uint64_t number);
+  using Label = std::pair<std::string_view, std::string_view>;
+  void sample(std::string_view name, std::initializer_list<Label> labels, std::uint64_t number);
+  /// Of one label; seconds.
+  void seconds(std::string_view name, Label label, double number);
   void histogram(std::string_view name, const HistogramSum& histogram);
 
   /// A family of one sample without labels.
@@ -38,6 +44,7 @@ class Text {
   std::string take() { return std::move(out_); }
 
  private:
+  void labels(std::string_view name, std::initializer_list<Label> labels);
   void end_sample(std::uint64_t number);
   void end_sample(double number);
 

@@ -56,7 +56,7 @@ class Lifecycle {
   void tell(const Pass& pass) {
     reaped_ += pass.records;
     if (reaped_ == 0 || (reaper_.pace.leaves_some() && reaped_ < limits::reaped_told)) return;
-    log_(LogLevel::info, "reaped", {{"records", std::to_string(reaped_)}});
+    log_(LogLevel::info, "reaped", {{"records", reaped_}});
     reaped_ = 0;
   }
 

@@ -47,8 +47,9 @@ auto resolve_in(Store& store, Resolve verb) {
   return reply;
 }
 
-std::expected<Provider::Heard, std::string> ask_about(const Record& record, std::string_view key,
-                                                      const Provider& provider) {
+std::expected<Provider::Heard, Provider::Silence> ask_about(const Record& record,
+                                                            std::string_view key,
+                                                            const Provider& provider) {
   crash_point(CrashPoint::question_before_first_byte);
   auto heard = provider.ask(record, key);
   crash_point(CrashPoint::question_answered);
@@ -174,10 +175,9 @@ Reconciler::Leave Reconciler::may_ask(const Provider& provider, const Record& re
   return health.is_being_tried ? Leave::on_trial : Leave::yes;
 }
 
-void Reconciler::note_asked(const std::string& provider, Leave leave,
-                            std::optional<bool> answered) {
+void Reconciler::note_asked(const Provider& provider, Leave leave, std::optional<bool> answered) {
   const std::lock_guard lock(mutex_);
-  Health& health = health_of(provider);
+  Health& health = health_of(provider.name);
   // One that was asked before the trial began, and is late, does not end it.
   if (leave == Leave::on_trial) health.is_being_tried = false;
   if (!answered) return;
@@ -186,6 +186,7 @@ void Reconciler::note_asked(const std::string& provider, Leave leave,
   } else {
     health.breaker.failed(MonotonicClock::now());
   }
+  provider.counts->is_left_alone = health.breaker.is_on_trial();
 }
 
 Reconciler::Health& Reconciler::health_of(const std::string& provider) {
@@ -219,10 +220,11 @@ void Reconciler::work(Task& task) {
   const Leave leave = may_ask(*task.provider, task.record);
   if (leave == Leave::no) return;
   const auto observed_at = plan(task);
-  if (!observed_at) return note_asked(task.provider->name, leave, {});
+  if (!observed_at) return note_asked(*task.provider, leave, {});
   const auto heard = ask_about(task.record, key, *task.provider);
-  note_asked(task.provider->name, leave, heard && heard->status < 500);
-  if (!heard) return give_up_or_wait(task, heard.error(), {}, *observed_at);
+  note_asked(*task.provider, leave, heard && heard->status < 500);
+  count_question(task, heard, *observed_at);
+  if (!heard) return give_up_or_wait(task, heard.error().why, {}, *observed_at);
   conclude(task, *heard, *observed_at);
 }
 
@@ -284,11 +286,19 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
 std::optional<StoreTime> Reconciler::plan(Task& task) {
   Record& record = task.record;
   const Millis pause = pause_before_next(task, record.reconcile_attempts + 1);
-  const auto planned = plan_in(store_, {.id = record.id,
-                                        .fence = record.attempt.fence,
-                                        .attempts = record.reconcile_attempts,
-                                        .reconcile_in = pause});
+  Reschedule verb{.id = record.id,
+                  .fence = record.attempt.fence,
+                  .attempts = record.reconcile_attempts,
+                  .reconcile_in = pause};
+  if (auto untold = untold_about(record)) {
+    verb.source = source_of(*task.provider);
+    verb.reason = "no answer: " + untold->why;
+    verb.observed_at = untold->observed_at;
+  }
+  const bool tells = !verb.source.empty();
+  const auto planned = plan_in(store_, std::move(verb));
   if (!planned || planned->verdict != Verdict::done) return std::nullopt;
+  if (tells) note_told(record);
   auto found = ask_and_wait(store_, Find{record.id});
   const bool is_ours = found && *found && (*found)->state == State::unknown &&
                        (*found)->attempt.fence == record.attempt.fence &&
@@ -383,7 +393,7 @@ void Reconciler::tell_contradiction(Task& task, std::string_view said, std::stri
        {{"operation_ref", to_hex(task.record.id.bytes)},
         {"provider", task.provider->name},
         {"said", std::string(said)},
-        {"fence", std::to_string(task.record.attempt.fence)},
+        {"fence", task.record.attempt.fence},
         {"state", std::string(state)}});
 }
 
@@ -407,32 +417,12 @@ void Reconciler::leave_to_people(Task& task, const std::string& why, const std::
                                      .observed_at = observed_at});
   if (!left || left->verdict != Verdict::done) return;
   task.ends.push_back(End::failed);
+  forget_why(record);
   log_(LogLevel::warning, "reconcile_given_up",
        {{"operation_ref", to_hex(record.id.bytes)},
         {"provider", task.provider->name},
-        {"turns", std::to_string(turns)},
+        {"turns", turns},
         {"detail", why}});
-}
-
-void Reconciler::count(const std::vector<Task>& tasks) {
-  for (const Task& task : tasks) {
-    for (const End end : task.ends) {
-      switch (end) {
-        case End::scheduled:
-          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::scheduled)].add();
-          break;
-        case End::resolved:
-          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
-          break;
-        case End::failed:
-          shard_.reconciled[static_cast<std::size_t>(metrics::Reconciled::failed)].add();
-          break;
-        case End::contradicted:
-          shard_.contradictions.add();
-          break;
-      }
-    }
-  }
 }
 
 }  // namespace idem::workers

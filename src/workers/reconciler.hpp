@@ -29,11 +29,17 @@ struct Provider {
     int status = 0;
     std::string body{};
   };
+  /// Why it did not answer.
+  struct Silence {
+    Silence(std::string sentence) : why(std::move(sentence)) {}  // NOLINT: a sentence is one.
+    Silence(metrics::Unanswered kind, std::string sentence) : reason(kind), why(std::move(sentence)) {}
+    metrics::Unanswered reason = metrics::Unanswered::protocol;
+    std::string why;  ///< A sentence for people.
+  };
   std::string name{};
   /// Asks once about the record's attempt; changes nothing there. `key` is what the client sent,
-  /// or empty. Blocks for a bounded time; safe from several threads. The error is a sentence for
-  /// people. Null: it tells by itself.
-  std::function<std::expected<Heard, std::string>(const Record&, std::string_view key)> ask{};
+  /// or empty. Blocks for a bounded time; safe from several threads. Null: it tells by itself.
+  std::function<std::expected<Heard, Silence>(const Record&, std::string_view key)> ask{};
   /// Why it cannot be asked about this record, if so: a sentence for people. That says nothing of
   /// the provider.
   std::function<std::optional<std::string>(const Record&, std::string_view key)> cannot_ask{};
@@ -50,6 +56,8 @@ struct Provider {
   Millis retry_max = limits::reconcile_retry_max;
   /// After so many turns without an answer that settles it, the record is an operator's.
   int attempts_max = limits::reconcile_attempts_default;
+  /// What came of the questions.
+  std::shared_ptr<metrics::ProviderCounts> counts = std::make_shared<metrics::ProviderCounts>();
 };
 
 /// Ends unknown records by asking those who know. Each turn at a record is planned in the store
@@ -103,7 +111,15 @@ class Reconciler {
   enum class Leave : std::uint8_t { no, yes, on_trial };
   Leave may_ask(const Provider& provider, const Record& record);
   /// `answered` none: it was not asked after all.
-  void note_asked(const std::string& provider, Leave leave, std::optional<bool> answered);
+  void note_asked(const Provider& provider, Leave leave, std::optional<bool> answered);
+  using Asked = std::expected<Provider::Heard, Provider::Silence>;
+  void count_question(const Task& task, const Asked& heard, StoreTime observed_at);
+  void tell_failing(const Provider& provider, metrics::Unanswered reason, const std::string& why);
+  struct Untold;
+  void keep_why(const Record& record, std::string why, StoreTime observed_at);
+  std::optional<Untold> untold_about(const Record& record);
+  void note_told(const Record& record);
+  void forget_why(const Record& record);
   Health& health_of(const std::string& provider);
 
   void tell_missing(const Record& record);
@@ -138,6 +154,14 @@ class Reconciler {
   std::mutex mutex_;
   Millis record_took_ = limits::reconcile_interval;  ///< One turn at one record; of the slow ones.
   std::map<std::string, Health> health_;
+  /// Why nothing was answered about an attempt, for the evidence: appended with the next plan.
+  struct Untold {
+    std::string why{};
+    StoreTime observed_at{};
+    int lines = 0;  ///< That stand there already.
+    bool is_told = false;
+  };
+  std::map<std::pair<RecordId, Fence>, Untold> untold_;
   std::atomic<bool> stopping_{false};
 };
 

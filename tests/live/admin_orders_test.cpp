@@ -77,6 +77,10 @@ TEST_F(AdminOrders, V29_S19_ThatNothingIsThereCountsOnlyOnceTheAttemptCannotRun)
     if (answer.status != 409) break;
     EXPECT_TRUE(is_problem(answer, 409, "state_refused"));
     EXPECT_NE(answer.body.find("observe it after 20"), std::string::npos) << answer.body;
+    EXPECT_EQ(json_text(answer.body, "verdict"), "too_early") << answer.body;
+    EXPECT_EQ(json_text(answer.body, "counts_from").size(), 24U) << answer.body;
+    EXPECT_NE(answer.body.find("Too early until " + json_text(answer.body, "counts_from")),
+              std::string::npos);
   } while (std::chrono::steady_clock::now() < deadline);
   ASSERT_EQ(answer.status, 200) << answer.raw;
   const auto retry = ask(charge("k"));
@@ -88,9 +92,37 @@ TEST_F(AdminOrders, V29_S19_ThatNothingIsThereCountsOnlyOnceTheAttemptCannotRun)
   const auto seen = fmt::format(R"(,"observed_at":"{}")", older["created_at"].string);
   const auto early = post(path(older, "resolve"), resolving(older, "failed_retryable", seen));
   EXPECT_TRUE(is_problem(early, 409, "state_refused"));
+  const Json story = read("/v1/keys/" + older["ref"].string)["evidence"];
+  ASSERT_EQ(story.items.size(), 1U);
+  EXPECT_NE(story.items[0]["reason"].string.find("refused: too early until 20"), std::string::npos)
+      << story.items[0]["reason"].string;
   EXPECT_TRUE(is_problem(ask(charge("older")), 409, "outcome_unknown"));
   EXPECT_EQ(post(path(older, "resolve"), resolving(older, "failed_retryable")).status, 200);
   EXPECT_EQ(ask(charge("older")).status, 201);
+}
+
+TEST_F(AdminOrders, NameWhoDecidesInTheBodyOrInTheHead) {
+  ask(charge("lost", "drop-after"));
+  const Json lost = only("unknown");
+  const auto by = [&](std::string_view name) {
+    return resolving(lost, "completed",
+                     std::string(found_answer) + R"(,"by":)" + std::string(name));
+  };
+  for (const auto* bad : {R"("")", R"("a b")", "7", R"("a
+b")"}) {
+    const auto answer = post(path(lost, "resolve"), by(bad));
+    EXPECT_EQ(answer.status, 400) << bad;
+    EXPECT_NE(answer.body.find("/by: "), std::string::npos) << answer.body;
+  }
+  auto both = order(path(lost, "resolve"), by(R"("ada")"));
+  both.fields.push_back({"Idem-Operator", "grace"});
+  EXPECT_EQ(send_once(gateway_->admin(), both).status, 400);
+  EXPECT_TRUE(read("/v1/keys/" + lost["ref"].string)["evidence"].items.empty());
+  const auto done = post(path(lost, "resolve"), by(R"("ada@ops-1")"));
+  ASSERT_EQ(done.status, 200) << done.raw;
+  const Json shown = parse_json(done.body).value_or(Json{});
+  ASSERT_EQ(shown["evidence"].items.size(), 1U);
+  EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator:ada@ops-1");
 }
 
 TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
@@ -146,7 +178,7 @@ TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
       {R"({"as":"completed","fence":7,"evidence":"e","reason":""})", "/reason: "},
       {R"({"as":"completed","fence":7,"evidence":"e","reason":")" + std::string(1025, 'r') + "\"}",
        "/reason: "},
-      {R"({"as":"completed","by":"me")" + rest + "}", "body: "},
+      {R"({"as":"completed","who":"me")" + rest + "}", "body: "},
       {R"({"as":"completed","observed_at":"yesterday")" + rest + "}", "/observed_at: "},
       {R"({"as":"failed_retryable")" + rest + R"(,"response":{"status":200}})", "/response: "},
       {response(R"("status":199)"), "/response/status: "},

@@ -54,6 +54,47 @@ TEST_F(KeysCommand, PagesGoOnWithACursor) {
   EXPECT_EQ(rest["next"].kind, Json::Kind::null);
 }
 
+TEST_F(KeysCommand, ListsTheOldestFirstWithTheirAgeAndWhyTheyAreAsTheyAre) {
+  std::vector<std::string> refs;
+  for (int i = 0; i < 12; ++i) {
+    ask(charge(fmt::format("k{}", i), i == 3 ? "drop-after" : i == 5 ? "refuse=429" : ""));
+    const Json page = read(fmt::format("/v1/keys?scope=acme&operation=POST+/charges&key=k{}", i));
+    refs.push_back(page["keys"].items.at(0)["ref"].string);
+    EXPECT_FALSE(page["keys"].items[0]["contested"].boolean);
+    EXPECT_FALSE(page["now"].string.empty());
+  }
+  // Two may have been made in the same millisecond, so only what is apart is compared.
+  const auto created = [&](const std::string& ref) {
+    return read("/v1/keys/" + ref)["created_at"].string;
+  };
+  const auto listed = idem({"list"});
+  EXPECT_EQ(listed.exit_code, 0);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    const auto at = listed.output.find(refs[i]);
+    ASSERT_NE(at, std::string::npos);
+    if (i > 0 && created(refs[i - 1]) != created(refs[i])) EXPECT_GT(at, last) << listed.output;
+    last = at;
+  }
+  for (const auto* part : {"AGE", "CONTESTED", "REASON", "declared: "}) {
+    EXPECT_NE(listed.output.find(part), std::string::npos) << listed.output;
+  }
+  EXPECT_NE(listed.output.find("nobody is asked"), std::string::npos) << listed.output;
+  const auto none = idem({"list", "--newer-than", "2100-01-01T00:00:00Z"});
+  EXPECT_EQ(none.output.find(refs[0]), std::string::npos) << none.output;
+  EXPECT_NE(idem({"list", "--newer-than", "24h"}).output.find(refs[0]), std::string::npos);
+}
+
+TEST_F(KeysCommand, V36_ADecisionIsKeptUnderTheNameOfWhoeverIsLoggedIn) {
+  ask(charge("k", "refuse=500"));
+  const Json record = only("completed");
+  const auto released = idem({"release", record["ref"].string, "--fence",
+                              std::to_string(record["fence"].integer), "--reason", "r"},
+                             {"USER=hopper"});
+  EXPECT_EQ(released.exit_code, 0) << released.output;
+  EXPECT_NE(released.output.find("operator:hopper@"), std::string::npos) << released.output;
+}
+
 TEST_F(KeysCommand, V36_ReleasesAStored5xxInTheOperatorsName) {
   ask(charge("k", "refuse=500"));
   const Json record = only("completed");
@@ -105,6 +146,8 @@ TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
       {{"show", "17"}, 2},
       {{"list", "--state", "broken"}, 2},
       {{"list", "--limit", "ten"}, 2},
+      {{"list", "--limit", "0"}, 2},
+      {{"list", "--newer-than", "soon"}, 2},
       {{"list", "--unheard-of"}, 2},
       {{"release", none, "--fence", "1"}, 2},
       {{"release", none, "--reason", "r"}, 2},

@@ -80,6 +80,36 @@ TEST_F(ReconcileCommand, V37_FindsWhatEitherSideLacks) {
   EXPECT_EQ(read("/v1/keys?state=unknown")["keys"].items.size(), 2U);
 }
 
+TEST_F(ReconcileCommand, StatusesThatNobodyNamedAreListedAndSayNeitherYesNorNo) {
+  ASSERT_EQ(ask(charge("settled")).status, 201);
+  ASSERT_EQ(ask(charge("open")).status, 201);
+  ASSERT_EQ(ask(charge("declined", "status=402")).status, 402);
+  const auto line = [&](const char* key, const char* status) {
+    return fmt::format("{{\"operation\":\"{}\",\"status\":\"{}\",\"id\":\"ch_{}\"}}\n", ref_of(key),
+                       status, key);
+  };
+  const auto file =
+      file_of("charges.jsonl", line("settled", "succeeded") + line("open", "requires_capture") +
+                                   line("declined", "failed"));
+  std::vector<std::string> words{file,     "--by",       "operation", "--status",
+                                 "status", "--happened", "succeeded", "--refused",
+                                 "failed", "--id",       "id"};
+  const Ran people = run(words);
+  EXPECT_EQ(people.exit_code, 5) << people.output;
+  EXPECT_NE(people.output.find("\"requires_capture\": 1 lines"), std::string::npos)
+      << people.output;
+  EXPECT_EQ(people.output.find("they refused"), std::string::npos) << people.output;
+  words.push_back("--json");
+  const Json report = told(run(words));
+  ASSERT_EQ(report["statuses_not_named"].items.size(), 1U);
+  EXPECT_EQ(report["statuses_not_named"].items[0]["status"].string, "requires_capture");
+  EXPECT_EQ(count(report, "agree"), 2);
+  EXPECT_EQ(finding(report, "status_differs")["ref"].string, ref_of("open"));
+  EXPECT_FALSE(finding(report, "status_differs")["contested"].boolean);
+  words.insert(words.end(), {"--refused", "succeeded"});
+  EXPECT_EQ(run(words).exit_code, 2) << "it means one of both";
+}
+
 TEST_F(ReconcileCommand, AllWaysToNameALineFindTheSame) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(charge(fmt::format("\"k {}\"", i))).status, 201);
   charge_directly("k 1", ref_of("k%201"));

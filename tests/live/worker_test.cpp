@@ -129,6 +129,17 @@ TEST_F(Worker, V23_a_dead_letter_is_seen_and_redriven_and_its_depth_is_a_metric)
   const auto tried = idem({"dlq", "redrive", id, "--reason", "mended", "--dry-run"});
   EXPECT_EQ(tried.exit_code, 0) << tried.output;
   EXPECT_NE(tried.output.find("a dry run"), std::string::npos);
+  EXPECT_NE(tried.output.find("would be redriven"), std::string::npos) << tried.output;
+  const std::vector<std::vector<std::string>> wrong{
+      {"--all"}, {"--limit", "0"}, {"--rate", "0"}, {"--destination", "receipts"}};
+  for (const auto& words : wrong) {
+    std::vector<std::string> all{"dlq", "redrive", id, "--reason", "mended"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto refused = idem(all);
+    EXPECT_EQ(refused.exit_code, 2) << words.front() << refused.output;
+  }
+  EXPECT_EQ(idem({"dlq", "list", "--limit", "0"}).exit_code, 2);
+  EXPECT_EQ(idem({"outbox", "list", "--limit", "0"}).exit_code, 2);
   EXPECT_EQ(state_of(id), "dead");
   EXPECT_EQ(idem({"dlq", "redrive", id, "--reason", "mended"}).exit_code, 0);
   EXPECT_TRUE(wait_for(id, "delivered"));

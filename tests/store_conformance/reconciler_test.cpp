@@ -79,13 +79,55 @@ TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_peopl
     before = Millis(1'000) * (1 << (i - 1));
   }
   EXPECT_FALSE(record(1).reconcile_after);
-  EXPECT_EQ(events_, std::vector<std::string>{"reconcile_given_up"});
+  EXPECT_EQ(events_, (std::vector<std::string>{"provider_failing", "reconcile_given_up"}));
+  EXPECT_EQ(provider_->counts->failures[static_cast<std::size_t>(metrics::Unanswered::protocol)],
+            3U);
   ASSERT_EQ(story(1).size(), 1u);
   EXPECT_NE(story(1)[0].reason.find("connection refused"), std::string::npos);
   EXPECT_EQ(shard_.reconciled[2].value(), 1u);
   pass(24h);
   turn();
   EXPECT_EQ(asked_, 3) << "it is an operator's from here on";
+}
+
+TEST_P(Reconciling, S19_why_nothing_was_answered_stands_in_the_evidence_once_for_each_reason) {
+  lose(1);
+  provider_->attempts_max = 30;
+  provider_->retry_first = 1ms;
+  provider_->retry_max = 1ms;
+  auto reconciler = reconciler_of(*store_, {.failures = 100});
+  // The next turn is due a millisecond after the one before.
+  const auto ask_once = [&] {
+    for (const int before = asked_; asked_ == before;) reconciler.turn();
+  };
+  const auto next = [&](Heard says, int turns) {
+    says_ = std::move(says);
+    for (int i = 0; i < turns; ++i) ask_once();
+  };
+  next(std::unexpected("connection refused"), 5);
+  EXPECT_EQ(asked_, 5);
+  ASSERT_EQ(story(1).size(), 1U);
+  EXPECT_EQ(story(1)[0].source, "poll:bank");
+  EXPECT_EQ(story(1)[0].reason, "no answer: connection refused");
+  EXPECT_EQ(story(1)[0].fence, record(1).attempt.fence);
+  EXPECT_FALSE(story(1)[0].applied);
+  next(Provider::Heard{401, ""}, 3);
+  ASSERT_EQ(story(1).size(), 2U);
+  EXPECT_NE(story(1)[1].reason.find("401"), std::string::npos);
+  for (int i = 0; i < 5; ++i) {
+    next(std::unexpected("connection refused"), 1);
+    next(Provider::Heard{401, ""}, 1);
+  }
+  EXPECT_EQ(story(1).size(), static_cast<std::size_t>(limits::unanswered_lines_max));
+  EXPECT_EQ(record(1).state, State::unknown);
+  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  ask_once();
+  EXPECT_EQ(record(1).state, State::completed) << "such lines say nothing of the attempt";
+  const auto& counts = *provider_->counts;
+  EXPECT_EQ(counts.failures[static_cast<std::size_t>(metrics::Unanswered::protocol)], 10U);
+  EXPECT_EQ(counts.failures[static_cast<std::size_t>(metrics::Unanswered::status)], 8U);
+  EXPECT_EQ(counts.answers[static_cast<std::size_t>(metrics::Answered::found)], 1U);
+  EXPECT_EQ(events_, std::vector<std::string>{"provider_failing"});
 }
 
 TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {

@@ -156,6 +156,31 @@ TEST(Comparison, what_nobody_knows_is_told_and_is_no_difference) {
 }
 
 // It was undecided, no difference and never settled, and the dispatcher ran it a second time.
+TEST(Comparison, a_status_that_nobody_named_says_neither_that_it_happened_nor_that_it_did_not) {
+  const auto line_of = [](std::uint8_t number) {
+    return Theirs{.line = number, .happened = false, .unclear = "pending", .at = noon};
+  };
+  struct Case {
+    Ours ours;
+    Kind kind;
+  };
+  const Case cases[] = {{charged(1), Kind::status_differs},
+                        {in_state(2, State::failed_retryable), Kind::undecided},
+                        {in_state(3, State::unknown), Kind::undecided},
+                        {in_state(4, State::expired), Kind::undecided}};
+  for (const auto& [ours, kind] : cases) {
+    Books books;
+    books.ours(ours);
+    const Name name = ours.ref.bytes;
+    (void)books.comparison().add(line_of(1), std::span(&name, 1));
+    const Finding finding = books.only(kind);
+    EXPECT_EQ(finding.why.find("they refused"), std::string::npos) << finding.why;
+    EXPECT_NE(finding.why.find("none that was named"), std::string::npos) << finding.why;
+    ASSERT_EQ(finding.theirs.size(), 1U);
+    EXPECT_EQ(finding.theirs[0].unclear, "pending");
+  }
+}
+
 TEST(Comparison, what_happened_and_would_be_run_again_is_a_difference) {
   const Finding finding =
       Books().ours(in_state(1, State::pending)).theirs(1).only(Kind::status_differs);

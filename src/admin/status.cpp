@@ -1,0 +1,60 @@
+#include "admin/status.hpp"
+
+#include "loop/store_link.hpp"
+
+#include <idem/worker_limits.hpp>
+
+namespace idem::admin {
+namespace {
+
+// A sweeper looks each second, and longer where there is a backlog.
+constexpr Millis sweep_patience = std::chrono::minutes(1);
+
+/// Counts one record that is not settled.
+void count(const AdminParts& parts, const Record& record, StoreTime now, Status::Records& into) {
+  if (record.is_contested) ++into.contested;
+  if (record.state == State::unknown) {
+    // One that a lease's end made has no plan, and is due at once where a provider knows about it.
+    const bool is_left = record.reconcile_attempts > 0 || parts.provider_of(record).empty();
+    if (!record.reconcile_after && is_left) ++into.for_people;
+  } else if (record.locked_until + sweep_patience < now) {
+    ++into.leases_overdue;
+  }
+}
+
+}  // namespace
+
+Task<void> look_at_records(const AdminParts& parts, Status& into) {
+  StoreCall counting = Count{};
+  auto asking = ask_store(parts.loop, parts.store, counting);
+  const auto counted = co_await asking;
+  if (!counted) {
+    into.store_error = counted.error().detail;
+    co_return;
+  }
+  into.census = std::get<Census>(*counted);
+  for (const State state : {State::unknown, State::in_progress}) {
+    std::size_t seen = 0;
+    List page{.state = state, .limit = limits::list_page_max};
+    for (;;) {
+      StoreCall listing = page;
+      auto asking_for_page = ask_store(parts.loop, parts.store, listing);
+      const auto listed = co_await asking_for_page;
+      if (!listed) {
+        into.store_error = listed.error().detail;
+        co_return;
+      }
+      const auto& records = std::get<std::vector<Record>>(*listed);
+      for (const Record& record : records) count(parts, record, into.census->now, into.records);
+      seen += records.size();
+      if (records.size() < limits::list_page_max) break;
+      if (seen >= limits::status_records_max) {
+        into.records.seen_all = false;
+        break;
+      }
+      page.after = records.back().id;
+    }
+  }
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,239 @@
+#include "admin/status.hpp"
+
+#include "json/writer.hpp"
+
+#include <idem/worker_limits.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace idem::admin {
+namespace {
+
+using json::Writer;
+using metrics::Standing;
+
+std::int64_t seconds_of(Millis time) { return std::max<std::int64_t>(time.count(), 0) / 1'000; }
+
+Millis oldest_unknown(const Census& census) {
+  return census.oldest_unknown ? census.now - *census.oldest_unknown : Millis(0);
+}
+
+std::string number_of(std::size_t count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+void add_standing(std::vector<Trouble>& troubles, const char* code, const std::string& who,
+                  const Standing::Seen& seen) {
+  troubles.push_back({code, who + " does not answer: " + seen.reason +
+                                (seen.detail.empty() ? "" : ", " + seen.detail)});
+}
+
+void add_records(std::vector<Trouble>& troubles, const Status& status) {
+  const auto& records = status.records;
+  const std::string at_least = records.seen_all ? "" : "at least ";
+  if (records.contested > 0) {
+    troubles.push_back(
+        {"contested", at_least + number_of(records.contested, "record is", "records are") +
+                          " contested by evidence that it ran; look with: idem keys list"});
+  }
+  if (records.for_people > 0) {
+    troubles.push_back(
+        {"unknown_for_people", at_least +
+                                   number_of(records.for_people, "unknown record is",
+                                             "unknown "
+                                             "records are") +
+                                   " left to you; look with: idem keys list --state unknown"});
+  }
+  if (records.leases_overdue > 0) {
+    troubles.push_back({"leases_overdue",
+                        at_least + number_of(records.leases_overdue, "lease has", "leases have") +
+                            " ended and " + "nobody sweeps; does a gateway or worker run?"});
+  }
+  if (!status.census) return;
+  const Millis age = oldest_unknown(*status.census);
+  if (age > limits::unknown_is_old) {
+    troubles.push_back({"unknown_old", "a record has been unknown for " +
+                                           std::to_string(seconds_of(age)) + " seconds"});
+  }
+}
+
+void add_messages(std::vector<Trouble>& troubles, const metrics::Gauges& gauges) {
+  if (!gauges.messages) return;
+  for (const MessageCount& count : *gauges.messages) {
+    const bool is_dead = count.state == MessageState::dead;
+    if (is_dead && count.messages > 0) {
+      troubles.push_back({"dead_letters", number_of(count.messages, "dead letter", "dead letters") +
+                                              " to " + count.destination +
+                                              "; look with: idem dlq list"});
+    }
+    if (!is_dead && count.oldest_age > limits::unknown_is_old) {
+      troubles.push_back({"outbox_behind", "a message to " + count.destination +
+                                               " has been waiting for " +
+                                               std::to_string(seconds_of(count.oldest_age)) +
+                                               " seconds; look with: idem outbox list"});
+    }
+  }
+}
+
+void write_standing(Writer& out, const Standing::Seen& seen, bool is_up, MonotonicTime now) {
+  out.flag("up", is_up);
+  out.name("last_answer_seconds");
+  if (seen.last_answer) {
+    out.number(seconds_of(now - *seen.last_answer));
+  } else {
+    out.null();
+  }
+  out.member("failures", seen.failures);
+  out.name("last_failure");
+  if (seen.reason.empty()) return out.null();
+  out.begin_object();
+  out.member("reason", seen.reason);
+  out.member("detail", seen.detail);
+  out.member("seconds", seconds_of(now - seen.failed_at));
+  out.end_object();
+}
+
+void write_one(Writer& out, const char* name, bool is_there, const Standing& standing,
+               MonotonicTime now) {
+  out.name(name);
+  if (!is_there) return out.null();
+  const Standing::Seen seen = standing.seen();
+  out.begin_object();
+  write_standing(out, seen, !seen.is_down, now);
+  out.end_object();
+}
+
+void write_providers(Writer& out, const metrics::Registry& registry, MonotonicTime now) {
+  out.name("providers");
+  out.begin_array();
+  for (const auto& [name, counts] : registry.providers()) {
+    out.begin_object();
+    out.member("name", name);
+    write_standing(out, counts->standing.seen(), !counts->is_left_alone, now);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_store(Writer& out, const Status& status) {
+  out.name("store");
+  out.begin_object();
+  out.flag("up", status.store_error.empty() && status.gauges.store_answers);
+  if (!status.store_error.empty()) out.member("detail", status.store_error);
+  out.name("keys");
+  if (!status.census) {
+    out.null();
+  } else {
+    out.begin_object();
+    for (const auto state : {State::pending, State::in_progress, State::completed,
+                             State::failed_retryable, State::unknown, State::expired}) {
+      out.member(name_of(state), status.census->by_state[static_cast<std::size_t>(state)]);
+    }
+    out.end_object();
+  }
+  out.end_object();
+}
+
+void write_unsettled(Writer& out, const Status& status) {
+  out.name("unknown");
+  if (!status.census) {
+    out.null();
+  } else {
+    out.begin_object();
+    out.member("count", status.census->by_state[static_cast<std::size_t>(State::unknown)]);
+    out.member("oldest_seconds", seconds_of(oldest_unknown(*status.census)));
+    out.member("for_people", status.records.for_people);
+    out.end_object();
+  }
+  out.member("contested", status.records.contested);
+  out.member("leases_overdue", status.records.leases_overdue);
+  out.flag("seen_all", status.records.seen_all);
+  out.member("unsettled_attempts", status.gauges.unsettled_attempts);
+}
+
+void write_outbox(Writer& out, const metrics::Gauges& gauges) {
+  out.name("outbox");
+  if (!gauges.messages) return out.null();
+  std::set<std::string> names(gauges.destinations.begin(), gauges.destinations.end());
+  for (const MessageCount& count : *gauges.messages) names.insert(count.destination);
+  out.begin_array();
+  for (const std::string& name : names) {
+    std::uint64_t waiting = 0;
+    std::uint64_t dead = 0;
+    Millis oldest{};
+    for (const MessageCount& count : *gauges.messages) {
+      if (count.destination != name) continue;
+      (count.state == MessageState::dead ? dead : waiting) += count.messages;
+      if (count.state != MessageState::dead) oldest = count.oldest_age;
+    }
+    out.begin_object();
+    out.member("destination", name);
+    out.member("waiting", waiting);
+    out.member("oldest_seconds", seconds_of(oldest));
+    out.member("dead", dead);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& registry) {
+  std::vector<Trouble> troubles;
+  if (!status.store_error.empty()) {
+    troubles.push_back({"store_down", "the store does not answer: " + status.store_error});
+  } else if (!status.gauges.store_answers) {
+    troubles.push_back({"store_down", "the store was given up after failures in a row"});
+  }
+  const auto upstream = registry.upstream().seen();
+  if (registry.has_upstream() && upstream.is_down) {
+    add_standing(troubles, "upstream_down", "the upstream", upstream);
+  }
+  const auto authorizer = registry.authorizer().seen();
+  if (registry.has_authorizer() && authorizer.is_down) {
+    add_standing(troubles, "authorizer_down", "the authoriser", authorizer);
+  }
+  for (const auto& [name, counts] : registry.providers()) {
+    const auto seen = counts->standing.seen();
+    if (counts->is_left_alone || seen.is_down) {
+      add_standing(troubles, "provider_down", "provider " + name, seen);
+    }
+  }
+  add_records(troubles, status);
+  if (status.gauges.unsettled_attempts > 0) {
+    troubles.push_back(
+        {"unsettled", number_of(status.gauges.unsettled_attempts, "outcome", "outcomes") +
+                          " could not be written to the store yet"});
+  }
+  add_messages(troubles, status.gauges);
+  return troubles;
+}
+
+std::string status_page(const Status& status, metrics::Registry& registry, MonotonicTime now) {
+  const auto troubles = troubles_of(status, registry);
+  Writer out;
+  out.begin_object();
+  out.flag("ok", troubles.empty());
+  out.name("troubles");
+  out.begin_array();
+  for (const Trouble& one : troubles) {
+    out.begin_object();
+    out.member("code", one.code);
+    out.member("detail", one.detail);
+    out.end_object();
+  }
+  out.end_array();
+  out.member("version", registry.version());
+  out.flag("draining", status.draining);
+  write_store(out, status);
+  write_one(out, "upstream", registry.has_upstream(), registry.upstream(), now);
+  write_one(out, "authorizer", registry.has_authorizer(), registry.authorizer(), now);
+  write_providers(out, registry, now);
+  write_unsettled(out, status);
+  write_outbox(out, status.gauges);
+  out.end_object();
+  return out.take() + "\n";
+}
+
+}  // namespace idem::admin

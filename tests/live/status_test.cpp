@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <thread>
+
+#include "support/admin.hpp"
+
+/// What an operator sees of those outside who fail, and of how things are.
+namespace idem::test {
+namespace {
+
+class StatusOf : public Operated {
+ protected:
+  Ran status(std::vector<std::string> words = {}) {
+    words.insert(words.begin(), "status");
+    return run_program(built_program("idem"), words,
+                       {"IDEM_ADMIN_URL=http://" + gateway_->admin()});
+  }
+  bool has_trouble(const std::string& code) {
+    for (const Json& one : read("/v1/status")["troubles"].items) {
+      if (one["code"].string == code) return true;
+    }
+    return false;
+  }
+  int lines(std::string_view event) {
+    const std::string all = gateway_->process().output();
+    int count = 0;
+    for (auto at = all.find(event); at != std::string::npos; at = all.find(event, at + 1)) ++count;
+    return count;
+  }
+};
+
+TEST_F(StatusOf, EndsWithZeroWhereAllIsWell) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  const auto ran = status();
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  for (const auto* part : {"all is well", "store", "upstream", "completed 1", "contested"}) {
+    EXPECT_NE(ran.output.find(part), std::string::npos) << part << "\n" << ran.output;
+  }
+  const Json page = parse_json(status({"--json"}).output).value_or(Json{});
+  EXPECT_TRUE(page["ok"].boolean);
+  EXPECT_TRUE(page["upstream"]["up"].boolean);
+  EXPECT_EQ(page["store"]["keys"]["completed"].integer, 1);
+  EXPECT_EQ(page["unknown"]["count"].integer, 0);
+  EXPECT_EQ(get("/v1/status?x=1").status, 400);
+  EXPECT_EQ(post("/v1/status", "{}").status, 405);
+  const auto elsewhere =
+      run_program(built_program("idem"), {"status", "--admin-url", "http://" + unused_address()});
+  EXPECT_EQ(elsewhere.exit_code, 3) << elsewhere.output;
+}
+
+TEST_F(StatusOf, ADeadUpstreamIsALineACountAndATrouble) {
+  ASSERT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(metric("idem_upstream_requests_total{result=\"answered\"}"), 1);
+  EXPECT_EQ(metric("idem_upstream_connect_failures_total{reason=\"connect\"}"), 0);
+  EXPECT_EQ(metric("idem_answers_total{route=\"/{rest...}\",status=\"201\"}"), 1);
+  const std::string address = provider_->address();
+  provider_.reset();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(charge(fmt::format("d{}", i))).status, 503);
+  Request unkeyed{.method = "GET", .target = "/ledger", .fields = {{"Host", "x"}}};
+  EXPECT_EQ(ask(unkeyed).status, 502);
+  EXPECT_EQ(metric("idem_upstream_requests_total{result=\"not_reached\"}"), 21);
+  EXPECT_EQ(metric("idem_upstream_connect_failures_total{reason=\"connect\"}"), 21);
+  EXPECT_EQ(metric("idem_upstream_up"), 0);
+  EXPECT_EQ(metric("idem_answers_total{route=\"/{rest...}\",status=\"503\"}"), 20);
+  EXPECT_EQ(metric("idem_answers_total{route=\"/{rest...}\",status=\"502\"}"), 1);
+  EXPECT_TRUE(gateway_->process().wait_for_line("warning upstream_failing reason=connect"));
+  EXPECT_EQ(lines("upstream_failing"), 1) << "one of 21 failures; more only in half a minute";
+  EXPECT_TRUE(has_trouble("upstream_down"));
+  const auto ran = status();
+  EXPECT_EQ(ran.exit_code, 1) << ran.output;
+  EXPECT_NE(ran.output.find("upstream_down: the upstream does not answer: connect"),
+            std::string::npos)
+      << ran.output;
+
+  provider_ = std::make_unique<Provider>(address);
+  ASSERT_TRUE(provider_->running());
+  EXPECT_EQ(ask(charge("d0")).status, 201);
+  EXPECT_TRUE(gateway_->process().wait_for_line("info upstream_recovered failures=21"));
+  EXPECT_EQ(metric("idem_upstream_up"), 1);
+  EXPECT_EQ(status().exit_code, 0);
+}
+
+TEST_F(StatusOf, AnswersThatDoNotComeAreCountedByReason) {
+  ask(charge("cut", "drop-after"));
+  EXPECT_EQ(metric("idem_upstream_requests_total{result=\"closed\"}"), 1);
+  EXPECT_EQ(metric("idem_upstream_up"), 1) << "one lost answer is no outage";
+  EXPECT_TRUE(gateway_->process().wait_for_line("warning upstream_failing reason=closed"));
+  EXPECT_EQ(status().exit_code, 1) << "an unknown record that nobody asks about is left to people";
+  EXPECT_TRUE(has_trouble("unknown_for_people"));
+}
+
+class JsonStatus : public StatusOf {
+ protected:
+  std::vector<std::string> flags() const override {
+    return {"--log-format", "json", "--log-requests"};
+  }
+};
+
+TEST_F(JsonStatus, NumbersOfALogInJsonAreNumbersAndTextsOfDigitsAreTexts) {
+  const auto one = ask(with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", "42"));
+  ASSERT_EQ(one.status, 201);
+  const auto line = gateway_->process().wait_for_line(R"("event":"request")");
+  ASSERT_TRUE(line);
+  const Json read_line = parse_json(*line).value_or(Json{});
+  EXPECT_EQ(read_line["status"].integer, 201) << *line;
+  EXPECT_NE(read_line["total_ms"].kind, Json::Kind::string) << *line;
+  EXPECT_EQ(read_line["route"].kind, Json::Kind::string);
+  EXPECT_EQ(read_line["level"].string, "info");
+  EXPECT_EQ(read_line["time"].string.size(), 24U);
+}
+
+TEST_F(StatusOf, LinesOfTextHaveTheirTimeAndLevel) {
+  const auto line = gateway_->process().wait_for_line("listening address=");
+  ASSERT_TRUE(line);
+  ASSERT_GT(line->size(), 24U) << *line;
+  EXPECT_EQ(line->at(10), 'T');
+  EXPECT_EQ(line->at(23), 'Z');
+  EXPECT_TRUE(line->substr(24).starts_with(" info listening address=")) << *line;
+}
+
+class DeadProvider : public StatusOf {
+ protected:
+  std::vector<std::string> flags() const override {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << fmt::format(
+        "providers:\n"
+        "  - name: bank\n"
+        "    url: \"http://{}/charges?operation={{operation}}\"\n"
+        "    found: [\"200 /charges/0\"]\n"
+        "    not_there: [\"200 !/charges/0\"]\n"
+        "    retry_first: 50ms\n"
+        "    retry_max: 50ms\n"
+        "    attempts: 3\n"
+        "routes:\n"
+        "  - match: {{ path: \"/{{rest...}}\" }}\n"
+        "    reconcile: bank\n",
+        dead_);
+    return {"--config", file};
+  }
+  std::string dead_ = unused_address();
+};
+
+TEST_F(DeadProvider, S19_IsALineCountsAndEvidenceFromTheFirstTurnOn) {
+  EXPECT_EQ(metric("idem_provider_failures_total{provider=\"bank\",reason=\"connect\"}"), 0);
+  EXPECT_EQ(metric("idem_provider_up{provider=\"bank\"}"), 1);
+  const auto lost = ask(charge("k", "drop-after"));
+  ASSERT_EQ(lost.status, 502);
+  EXPECT_TRUE(
+      gateway_->process().wait_for_line("warning provider_failing provider=bank "
+                                        "reason=connect"));
+  ASSERT_TRUE(gateway_->process().wait_for_line("reconcile_given_up"));
+  EXPECT_EQ(lines("provider_failing"), 1) << "not one for each turn";
+  EXPECT_EQ(metric("idem_provider_failures_total{provider=\"bank\",reason=\"connect\"}"), 3);
+  const auto ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
+  const Json record = read("/v1/keys/" + ref);
+  ASSERT_EQ(record["evidence"].items.size(), 2U);
+  const Json& told = record["evidence"].items[0];
+  EXPECT_EQ(told["source"].string, "poll:bank");
+  EXPECT_TRUE(told["reason"].string.starts_with("no answer: ")) << told["reason"].string;
+  EXPECT_FALSE(told["applied"].boolean);
+  const auto ran = status();
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.output.find("provider bank"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("last failure"), std::string::npos) << ran.output;
+  EXPECT_TRUE(has_trouble("unknown_for_people"));
+}
+
+}  // namespace
+}  // namespace idem::test

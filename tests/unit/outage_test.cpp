@@ -1,0 +1,118 @@
+// What is told of something outside that fails: at once, few lines, and the end of it.
+#include "core/outage.hpp"
+#include "metrics/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace idem {
+namespace {
+
+using namespace std::chrono_literals;
+
+MonotonicTime at(Millis time) { return MonotonicTime(Millis(1'000'000) + time); }
+
+TEST(OutageLines, TheFirstFailureIsToldAtOnceAndThenOneLineAnIntervalWithTheirNumber) {
+  OutageLines lines(30s);
+  const auto first = lines.failed(at(0ms));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->failures, 1U);
+  int written = 0;
+  std::uint64_t counted = 1;
+  for (Millis time = 1ms; time < 120s; time += 1ms) {
+    const auto line = lines.failed(at(time));
+    if (!line) continue;
+    ++written;
+    counted += line->failures;
+    EXPECT_EQ(line->lasting, time);
+  }
+  EXPECT_EQ(written, 3);
+  EXPECT_EQ(counted, 90'001U) << "the last line was written at 90 s";
+  const auto end = lines.succeeded(at(120s));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->failures, 120'000U);
+  EXPECT_EQ(end->lasting, 120s);
+  EXPECT_FALSE(lines.succeeded(at(121s)));
+}
+
+TEST(OutageLines, WhatComesAndGoesAllTheTimeIsTwoLinesAnInterval) {
+  OutageLines lines(30s);
+  int written = 0;
+  for (Millis time = 0ms; time < 300s; time += 10ms) {
+    if (lines.failed(at(time))) ++written;
+    if (lines.succeeded(at(time + 5ms))) ++written;
+  }
+  EXPECT_EQ(written, 20);
+}
+
+TEST(Standing, NotReachedIsDownAtOnceAndOneSlowAnswerIsNot) {
+  metrics::Standing standing;
+  EXPECT_FALSE(standing.answered(at(0s)));
+  EXPECT_TRUE(standing.failed(at(1s), "timeout", "too slow", false));
+  EXPECT_FALSE(standing.seen().is_down);
+  for (int i = 1; i < limits::breaker_failures; ++i) {
+    EXPECT_FALSE(standing.failed(at(2s), "timeout", "too slow", false));
+  }
+  EXPECT_TRUE(standing.seen().is_down);
+  EXPECT_EQ(standing.seen().failures, static_cast<std::uint64_t>(limits::breaker_failures));
+  EXPECT_EQ(standing.seen().last_answer, at(0s));
+  EXPECT_TRUE(standing.answered(at(3s)));
+  EXPECT_FALSE(standing.seen().is_down);
+  (void)standing.failed(at(40s), "connect", "refused", true);
+  EXPECT_TRUE(standing.seen().is_down);
+  EXPECT_EQ(standing.seen().reason, "connect");
+}
+
+TEST(Routes, V32_TheirNumberIsBoundedAndTheirPlacesStay) {
+  metrics::Routes routes;
+  const auto first = routes.place_of("create-payment");
+  EXPECT_EQ(first, 1U);
+  for (int i = 0; i < 200; ++i) (void)routes.place_of("/r" + std::to_string(i));
+  EXPECT_EQ(routes.labels().size(), limits::metric_routes_max + 1);
+  EXPECT_EQ(routes.place_of("/r199"), 0U);
+  EXPECT_EQ(routes.place_of("create-payment"), first);
+}
+
+TEST(Statuses, EachHasOnePlaceAndStrangeOnesShareThatOfTheirHundred) {
+  for (int status = 0; status < 700; ++status) {
+    const std::string label = metrics::status_label(metrics::place_of_status(status));
+    const bool has_own = label == std::to_string(status);
+    const bool is_status = status >= 100 && status < 600;
+    EXPECT_TRUE(has_own || label == (is_status ? std::to_string(status / 100) + "xx" : "none"))
+        << status << " " << label;
+  }
+  EXPECT_EQ(metrics::status_label(metrics::place_of_status(503)), "503");
+  EXPECT_EQ(metrics::status_label(metrics::place_of_status(599)), "5xx");
+}
+
+TEST(Metrics, V31_WhatCanBeCountedHasASeriesOfZeroFromTheStart) {
+  metrics::Registry registry(metrics::TenantLabel::off, Secret{});
+  registry.version("1.2.3");
+  registry.add_upstream(true);
+  registry.add_provider("bank", std::make_shared<metrics::ProviderCounts>());
+  (void)registry.routes().place_of("pay");
+  registry.add_shard();
+  metrics::Gauges gauges{.census = Census{}, .messages = std::vector<MessageCount>{}};
+  gauges.destinations = {"shop"};
+  const std::string text = registry.exposition(gauges);
+  for (const auto* sample :
+       {"idem_upstream_requests_total{result=\"answered\"} 0",
+        "idem_upstream_requests_total{result=\"cut\"} 0",
+        "idem_upstream_connect_failures_total{reason=\"tls\"} 0", "idem_upstream_up 1",
+        "idem_authorize_requests_total{result=\"failed\"} 0", "idem_authorize_up 1",
+        "idem_provider_answers_total{provider=\"bank\",result=\"not_there\"} 0",
+        "idem_provider_failures_total{provider=\"bank\",reason=\"status\"} 0",
+        "idem_provider_up{provider=\"bank\"} 1",
+        "idem_answers_total{route=\"pay\",status=\"201\"} 0",
+        "idem_answers_total{route=\"other\",status=\"503\"} 0",
+        "idem_dead_letters{destination=\"shop\"} 0", "idem_outbox_messages{destination=\"shop\"} 0",
+        "idem_build_info{version=\"1.2.3\"} 1"}) {
+    EXPECT_NE(text.find("\n" + std::string(sample) + "\n"), std::string::npos) << sample;
+  }
+  EXPECT_NE(text.find("\nidem_provider_last_answer_age_seconds{provider=\"bank\"} "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace idem
