@@ -1,6 +1,6 @@
 #include "core/record_changes.hpp"
 
-#include "core/problem.hpp"
+#include "core/answers.hpp"
 #include "core/stored_response_codec.hpp"
 
 #include <idem/limits.hpp>
@@ -29,11 +29,8 @@ std::uint64_t charge_of(const StoredResponse& response) {
   return bytes > limits::small_answer_bytes_max ? bytes : 0;
 }
 
-StoredResponse timed_out_answer(const Record& record) {
-  Answer answer = to_answer({.code = ProblemCode::request_timeout,
-                             .detail = "The stored request expired before it could be run.",
-                             .operation = record.id,
-                             .state = State::completed});
+StoredResponse timed_out(const RecordId& id) {
+  Answer answer = timed_out_answer(id);
   return {answer.status, std::move(answer.headers), std::move(answer.body), true};
 }
 
@@ -119,7 +116,7 @@ Change release_attempt(Record& record, ReleaseBasis basis, std::string error_cod
 }
 
 Change time_out(Record& record, StoreTime now) {
-  return finish(record, timed_out_answer(record), now);
+  return finish(record, timed_out(record.id), now);
 }
 
 void turn_unknown(Record& record, std::string error_code, StoreTime now) {

@@ -16,6 +16,7 @@
 
 #include <idem/key.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -64,6 +65,17 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
+/// Of answers that are given before there is a route: the defaults' form, or the one that all other
+/// routes have.
+ErrorForm unrouted_form(const RouteTable& routes) {
+  const auto& all = routes.all();
+  const auto is_stripe = [](const Route& route) {
+    return error_form_of(route.answers.preset) == ErrorForm::stripe;
+  };
+  const bool all_named = all.size() > 1 && std::all_of(all.begin(), all.end() - 1, is_stripe);
+  return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
+}
+
 bool is_credential(const http::FieldView& field) {
   return field.known == http::FieldName::authorization || http::same_name(field.name, "Cookie");
 }
@@ -84,20 +96,26 @@ class GatewayService final : public Gateway {
                settings_->upstream_tls}),
         scopes_(shared_.store.identity().scope_secret) {
     make_authorizer();
+    unrouted_ = unrouted_form(settings_->routes);
   }
+
+  ErrorForm error_form() const override { return unrouted_; }
 
   void use(SharedSettings settings) override {
     settings_ = std::move(settings);
     asked_.settings_changed();
     replays_.clear();
     make_authorizer();
+    unrouted_ = unrouted_form(settings_->routes);
   }
 
   // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
   // exchange.
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
+    client.errors_as(unrouted_);
     if (path_of(head).starts_with(events_path)) {
+      client.errors_as(ErrorForm::problem);  // It is a provider that asks.
       co_await serve_event(client, shared_, observer_, settings_);
       co_return;
     }
@@ -123,6 +141,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
+    client.errors_as(error_form_of(route.answers.preset));
     const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
@@ -311,6 +330,7 @@ class GatewayService final : public Gateway {
   Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
+  ErrorForm unrouted_ = ErrorForm::problem;
   ScopeReader scopes_;
   AskedName asked_;
   ReplayCache replays_{limits::replay_cache_bytes};

@@ -54,6 +54,7 @@ Task<void> serve_connection(ServerStream& stream, Service& service,
     if (!secured) co_return;
   }
   for (;;) {
+    stream.errors_as(service.error_form());
     const bool more = co_await stream.next_request();
     if (!more) break;
     co_await service.serve(stream);

@@ -26,6 +26,11 @@ void append_number(std::string& out, std::uint64_t number) {
   out.append(digits, end);
 }
 
+// RFC 9110 §9.2.1.
+bool is_safe(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
+}
+
 // The thread's own text, until it asks again.
 std::string_view content_length_field(std::uint64_t bytes) {
   thread_local std::string text;
@@ -231,7 +236,11 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
   out_ += "\r\n";
 }
 
-Task<bool> ServerStream::answer(const Answer& answer) {
+Task<bool> ServerStream::answer(const Answer& given) {
+  Answer in_form;
+  const bool translated = given.problem && error_form_ == ErrorForm::stripe;
+  if (translated) in_form = in_stripe_form(given, is_safe(head_.method));
+  const Answer& answer = translated ? in_form : given;
   if (draining_) keep_alive_ = false;
   if (!body_.is_buffered(wire_)) {
     const bool small =

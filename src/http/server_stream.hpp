@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/problem.hpp"
+#include "core/error_form.hpp"
 #include "http/body.hpp"
 #include "http/network.hpp"
 #include "http/received_body.hpp"
@@ -58,6 +58,9 @@ class ServerStream {
   /// The whole of a body that was framed by its length and of which nothing was read yet, where it
   /// has come already. Valid until it is read or the request is answered.
   std::optional<std::string_view> whole_body_here() const noexcept;
+
+  /// How answers of our own are written from here on, refusals of this stream's included.
+  void errors_as(ErrorForm form) noexcept { error_form_ = form; }
 
   /// Sends an answer whole, framed for this request's method. False: the client went away.
   Task<bool> answer(const Answer& answer);
@@ -140,6 +143,7 @@ class ServerStream {
   std::optional<PeerAddress> peer_address_;
   RequestHead head_;
   BodyReader body_;
+  ErrorForm error_form_ = ErrorForm::problem;
   std::string out_;
   std::size_t scanned_ = 0;
   Millis body_waited_{0};
