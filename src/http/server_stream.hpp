@@ -2,6 +2,7 @@
 
 #include "core/error_form.hpp"
 #include "http/body.hpp"
+#include "http/linger_room.hpp"
 #include "http/network.hpp"
 #include "http/received_body.hpp"
 #include "loop/latch.hpp"
@@ -103,8 +104,9 @@ class ServerStream {
 
   /// Makes the stream ready for the next request. False: close.
   Task<bool> finish_request();
-  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6).
-  Task<void> close();
+  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6): a client that still
+  /// sends is read on, at length where `room` has a place for it.
+  Task<void> close(LingerRoom& room);
 
   /// Waits for a request and has not seen a byte of it.
   bool idle() const noexcept { return idle_; }
@@ -135,6 +137,8 @@ class ServerStream {
   void append_head(const Answer& answer, std::string_view framing_field);
   Refusal refusal_of(const BodyReader::Failure& failure) const noexcept;
   bool body_allowed(int status) const noexcept;
+  bool can_linger() const noexcept;
+  Task<void> linger(LingerRoom& room);
 
   Loop& loop_;
   Wire wire_;
@@ -148,6 +152,7 @@ class ServerStream {
   std::size_t scanned_ = 0;
   Millis body_waited_{0};
   std::size_t body_received_ = 0;
+  std::optional<MonotonicTime> linger_until_;  ///< While the client's rest is read and dropped.
   Wire* cut_at_drain_ = nullptr;
   std::optional<Latch> full_;  ///< While parked behind a full buffer.
   bool parked_ = false;
