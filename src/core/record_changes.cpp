@@ -73,8 +73,11 @@ void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, Fen
   if (!record.stored_request) record.expires_at.reset();
 }
 
+// What was said of the attempt while nobody knew its answer, which it is compared with now.
 Change finish(Record& record, StoredResponse response, StoreTime now) {
   Change change{Write::update, true, false};
+  const bool is_success = response.status < 400;
+  record.is_contested = is_success ? is_denied(record) : record.is_contested;
   drop_request(record, change);
   clear_outcome(record);
   record.sealed_key.clear();
@@ -115,11 +118,15 @@ Change release_attempt(Record& record, ReleaseBasis basis, std::string error_cod
   return {Write::update, false, false};
 }
 
-Change time_out(Record& record, StoreTime now) {
-  return finish(record, timed_out(record.id), now);
+Change time_out(Record& record, StoreTime now) { return finish(record, timed_out(record.id), now); }
+
+bool is_denied(const Record& record) noexcept {
+  const bool is_open = record.state == State::in_progress || record.state == State::unknown;
+  return is_open && record.last_error_code == denied_code;
 }
 
 void turn_unknown(Record& record, std::string error_code, StoreTime now) {
+  if (is_denied(record)) error_code = denied_code;
   clear_outcome(record);
   // locked_until stays: until then the attempt could still send, which negative evidence must know.
   record.state = State::unknown;

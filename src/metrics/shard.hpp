@@ -71,6 +71,7 @@ struct alignas(64) Shard {
   Counter pruned;
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
+  Counter foreign_events;
   Counter personal_keys;
   /// At the number that Tenants gave; the first is that of all others.
   std::array<Counter, limits::metric_tenants_max + 1> duplicates;
