@@ -139,9 +139,17 @@ inline constexpr std::size_t multipart_parts_max = 4'096;
 inline constexpr auto keep_alive_idle_default = 75s;
 inline constexpr auto keep_alive_idle_cap = 1h;
 inline constexpr auto drain_time_max = 30s;
-// Reading on after our last answer, so that a reset does not erase it (RFC 9112 §9.6).
-inline constexpr auto linger_time_max = 2s;
-inline constexpr std::size_t linger_bytes_max = 256UL * 1024;
+// Reading on after our last answer, so that a reset does not erase it (RFC 9112 §9.6). Any client
+// is given that much; one that still sends then is read on, as nginx does it (lingering_time,
+// lingering_timeout), while it keeps to body_rate_bytes_per_second_min and has one of these places.
+inline constexpr auto linger_brief_time = 2s;
+inline constexpr std::size_t linger_brief_bytes = 256UL * 1024;
+inline constexpr auto linger_time_max = 30s;
+inline constexpr auto linger_silence_max = 5s;
+// Each has a descriptor and 32 KiB, and may be read as fast as it sends. One address has a quarter:
+// it may be that of a proxy.
+inline constexpr std::size_t lingering_max = 1'024;
+inline constexpr std::size_t lingering_per_address_max = 256;
 
 // When the gateway stops, what a client sends has so long to be there: a request that was on its
 // way arrives in that time, and one that drips must not keep the process from ending.

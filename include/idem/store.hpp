@@ -107,6 +107,9 @@ struct OwnerReply {
   Verdict verdict = Verdict::stale;
   std::optional<State> state;           ///< The state it is in now; none if there is no record.
   std::optional<StoreTime> expires_at;  ///< As it is now, when the state has one.
+  /// Of a completion that was done: an event said otherwise while the attempt ran, so that the
+  /// record is contested.
+  bool is_contradicted = false;
   bool operator==(const OwnerReply&) const = default;
 };
 
@@ -270,6 +273,7 @@ struct Resolve {
   struct Reply {
     Verdict verdict = Verdict::not_found;
     std::optional<State> state;
+    bool is_contradicted = false;  ///< As in OwnerReply.
     bool operator==(const Reply&) const = default;
   };
   RecordId id;

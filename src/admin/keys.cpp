@@ -303,6 +303,10 @@ Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::strin
       reply.verdict == Verdict::done ? metrics::Reconciled::resolved : metrics::Reconciled::failed;
   shard_.reconciled[static_cast<std::size_t>(counted_as)].add();
   log_decision("resolve", id, source, reason, reply);
+  if (reply.is_contradicted) {
+    shard_.contradictions.add();
+    parts_.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
+  }
   auto answer = co_await answer_verdict(id, reply);
   co_return answer;
 }

@@ -45,6 +45,13 @@ Answer problem(ProblemCode code, std::string detail, const RecordId& id, std::op
                     .retry_after = retry_after});
 }
 
+/// The one answer of ours that is stored: nobody else writes the record's own name into his.
+void recognize_ours(Answer& answer, const RecordId& id) {
+  if (answer.status != 408) return;
+  Answer ours = timed_out_answer(id);
+  if (answer.body_bytes() == ours.body) answer.problem = std::move(ours.problem);
+}
+
 }  // namespace
 
 std::string imf_fixdate(StoreTime time) {
@@ -101,6 +108,7 @@ Answer replay_answer(Replay replay, const RecordId& id) {
   if (!dated) answer.headers.push_back({"Date", imf_fixdate(replay.completed_at)});
   answer.headers.push_back({"Idempotent-Replayed", "true"});
   mark_outcome(answer, "stored", replay.expires_at);
+  recognize_ours(answer, id);
   return answer;
 }
 
@@ -113,6 +121,7 @@ Answer replay_answer(const std::shared_ptr<const Record>& record) {
                                 record->id);
   if (stored.body_stored) {
     answer.shared_body = std::shared_ptr<const std::string>(record, &stored.body);
+    recognize_ours(answer, record->id);
   }
   return answer;
 }
@@ -179,6 +188,13 @@ Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
   return problem(ProblemCode::attempt_released,
                  "The attempt was released; ask again with the same key.", id,
                  is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
+}
+
+Answer timed_out_answer(const RecordId& id) {
+  return to_answer({.code = ProblemCode::request_timeout,
+                    .detail = "The stored request expired before it could be run.",
+                    .operation = id,
+                    .state = State::completed});
 }
 
 Answer store_unavailable_answer(Millis retry_after) {

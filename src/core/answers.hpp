@@ -29,6 +29,8 @@ std::string operation_path(const RecordId& id);
 Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id);
 /// What those hear who waited for an attempt that was released: 503. `is_gone`: so is its record.
 Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone = false);
+/// What a stored request that expired before it could be run is completed with: 408.
+Answer timed_out_answer(const RecordId& id);
 /// 503: nothing was dispatched.
 Answer store_unavailable_answer(Millis retry_after);
 /// 503: what became of the operation cannot be told any more; nothing was dispatched.

@@ -293,6 +293,7 @@ ExchangeAction Exchange::on_work_answered(WorkAnswered event) {
 ExchangeAction Exchange::on_committed(WorkCommitted event) {
   IDEM_ASSERT(phase_ == Phase::sending && event.reply.verdict == Verdict::done);
   outcome_ = "stored";
+  contradicted_ |= event.reply.is_contradicted;
   answer_ = std::move(event.answer);
   return settled_answer(event.reply);
 }
@@ -353,6 +354,7 @@ ExchangeAction Exchange::on_settle(StoreResult result) {
     return finish(outcome_unknown(504, "The outcome could not be recorded."));
   }
   const auto reply = std::get<OwnerReply>(*result);
+  contradicted_ |= reply.is_contradicted;
   if (auto next = release_elsewhere(reply)) return std::move(*next);
   const bool owing = phase_ == Phase::owing;
   if (owing) {
@@ -405,6 +407,7 @@ ExchangeAction Exchange::answer_from(const Record& record) {
   const auto* ours = call ? std::get_if<Complete>(&*call) : nullptr;
   switch (record.state) {
     case State::completed: {
+      contradicted_ |= record.attempt == attempt_ && record.is_contested;
       // Settled by our own first write whose reply was lost: the client gets the whole answer.
       if (ours != nullptr && record.attempt == ours->attempt && record.response == ours->response) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});

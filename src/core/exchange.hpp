@@ -172,6 +172,8 @@ class Exchange {
   /// True after an AnswerClient that left an attempt unsettled (§4).
   bool owes_settlement() const noexcept { return phase_ == Phase::owing; }
   const RecordId& id() const noexcept { return reserve_.id; }
+  /// True once this attempt is known to be completed with an answer that an event contradicts.
+  bool is_contradicted() const noexcept { return contradicted_; }
 
  private:
   enum class Phase : std::uint8_t {
@@ -246,6 +248,7 @@ class Exchange {
   int reserve_rounds_ = 0;
   std::size_t names_tried_ = 0;  ///< Of reserve_.also, in releasing what may be there.
   bool reserve_in_doubt_ = false;
+  bool contradicted_ = false;
   bool stream_ = false;
   std::optional<Met> met_;
   /// Kept until it is known to have been done; a completion without its body.

@@ -160,6 +160,7 @@ Answer to_answer(const Problem& problem) {
   }
   body += "}\n";
   Answer answer{status, {}, std::move(body)};
+  answer.problem = std::make_shared<const Problem>(problem);
   answer.headers.push_back({"Content-Type", "application/problem+json"});
   answer.headers.push_back({"Cache-Control", "no-store"});
   if (problem.retry_after) {

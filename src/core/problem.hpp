@@ -12,6 +12,8 @@
 /// The answers that Idem itself gives (protocol.md §13), as RFC 9457 problem documents.
 namespace idem {
 
+struct Problem;
+
 /// An answer ready for the wire, framing aside.
 struct Answer {
   int status = 0;
@@ -19,6 +21,8 @@ struct Answer {
   std::string body;
   /// Instead of `body`: the bytes of one stored answer that many are given at once.
   std::shared_ptr<const std::string> shared_body{};
+  /// What it says, where it is one of ours: it may be written in another form (error_form.hpp).
+  std::shared_ptr<const Problem> problem{};
 
   std::string_view body_bytes() const noexcept { return shared_body ? *shared_body : body; }
 };

@@ -1,6 +1,6 @@
 #include "core/record_changes.hpp"
 
-#include "core/problem.hpp"
+#include "core/answers.hpp"
 #include "core/stored_response_codec.hpp"
 
 #include <idem/limits.hpp>
@@ -29,11 +29,8 @@ std::uint64_t charge_of(const StoredResponse& response) {
   return bytes > limits::small_answer_bytes_max ? bytes : 0;
 }
 
-StoredResponse timed_out_answer(const Record& record) {
-  Answer answer = to_answer({.code = ProblemCode::request_timeout,
-                             .detail = "The stored request expired before it could be run.",
-                             .operation = record.id,
-                             .state = State::completed});
+StoredResponse timed_out(const RecordId& id) {
+  Answer answer = timed_out_answer(id);
   return {answer.status, std::move(answer.headers), std::move(answer.body), true};
 }
 
@@ -76,8 +73,11 @@ void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, Fen
   if (!record.stored_request) record.expires_at.reset();
 }
 
+// What was said of the attempt while nobody knew its answer, which it is compared with now.
 Change finish(Record& record, StoredResponse response, StoreTime now) {
   Change change{Write::update, true, false};
+  const bool is_success = response.status < 400;
+  record.is_contested = is_success ? is_denied(record) : record.is_contested;
   drop_request(record, change);
   clear_outcome(record);
   record.sealed_key.clear();
@@ -118,11 +118,15 @@ Change release_attempt(Record& record, ReleaseBasis basis, std::string error_cod
   return {Write::update, false, false};
 }
 
-Change time_out(Record& record, StoreTime now) {
-  return finish(record, timed_out_answer(record), now);
+Change time_out(Record& record, StoreTime now) { return finish(record, timed_out(record.id), now); }
+
+bool is_denied(const Record& record) noexcept {
+  const bool is_open = record.state == State::in_progress || record.state == State::unknown;
+  return is_open && record.last_error_code == denied_code;
 }
 
 void turn_unknown(Record& record, std::string error_code, StoreTime now) {
+  if (is_denied(record)) error_code = denied_code;
   clear_outcome(record);
   // locked_until stays: until then the attempt could still send, which negative evidence must know.
   record.state = State::unknown;

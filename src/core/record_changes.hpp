@@ -21,7 +21,13 @@ Record fresh_record(const Reserve& verb, StoreTime now);
 
 void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, FenceCounter& fences);
 
-/// completed, with `response`.
+/// What stands as last_error_code of an attempt while it runs, and while its end is unknown, once
+/// an event said that its work was refused.
+inline constexpr const char* denied_code = "event_said_failed";
+bool is_denied(const Record& record) noexcept;
+
+/// completed, with `response`. is_contested afterwards: what was said of the attempt contradicts
+/// it.
 Change finish(Record& record, StoredResponse response, StoreTime now);
 
 /// failed_retryable; with a stored request pending, or, past its expiry, completed with a 408.

@@ -33,13 +33,22 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
   return is_denial && record.is_contested ? Verdict::by_evidence : Verdict::done;
 }
 
+bool may_be_about(const Record& record, const Resolve& verb) noexcept {
+  return record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
+}
+
+/// Whether what could not be applied is kept to be compared with the answer that may come yet.
+bool is_kept_denial(const Record& record, const Resolve& verb) noexcept {
+  const bool is_open = record.state == State::in_progress || record.state == State::unknown;
+  return is_open && verb.as == Resolve::As::completed && verb.denies &&
+         may_be_about(record, verb) && !is_denied(record);
+}
+
 /// Whether what could not be applied says that this very attempt was done, or may say it. That it
 /// was refused does not: nothing came of it that could come of it twice.
 bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
-  const bool may_be_it =
-      record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
   const bool says_done = verb.as == Resolve::As::completed && !verb.denies;
-  if (!says_done || !may_be_it || record.is_contested) return false;
+  if (!says_done || !may_be_about(record, verb) || record.is_contested) return false;
   if (verdict == Verdict::missing_response || verdict == Verdict::wrong_fence) return true;
   if (verdict != Verdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
@@ -100,6 +109,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
     switch (verb.as) {
       case Resolve::As::completed:
         step.change = finish(*record, std::move(*verb.response), now);
+        step.outcome.is_contradicted = record->is_contested;
         break;
       case Resolve::As::failed_retryable:
         step.change = release_attempt(*record, ReleaseBasis::proven, "resolved", Millis(0), now);
@@ -109,6 +119,9 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
     record->is_contested = true;
     // One that would run again is not known to be undone any more.
     if (would_run(record->state)) hold(*record, now);
+    step.change = {Write::update, false, false};
+  } else if (is_kept_denial(*record, verb)) {
+    record->last_error_code = denied_code;
     step.change = {Write::update, false, false};
   }
   conclude(step, record, now);

@@ -67,7 +67,9 @@ Step<OwnerReply> complete(std::optional<Record>& record, Complete& verb, StoreTi
   if (!verb.upstream_reference.empty()) {
     record->upstream_reference = std::move(verb.upstream_reference);
   }
-  return answer(Verdict::done, record, now, change);
+  auto step = answer(Verdict::done, record, now, change);
+  step.outcome.is_contradicted = record->is_contested;
+  return step;
 }
 
 Step<OwnerReply> release(std::optional<Record>& record, Release& verb, StoreTime now) {

@@ -69,6 +69,9 @@ Answer refusal_of(const http::ResponseHead& head) {
   return answer;
 }
 
+/// What the clients of a route that speaks Stripe's errors need of a body, to take it for one.
+bool names_error(std::string_view body) { return body.find("\"error\"") != body.npos; }
+
 bool is_yes(int status) noexcept { return status >= 200 && status < 300; }
 
 /// The body whole, or nothing where it is too large, cut or late.
@@ -194,6 +197,10 @@ Task<Authorizer::Said> Authorizer::over(std::unique_ptr<http::Wire>& wire,
   }
   auto body = co_await small_body(call);
   if (refused && body) said.refusal->body = std::move(*body);
+  if (refused && !names_error(said.refusal->body)) {
+    said.refusal->problem = std::make_shared<const Problem>(
+        Problem{.code = ProblemCode::scope_missing, .detail = "The caller may not do this."});
+  }
   if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
   co_return said;
 }

@@ -290,17 +290,15 @@ class EventCase {
     const bool runs = *record && (*record)->state == State::in_progress;
     const bool is_answered = *record && (*record)->state == State::completed && (*record)->response;
     const bool is_its = *record && (!event_.fence || *event_.fence == (*record)->attempt.fence);
-    if (is_answered && is_its && agrees(event_.finding, (*record)->response->status)) {
+    is_foreign_ = *record && !is_asked_about(**record);
+    if (!is_foreign_ && is_answered && is_its &&
+        agrees(event_.finding, (*record)->response->status)) {
       co_return told(200, "agrees");
     }
     // One that should name its attempt, and does not, is about none that we know of.
     const bool names_its = !source_.fence.empty();
     const Fence current = *record && !names_its ? (*record)->attempt.fence : 0;
     const Fence fence = event_.fence.value_or(current);
-    // One that would run again is ended by whoever knows that it ran.
-    const bool would_run = *record && ((*record)->state == State::failed_retryable ||
-                                       (*record)->state == State::pending);
-    is_foreign_ = *record && !would_run && !is_asked_about(**record);
     is_denial_ = event_.finding == Finding::failed && word_of(*lines, fence) == Finding::found;
     // Without an answer it is a line of the log that keeps the record from being freed, no more.
     if (is_foreign_ || is_denial_) event_.response.reset();
@@ -312,9 +310,15 @@ class EventCase {
     if (!resolved) co_return unavailable();
     const auto reply = std::get<Resolve::Reply>(*resolved);
     is_denial_ |= reply.verdict == Verdict::by_evidence;
+    if (is_foreign_) {
+      observer_.shard().foreign_events.add();
+      log(LogLevel::error, "event_of_another_provider",
+          reply.state ? name_of(*reply.state) : "gone");
+    }
     if (reply.verdict == Verdict::done) {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
       log(LogLevel::info, "reconciled", "completed");
+      if (reply.is_contradicted) Observation::contradicted(observer_, *id_);
       co_return told(200, "applied");
     }
     auto judging = judge_refusal(reply, fence);
@@ -330,9 +334,7 @@ class EventCase {
     if (is_denial_ || contradicts(event_.finding, reply, *record, fence)) {
       observer_.shard().contradictions.add();
       log(LogLevel::error, "evidence_contradicts", state);
-    } else if (is_foreign_) {
-      log(LogLevel::error, "event_of_another_provider", state);
-    } else if (reply.verdict == Verdict::missing_response) {
+    } else if (!is_foreign_ && reply.verdict == Verdict::missing_response) {
       log(LogLevel::error, "event_without_answer", state);
     }
     co_return told(200, reply.state == State::in_progress ? "kept" : "noted");

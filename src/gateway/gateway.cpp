@@ -67,6 +67,17 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
+/// Of answers that are given before there is a route: the defaults' form, or the one that all other
+/// routes have.
+ErrorForm unrouted_form(const RouteTable& routes) {
+  const auto& all = routes.all();
+  const auto is_stripe = [](const Route& route) {
+    return error_form_of(route.answers.preset) == ErrorForm::stripe;
+  };
+  const bool all_named = all.size() > 1 && std::all_of(all.begin(), all.end() - 1, is_stripe);
+  return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
+}
+
 /// A place among the keyed requests of one loop, for as long as this lives.
 class RequestPlace {
  public:
@@ -148,13 +159,17 @@ class GatewayService final : public Gateway {
         scopes_(shared_.store.identity().scope_secret),
         requests_(shared_.connections_per_loop) {
     make_authorizer();
+    unrouted_ = unrouted_form(settings_->routes);
   }
+
+  ErrorForm error_form() const override { return unrouted_; }
 
   void use(SharedSettings settings) override {
     settings_ = std::move(settings);
     asked_.settings_changed();
     replays_.clear();
     make_authorizer();
+    unrouted_ = unrouted_form(settings_->routes);
   }
 
   // The order of protocol.md §6: scope and authorize, key syntax, body, fingerprint; then the
@@ -162,7 +177,9 @@ class GatewayService final : public Gateway {
   Task<void> serve(http::ServerStream& client) override {
     AnswerCount answer(observer_.shard(), client);
     const auto& head = client.head();
+    client.errors_as(unrouted_);
     if (path_of(head).starts_with(events_path)) {
+      client.errors_as(ErrorForm::problem);  // It is a provider that asks.
       co_await serve_event(client, shared_, observer_, settings_);
       co_return;
     }
@@ -188,6 +205,7 @@ class GatewayService final : public Gateway {
       co_return;
     }
     const Route& route = settings->routes.find(head.method, path_of(head));
+    client.errors_as(error_form_of(route.answers.preset));
     answer.of(route);
     if (strips_what_we_rely_on(head, *settings, route)) {
       const http::Refusal abuse{
@@ -369,6 +387,7 @@ class GatewayService final : public Gateway {
   Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
+  ErrorForm unrouted_ = ErrorForm::problem;
   ScopeReader scopes_;
   AskedName asked_;
   ScopeShares requests_;  ///< The keyed ones that are being served.

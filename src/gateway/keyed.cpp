@@ -24,7 +24,8 @@ namespace {
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
 /// after its client was told 503 or 504.
 Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
-                       metrics::Shard& shard) {
+                       Observer& observer) {
+  metrics::Shard& shard = observer.shard();
   shared.unsettled.fetch_add(1);
   ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
   while (!std::holds_alternative<Done>(action)) {
@@ -40,6 +41,7 @@ Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchan
       break;  // A second answer has nobody to go to.
     }
   }
+  if (exchange->is_contradicted()) Observation::contradicted(observer, exchange->id());
   shared.unsettled.fetch_sub(1);
 }
 
@@ -126,7 +128,7 @@ class KeyedDriver {
       } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
         if (exchange_->owes_settlement()) {
           client_.loop().spawn(
-              settle_owed(client_.loop(), shared_, exchange_, request_.seen.shard()));
+              settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
         }
         if (!admit(answer->answer)) {
           answer->answer = overloaded_answer(

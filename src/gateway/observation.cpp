@@ -175,7 +175,13 @@ void Observation::settled() {
   }
 }
 
+void Observation::contradicted(Observer& observer, const RecordId& id) {
+  observer.shard().contradictions.add();
+  observer.tell(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
+}
+
 void Observation::finished(const Ending& ending, const Route& route, int status) {
+  if (ending.is_contradicted) contradicted(*observer_, ending.id);
   const Duration total = since(began_);
   observer_->shard().request.observe(total);
   const bool misused = reserved_as_ == metrics::name_of(Outcome::key_misuse);

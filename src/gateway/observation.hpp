@@ -80,13 +80,18 @@ class Observation {
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
+  /// Counted and told as an alarm: the answer that was stored is not what an event said.
+  static void contradicted(Observer& observer, const RecordId& id);
+
   /// The client is about to be answered. The log names the route: a path may hold names of people.
   void finished(const Exchange& exchange, const Route& route, int status) {
-    finished({exchange.id(), exchange.owes_settlement()}, route, status);
+    finished({exchange.id(), exchange.owes_settlement(), exchange.is_contradicted()}, route,
+             status);
   }
   struct Ending {
     RecordId id;
     bool owes_settlement = false;
+    bool is_contradicted = false;
   };
   void finished(const Ending& ending, const Route& route, int status);
 

@@ -1,6 +1,7 @@
 #include "gateway/policy_document.hpp"
 
 #include "core/answers.hpp"
+#include "core/error_form.hpp"
 #include "gateway/key_age.hpp"
 
 namespace idem::gateway {
@@ -163,6 +164,7 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
   if (route.wait_max >= Millis(1000)) json.member("wait_max_seconds", seconds(route.wait_max));
   json.member("key_reused_status",
               static_cast<std::int64_t>(misuse_answer({}, route.answers.preset).status));
+  if (error_form_of(route.answers.preset) == ErrorForm::stripe) json.member("errors", "stripe");
   json.member("retention_seconds", seconds(route.retention));
   // From then on the same key runs anew instead of being refused.
   json.member("refused_after_retention_seconds", seconds(route.tombstone));

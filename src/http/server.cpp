@@ -47,20 +47,21 @@ class Listed {
   ServerStream& stream_;
 };
 
-Task<void> serve_connection(ServerStream& stream, Service& service,
+Task<void> serve_connection(ServerStream& stream, Service& service, LingerRoom& lingering,
                             std::shared_ptr<const TlsContext> tls) {
   if (tls) {
     const bool secured = co_await stream.secure(*tls);
     if (!secured) co_return;
   }
   for (;;) {
+    stream.errors_as(service.error_form());
     const bool more = co_await stream.next_request();
     if (!more) break;
     co_await service.serve(stream);
     const bool again = co_await stream.finish_request();
     if (!again) break;
   }
-  co_await stream.close();
+  co_await stream.close(lingering);
 }
 
 class AsioServer final : public Server {
@@ -182,13 +183,15 @@ class AsioServer final : public Server {
                  [[maybe_unused]] Admission::Place place) {
     ServerStream stream(*loops_[index].loop, std::move(socket), options_);
     const Listed listed(accepted_, index, stream);
-    co_await serve_connection(stream, *loops_[index].service, std::move(tls));
+    const auto lingering = lingering_;  // This coroutine may outlive the server.
+    co_await serve_connection(stream, *loops_[index].service, *lingering, std::move(tls));
   }
 
   std::vector<ServingLoop> loops_;
   ServerStream::Options options_;
   std::shared_ptr<Accepted> accepted_;
   std::shared_ptr<Admission> admission_;
+  std::shared_ptr<LingerRoom> lingering_ = std::make_shared<LingerRoom>();
   Acceptor acceptor_;
   std::shared_ptr<const TlsContext> tls_;  ///< The first loop's thread only.
   std::size_t next_ = 0;

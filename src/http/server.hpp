@@ -16,6 +16,8 @@ class Service {
   virtual ~Service() = default;
   /// Serves one request: reads what it needs of the body and answers exactly once.
   virtual Task<void> serve(ServerStream& stream) = 0;
+  /// For what is refused before serve(), whose route nobody knows.
+  virtual ErrorForm error_form() const { return ErrorForm::problem; }
 };
 
 /// A loop and who answers on it.

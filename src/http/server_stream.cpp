@@ -7,6 +7,7 @@
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace idem::http {
@@ -26,6 +27,11 @@ void append_number(std::string& out, std::uint64_t number) {
   char digits[20];
   const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
   out.append(digits, end);
+}
+
+// RFC 9110 §9.2.1.
+bool is_safe(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
 }
 
 // The thread's own text, until it asks again.
@@ -238,7 +244,11 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
   out_ += "\r\n";
 }
 
-Task<bool> ServerStream::answer(const Answer& answer) {
+Task<bool> ServerStream::answer(const Answer& given) {
+  Answer in_form;
+  const bool translated = given.problem && error_form_ == ErrorForm::stripe;
+  if (translated) in_form = in_stripe_form(given, is_safe(head_.method));
+  const Answer& answer = translated ? in_form : given;
   if (draining_) keep_alive_ = false;
   if (!body_.is_buffered(wire_)) {
     const bool small =
@@ -420,30 +430,6 @@ Task<bool> ServerStream::finish_request() {
   co_return true;
 }
 
-Task<void> ServerStream::close() {
-  using Trouble = Wire::Trouble;
-  receive_at_ = send_at_ = MonotonicTime::max();
-  if (aborted_) {
-    boost::system::error_code ignored;
-    wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
-    wire_.socket().close(ignored);
-    co_return;
-  }
-  if (wire_.trouble() == Trouble::none && answered_) {
-    wire_.deadline(MonotonicClock::now() + limits::linger_time_max);
-    co_await wire_.shutdown_send();
-    std::size_t drained = 0;
-    while (drained < limits::linger_bytes_max) {
-      wire_.consume(wire_.unread().size());
-      const std::size_t got = co_await wire_.read_some();
-      if (got == 0) break;
-      drained += got;
-    }
-  }
-  boost::system::error_code ignored;
-  wire_.socket().close(ignored);
-}
-
 void ServerStream::receive_by(MonotonicTime at) noexcept {
   receive_at_ = at;
   if (at != MonotonicTime::max()) at = std::min(at, receive_until_);
@@ -473,6 +459,10 @@ void ServerStream::drain() noexcept {
   unpark();
   // A request that arrives at this very moment is still served.
   if (idle_) wire_.read_deadline(now);
+  if (linger_until_) {
+    linger_until_ = std::min(*linger_until_, now + limits::linger_brief_time);
+    wire_.read_deadline(*linger_until_);
+  }
   if (cut_at_drain_ == nullptr) return;
   wire_.cancel();
   cut_at_drain_->cancel();

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "core/problem.hpp"
+#include "core/error_form.hpp"
 #include "http/body.hpp"
+#include "http/linger_room.hpp"
 #include "http/network.hpp"
 #include "http/received_body.hpp"
 #include "loop/latch.hpp"
@@ -59,6 +60,9 @@ class ServerStream {
   /// has come already. Valid until it is read or the request is answered.
   std::optional<std::string_view> whole_body_here() const noexcept;
 
+  /// How answers of our own are written from here on, refusals of this stream's included.
+  void errors_as(ErrorForm form) noexcept { error_form_ = form; }
+
   /// Sends an answer whole, framed for this request's method. False: the client went away.
   Task<bool> answer(const Answer& answer);
   Task<bool> refuse(const Refusal& refusal);
@@ -102,8 +106,9 @@ class ServerStream {
 
   /// Makes the stream ready for the next request. False: close.
   Task<bool> finish_request();
-  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6).
-  Task<void> close();
+  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6): a client that still
+  /// sends is read on, at length where `room` has a place for it.
+  Task<void> close(LingerRoom& room);
 
   /// Waits for a request and has not seen a byte of it.
   bool idle() const noexcept { return idle_; }
@@ -140,6 +145,8 @@ class ServerStream {
   void append_head(const Answer& answer, std::string_view framing_field);
   Refusal refusal_of(const BodyReader::Failure& failure) const noexcept;
   bool body_allowed(int status) const noexcept;
+  bool can_linger() const noexcept;
+  Task<void> linger(LingerRoom& room);
 
   Loop& loop_;
   Wire wire_;
@@ -148,6 +155,7 @@ class ServerStream {
   std::optional<PeerAddress> peer_address_;
   RequestHead head_;
   BodyReader body_;
+  ErrorForm error_form_ = ErrorForm::problem;
   std::string out_;
   std::size_t scanned_ = 0;
   Millis body_waited_{0};
@@ -156,6 +164,7 @@ class ServerStream {
   MonotonicTime receive_until_ = MonotonicTime::max();
   MonotonicTime send_at_ = MonotonicTime::max();
   MonotonicTime send_until_ = MonotonicTime::max();
+  std::optional<MonotonicTime> linger_until_;  ///< While the client's rest is read and dropped.
   Wire* cut_at_drain_ = nullptr;
   std::optional<Latch> full_;  ///< While parked behind a full buffer.
   bool parked_ = false;

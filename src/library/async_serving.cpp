@@ -141,6 +141,7 @@ void AsyncServing::conclude(Response answer) {
   }
   renewed_.reset();
   turn_ = nullptr;
+  parts_.note_end(*this);
   if (owes_settlement()) parts_.settle_later(self);
   parts_.served_without_thread.fetch_sub(1);
   std::exchange(done_, nullptr)(std::move(answer));

@@ -71,6 +71,11 @@ bool Serving::owes_settlement() const {
   return exchange_.owes_settlement();
 }
 
+bool Serving::is_contradicted() const {
+  const std::lock_guard lock(mutex_);
+  return exchange_.is_contradicted();
+}
+
 // ---- those who wait ----
 
 void Awaited::add(const RecordId& id, const std::shared_ptr<Serving>& serving) {
@@ -229,6 +234,12 @@ Engine::Parts::~Parts() {
   settler_.join();
   heart_.join();
   store.reset();
+}
+
+void Engine::Parts::note_end(const Serving& serving) const {
+  if (!serving.is_contradicted()) return;
+  options.log(LogLevel::error, "answer_contradicts_event",
+              {{"operation_ref", to_hex(serving.id().bytes)}});
 }
 
 void Engine::Parts::settle_later(std::shared_ptr<Serving> serving) {

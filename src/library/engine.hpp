@@ -40,6 +40,7 @@ class Serving {
   void renewed(const std::expected<OwnerReply, StoreError>& result, MonotonicTime asked_at);
   Millis lease_left() const;
   bool owes_settlement() const;
+  bool is_contradicted() const;
   const RecordId& id() const noexcept { return exchange_.id(); }  ///< Never changes.
 
  private:
@@ -108,6 +109,8 @@ struct Engine::Parts {
 
   /// §4: goes on with what an answered request still owes, on a thread of the engine's.
   void settle_later(std::shared_ptr<library::Serving> serving);
+  /// An attempt has ended: tells the log where what was stored is not what an event said.
+  void note_end(const library::Serving& serving) const;
   bool is_overloaded() const { return owed_count.load() >= limits::unsettled_attempts_max; }
 
   /// Tells it then, or a moment later; where it is gone by then, nobody.

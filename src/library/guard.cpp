@@ -228,6 +228,7 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
       continue;
     }
     if (auto answer = ending.answer_of(action)) {
+      parts_.note_end(*serving);
       if (serving->owes_settlement()) parts_.settle_later(serving);
       return std::move(*answer);
     }

@@ -55,6 +55,10 @@ void write_protocol_counters(Text& text, const std::deque<Shard>& shards) {
               "api.idempotency.contradictions: evidence that an attempt ran although another one "
               "has its record, or ended otherwise than its answer says.",
               sum(shards, &Shard::contradictions));
+  text.single("idem_foreign_events_total", "counter",
+              "api.idempotency.foreign_events: events of a provider that is not the one which is "
+              "asked about their record.",
+              sum(shards, &Shard::foreign_events));
   text.single("idem_store_errors_total", "counter",
               "api.idempotency.store.errors: calls that the store did not answer.",
               sum(shards, &Shard::store_errors));

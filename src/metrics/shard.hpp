@@ -99,6 +99,7 @@ struct alignas(64) Shard {
   Counter damaged;  ///< Met by sweeper and reaper.
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
+  Counter foreign_events;
   Counter personal_keys;
   /// At the number that Tenants gave; the first is that of all others.
   std::array<Counter, limits::metric_tenants_max + 1> duplicates;

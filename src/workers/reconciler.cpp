@@ -271,7 +271,7 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   }
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
-  if (kept->is_contradicted) {
+  if (kept->is_contradicted || reply->is_contradicted) {
     tell_contradiction(task, "found and failed", "completed");
   }
   log_(LogLevel::info, "reconciled",
@@ -351,6 +351,7 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
   if (reply->verdict == Verdict::done) {
     task.ends.push_back(End::resolved);
+    if (reply->is_contradicted) tell_contradiction(task, name_of(finding), "completed");
     return log_(LogLevel::info, "reconciled",
                 {{"operation_ref", to_hex(verb.id.bytes)},
                  {"provider", provider.name},

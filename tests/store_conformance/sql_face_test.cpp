@@ -48,6 +48,15 @@ class SqlFace : public testing::Test {
 
 constexpr const char* pay = "'tenant-1', 'pay', 'k', 'amount=5'";
 
+TEST_F(SqlFace, S22_a_completion_that_contradicts_an_event_is_contested) {
+  const Execute attempt = gateway_reserves(1);
+  Resolve word = a_resolve(1, Resolve::As::completed, attempt.attempt.fence);
+  word.denies = true;
+  EXPECT_EQ(ask_and_wait(*store_, word)->verdict, Resolve::Verdict::wrong_state);
+  session_->run("SELECT idem.complete(" + args(attempt) + ", 201)");
+  EXPECT_TRUE(ask_and_wait(*store_, Find{key(1)}).value()->is_contested);
+}
+
 TEST_F(SqlFace, S17_T57_rows_and_completion_are_one_commit) {
   const Execute attempt = gateway_reserves(1);
   session_->run("BEGIN; INSERT INTO payments VALUES ('p', 5)");

@@ -83,6 +83,19 @@ TEST_P(InTransactions, S17_T57_rows_and_completion_are_one_commit) {
   EXPECT_EQ(find(1)->upstream_reference, "ref-p1");
 }
 
+TEST_P(InTransactions, S22_a_completion_that_contradicts_an_event_says_so) {
+  const Execute attempt = run(1);
+  Resolve word = a_resolve(1, Resolve::As::completed, attempt.attempt.fence, clock.now());
+  word.denies = true;
+  EXPECT_EQ(ask(word).verdict, Resolve::Verdict::wrong_state);
+  const auto end = transactions().run(under(attempt, pays("p1")));
+  ASSERT_EQ(end.how, How::committed) << end.why;
+  EXPECT_TRUE(end.reply.is_contradicted);
+  EXPECT_TRUE(find(1)->is_contested);
+  const Execute other = run(2, 2);
+  EXPECT_FALSE(transactions().run(under(other, pays("p2"))).reply.is_contradicted);
+}
+
 TEST_P(InTransactions, S17_a_large_answer_is_in_the_same_commit) {
   const Execute attempt = run(1);
   const std::string large(300'000, 'x');

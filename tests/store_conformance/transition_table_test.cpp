@@ -1,3 +1,4 @@
+#include "core/record_changes.hpp"
 #include "core/transitions.hpp"
 #include "store_conformance/transition_shapes.hpp"
 
@@ -341,13 +342,20 @@ TEST(TransitionTable, S03_the_machine_does_what_the_table_says_and_nothing_else)
         // §19: what cannot be applied contests the record, and changes nothing else.
         const bool contests =
             verb.event == Event::resolve_completed && record && record->is_contested;
-        EXPECT_EQ(change.write, contests ? Write::update : Write::none) << what;
+        // §22: or is kept to be compared with the answer.
+        const bool is_kept = record && record->last_error_code == transitions::denied_code &&
+                             shape.record->last_error_code != transitions::denied_code;
+        EXPECT_EQ(change.write, contests || is_kept ? Write::update : Write::none) << what;
+        if (is_kept) {
+          EXPECT_TRUE(facts.denies && facts.may_be_current) << what;
+        }
         EXPECT_EQ(fences.last, 100u) << what;
         // A replay takes the answer out of the copy that it was given.
         const bool replayed = facts.state == State::completed && !facts.past_expiry;
         if (!replayed) {
           auto expected = shape.record;
           if (expected && contests) expected->is_contested = true;
+          if (is_kept) expected->last_error_code = transitions::denied_code;
           EXPECT_EQ(describe(record), describe(expected)) << what;
         }
         continue;

@@ -1,5 +1,6 @@
 #include "support/cutting_proxy.hpp"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,7 +18,20 @@ void must(bool fine) {
   if (!fine) std::abort();
 }
 
+int connect_over_network(const std::string& target) {
+  const auto colon = target.rfind(':');
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(target.substr(colon + 1))));
+  must(::inet_pton(AF_INET, target.substr(0, colon).c_str(), &address.sin_addr) == 1);
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
 int connect_to(const std::string& path) {
+  if (path.find('/') == path.npos) return connect_over_network(path);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -77,6 +91,17 @@ void CuttingProxy::cut_before(std::string part) {
   cut_part_ = std::move(part);
 }
 
+void CuttingProxy::lose_answers(double chance, unsigned seed) {
+  const std::lock_guard lock(mutex_);
+  chance_ = chance;
+  dice_.seed(seed);
+}
+
+bool CuttingProxy::falls() {
+  const std::lock_guard lock(mutex_);
+  return chance_ > 0 && std::uniform_real_distribution<double>(0, 1)(dice_) < chance_;
+}
+
 std::optional<std::size_t> CuttingProxy::cut_of(std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   const auto at = cut_part_.empty() ? bytes.npos : bytes.find(cut_part_);
@@ -127,7 +152,7 @@ void CuttingProxy::carry(int client) {
     if (both[1].revents != 0) {
       const auto got = ::read(server, buffer.data(), buffer.size());
       if (got <= 0) break;
-      if (marked) {
+      if (marked || falls()) {
         ++lost_;
         break;
       }

@@ -5,16 +5,17 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace idem::test {
 
-/// Between a client and a server's unix socket; can lose an answer on its way, as a network does.
+/// Between a client and a server; can lose an answer on its way, as a network does.
 class CuttingProxy {
  public:
-  /// `target`: the path of the server's socket.
+  /// `target`: the path of the server's unix socket, or HOST:PORT.
   explicit CuttingProxy(std::string target);
   ~CuttingProxy();
   CuttingProxy(const CuttingProxy&) = delete;
@@ -31,12 +32,16 @@ class CuttingProxy {
   /// Of the next bytes with `part` in them only what comes before it arrives; their connection is
   /// cut, both ways.
   void cut_before(std::string part);
+  /// From now on each piece that the server sends is lost with this chance, and its connection is
+  /// cut, both ways.
+  void lose_answers(double chance, unsigned seed);
   /// How many answers and messages were lost so far.
   int lost() const { return lost_.load(); }
 
  private:
   void accept_all();
   void carry(int client);
+  bool falls();
   bool is_marked(std::string& part, std::string_view bytes);
   /// How many of these bytes are to arrive; none: all of them.
   std::optional<std::size_t> cut_of(std::string_view bytes);
@@ -50,6 +55,8 @@ class CuttingProxy {
   std::string part_;
   std::string lost_part_;
   std::string cut_part_;
+  double chance_ = 0;
+  std::mt19937 dice_;
   std::vector<std::thread> carriers_;
   std::thread acceptor_;
 };

@@ -12,6 +12,10 @@ BEGIN
   s.reconcile_attempts := 0;
 END $$;
 
+-- While an attempt runs, and while its end is unknown: an event said that its work was refused.
+CREATE OR REPLACE FUNCTION idem.is_denied(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN s.state IN ('in_progress', 'unknown') AND s.last_error_code = 'event_said_failed' COLLATE "C";
+
 CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint, dispatched boolean,
                                    at timestamptz) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -33,6 +37,12 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.finish(INOUT s idem.slots, head bytea, body bytea, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  -- What was said of the attempt while nobody knew its answer is compared with it. Whose transaction this is may not
+  -- look: the server's log has it.
+  IF idem.status_of(head) < 400 THEN s.contested := idem.is_denied(s); END IF;
+  IF s.contested THEN
+    RAISE WARNING 'the answer of % contradicts an event', idem.handle(s.id);
+  END IF;
   s := idem.clear_outcome(s);
   s.request := NULL;
   s.sealed_key := NULL;
@@ -98,6 +108,7 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.turn_unknown(INOUT s idem.slots, error_code text, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF idem.is_denied(s) THEN error_code := 'event_said_failed'; END IF;
   s := idem.clear_outcome(s);
   s.state := 'unknown';
   s.last_error_code := error_code;

@@ -23,6 +23,7 @@ DECLARE
   more bigint[];
   reply idem.owner_reply;
   row idem.numbered_reply;
+  is_contradicted boolean;
 BEGIN
   IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
   WITH held AS MATERIALIZED (
@@ -30,7 +31,7 @@ BEGIN
     SELECT s.ctid AS place, a.number, idem.is_small(heads[a.number], bodies[a.number]) IS TRUE AS is_small, s.charged AS charge
       FROM generate_series(1, cardinality(ids)) a(number) JOIN idem.slots s ON s.id = ids[a.number]
       WHERE verbs[a.number] = 'complete' COLLATE "C" AND s.state = 'in_progress' AND s.token = tokens[a.number]
-        AND fences[a.number] IN (0, s.fence)
+        AND fences[a.number] IN (0, s.fence) AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
       FOR UPDATE OF s SKIP LOCKED
   ), settled AS (
     UPDATE idem.slots s SET
@@ -74,6 +75,9 @@ BEGIN
     reply := idem.owner_one(verbs[n], ids[n], fences[n], tokens[n], leases[n], recovery_points[n], heads[n],
                             bodies[n], refs[n], bases[n]::idem.release_basis, error_codes[n], retry_ins[n],
                             reconcile_ins[n], false);
-    RETURN NEXT ROW(NULL, NULL, n, reply IS NULL, reply.state, reply.verdict, reply.expires_at)::idem.numbered_reply;
+    is_contradicted := verbs[n] = 'complete' COLLATE "C" AND reply.verdict = 'done'
+                       AND EXISTS (SELECT FROM idem.slots s WHERE s.id = ids[n] AND s.contested);
+    RETURN NEXT ROW(NULL, NULL, n, reply IS NULL, reply.state, reply.verdict, reply.expires_at,
+                    is_contradicted)::idem.numbered_reply;
   END LOOP;
 END $$;

@@ -119,13 +119,12 @@ END $$;
 -- expires. Raises where it is not done, so that a COMMIT sent behind it commits nothing; IDM01 (stale) and IDM02
 -- (settled) have the record's state as their detail.
 CREATE OR REPLACE FUNCTION idem.complete_admitted(admitted text, asked_id uuid, asked_fence bigint, asked_token uuid, head bytea,
-                                       body bytea, reference text) RETURNS timestamptz LANGUAGE plpgsql
+                                       body bytea, reference text, OUT until timestamptz, OUT is_contradicted boolean) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   at timestamptz;
   is_small boolean := idem.is_small(head, body);
-  until timestamptz;
   apart bigint;
   reply idem.owner_reply;
 BEGIN
@@ -143,16 +142,22 @@ BEGIN
     response_status = idem.status_of(head), body_kept = idem.has_body(head),
     upstream_reference = CASE WHEN reference = '' COLLATE "C" THEN s.upstream_reference ELSE reference END
   WHERE s.id = asked_id AND s.state = 'in_progress' AND s.token = asked_token AND asked_fence IN (0, s.fence)
-    AND s.charged = 0                    -- What is counted goes the long way.
+    AND s.charged = 0                    -- What is counted goes the long way, and what something was said of.
+    AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
   RETURNING s.expires_at, s.answer INTO until, apart;
   IF FOUND THEN
     IF apart IS NOT NULL THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;
     INSERT INTO idem.expiry_looks VALUES (until, ARRAY[asked_id]);
-    RETURN until;
+    is_contradicted := false;
+    RETURN;
   END IF;
   reply := idem.owner_one('complete', asked_id, asked_fence, asked_token, NULL, NULL, head, body, reference, NULL, NULL,
                           NULL, NULL, false);
-  IF reply.verdict = 'done' THEN RETURN reply.expires_at; END IF;
+  IF reply.verdict = 'done' THEN
+    until := reply.expires_at;
+    SELECT s.contested INTO is_contradicted FROM idem.slots s WHERE s.id = asked_id;
+    RETURN;
+  END IF;
   IF reply IS NULL THEN
     RAISE EXCEPTION 'another transaction holds the record' USING ERRCODE = 'IDM04';
   END IF;

@@ -6,7 +6,7 @@
 -- holds a record that would run again; word that it was refused holds none, and does not complete one that is held.
 CREATE OR REPLACE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
   evidence text, reason text, observed_at timestamptz, grace bigint, denies boolean DEFAULT false)
-RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS TABLE (verdict text, state idem.state, is_contradicted boolean) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
@@ -21,6 +21,7 @@ BEGIN
   SELECT * INTO s FROM idem.slots t WHERE t.id = resolve.id FOR UPDATE;
   at := idem.now();
   verdict := 'not_found';
+  is_contradicted := false;
   IF idem.is_live(s, at) THEN
     before := idem.state_at(s, at);
     verdict := CASE
@@ -37,6 +38,7 @@ BEGIN
     IF verdict = 'done' THEN
       IF is_positive THEN
         s := idem.finish(s, head, body, at);
+        is_contradicted := s.contested;
       ELSE
         s := idem.release_attempt(s, 'proven', 'resolved', 0, at);
       END IF;
@@ -55,6 +57,10 @@ BEGIN
       ELSE
         UPDATE idem.slots t SET contested = true WHERE t.id = s.id;  -- Where it stands, or is looked at, it stays.
       END IF;
+    -- It is compared with the answer that may come yet.
+    ELSIF is_positive AND denies AND s.fence <> 0 AND resolve.fence IN (0, s.fence)
+          AND s.state IN ('in_progress', 'unknown') AND NOT idem.is_denied(s) THEN
+      UPDATE idem.slots t SET last_error_code = 'event_said_failed' WHERE t.id = s.id;
     END IF;
     state := idem.state_at(s, at);
   END IF;

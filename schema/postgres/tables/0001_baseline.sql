@@ -306,7 +306,8 @@ CREATE TYPE idem.numbered_reply AS (
   held boolean,                          -- another transaction has the record: ask again, apart from the others
   state idem.state,
   verdict idem.verdict,
-  expires_at timestamptz
+  expires_at timestamptz,
+  is_contradicted boolean                -- completed, though an event said otherwise of the attempt
 );
 
 -- late: for how many milliseconds it had been due.

@@ -181,7 +181,13 @@ struct Tell {
     claimed.recovery_point = cells.text();
     return {std::optional(std::move(claimed))};
   }
-  Told operator()(const Resolve&) const { return verdict(); }
+  Told operator()(const Resolve&) const {
+    if (rows.size() != 1) return verdict();
+    Cells cells(rows, 0);
+    Resolve::Reply reply = to_verdict(cells);
+    reply.is_contradicted = cells.boolean();
+    return {reply};
+  }
   Told operator()(const CacheBust&) const { return verdict(); }
   Told operator()(const Reschedule&) const { return verdict(); }
   Told operator()(const Find& verb) const {

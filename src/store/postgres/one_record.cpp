@@ -78,7 +78,7 @@ OneStep ask_make_new(const NewRecord& record) {
 OneStep ask_complete_new(const NewRecord& record, const Complete& verb) {
   OneStep step{
       "SELECT idem.complete_new($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::idem.lease_policy,"
-      " $12, $13, $14, $15, $16, $17)",
+      " $12, $13, $14, $15, $16, $17), false",
       {}};
   add_record(step.params, record);
   add_rules(step.params, *record.as);
@@ -101,7 +101,7 @@ std::optional<Admitted> told_of_admit(const Rows& rows) {
 }
 
 OneStep ask_complete(const std::string& number, const Complete& verb) {
-  OneStep step{"SELECT idem.complete_admitted($1, $2, $3, $4, $5, $6, $7)", {}};
+  OneStep step{"SELECT * FROM idem.complete_admitted($1, $2, $3, $4, $5, $6, $7)", {}};
   step.params.text(number)
       .uuid(verb.id.bytes)
       .number(static_cast<std::int64_t>(verb.attempt.fence))
@@ -111,7 +111,10 @@ OneStep ask_complete(const std::string& number, const Complete& verb) {
 }
 
 OwnerReply told_of_complete(const Rows& rows) {
-  return {Verdict::done, State::completed, Cells(rows, 0).optional_moment()};
+  Cells cells(rows, 0);
+  OwnerReply reply{Verdict::done, State::completed, cells.optional_moment()};
+  reply.is_contradicted = cells.boolean();
+  return reply;
 }
 
 std::optional<OwnerReply> told_of_refusal(const Failure& failure) {

@@ -75,6 +75,7 @@ Told to_owner_reply(Cells& cells) {
   if (state != State{}) reply.state = state;
   const std::string_view verdict = cells.bytes();
   reply.expires_at = cells.optional_moment();
+  reply.is_contradicted = cells.boolean();
   if (held) {
     return {std::unexpected(
                 StoreError{StoreError::Code::unavailable, "another transaction holds the record"}),

@@ -1,0 +1,67 @@
+#include "http/server_stream.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+/// How a connection ends: what the client still sends is read on for a while.
+namespace idem::http {
+
+// A client that was too slow may still be sending. One whose end came, or whose connection broke,
+// sends nothing more.
+bool ServerStream::can_linger() const noexcept {
+  const auto trouble = wire_.trouble();
+  return answered_ && (trouble == Wire::Trouble::none || trouble == Wire::Trouble::timeout);
+}
+
+// Many clients send all of their request before they read, or give up at the first error of a
+// write: had we closed, the kernel would tell them so instead of handing them the answer.
+Task<void> ServerStream::linger(LingerRoom& room) {
+  const MonotonicTime begun = MonotonicClock::now();
+  linger_until_ = begun + limits::linger_time_max;
+  MonotonicTime heard = begun;
+  std::optional<LingerRoom::Place> place;
+  std::uint64_t dropped = 0;
+  for (;;) {
+    wire_.consume(wire_.unread().size());
+    const auto rate = limits::body_rate_bytes_per_second_min;
+    const Millis earned(static_cast<std::int64_t>(dropped * 1000 / rate));
+    MonotonicTime until = begun + limits::linger_brief_time;
+    if (place) until = std::min(heard, begun + earned) + limits::linger_silence_max;
+    until = std::min(until, *linger_until_);
+    wire_.read_deadline(until);
+    const std::size_t got = co_await wire_.read_some();
+    dropped += got;
+    if (got > 0) heard = MonotonicClock::now();
+    const bool is_late = got == 0 && wire_.trouble() == Wire::Trouble::timeout;
+    if (got == 0 && !is_late) break;
+    if (place && is_late) break;
+    if (!place && (is_late || dropped > limits::linger_brief_bytes)) {
+      if (!peer_address_ || draining_) break;
+      auto taken = room.take(*peer_address_);
+      if (!taken) break;
+      place.emplace(std::move(*taken));
+    }
+    if (MonotonicClock::now() >= *linger_until_) break;
+  }
+  linger_until_.reset();
+}
+
+Task<void> ServerStream::close(LingerRoom& room) {
+  boost::system::error_code ignored;
+  receive_at_ = send_at_ = MonotonicTime::max();
+  if (aborted_) {
+    wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
+    wire_.socket().close(ignored);
+    co_return;
+  }
+  if (can_linger()) {
+    wire_.write_deadline(MonotonicClock::now() + limits::linger_brief_time);
+    co_await wire_.shutdown_send();
+    wire_.unpin();
+    co_await linger(room);
+  }
+  wire_.socket().close(ignored);
+}
+
+}  // namespace idem::http

@@ -1,0 +1,73 @@
+#include "core/error_form.hpp"
+
+#include "core/answers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/json.hpp"
+
+namespace idem {
+namespace {
+
+std::string field(const Answer& answer, std::string_view name) {
+  std::string value;
+  for (const Field& one : answer.headers) {
+    if (equal_names(one.name, name)) value += (value.empty() ? "" : ", ") + one.value;
+  }
+  return value;
+}
+
+TEST(ErrorForm, S13_EachProblemIsAnErrorToStripesClients) {
+  for (const ProblemKind& kind : all_kinds()) {
+    SCOPED_TRACE(kind.name);
+    const Answer ours =
+        to_answer({.code = kind.code, .detail = "why", .retry_after = Millis(1500)});
+    const Answer answer = in_stripe_form(ours, false);
+    const auto body = test::parse_json(answer.body).value_or(test::Json());
+    EXPECT_EQ(body.members.size(), 1U);
+    const auto& error = body["error"];
+    EXPECT_EQ(error["message"].string, "why");
+    EXPECT_EQ(error["idem_code"].string, kind.name);
+    EXPECT_EQ(error["doc_url"].string, "/.idem/problems/" + std::string(kind.name));
+    EXPECT_EQ(error["retry"].string, name_of(kind.retry));
+    EXPECT_FALSE(error["code"].string.empty());
+    EXPECT_EQ(field(answer, "Content-Type"), "application/json");
+    EXPECT_EQ(field(answer, "Cache-Control"), "no-store");
+    EXPECT_EQ(field(answer, "Retry-After"), "2");
+    const bool advises = kind.retry == RetryAdvice::same_key || kind.retry == RetryAdvice::later;
+    EXPECT_EQ(field(answer, "Stripe-Should-Retry"), advises ? "true" : "false");
+    // By status first: only of these two does the type choose the class.
+    const bool is_bad = error["type"].string == "invalid_request_error";
+    if (is_bad && kind.code != ProblemCode::scope_missing &&
+        kind.code != ProblemCode::quota_exceeded && kind.code != ProblemCode::state_refused) {
+      EXPECT_TRUE(answer.status == 400 || answer.status == 404) << answer.status;
+    }
+  }
+}
+
+TEST(ErrorForm, S13_WhatHadNoKeyIsRepeatedOnlyWhereThatIsSafe) {
+  const Answer ours = to_answer({.code = ProblemCode::upstream_failed});
+  EXPECT_EQ(field(in_stripe_form(ours, false), "Stripe-Should-Retry"), "false");
+  EXPECT_EQ(field(in_stripe_form(ours, true), "Stripe-Should-Retry"), "true");
+}
+
+TEST(ErrorForm, S13_TheOneAnswerOfOursThatIsStoredIsKnownAgain) {
+  const RecordId id{{1, 2, 3}};
+  const Answer timed_out = timed_out_answer(id);
+  const StoredResponse stored{timed_out.status, timed_out.headers, timed_out.body, true};
+  const Answer replay = replay_answer(Replay{stored, {}, {}}, id);
+  ASSERT_TRUE(replay.problem);
+  const Answer written = in_stripe_form(replay, false);
+  EXPECT_EQ(written.status, 408);
+  EXPECT_EQ(field(written, "Idempotent-Replayed"), "true");
+  EXPECT_EQ(field(written, "Content-Type"), "application/json");
+  StoredResponse other = stored;
+  other.body += ' ';
+  EXPECT_FALSE(replay_answer(Replay{other, {}, {}}, id).problem) << "somebody else's";
+  EXPECT_FALSE(replay_answer(Replay{stored, {}, {}}, RecordId{{4}}).problem) << "another one's";
+}
+
+}  // namespace
+}  // namespace idem
