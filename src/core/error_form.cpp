@@ -32,6 +32,7 @@ std::string_view type_of(ProblemCode code) {
     case attempt_released:
     case response_not_stored:
     case store_unavailable:
+    case record_damaged:
     case request_timeout:
     case not_implemented:
     case version_not_supported:
@@ -39,6 +40,7 @@ std::string_view type_of(ProblemCode code) {
     case upstream_failed:
     case upstream_timeout:
     case draining:
+    case overloaded:
       return "api_error";
   }
   return "api_error";
@@ -72,6 +74,7 @@ int status_of(ProblemCode code, int status) {
     case attempt_released:
     case response_not_stored:
     case store_unavailable:
+    case record_damaged:
     case quota_exceeded:
     case bad_request:
     case request_timeout:
@@ -81,6 +84,7 @@ int status_of(ProblemCode code, int status) {
     case upstream_failed:
     case upstream_timeout:
     case draining:
+    case overloaded:
     case not_found:
     case invalid_request:
     case state_refused:

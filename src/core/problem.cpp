@@ -11,7 +11,7 @@ namespace {
 using enum ProblemCode;
 using enum RetryAdvice;
 
-constexpr std::array<ProblemKind, 28> kinds{{
+constexpr std::array<ProblemKind, 29> kinds{{
     {key_missing, "key_missing", 400, "This operation needs an Idempotency-Key", new_key_safe},
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
