@@ -115,10 +115,11 @@ class GatewayProcess {
     auto store = open_store(options_.store, identity, {.migrate = options_.migrate, .warn = warn});
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = make_spared(std::move(*store),
-                         {.on_change = [log = log_](bool answers, const std::string& why) {
-                           if (answers) return log(LogLevel::info, "store_available", {});
-                           log(LogLevel::error, "store_unavailable", {{"reason", why}});
-                         },
+                         {.on_change =
+                              [log = log_](bool answers, const std::string& why) {
+                                if (answers) return log(LogLevel::info, "store_available", {});
+                                log(LogLevel::error, "store_unavailable", {{"reason", why}});
+                              },
                           .log = log_});
     return {};
   }
