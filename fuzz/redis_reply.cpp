@@ -75,7 +75,8 @@ void check_values(std::string_view input) {
     check(again.record && again.mark == row.mark, "a record is read as it was written");
   }
   if (const auto answer = redis::parse_answer_value(RecordId{}, bytes.view())) {
-    const auto again = redis::parse_answer_value(RecordId{}, redis::to_answer_value(RecordId{}, *answer));
+    const auto again =
+        redis::parse_answer_value(RecordId{}, redis::to_answer_value(RecordId{}, *answer));
     check(again && *again == *answer, "an answer is read as it was written");
   }
   if (const auto line = redis::parse_evidence_value(bytes.view())) {

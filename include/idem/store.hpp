@@ -26,7 +26,7 @@ struct StoreError {
     unavailable,  ///< Nothing was changed. Ask again later.
     in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
     refused,      ///< Never valid as asked (generation changed, unsafe set-up).
-    damaged,      ///< What lies there is not what was written. Its key never runs; people must look.
+    damaged,  ///< What lies there is not what was written. Its key never runs: people look.
   };
   Code code = Code::unavailable;
   std::string detail;

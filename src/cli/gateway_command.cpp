@@ -113,10 +113,11 @@ class GatewayProcess {
     auto store = open_configured_store(options_, true, log_);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = make_spared(std::move(*store),
-                         {.on_change = [log = log_](bool answers, const std::string& why) {
-                           if (answers) return log(LogLevel::info, "store_available", {});
-                           log(LogLevel::error, "store_unavailable", {{"reason", why}});
-                         },
+                         {.on_change =
+                              [log = log_](bool answers, const std::string& why) {
+                                if (answers) return log(LogLevel::info, "store_available", {});
+                                log(LogLevel::error, "store_unavailable", {{"reason", why}});
+                              },
                           .log = log_});
     return {};
   }

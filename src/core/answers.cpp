@@ -205,9 +205,10 @@ Answer store_unavailable_answer(Millis retry_after) {
 
 Answer record_damaged_answer(const RecordId& id) {
   return to_answer({.code = ProblemCode::record_damaged,
-                    .detail = "What is stored under this key is not what was written, so nobody can "
-                              "tell whether the operation ran. Nothing was run now; a new key might "
-                              "do the work again.",
+                    .detail =
+                        "What is stored under this key is not what was written, so nobody can "
+                        "tell whether the operation ran. Nothing was run now; a new key might "
+                        "do the work again.",
                     .operation = id});
 }
 

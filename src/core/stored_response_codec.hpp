@@ -33,7 +33,8 @@ std::expected<StoredResponse, std::string_view> decode_checked_answer(const Reco
                                                                       std::string_view bytes,
                                                                       std::string_view body);
 
-/// As decode_answer(), with or without a checksum, but looks at no field and gives none: for listings.
+/// As decode_answer(), with or without a checksum, but looks at no field and gives none: for
+/// listings.
 std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes);
 
 }  // namespace idem

@@ -112,7 +112,10 @@ bool has_written(const StoreResult& result) {
 class Spared final : public SparedStore {
  public:
   Spared(std::unique_ptr<Store> inner, SparingRule rule)
-      : on_change_(std::move(rule.on_change)), damage_(std::move(rule.log)), breaker_(rule.breaker), inner_(std::move(inner)) {
+      : on_change_(std::move(rule.on_change)),
+        damage_(std::move(rule.log)),
+        breaker_(rule.breaker),
+        inner_(std::move(inner)) {
     thread_ = std::thread([this] { run(); });
   }
 

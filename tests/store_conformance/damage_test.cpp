@@ -89,7 +89,8 @@ Heard heard_of(Store& store, int number, const std::string& truth) {
   }
   if (describe(*found) != truth) return Heard::wrong;
   const auto retry = ask_and_wait(store, spread(number, 2));
-  if (!retry) return retry.error().code == StoreError::Code::damaged ? Heard::damaged : Heard::wrong;
+  if (!retry)
+    return retry.error().code == StoreError::Code::damaged ? Heard::damaged : Heard::wrong;
   switch (kind_of(number)) {
     case Kind::completed: {
       const auto* const replay = std::get_if<Replay>(&*retry);

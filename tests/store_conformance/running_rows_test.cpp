@@ -109,7 +109,7 @@ class RunningRows : public testing::Test {
       EXPECT_FALSE(ask_and_wait(store(), Find{key(key_number)}));
       EXPECT_FALSE(ask_and_wait(store(), Complete{key(key_number), {0, token(1)}, answer(), ""}));
       clock.advance(2 * lease);
-        for (const LifecycleStep& step : ask(Sweep{100})) {
+      for (const LifecycleStep& step : ask(Sweep{100})) {
         EXPECT_TRUE(step.id != key(key_number) || step.damaged);
       }
       reopen();
@@ -347,7 +347,8 @@ TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobod
 TEST_F(RunningRows, T30_an_id_found_as_running_and_as_settled_is_refused_for_good) {
   ask(a_complete(run(a_reserve(1))));
   run(a_reserve(2));
-  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running r");
+  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running "
+      "r");
   expect_refused(1);
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2)))) << "swept meanwhile, like any other";
 }
@@ -359,7 +360,8 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
     ASSERT_TRUE(is<Pending>(ask(accept)));
   }
   run(a_reserve(3));
-  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running r "
+  sql("INSERT INTO idem_running SELECT 9, named(s.id), 0, r.record FROM idem_slots s, idem_running "
+      "r "
       "WHERE s.slot = 1");
   const Claim claim{token(50), "dispatcher", lease, true};
   EXPECT_FALSE(ask_and_wait(store(), claim)) << "the first is refused";

@@ -1,5 +1,5 @@
-#include "core/checksum.hpp"
 #include "core/stored_record_codec.hpp"
+#include "core/checksum.hpp"
 #include "core/stored_response_codec.hpp"
 
 #include <gtest/gtest.h>

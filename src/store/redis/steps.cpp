@@ -192,10 +192,11 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
 
 StoreError Steps::lost(const RecordId& id, std::string_view what) const {
   if (what == "record") return damaged(id, "the server has thrown it away");
-  return {Code::unavailable,
-          fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
-                      "ran: it lets nothing new begin",
-                      names_.of(id).tag)};
+  return {
+      Code::unavailable,
+      fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
+                  "ran: it lets nothing new begin",
+                  names_.of(id).tag)};
 }
 
 Task<void> Steps::repair(std::size_t bucket) {

@@ -388,9 +388,9 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   const bool has_path = path.starts_with('/');
   OpenFile file(db, has_path ? path : std::string());
   if (options.opened) options.opened(*which);
-  return OpenedDatabase{std::move(connection), std::move(*identity), std::move(naming),
-                        std::move(clock),      std::move(*index),    std::move(file),
-                        was_cut_off};
+  return OpenedDatabase{
+      std::move(connection), std::move(*identity), std::move(naming), std::move(clock),
+      std::move(*index),     std::move(file),      was_cut_off};
 }
 
 /// Saves a lock per allocation; must come before the library is first used in this process, and

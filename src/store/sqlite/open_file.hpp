@@ -1,7 +1,6 @@
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <string>
 
 struct sqlite3;
@@ -22,8 +21,8 @@ class OpenFile {
  private:
   struct Named {
     std::string path;
-    dev_t device = 0;
-    ino_t inode = 0;
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
 
     explicit Named(std::string where);
     bool is_there() const;

@@ -11,9 +11,9 @@
 namespace idem::sqlite {
 
 /// The durable copy of the records that run. Behind each id stands its own checksum: the id has no
-/// second copy, and under a wrong one a record would not stand in its key's way. A cell that was given up is used again, one of the
-/// same transaction before others and then the lowest, so that what is written again and again are
-/// the same few pages.
+/// second copy, and under a wrong one a record would not stand in its key's way. A cell that was
+/// given up is used again, one of the same transaction before others and then the lowest, so that
+/// what is written again and again are the same few pages.
 class RunningTable {
  public:
   struct Found {
