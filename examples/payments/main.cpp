@@ -37,7 +37,7 @@ void write_log(idem::LogLevel level, std::string_view event,
                std::initializer_list<idem::LogField> fields) {
   std::string line = level == idem::LogLevel::info ? "info " : "warning ";
   line += event;
-  for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + value;
+  for (const auto& field : fields) line += " " + std::string(field.name) + "=" + field.value;
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

@@ -13,7 +13,7 @@ namespace {
 void write_log(idem::LogLevel, std::string_view event,
                std::initializer_list<idem::LogField> fields) {
   std::string line(event);
-  for (const auto& [name, value] : fields) line += " " + std::string(name) + "=" + value;
+  for (const auto& field : fields) line += " " + std::string(field.name) + "=" + field.value;
   std::fprintf(stderr, "%s\n", line.c_str());
 }
 

@@ -24,7 +24,8 @@ class OutageLines {
   std::optional<Line> failed(MonotonicTime now) noexcept {
     if (in_all_++ == 0) began_ = now;
     ++untold_;
-    if (last_line_ && now - *last_line_ < interval_) return std::nullopt;
+    if (has_line_ && now - last_line_ < interval_) return std::nullopt;
+    has_line_ = true;
     last_line_ = now;
     is_told_ = true;
     const Line line{untold_, now - began_};
@@ -46,7 +47,8 @@ class OutageLines {
 
  private:
   Millis interval_;
-  std::optional<MonotonicTime> last_line_{};  ///< About a failure.
+  bool has_line_ = false;
+  MonotonicTime last_line_{};  ///< About a failure.
   MonotonicTime began_{};
   std::uint64_t in_all_ = 0;  ///< Failures of this outage.
   std::uint64_t untold_ = 0;

@@ -311,10 +311,9 @@ class GatewayService final : public Gateway {
   // Anew at each reload, so that no yes outlives one.
   void make_authorizer() {
     const auto& secret = shared_.store.identity().secret;
-    authorizer_ =
-        settings_->authorize
-            ? std::make_shared<Authorizer>(loop_, *settings_, secret, observer_)
-            : nullptr;
+    authorizer_ = settings_->authorize
+                      ? std::make_shared<Authorizer>(loop_, *settings_, secret, observer_)
+                      : nullptr;
   }
 
   static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {

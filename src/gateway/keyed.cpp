@@ -247,7 +247,7 @@ class KeyedDriver {
 
   // Whoever went away: dispatched work is not cancelled by us.
   Task<void> read_out() {
-    if (client_.aborted()) co_await client_.close();
+    if (client_.aborted()) client_.reset();
     const bool endless = dispatch_.is_endless();
     if (endless && client_.draining()) co_return;
     const http::ServerStream::CutAtDrain cut(client_, endless ? &dispatch_.call().wire() : nullptr);

@@ -109,6 +109,9 @@ class ServerStream {
   /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6): a client that still
   /// sends is read on, at length where `room` has a place for it.
   Task<void> close(LingerRoom& room);
+  /// Closes at once, so that the client sees an error and no end: of an answer that was broken off
+  /// (aborted()).
+  void reset() noexcept;
 
   /// Waits for a request and has not seen a byte of it.
   bool idle() const noexcept { return idle_; }

@@ -47,12 +47,16 @@ Task<void> ServerStream::linger(LingerRoom& room) {
   linger_until_.reset();
 }
 
-Task<void> ServerStream::close(LingerRoom& room) {
+void ServerStream::reset() noexcept {
   boost::system::error_code ignored;
+  wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
+  wire_.socket().close(ignored);
+}
+
+Task<void> ServerStream::close(LingerRoom& room) {
   receive_at_ = send_at_ = MonotonicTime::max();
   if (aborted_) {
-    wire_.socket().set_option(asio::socket_base::linger(true, 0), ignored);
-    wire_.socket().close(ignored);
+    reset();
     co_return;
   }
   if (can_linger()) {
@@ -61,6 +65,7 @@ Task<void> ServerStream::close(LingerRoom& room) {
     wire_.unpin();
     co_await linger(room);
   }
+  boost::system::error_code ignored;
   wire_.socket().close(ignored);
 }
 

@@ -77,7 +77,15 @@ inline constexpr std::size_t answered_count = 4;
 std::string_view name_of(Answered result) noexcept;
 
 /// Why a question to a provider was not answered.
-enum class Unanswered : std::uint8_t { connect, tls, timeout, too_large, protocol, refused, status };
+enum class Unanswered : std::uint8_t {
+  connect,
+  tls,
+  timeout,
+  too_large,
+  protocol,
+  refused,
+  status
+};
 inline constexpr std::size_t unanswered_count = 7;
 std::string_view name_of(Unanswered reason) noexcept;
 

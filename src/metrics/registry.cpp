@@ -195,8 +195,8 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
               "client went away before.");
   for (std::size_t route = 0; route < routes.size(); ++route) {
     for (std::size_t status = 0; status < status_places; ++status) {
-      const auto count = sum(
-          shards, [&](const Shard& shard) { return shard.answers[route][status].value(); });
+      const auto count =
+          sum(shards, [&](const Shard& shard) { return shard.answers[route][status].value(); });
       if (count == 0 && !is_usual(status)) continue;
       text.sample("idem_answers_total",
                   {{"route", routes[route]}, {"status", status_label(status)}}, count);
@@ -205,8 +205,9 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
 }
 
 void write_upstream(Text& text, const std::deque<Shard>& shards, const Standing::Seen& seen) {
-  text.family("idem_upstream_requests_total", "counter",
-              "api.idempotency.upstream.requests: requests to the upstream by what became of them.");
+  text.family(
+      "idem_upstream_requests_total", "counter",
+      "api.idempotency.upstream.requests: requests to the upstream by what became of them.");
   for (std::size_t i = 0; i < forwarded_count; ++i) {
     text.sample("idem_upstream_requests_total", "result", name_of(static_cast<Forwarded>(i)),
                 sum(shards, [i](const Shard& shard) { return shard.forwarded[i].value(); }));

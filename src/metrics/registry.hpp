@@ -20,7 +20,8 @@ struct Gauges {
   std::uint64_t store_calls_refused = 0;
   std::uint64_t damaged_askings = 0;
   std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
-  std::vector<std::string> destinations{};  ///< Of the configuration, which have series from the start.
+  std::vector<std::string>
+      destinations{};  ///< Of the configuration, which have series from the start.
 };
 
 /// All shards of a process. Outlives whoever counts.

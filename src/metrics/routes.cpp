@@ -33,8 +33,8 @@ std::string status_label(std::size_t place) {
 }
 
 bool is_usual(std::size_t place) noexcept {
-  static constexpr std::array usual{200, 201, 202, 400, 401, 403, 404, 408, 409, 410,
-                                    413, 422, 429, 500, 502, 503, 504};
+  static constexpr std::array usual{200, 201, 202, 400, 401, 403, 404, 408, 409,
+                                    410, 413, 422, 429, 500, 502, 503, 504};
   return place < statuses.size() && std::ranges::find(usual, statuses[place]) != usual.end();
 }
 

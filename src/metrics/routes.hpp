@@ -13,11 +13,10 @@ namespace idem::metrics {
 
 /// Statuses with a time series of their own: those of RFC 9110 and its registry that a server
 /// answers with. The others of a hundred share one, such as "4xx".
-inline constexpr std::array statuses{101, 200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303,
-                                     304, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408,
-                                     409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422,
-                                     423, 424, 425, 426, 428, 429, 431, 451, 500, 501, 502, 503,
-                                     504, 505, 507, 508, 511};
+inline constexpr std::array statuses{
+    101, 200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 402,
+    403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422,
+    423, 424, 425, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 507, 508, 511};
 /// Behind them: "none", which stands for a client that got no answer, and "1xx" to "5xx".
 inline constexpr std::size_t status_places = statuses.size() + 6;
 

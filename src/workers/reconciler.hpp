@@ -32,7 +32,8 @@ struct Provider {
   /// Why it did not answer.
   struct Silence {
     Silence(std::string sentence) : why(std::move(sentence)) {}  // NOLINT: a sentence is one.
-    Silence(metrics::Unanswered kind, std::string sentence) : reason(kind), why(std::move(sentence)) {}
+    Silence(metrics::Unanswered kind, std::string sentence)
+        : reason(kind), why(std::move(sentence)) {}
     metrics::Unanswered reason = metrics::Unanswered::protocol;
     std::string why;  ///< A sentence for people.
   };

@@ -23,8 +23,8 @@ metrics::Answered answered_as(Finding finding) noexcept {
 
 }  // namespace
 
-// Of a status that says nothing, such as 401, the next question gets no other answer by itself: that
-// is a failure of the provider's, or of the configuration, and no "later".
+// Of a status that says nothing, such as 401, the next question gets no other answer by itself:
+// that is a failure of the provider's, or of the configuration, and no "later".
 void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime observed_at) {
   const Provider& provider = *task.provider;
   if (!heard) {
@@ -51,8 +51,8 @@ void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime 
 void Reconciler::tell_failing(const Provider& provider, metrics::Unanswered reason,
                               const std::string& why) {
   ++provider.counts->failures[static_cast<std::size_t>(reason)];
-  const auto line = provider.counts->standing.failed(MonotonicClock::now(),
-                                                     metrics::name_of(reason), why, false);
+  const auto line =
+      provider.counts->standing.failed(MonotonicClock::now(), metrics::name_of(reason), why, false);
   if (!line) return;
   log_(LogLevel::warning, "provider_failing",
        {{"provider", provider.name},
@@ -62,8 +62,8 @@ void Reconciler::tell_failing(const Provider& provider, metrics::Unanswered reas
         {"seconds", line->lasting.count() / 1'000}});
 }
 
-// The turn is planned before it is known what comes of it, so that the evidence has it with the next
-// plan. One line for each reason in a row, and few in all.
+// The turn is planned before it is known what comes of it, so that the evidence has it with the
+// next plan. One line for each reason in a row, and few in all.
 void Reconciler::keep_why(const Record& record, std::string why, StoreTime observed_at) {
   const std::lock_guard lock(mutex_);
   if (untold_.size() >= limits::reconcile_waiting_max) untold_.clear();
