@@ -68,7 +68,7 @@ TEST_P(RelayedOnPostgres, T60_a_message_that_is_committed_late_is_delivered_all_
   std::promise<void> enqueued;
   std::promise<void> go;
   std::jthread late([&] {
-    guard_->serve_in_transaction(payment("late"), [&](Transaction& tx) -> Outcome {
+    (void)guard_->serve_in_transaction(payment("late"), [&](Transaction& tx) -> Outcome {
       tx.enqueue(message("late", "x"));
       enqueued.set_value();
       go.get_future().wait();
@@ -91,7 +91,7 @@ TEST_P(RelayedOnPostgres, T60_T61_of_one_aggregate_the_later_number_is_never_see
   std::promise<void> enqueued;
   std::promise<void> go;
   std::jthread first([&] {
-    guard_->serve_in_transaction(payment("first"), [&](Transaction& tx) -> Outcome {
+    (void)guard_->serve_in_transaction(payment("first"), [&](Transaction& tx) -> Outcome {
       tx.enqueue(message("first", "x"));
       enqueued.set_value();
       go.get_future().wait();

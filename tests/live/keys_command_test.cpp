@@ -73,7 +73,9 @@ TEST_F(KeysCommand, ListsTheOldestFirstWithTheirAgeAndWhyTheyAreAsTheyAre) {
   for (std::size_t i = 0; i < refs.size(); ++i) {
     const auto at = listed.output.find(refs[i]);
     ASSERT_NE(at, std::string::npos);
-    if (i > 0 && created(refs[i - 1]) != created(refs[i])) EXPECT_GT(at, last) << listed.output;
+    if (i > 0 && created(refs[i - 1]) != created(refs[i])) {
+      EXPECT_GT(at, last) << listed.output;
+    }
     last = at;
   }
   for (const auto* part : {"AGE", "CONTESTED", "REASON", "declared: "}) {

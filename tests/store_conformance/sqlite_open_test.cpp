@@ -315,7 +315,9 @@ TEST_F(SqliteCorruptRow, T30_an_id_found_twice_among_the_settled_is_refused) {
   std::size_t reaped = 0;
   std::size_t told = 0;
   for (int round = 0; round < 6; ++round) {
-    for (const LifecycleStep& step : *ask_and_wait(**store, Reap{1})) {
+    const auto steps = ask_and_wait(**store, Reap{1});
+    ASSERT_TRUE(steps);
+    for (const LifecycleStep& step : *steps) {
       ++(step.damaged ? told : reaped);
     }
   }
