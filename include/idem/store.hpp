@@ -107,8 +107,7 @@ struct OwnerReply {
   Verdict verdict = Verdict::stale;
   std::optional<State> state;           ///< The state it is in now; none if there is no record.
   std::optional<StoreTime> expires_at;  ///< As it is now, when the state has one.
-  /// Of a completion that was done: an event said otherwise while the attempt ran, so that the
-  /// record is contested.
+  /// Of a completion that was done: an event had said otherwise, so the record is contested.
   bool is_contradicted = false;
   bool operator==(const OwnerReply&) const = default;
 };

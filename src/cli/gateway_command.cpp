@@ -19,6 +19,7 @@
 #include <csignal>
 #include <cstdio>
 #include <latch>
+#include <optional>
 #include <thread>
 
 namespace idem::cli {
@@ -87,7 +88,7 @@ class GatewayProcess {
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
     shared_->early_events = std::make_shared<gateway::EarlyEvents>();
     shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
-    shared_->digesting = &digesting_;
+    shared_->digesting = &digesting_.emplace("idem-digest");
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     count_routes(*settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
@@ -349,7 +350,7 @@ class GatewayProcess {
   std::unique_ptr<SparedStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
-  Offload digesting_{"idem-digest"};
+  std::optional<Offload> digesting_;  ///< Made once signals are blocked, as all threads are.
   gateway::SharedSettings settings_;
   gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
   std::vector<std::unique_ptr<Loop>> loops_;

@@ -35,6 +35,8 @@ class Dispatch {
   /// The upstream has answered, and has not yet taken all of the request, or not all of its answer
   /// was read.
   bool has_rest() const noexcept;
+  /// Of an answer: its end has not come yet.
+  bool is_unread() const noexcept { return has_rest() && !call_->body().finished(); }
   /// The answer is not meant to end (is_stream()). After its head.
   bool is_endless() const noexcept;
   /// Sends what the upstream still takes, reads its answer to the end and throws that away: a

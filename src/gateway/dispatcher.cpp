@@ -242,9 +242,10 @@ class LoopDispatcher final : public Dispatcher, Timed {
                                  .reconcile_in = route.reconcile_in};
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
     bool released = false;
+    MonotonicTime ended_at{};
     {
       const Heartbeat heartbeat(loop_, shared_.store, exchange);
-      released = co_await carry_out(work, *exchange);
+      released = co_await carry_out(work, *exchange, ended_at);
     }
     places_.give_back(route, work.claimed.scope);
     if (released) {
@@ -253,15 +254,16 @@ class LoopDispatcher final : public Dispatcher, Timed {
       look_in(rest);
     } else {
       places_.ended(id);
-      const auto took = MonotonicClock::now() - work.claimed_at;
+      const auto took = ended_at - work.claimed_at;
       look_again_.store((look_again_.load() * 7 + took.count()) / 8);
     }
     look();
     note_drained();
   }
 
-  /// True when it ended by being released.
-  Task<bool> carry_out(const Work& work, Exchange& exchange) {
+  /// True when it ended by being released. `ended_at`: before the rest of an answer that is not
+  /// kept was read.
+  Task<bool> carry_out(const Work& work, Exchange& exchange, MonotonicTime& ended_at) {
     const Route& route = work.request->route();
     Observation seen(observer_);
     Dispatch dispatch(pool_, route, observer_);
@@ -293,6 +295,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
         break;  // Its client reads the record.
       }
     }
+    ended_at = MonotonicClock::now();
     const auto* answer = std::get_if<AnswerClient>(&action);
     seen.finished(exchange, route, answer != nullptr ? answer->answer.status : 0);
     // Also of an answer that is not kept: the work must not be cut at its head.

@@ -333,7 +333,8 @@ class GatewayService final : public Gateway {
       key = std::move(**older);
       co_return true;
     }
-    const Answer answer = older ? to_answer(unfit) : store_unavailable_answer(Millis(1000));
+    const Answer answer =
+        older ? to_answer(unfit) : store_error_answer(older.error(), Millis(1000));
     co_await client.answer(answer);
     co_return false;
   }

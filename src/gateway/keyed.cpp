@@ -144,6 +144,8 @@ class KeyedDriver {
         const bool has_rest = dispatch_.has_rest();
         if (!has_rest) drop_body(request_.body, shared_.spill);
         waiter_.reset();  // Nor a place.
+        // A request behind this one on the connection would wait for what the upstream still sends.
+        if (dispatch_.is_unread()) client_.close_after();
         co_await client_.answer(answer->answer);
         if (has_rest) co_await read_out();
         co_return;

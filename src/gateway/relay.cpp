@@ -55,6 +55,8 @@ class Relay {
   static constexpr std::string_view closed_detail = "The upstream closed before it answered.";
   static constexpr std::string_view timeout_detail = "The upstream did not answer within its time.";
   static constexpr std::string_view broken_detail = "The upstream's answer was not valid HTTP.";
+  static constexpr std::string_view stopped_detail =
+      "The gateway is stopping, and the upstream has a part of the request.";
   static constexpr std::string_view switched_detail =
       "The upstream switched to a protocol that the client had not offered.";
 
@@ -123,7 +125,11 @@ class Relay {
       if (going.error() == UpstreamCall::Failure::nothing_sent) co_return true;
       if (may_ask_again(going.error()) && call.wire().unread().empty()) co_return true;
     }
-    if (upload.refused()) {
+    if (upload.refused() && upload.refused()->stopping) {
+      // The upstream has what came so far: "nothing was run" is true of a body that is read first.
+      client_.close_after();
+      co_await fail(ProblemCode::draining, stopped_detail);
+    } else if (upload.refused()) {
       co_await client_.refuse(*upload.refused());
     } else {
       note_failure(going.error());

@@ -7,7 +7,8 @@ namespace idem::gateway {
 
 bool ScopeShares::take(std::string_view scope, std::size_t amount) {
   const std::size_t free = taken_ < places_ ? places_ - taken_ : 0;
-  if (taken_by(scope) + amount > free) return false;
+  const std::size_t has = scope.empty() ? 0 : taken_by(scope);
+  if (has + amount > free) return false;
   take_anyhow(scope, amount);
   return true;
 }

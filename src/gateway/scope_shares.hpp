@@ -11,7 +11,7 @@ namespace idem::gateway {
 /// Who has how much of something that all scopes share. A scope may have as much as would still be
 /// free beside it: alone it has half, of two each has a third, and whoever comes next finds as much
 /// free as any other has. So one that takes all it can get locks nobody out, and there is no number
-/// to set. One thread at a time.
+/// to set. An empty scope shares with none, and may have all. One thread at a time.
 class ScopeShares {
  public:
   explicit ScopeShares(std::size_t places) noexcept : places_(places) {}

@@ -36,9 +36,24 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
     if (!has_ended_.exchange(true)) serving_->tell(std::move(event));
   }
 
-  std::optional<Outcome> uncommitted() {
+  /// A commit is under way from here on; or not, because an earlier one left this unknown.
+  std::optional<Outcome> begin_commit() {
     const std::lock_guard lock(mutex_);
-    return uncommitted_;
+    // Rows of which nobody knows are not done a second time.
+    if (is_unknown()) return uncommitted_;
+    ++under_way_;
+    uncommitted_ = NotCommitted{library::work_failed(id_)};  // Until it has committed.
+    return std::nullopt;
+  }
+  void end_commit(const Outcome& outcome) {
+    const std::lock_guard lock(mutex_);
+    --under_way_;
+    const bool is_done = std::holds_alternative<Committed>(outcome);
+    if (is_done || !is_unknown()) uncommitted_ = Guard::Rules::uncommitted(outcome);
+  }
+  /// Under the lock.
+  bool is_unknown() const {
+    return uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_);
   }
 
   std::shared_ptr<AsyncServing> serving_;
@@ -47,13 +62,30 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
   std::atomic<bool> has_ended_ = false;
   std::mutex mutex_;
   std::optional<Outcome> uncommitted_{};
+  int under_way_ = 0;  ///< Commits.
 };
 
 // What is wrong with it is told to the engine's log, which may be gone.
 void Turn::finish(Outcome outcome) {
   const auto held = serving_->hold();
   if (!held || has_ended_.load()) return;
-  end(serving_->rules().event_of(std::move(outcome), id_, attempt_, uncommitted()));
+  std::unique_lock lock(mutex_);
+  const bool is_under_way = under_way_ > 0;
+  const std::optional<Outcome> uncommitted = uncommitted_;
+  lock.unlock();
+  const Guard::Rules& rules = serving_->rules();
+  const bool is_known = !is_under_way || std::holds_alternative<Committed>(outcome) ||
+                        std::holds_alternative<OutcomeUnknown>(outcome);
+  if (!is_known) {
+    rules.parts().options.log(
+        LogLevel::error, "answer_without_rows",
+        {{"operation_ref", to_hex(id_.bytes)},
+         {"why",
+          "the handler called finish() while its commit() was under way: wait until that has "
+          "called back, and pass on what it came to"}});
+    outcome = OutcomeUnknown{"commit_under_way", {}};
+  }
+  end(rules.event_of(std::move(outcome), id_, attempt_, uncommitted));
 }
 
 // Holds the turn meanwhile: a handler that is dropped is not told as unknown before it is known
@@ -61,11 +93,7 @@ void Turn::finish(Outcome outcome) {
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
   if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
-  // Rows of which nobody knows are not done a second time.
-  if (const auto before = uncommitted();
-      before && std::holds_alternative<OutcomeUnknown>(*before)) {
-    return done(nullptr, *before);
-  }
+  if (const auto unknown = begin_commit()) return done(nullptr, *unknown);
   serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
                                                      held = std::move(held), work = std::move(work),
                                                      done = std::move(done)]() mutable {
@@ -77,10 +105,7 @@ void Turn::commit(TransactionWork work, CommitTaken done) {
       thrown = std::current_exception();
     }
     work = nullptr;
-    {
-      const std::lock_guard lock(self->mutex_);
-      self->uncommitted_ = Guard::Rules::uncommitted(outcome);
-    }
+    self->end_commit(outcome);
     done(std::move(thrown), std::move(outcome));
     self.reset();
   });

@@ -221,9 +221,9 @@ Engine::Parts::~Parts() {
   {
     std::unique_lock lock(mutex_);
     closing_ = true;
+    life->is_over = true;  // Nothing new is served while it waits.
     idle_.wait(lock, [this] { return busy_ == 0; });
   }
-  life->is_over = true;
   transaction_threads.end();
   workers_->stop();
   {

@@ -132,7 +132,14 @@ Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
   InTransaction what = transaction_of(work, said);
   what.id = id;
   what.attempt = attempt;
-  const TransactionEnd end = transactions.run(std::move(what));
+  TransactionEnd end{.how = How::in_doubt};
+  try {
+    end = transactions.run(std::move(what));
+  } catch (...) {
+    // Not the work's own: the work is not run again once it has said this.
+    if (!std::holds_alternative<OutcomeUnknown>(said)) throw;
+    end.why = library::thrown_by("the store");
+  }
   return outcome_of(end, std::move(said), id, attempt);
 }
 
@@ -304,7 +311,9 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
   InTransaction what;
   what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
                                    const Attempt& attempt) -> std::optional<StoreCall> {
-    said = NotCommitted{};  // It may have run before.
+    // It may have run before. What it may have done outside then is not done a second time.
+    if (std::holds_alternative<OutcomeUnknown>(said)) return std::nullopt;
+    said = NotCommitted{};
     {
       const library::InWork now;
       said = work(transaction);
@@ -339,9 +348,9 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const 
                        {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
   }
   if (end.may_stand_alone) return OutcomeUnknown{"work_ended_transaction", {}};
-  const bool says_how =
-      std::holds_alternative<NotExecuted>(said) || std::holds_alternative<OutcomeUnknown>(said);
-  if (end.how == How::rolled_back && says_how) return said;
+  // Whatever became of its rows: it speaks of what it did outside.
+  if (std::holds_alternative<OutcomeUnknown>(said)) return said;
+  if (end.how == How::rolled_back && std::holds_alternative<NotExecuted>(said)) return said;
   return NotCommitted{work_failed(id), end.sqlstate, end.why, end.how == How::in_doubt};
 }
 

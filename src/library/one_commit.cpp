@@ -23,6 +23,7 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
   Outcome said;
   std::string threw;
   const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
+    threw.clear();  // Of a run before, which was rolled back.
     try {
       return work(transaction);
     } catch (...) {
@@ -39,13 +40,14 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
     // Anything but the work's own may have come after the commit.
     end.why = threw.empty() ? library::thrown_by("the store") : threw;
     if (!threw.empty()) end.how = How::rolled_back;
-    said = NotCommitted{};
+    if (!std::holds_alternative<OutcomeUnknown>(said)) said = NotCommitted{};
   }
+  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
   if (end.how == How::unavailable && end.damaged) {
     parts_.damage.note({StoreError::Code::damaged, end.why, end.damaged});
     return to_response(record_damaged_answer(*end.damaged));
   }
-  if (end.how == How::unavailable) {
+  if (end.how == How::unavailable && !is_unknown) {
     return store_unavailable(end.why);
   }
   if (end.how == How::committed) {
@@ -53,7 +55,6 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
     mark_outcome(answer, "stored", end.reply.expires_at);
     return to_response(std::move(answer));
   }
-  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
   if (end.how == How::rolled_back && !is_unknown) {
     const Outcome outcome = outcome_of(end, std::move(said), id, {});
     const auto* const told = std::get_if<NotExecuted>(&outcome);

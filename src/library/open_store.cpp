@@ -6,8 +6,6 @@
 #include "store/store_kind.hpp"
 #include "store/stores.hpp"
 
-#include <algorithm>
-
 namespace idem {
 
 // Weak: their addresses are null where the program was linked without them.
@@ -21,16 +19,6 @@ inline namespace v0_1 {
 namespace {
 
 constexpr std::string_view sqlite = "sqlite:";
-constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
-constexpr std::string_view redis[] = {"redis:",          "rediss:",         "redis+cluster:",
-                                      "rediss+cluster:", "redis+sentinel:", "rediss+sentinel:"};
-
-bool is_postgres(const std::string& url) {
-  return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });
-}
-bool is_redis_url(const std::string& url) {
-  return std::ranges::any_of(redis, [&](auto scheme) { return url.starts_with(scheme); });
-}
 
 struct Linked {
   const char* component;  ///< As CMake calls it.
@@ -39,7 +27,7 @@ struct Linked {
 
 /// Of a URL that is neither `memory:` nor `hybrid:`.
 Linked kind_of(const std::string& url) {
-  if (is_postgres(url)) return {"idem::postgres", &idem_kind_postgres};
+  if (is_postgres_url(url)) return {"idem::postgres", &idem_kind_postgres};
   if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};
   return {"idem::sqlite", &idem_kind_sqlite};
 }
@@ -75,13 +63,13 @@ std::expected<void, std::string> check_store_url(const std::string& url) {
   if (is_hybrid_url(url)) {
     const auto parts = parse_hybrid_url(url);
     if (!parts) return std::unexpected("hybrid: " + parts.error());
-    if (!is_postgres(parts->truth) || !is_redis_url(parts->fast)) {
+    if (!is_postgres_url(parts->truth) || !is_redis_url(parts->fast)) {
       return std::unexpected("hybrid: its truth is a postgres://... and its fast a redis://...");
     }
     if (const auto truth = check_store_url(parts->truth); !truth) return truth;
     return check_store_url(parts->fast);
   }
-  if (is_postgres(url) || is_redis_url(url) || url.starts_with(sqlite)) {
+  if (is_postgres_url(url) || is_redis_url(url) || url.starts_with(sqlite)) {
     auto known = check_kind(url);
     if (!known) known.error() = shown_store_url(url) + ": " + known.error();
     return known;

@@ -2,7 +2,6 @@
 
 #include "core/percent.hpp"
 #include "library/hybrid_url.hpp"
-#include "store/redis/redis_store.hpp"
 
 #include <idem/open_store.hpp>
 
@@ -17,8 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view sqlite = "sqlite:";
-constexpr std::array postgres_schemes{std::string_view("postgres://"),
-                                      std::string_view("postgresql://")};
+constexpr std::string_view postgres[] = {"postgres://", "postgresql://"};
+constexpr std::string_view redis[] = {"redis://",          "rediss://",
+                                      "redis+cluster://",  "rediss+cluster://",
+                                      "redis+sentinel://", "rediss+sentinel://"};
 
 std::string from(const std::string& folder, std::string_view path) {
   return (fs::path(folder) / path).lexically_normal().string();
@@ -62,6 +63,14 @@ std::string with_absolute_options(const std::string& url, const std::string& fol
 }
 
 }  // namespace
+
+bool is_postgres_url(std::string_view url) noexcept {
+  return std::ranges::any_of(postgres, [&](auto scheme) { return url.starts_with(scheme); });
+}
+
+bool is_redis_url(std::string_view url) noexcept {
+  return std::ranges::any_of(redis, [&](auto scheme) { return url.starts_with(scheme); });
+}
 
 std::optional<std::string> why_no_store_path(std::string_view path) {
   const std::string text(path);
@@ -117,9 +126,7 @@ std::string absolute_store_url(const std::string& url, const std::string& folder
     const auto path = std::string_view(url).substr(sqlite.size());
     return why_no_store_path(path) ? url : std::string(sqlite) + from(folder, path);
   }
-  const bool is_postgres =
-      std::ranges::any_of(postgres_schemes, [&](auto scheme) { return url.starts_with(scheme); });
-  if (is_postgres || is_redis_url(url)) return with_absolute_options(url, folder);
+  if (is_postgres_url(url) || is_redis_url(url)) return with_absolute_options(url, folder);
   if (!is_hybrid_url(url)) return url;
   const auto parts = parse_hybrid_url(url);
   if (!parts) return url;

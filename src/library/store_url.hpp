@@ -7,6 +7,10 @@
 /// What stands in the URL of a store.
 namespace idem::inline v0_1 {
 
+/// By the scheme alone, so that who links no such store needs nothing of it.
+bool is_postgres_url(std::string_view url) noexcept;
+bool is_redis_url(std::string_view url) noexcept;
+
 /// Why `path`, behind "sqlite:", is not taken for a file: a sentence with what to write. None: it
 /// is.
 std::optional<std::string> why_no_store_path(std::string_view path);

@@ -14,6 +14,12 @@ class Contended : public Guarded {
   static void book(Transaction& tx, const std::string& payment) {
     tx.run("UPDATE payments SET amount = amount + 1 WHERE id = $1", {payment});
   }
+  /// Throws where the statement answers no row.
+  static void book_and_read(Transaction& tx, const std::string& payment) {
+    const SqlRows rows =
+        tx.run("UPDATE payments SET amount = amount + 1 WHERE id = $1 RETURNING amount", {payment});
+    (void)rows.at(0);
+  }
   std::int64_t booked() {
     const auto rows = engine_->transactions()->run("SELECT sum(amount) FROM payments");
     return std::get<std::int64_t>(rows.value().at(0).at(0)) - 2;
@@ -21,7 +27,7 @@ class Contended : public Guarded {
 
   /// Two works, each of which has what the other one wants next. How often they ran.
   template <class Serve>
-  int meet_in_a_ring(Serve serve) {
+  int meet_in_a_ring(Serve serve, void (*book_one)(Transaction&, const std::string&) = book) {
     std::latch both_hold(2);
     std::atomic<int> runs = 0;
     std::vector<std::thread> threads;
@@ -30,9 +36,9 @@ class Contended : public Guarded {
         bool has_met = false;
         const TransactionWork work = [&](Transaction& tx) -> Outcome {
           ++runs;
-          book(tx, is_first ? "a" : "b");
+          book_one(tx, is_first ? "a" : "b");
           if (!std::exchange(has_met, true)) both_hold.arrive_and_wait();
-          book(tx, is_first ? "b" : "a");
+          book_one(tx, is_first ? "b" : "a");
           return Response{201, {}, is_first ? "first" : "second"};
         };
         const Response answer = serve(payment(is_first ? "k1" : "k2"), work);
@@ -66,6 +72,51 @@ TEST_P(Contended, S17_of_two_works_in_one_commit_and_in_a_deadlock_both_commit) 
   });
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(booked(), 4);
+}
+
+// What it threw, for want of the row, came out instead: 502 and unknown for ever, or 500.
+TEST_P(Contended, T57_S17_a_work_that_throws_as_a_deadlock_left_it_no_row_is_run_again) {
+  Guard charging(*engine_, {.operation = "charge"});
+  const int in_commit = meet_in_a_ring(
+      [&](const Request& request, const TransactionWork& work) {
+        return charging.serve(request,
+                              [&](const Request&, Execution& run) { return run.commit(work); });
+      },
+      book_and_read);
+  EXPECT_EQ(in_commit, 3);
+  EXPECT_EQ(booked(), 4);
+  const int in_one_commit = meet_in_a_ring(
+      [&](const Request& request, const TransactionWork& work) {
+        return guard_->serve_in_transaction(request, work);
+      },
+      book_and_read);
+  EXPECT_EQ(in_one_commit, 3);
+  EXPECT_EQ(booked(), 8);
+}
+
+// It was run again, with whatever it does outside; and where it was not, 40003, it was released.
+TEST_P(Contended, T57_S17_a_work_that_says_it_is_unknown_is_not_run_again) {
+  int runs = 0;
+  for (const std::string& sqlstate : {std::string("40P01"), std::string("40003")}) {
+    const TransactionWork work = [&](Transaction& tx) -> Outcome {
+      ++runs;
+      book(tx, "a");
+      tx.run(fmt::format("DO $$ BEGIN RAISE EXCEPTION 'as it were' USING ERRCODE = '{}'; END $$",
+                         sqlstate));
+      return OutcomeUnknown{"charged", "ch_1"};
+    };
+    for (int i = 0; i < 2; ++i) {
+      const auto answer = serve(payment("k1-" + sqlstate), work);
+      EXPECT_EQ(code_of(answer), "outcome_unknown") << sqlstate << answer.body;
+    }
+    EXPECT_EQ(std::exchange(runs, 0), 1) << sqlstate;
+    for (int i = 0; i < 2; ++i) {
+      const auto answer = guard_->serve_in_transaction(payment("k2-" + sqlstate), work);
+      EXPECT_EQ(code_of(answer), "outcome_unknown") << sqlstate << answer.body;
+    }
+    EXPECT_EQ(std::exchange(runs, 0), 1) << sqlstate;
+  }
+  EXPECT_EQ(booked(), 0);
 }
 
 TEST_P(Contended, S17_a_serialization_failure_is_run_again) {

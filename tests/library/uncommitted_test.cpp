@@ -70,6 +70,31 @@ TEST_P(Uncommitted, T57_S17_nor_by_a_guard_that_calls_back) {
   EXPECT_EQ(payments(), 0);
 }
 
+// It was stored: the commit had not ended, so it had not failed.
+TEST_P(Uncommitted, T57_S17_nor_while_its_commit_is_under_way) {
+  CallbackGuard guard(*engine_, commits_only());
+  std::latch finished(1);
+  std::promise<void> ended;
+  std::promise<Response> answered;
+  guard.serve(
+      payment("k"),
+      [&](const std::shared_ptr<HandlerTurn>& turn) {
+        const TransactionWork work = [&](Transaction& tx) -> Outcome {
+          finished.wait();
+          return paying(0)(tx);
+        };
+        turn->commit(work, [&](auto, Outcome) { ended.set_value(); });
+        turn->finish(paid);
+        finished.count_down();
+      },
+      [&](Response answer) { answered.set_value(std::move(answer)); });
+  const Response answer = answered.get_future().get();
+  ended.get_future().wait();
+  EXPECT_EQ(code_of(answer), "outcome_unknown") << answer.status << answer.body;
+  EXPECT_EQ(code_of(serve(payment("k"), paying())), "outcome_unknown") << "and not released";
+  EXPECT_EQ(payments(), 0);
+}
+
 TEST_P(Uncommitted, S17_a_refusal_is_stored_by_a_commit_of_its_own_and_the_handler_knows_why) {
   const auto refusing = [](const Request&, Execution& run) -> Outcome {
     Outcome outcome = run.commit([](Transaction& tx) -> Outcome {

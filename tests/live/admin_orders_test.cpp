@@ -108,8 +108,7 @@ TEST_F(AdminOrders, NameWhoDecidesInTheBodyOrInTheHead) {
     return resolving(lost, "completed",
                      std::string(found_answer) + R"(,"by":)" + std::string(name));
   };
-  for (const auto* bad : {R"("")", R"("a b")", "7", R"("a
-b")"}) {
+  for (const auto* bad : {R"("")", R"("a b")", "7", R"("a\nb")"}) {
     const auto answer = post(path(lost, "resolve"), by(bad));
     EXPECT_EQ(answer.status, 400) << bad;
     EXPECT_NE(answer.body.find("/by: "), std::string::npos) << answer.body;
@@ -218,7 +217,7 @@ TEST_F(AdminOrders, WhatTheySayReachesNoTerminalRaw) {
   const Json done = only("completed");
   post(path(done, "release"),
        R"({"fence":1,"reason":"\u001b]0;title\u0007 \"a\" \u0085\u202e\u007f"})");
-  const auto line = gateway_->process().wait_for_line("reason=");
+  const auto line = gateway_->process().wait_for_line(" release ");
   ASSERT_TRUE(line);
   EXPECT_NE(line->find(R"(reason="\x1b]0;title\x07 \"a\" \xc2\x85\xe2\x80\xae\x7f")"),
             std::string::npos)
@@ -238,7 +237,7 @@ TEST_F(AdminOrders, NeedTheMediaTypeThatNoWebPageSendsUnasked) {
   }
   EXPECT_EQ(send_once(gateway_->admin(), without(good, "Content-Type")).status, 415);
   const auto twice = with(good, "Content-Type", "application/json");
-  EXPECT_EQ(send_once(gateway_->admin(), twice).status, 415);
+  EXPECT_EQ(send_once(gateway_->admin(), twice).status, 400);
   auto put = good;
   put.method = "PUT";
   const auto not_allowed = send_once(gateway_->admin(), put);

@@ -118,18 +118,19 @@ TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
   EXPECT_EQ(keys("completed"), 0);
 }
 
-TEST_F(Metrics, V31_CallsThatTheStoreDoesNotAnswerAreCounted) {
+TEST_F(Metrics, V31_S22_ARecordThatIsDamagedIsNoAnswerAndIsCounted) {
   ask(charge("k"));
   EXPECT_EQ(metric("idem_store_errors_total"), 0);
   EXPECT_EQ(gateway_->terminate(), 0);
   spoil_records(dir_.path() / "idem.db");
   gateway_->restart();
   ASSERT_TRUE(gateway_->running());
-  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable"));
-  EXPECT_EQ(metric("idem_store_errors_total"), 1);
-  EXPECT_TRUE(gateway_->process().wait_for_line("store_error"));
+  EXPECT_EQ(metric("idem_damaged_records_total"), 0);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "record_damaged"));
+  EXPECT_TRUE(gateway_->process().wait_for_line("record_damaged"));
+  EXPECT_GE(metric("idem_damaged_records_total"), 1);
   EXPECT_EQ(ask(charge("other")).status, 201);
-  EXPECT_EQ(metric("idem_store_errors_total"), 1);
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "record_damaged")) << "a retry does not run";
   EXPECT_EQ(effects("k"), 1);
 }
 

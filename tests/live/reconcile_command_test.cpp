@@ -13,10 +13,10 @@ class ReconcileCommand : public Reconciling {};
 TEST_F(ReconcileCommand, BooksThatAgreeAreSaidToAgree) {
   for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
   ASSERT_EQ(ask(charge("declined", "", R"({"amount":5,"source":"tok_declined"})")).status, 402);
-  const Ran people = reconcile(csv());
+  const Ran people = reconcile(csv(), {"--refused", "failed"});
   EXPECT_EQ(people.exit_code, 0) << people.output;
   EXPECT_NE(people.output.find("agree           6"), std::string::npos) << people.output;
-  const Ran json = reconcile(csv(), {"--json"});
+  const Ran json = reconcile(csv(), {"--json", "--refused", "failed"});
   EXPECT_EQ(json.exit_code, 0) << json.output;
   const Json report = told(json);
   EXPECT_TRUE(report["complete"].boolean);

@@ -17,7 +17,8 @@ class StatusOf : public Operated {
                        {"IDEM_ADMIN_URL=http://" + gateway_->admin()});
   }
   bool has_trouble(const std::string& code) {
-    for (const Json& one : read("/v1/status")["troubles"].items) {
+    const Json page = read("/v1/status");
+    for (const Json& one : page["troubles"].items) {
       if (one["code"].string == code) return true;
     }
     return false;

@@ -61,7 +61,8 @@ TEST_F(TlsIn, ManyRequestsGoOverOneConnection) {
 }
 
 TEST_F(TlsIn, LargeBodiesCrossRecordsWhole) {
-  auto request = with(without(charge(""), "Idempotency-Key"), "Content-Type", "text/plain");
+  auto request = without(without(charge(""), "Idempotency-Key"), "Content-Type");
+  request = with(request, "Content-Type", "text/plain");
   request.method = "PUT";
   request.target = "/echo";
   request.body = std::string(600'000, 'x') + "end";

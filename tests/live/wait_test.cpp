@@ -258,11 +258,12 @@ TEST_F(WaitingByPreference, S07_ItsTimeIsOverWhenTheClientSaidSo) {
 class FewPlaces : public Waiting {
  protected:
   std::vector<std::string> flags() const override {
-    return {"--mode", "wait", "--wait-max", "5m", "--threads", "1", "--connections", "8"};
+    return {"--mode", "wait", "--wait-max", "5m", "--threads", "1", "--connections", "16"};
   }
 };
 
-TEST_F(FewPlaces, V12_HalfOfTheConnectionsMayWaitAndAPlaceIsFreeOnceItsClientHangsUp) {
+// Half of the connections may wait, and a scope that is alone may have half of these places.
+TEST_F(FewPlaces, V12_AScopeMayWaitOnAQuarterAndAPlaceIsFreeOnceItsClientHangsUp) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 4);
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "in_progress")) << "no place is left";

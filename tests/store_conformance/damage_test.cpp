@@ -251,5 +251,33 @@ TEST(RedisDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
   EXPECT_GT(heard[Heard::damaged], rounds / 3);
 }
 
+// One that is due would otherwise be told at each look, and a look for all that is due never end.
+TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
+  const RedisServer server;
+  const auto store = open_at(server.url());
+  Reserve verb = spread(1);
+  verb.retention = Millis(1);
+  const auto won = ask_and_wait(*store, verb);
+  ASSERT_TRUE(won && is<Execute>(*won));
+  ASSERT_TRUE(ask_and_wait(*store, a_complete(std::get<Execute>(*won))));
+  server.ask("eval 'local k = redis.call(\"keys\", \"{*}r????????????????\")"
+             " local v = redis.call(\"get\", k[1])"
+             " redis.call(\"set\", k[1], \"x\" .. string.sub(v, 2)) return #k' 0");
+  std::vector<LifecycleStep> told;
+  const auto until = MonotonicClock::now() + std::chrono::seconds(30);
+  while (told.empty()) {  // Until the server's clock is a millisecond on.
+    ASSERT_LT(MonotonicClock::now(), until);
+    const auto steps = ask_and_wait(*store, Reap{100});
+    ASSERT_TRUE(steps);
+    told = *steps;
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].damaged);
+  const auto again = ask_and_wait(*store, Reap{100});
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->empty());
+  EXPECT_FALSE(ask_and_wait(*store, spread(1, 2))) << "its key does not run";
+}
+
 }  // namespace
 }  // namespace idem::test

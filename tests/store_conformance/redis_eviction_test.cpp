@@ -122,9 +122,6 @@ TEST(RedisEviction, T53_what_lies_beside_a_record_is_missed_too) {
   renamed.also = {{lettered('a').id}};
   EXPECT_EQ(code_of(renamed), StoreError::Code::damaged);
   EXPECT_EQ(code_of(lettered('e')), std::nullopt) << "other buckets go on";
-  // It stands in nobody's way, and the alarm is raised once.
-  const auto far = try_ask(*store, Reap{100});
-  ASSERT_TRUE(far);
 }
 
 }  // namespace

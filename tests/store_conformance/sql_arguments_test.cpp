@@ -7,6 +7,7 @@
 #include <libpq-fe.h>
 
 #include <set>
+#include <thread>
 
 /// What the functions of the SQL face take, and what they store: never what a replay may not hold.
 namespace idem::test {
@@ -169,6 +170,7 @@ TEST_F(SqlArguments, S14_what_is_never_stored_is_left_out_as_a_gateway_leaves_it
       " [\"Proxy-Authenticate\", \"x\"], [\"Authentication-Info\", \"x\"],"
       " [\"Alt-Svc\", \"x\"], [\"Clear-Site-Data\", \"x\"], [\"Keep-Alive\", \"x\"],"
       " [\"Connection\", \"close, X-Hop\"], [\"X-Hop\", \"x\"], [\"Te\", \"x\"],"
+      " [\"CONNECTION\", \" X-First ,\\tX-Last\\t\"], [\"X-First\", \"x\"], [\"X-Last\", \"x\"],"
       " [\"Trailer\", \"x\"], [\"Transfer-Encoding\", \"chunked\"], [\"Upgrade\", \"x\"],"
       " [\"Via\", \"x\"], [\"Content-Length\", \"9\"], [\"IDEM-Outcome\", \"x\"],"
       " [\"Idempotent-Replayed\", \"x\"], [\"Idempotency-Expires\", \"x\"],"
@@ -198,6 +200,12 @@ TEST_F(SqlArguments, S14_no_head_of_bytes_brings_them_in) {
                                     kept + " || idem.framed(repeat('n', 17000)::bytea)"};
   for (const std::string name : {"Set-Cookie", "Idem-Fence", "Proxy-X", "connection"}) {
     wrong.push_back(kept + field("X-A") + field(name));
+  }
+  for (const std::string byte : {"0d", "0a", "00"}) {
+    for (const std::string& value : {byte, byte + "61", "61" + byte + "61", "61" + byte}) {
+      wrong.push_back(kept + field("X-A") + " || idem.framed('X-B') || idem.framed('\\x" + value +
+                      "')");
+    }
   }
   for (Psql* session : {&owner_, &service}) {
     for (const std::string& head : wrong) {
@@ -233,8 +241,16 @@ TEST_F(SqlArguments, S14_a_service_on_a_connection_of_its_own_stores_none_of_it_
   verb.generation = store_->identity().generation;
   const auto run = std::get<Execute>(ask_and_wait(*store_, verb).value());
   pg_conn* const connection = PQconnectdb(database_.uri().c_str());
-  PQclear(PQexec(connection, "BEGIN"));
   StoredResponse response = answer(201, "paid");
+  for (const char byte : {'\r', '\n', '\0'}) {
+    response.headers = {{"X-A", std::string("a") + byte + "X-B: b"}};
+    PQclear(PQexec(connection, "BEGIN"));
+    const auto refused = complete_on(connection, run.id, run.attempt, response, "");
+    ASSERT_FALSE(refused.has_value()) << static_cast<int>(byte);
+    EXPECT_EQ(refused.error().sqlstate, "IDM05") << refused.error().message;
+    PQclear(PQexec(connection, "ROLLBACK"));
+  }
+  PQclear(PQexec(connection, "BEGIN"));
   response.headers = {{"Set-Cookie", "a=b"}, {"X-Kept", "yes"}, {"Idem-Fence", "1"}};
   const auto done = complete_on(connection, run.id, run.attempt, response, "");
   EXPECT_TRUE(done.has_value()) << done.error().message;
@@ -245,6 +261,50 @@ TEST_F(SqlArguments, S14_a_service_on_a_connection_of_its_own_stores_none_of_it_
 }
 
 // ---- beside what else an operator sets up ----
+
+TEST_F(SqlArguments, S02_no_session_keeps_a_commit_from_the_standbys) {
+  PostgresServer server;
+  ASSERT_TRUE(open_postgres(server.uri(), test_settings(), {}).has_value());
+  const auto after = [&](Psql& session, const std::string& setting, const std::string& call) {
+    session.run("BEGIN");
+    session.run("SET LOCAL synchronous_commit = " + setting);
+    session.run("SELECT " + call + " FROM idem.slots s");
+    const std::string became = session.run("SHOW synchronous_commit");
+    session.run("ROLLBACK");  // There is no standby: a commit would wait for ever.
+    return became;
+  };
+  const std::string reserve = "idem.reserve('shop', 'pay', 'other', 'x')";
+  {
+    Psql session(server.uri());
+    session.run("SELECT idem.reserve('shop', 'pay', 'k', 'x')");
+    EXPECT_EQ(after(session, "local", reserve), "local") << "there is none to wait for";
+    session.run("ALTER SYSTEM SET synchronous_standby_names = 'other'");
+    session.run("SELECT pg_reload_conf()");
+  }
+  while (Psql(server.uri()).run("SHOW synchronous_standby_names") != "other") {
+    std::this_thread::yield();
+  }
+  Psql session(server.uri());
+  const std::string answer = "'\\x01c90001'::bytea, ''::bytea, ''";
+  const std::vector<std::string> calls = {
+      reserve,
+      "idem.reserve_many(s.generation, 1, ARRAY[gen_random_uuid()], ARRAY[s.scope],"
+      " ARRAY[s.operation], ARRAY[s.fingerprint], ARRAY[gen_random_uuid()], ARRAY[s.owner],"
+      " '{60000}', '{unknown}', '{t}', '{60000}', '{60000}')",
+      "idem.owners_many('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',"
+      " '{}', '{}')",
+      "idem.complete_new(pg_current_xact_id()::text, 0, s.generation, gen_random_uuid(),"
+      " s.scope, s.operation, s.fingerprint, s.fence, gen_random_uuid(), s.owner,"
+      " s.lease_policy, s.dispatched, s.retention, s.tombstone, " +
+          answer + ")",
+      "idem.complete_admitted(pg_current_xact_id()::text, s.id, s.fence, s.token, " + answer + ")",
+  };
+  for (const std::string& call : calls) {
+    for (const std::string setting : {"off", "local"}) {
+      EXPECT_EQ(after(session, setting, call), "on") << setting << ": " << call;
+    }
+  }
+}
 
 TEST_F(SqlArguments, S15_a_publication_of_all_tables_stops_nothing) {
   owner_.run("CREATE PUBLICATION everything FOR ALL TABLES");

@@ -101,11 +101,10 @@ TEST(RequestHead, P14_connection_options_are_tokens) {
 TEST(RequestHead, P14_connection_must_not_name_what_we_rely_on) {
   for (const char* option :
        {"Content-Length", "transfer-encoding", "HOST", "Authorization", "Idempotency-Key", "cookie",
-        "Idem-Fence", "idem-", "IDEM-Operation", "close, Idempotency-Key"}) {
+        "Content-Type", "Idem-Fence", "idem-", "IDEM-Operation", "close, Idempotency-Key"}) {
     EXPECT_EQ(status_of(request({fmt::format("Connection: {}", option)})), 400) << option;
   }
-  for (const char* option :
-       {"idempotent", "idem", "Content-Type", "Upgrade", "Cookies", "X-Host"}) {
+  for (const char* option : {"idempotent", "idem", "Upgrade", "Cookies", "X-Host"}) {
     EXPECT_TRUE(accepted(request({fmt::format("Connection: {}", option)}))) << option;
   }
   EXPECT_EQ(status_of(request({"Connection: close", "Connection: host"})), 400);

@@ -98,7 +98,7 @@ TEST(PolicyDocument, S13_ListsEveryProblemWithWhatItIsAnsweredWith) {
     EXPECT_EQ(type.has("retry"), body.has("retry"));
   }
   EXPECT_EQ(known, all_kinds().size());
-  EXPECT_EQ(find_kind("state_refused"), &all_kinds().back());
+  EXPECT_EQ(find_kind("overloaded"), &all_kinds().back());
 }
 
 TEST(PolicyDocument, S08_SaysWhatIsAskedOfTheTimeInAKey) {

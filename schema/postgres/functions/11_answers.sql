@@ -46,14 +46,15 @@ BEGIN
       RAISE EXCEPTION 'headers: % is no pair of a field name and a value', left(pair::text, 100)
         USING ERRCODE = 'IDM05', HINT = 'Write [["Content-Type", "application/json"]].';
     END IF;
-    IF lower(pair->>0) = 'connection' THEN
-      of_the_connection := of_the_connection || regexp_split_to_array(lower(pair->>1), '[ \t]*,[ \t]*');
+    IF lower((pair->>0) COLLATE "C") = 'connection' THEN
+      of_the_connection := of_the_connection
+        || regexp_split_to_array(btrim(lower((pair->>1) COLLATE "C"), E' \t'), '[ \t]*,[ \t]*');
     END IF;
   END LOOP;
   head := '\x01'::bytea || idem.little_endian(status, 2)
           || CASE WHEN body_stored THEN '\x01'::bytea ELSE '\x00'::bytea END;
   FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
-    CONTINUE WHEN NOT idem.may_store(pair->>0) OR lower(pair->>0) = ANY (of_the_connection);
+    CONTINUE WHEN NOT idem.may_store(pair->>0) OR lower((pair->>0) COLLATE "C") = ANY (of_the_connection);
     head := head || idem.framed(convert_to(pair->>0, 'UTF8')) || idem.framed(convert_to(pair->>1, 'UTF8'));
   END LOOP;
   RETURN head;
@@ -105,6 +106,7 @@ DECLARE
   place integer := 5;
   size integer;
   parts integer := 0;
+  part bytea;
   name text COLLATE "C";
 BEGIN
   IF head IS NULL OR body IS NULL THEN
@@ -129,15 +131,20 @@ BEGIN
       RAISE EXCEPTION 'the head of a response ends within a field' USING ERRCODE = 'IDM05';
     END IF;
     parts := parts + 1;
+    part := substr(head, place + 4, size);
     IF parts % 2 = 1 THEN
       -- Names are of ASCII; in any other byte there is none that is kept from storing.
-      name := encode(substr(head, place + 4, size), 'escape');
+      name := encode(part, 'escape');
       IF NOT idem.may_store(name) THEN
         RAISE EXCEPTION 'the field % is never stored', name USING ERRCODE = 'IDM05', HINT = 'Leave it out.';
       END IF;
       IF name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' THEN
         RAISE EXCEPTION '% is no name of a field', name USING ERRCODE = 'IDM05';
       END IF;
+    ELSIF position('\x0d'::bytea IN part) > 0 OR position('\x0a'::bytea IN part) > 0
+          OR position('\x00'::bytea IN part) > 0 THEN
+      RAISE EXCEPTION 'the value of the field % has a byte 0D, 0A or 00', name USING ERRCODE = 'IDM05',
+        HINT = 'Write the value in one line, without these bytes.';
     END IF;
     place := place + 4 + size;
   END LOOP;

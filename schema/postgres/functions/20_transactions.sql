@@ -49,10 +49,12 @@ BEGIN
   END IF;
 END $$;
 
--- A transaction that must not be forgotten is not left to a setting of the session.
+-- A transaction that must not be forgotten is not left to a setting of the session: not by a crash of the server (off), nor
+-- by a failover to a standby for which a commit is set up to wait (local).
 CREATE OR REPLACE FUNCTION idem.be_durable() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF current_setting('synchronous_commit') = 'off' THEN
+  IF current_setting('synchronous_commit') = 'off'
+     OR current_setting('synchronous_commit') = 'local' AND current_setting('synchronous_standby_names') <> '' THEN
     PERFORM set_config('synchronous_commit', 'on', true);
   END IF;
 END $$;

@@ -90,7 +90,8 @@ DECLARE
   active bigint;
   bytes bigint;
 BEGIN
-  IF q.bytes = 0 THEN RETURN NULL; END IF;
+  -- Without room for any record it is asked of new keys only (no_room), as one without a bound.
+  IF q.bytes < idem.record_charge() THEN RETURN NULL; END IF;
   SELECT coalesce(sum(u.active), 0), coalesce(sum(u.bytes), 0) INTO active, bytes FROM idem.usage u WHERE u.scope = whose COLLATE "C";
   IF bytes + more <= q.bytes THEN RETURN NULL; END IF;
   RETURN least(greatest(retention / greatest(active, 1), 1000), 3600000);

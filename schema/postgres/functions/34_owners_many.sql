@@ -25,7 +25,7 @@ DECLARE
   row idem.numbered_reply;
   is_contradicted boolean;
 BEGIN
-  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM idem.be_durable(); END IF;
   WITH held AS MATERIALIZED (
     -- Nobody is waited for here, so the order in which rows are locked does not matter.
     SELECT s.ctid AS place, a.number, idem.is_small(heads[a.number], bodies[a.number]) IS TRUE AS is_small, s.charged AS charge

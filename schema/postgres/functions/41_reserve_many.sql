@@ -24,7 +24,7 @@ DECLARE
   fresh integer[] := ARRAY(SELECT generate_series(1, different));  -- that may be made
   q idem.quota;
 BEGIN
-  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM idem.be_durable(); END IF;
   IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM idem.see_what_is_committed(); END IF;
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
   -- An INSERT would wait for who holds what lies there already, or makes it. Who makes a record holds its lock

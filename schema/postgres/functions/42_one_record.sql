@@ -74,7 +74,7 @@ BEGIN
   IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted COLLATE "C" THEN
     PERFORM idem.must_be_admitted(admitted);
   END IF;
-  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM idem.be_durable(); END IF;
   at := idem.now();
   until := at + idem.ms(retention);
   IF NOT is_small THEN apart := nextval('idem.answer_numbers'); END IF;
@@ -131,7 +131,7 @@ BEGIN
   IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM admitted COLLATE "C" THEN
     PERFORM idem.must_be_admitted(admitted);
   END IF;
-  IF current_setting('synchronous_commit') = 'off' THEN PERFORM idem.be_durable(); END IF;
+  IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM idem.be_durable(); END IF;
   at := idem.now();
   UPDATE idem.slots s SET
     state = 'completed', request = NULL, sealed_key = NULL, release_basis = NULL, last_error_code = '', reconcile_after = NULL,

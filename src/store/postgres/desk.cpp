@@ -48,7 +48,7 @@ Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Openin
     opened->set_value(std::unexpected(checked.error()));
     co_return;
   }
-  workers_.front()->timeline = lineage_->timeline();
+  workers_.front()->timeline = *checked;
   if (options.opened) options.opened({store_id_text(store_id_), first.place(), database->is_new});
   days_.expect(limits::retention_default);
   co_await days_.keep(first);
@@ -160,11 +160,14 @@ Task<bool> Desk::reach(Worker& worker) {
   Connection& connection = worker.connection;
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
   auto connected = co_await connection.open(limits::store_connect_max);
-  if (connected) connected = co_await check_again(connection, store_id_, *lineage_);
   if (connected) {
-    worker.timeline = lineage_->timeline();
-    out_of_reach_ = false;
-    co_return true;
+    const auto checked = co_await check_again(connection, store_id_, *lineage_);
+    if (checked) {
+      worker.timeline = *checked;
+      out_of_reach_ = false;
+      co_return true;
+    }
+    connected = std::unexpected(checked.error());
   }
   connection.close();
   backoff_ = next_backoff(out_of_reach_ ? backoff_ : Millis(0));

@@ -42,7 +42,7 @@ class Desk final : Timed {
     Worker(Loop& loop, const std::string& uri, Lane of) : lane(of), connection(loop, uri) {}
     Lane lane;
     Connection connection;
-    std::int64_t timeline = 0;  ///< The highest that was known when it was opened.
+    std::int64_t timeline = 0;  ///< Of the server that it reached.
     std::optional<Resumption<bool>> parked{};
   };
   struct Later {

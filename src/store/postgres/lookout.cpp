@@ -28,12 +28,16 @@ void Lookout::tick(MonotonicTime now) {
 Task<void> Lookout::look(std::vector<RecordId> ids) {
   if (timeline_ < lineage_->timeline()) connection_.close();
   if (!connection_.is_open()) {
-    auto opened = co_await connection_.open(limits::store_connect_max);
-    // What a deposed primary shows would never change.
-    if (opened) opened = co_await check_again(connection_, store_id_, *lineage_);
-    timeline_ = lineage_->timeline();
-    if (!opened) connection_.close();
-    if (!opened) next_ = MonotonicClock::now() + limits::store_reconnect_max;
+    bool is_checked = false;
+    const auto opened = co_await connection_.open(limits::store_connect_max);
+    if (opened) {
+      // What a deposed primary shows would never change.
+      const auto checked = co_await check_again(connection_, store_id_, *lineage_);
+      is_checked = checked.has_value();
+      if (is_checked) timeline_ = *checked;
+    }
+    if (!is_checked) connection_.close();
+    if (!is_checked) next_ = MonotonicClock::now() + limits::store_reconnect_max;
   }
   if (connection_.is_open()) {
     Params params;

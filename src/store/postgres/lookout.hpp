@@ -39,7 +39,7 @@ class Lookout final : Timed {
   bool looking_ = false;
   bool stopped_ = false;
   MonotonicTime next_{};
-  std::int64_t timeline_ = 0;  ///< The highest that was known when it was opened.
+  std::int64_t timeline_ = 0;  ///< Of the server that it reached.
 };
 
 }  // namespace idem::postgres

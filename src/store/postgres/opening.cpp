@@ -196,11 +196,12 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   co_return opened;
 }
 
-Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id,
-                                                   Lineage& lineage) {
+Task<std::expected<std::int64_t, std::string>> check_again(Connection& connection,
+                                                           const Uuid& store_id, Lineage& lineage) {
   auto problem = co_await check_server(connection);
   if (problem) co_return std::unexpected(std::move(*problem));
   const Fence known = lineage.known_fence();
+  const std::int64_t known_timeline = lineage.timeline();
   const Answer which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
   if (!which) co_return std::unexpected(told(which.error()));
   problem = why_not_this_store(*which, store_id);
@@ -208,9 +209,10 @@ Task<std::expected<void, std::string>> check_again(Connection& connection, const
   const Answer history =
       co_await connection.ask(server_history_sql, no_params, limits::store_reply_max);
   if (!connection.is_open()) co_return std::unexpected(told(history.error()));
-  problem = lineage.why_refused(history_of(history, fence_in(*which)), known);
+  const ServerHistory its = history_of(history, fence_in(*which));
+  problem = lineage.why_refused(its, known);
   if (problem) co_return std::unexpected(std::move(*problem));
-  co_return std::expected<void, std::string>();
+  co_return its.timeline != 0 ? its.timeline : known_timeline;
 }
 
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,

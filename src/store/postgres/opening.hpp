@@ -20,9 +20,11 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
                                                        const IdentitySettings& settings,
                                                        const PostgresOptions& options);
 
-/// Of a connection that was made anew: the same store, of the same schema, on a server as safe.
-Task<std::expected<void, std::string>> check_again(Connection& connection, const Uuid& store_id,
-                                                   Lineage& lineage);
+/// Of a connection that was made anew: the same store, of the same schema, on a server as safe. The
+/// timeline of that server, not of the lineage, which another session may raise meanwhile; of a
+/// server that does not tell it, what the lineage knew before it was asked.
+Task<std::expected<std::int64_t, std::string>> check_again(Connection& connection,
+                                                           const Uuid& store_id, Lineage& lineage);
 
 /// AdoptRoutes, in a transaction of its own; refused where another node began to name records by
 /// other settings than `settings`. The failure is the server's.

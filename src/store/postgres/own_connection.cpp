@@ -16,7 +16,8 @@ using postgres::Failure;
 using postgres::Params;
 using postgres::Rows;
 
-// idem.complete() with the fields as they are stored, in which any byte may stand.
+// idem.complete() with the fields as they are stored: any byte but CR, LF and NUL may stand in a
+// value.
 constexpr const char* complete_sql =
     "SELECT idem.must('complete', $1, idem.try_owner('complete', $1, $2, $3, NULL, NULL, $4, $5, "
     "$6,"

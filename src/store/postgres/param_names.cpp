@@ -60,6 +60,7 @@ class Scan {
         return;
       }
     }
+    at_ = sql_.size();  // Also behind a backslash at the end.
   }
 
   void comment() {

@@ -106,7 +106,8 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   return std::move(*settled);
 }
 
-/// The work and what follows. What the work throws comes out once everything is rolled back.
+/// The work and what follows. What the work throws comes out once everything is rolled back, unless
+/// a statement had met contention before: then that is how it ended.
 TransactionEnd perform(Session& session, InTransaction& what, Admission& admission,
                        std::optional<StoreCall>& step) {
   const auto* const reserved =
@@ -120,7 +121,9 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
   } catch (...) {
     auto end = undo(session, transaction, admission, How::rolled_back, "the work threw");
     if (end.may_stand_alone) return end;  // Which weighs more than what was thrown.
-    throw;
+    if (!transaction.failed() || !is_contention(transaction.sqlstate())) throw;
+    // It may have thrown for want of the rows that its statement did not answer.
+    return ended(How::unavailable, transaction.failure(), transaction.sqlstate());
   }
   return conclude(session, transaction, admission, step);
 }

@@ -144,8 +144,6 @@ std::expected<void, std::string> check_redis_url(const std::string& url) {
   return {};
 }
 
-bool is_redis_url(std::string_view url) noexcept { return redis::is_redis_url(url); }
-
 std::expected<std::unique_ptr<Store>, StoreError> open_redis(const std::string& url,
                                                              const IdentitySettings& settings,
                                                              const RedisOptions& options) {

@@ -37,6 +37,5 @@ std::expected<std::unique_ptr<Store>, StoreError> open_redis(const std::string& 
 
 /// Whether a URL can be read; nothing is connected. The error is a sentence without a password.
 std::expected<void, std::string> check_redis_url(const std::string& url);
-bool is_redis_url(std::string_view url) noexcept;
 
 }  // namespace idem

@@ -188,10 +188,6 @@ std::string place_of(const Url& url) {
   return place + '/' + std::to_string(url.database) + " prefix=" + url.prefix;
 }
 
-bool is_redis_url(std::string_view text) noexcept {
-  return std::ranges::any_of(schemes, [&](const Scheme& s) { return text.starts_with(s.name); });
-}
-
 std::expected<Url, std::string> parse_url(std::string_view text) {
   const auto scheme =
       std::ranges::find_if(schemes, [&](const Scheme& s) { return text.starts_with(s.name); });

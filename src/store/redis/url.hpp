@@ -54,7 +54,4 @@ std::expected<Url, std::string> parse_url(std::string_view text);
 /// Where it is, for people: HOST:PORT,HOST:PORT/DATABASE prefix=PREFIX, without a password.
 std::string place_of(const Url& url);
 
-/// The schemes, each with its colon.
-bool is_redis_url(std::string_view text) noexcept;
-
 }  // namespace idem::redis

@@ -298,6 +298,11 @@ Task<void> Work::end_one(RecordId id, const StoreCall& one, std::string_view set
   if (ended) {
     auto& made = std::get<std::vector<LifecycleStep>>(*ended);
     steps.insert(steps.end(), made.begin(), made.end());
+    const bool is_damaged = std::ranges::any_of(made, &LifecycleStep::damaged);
+    if (is_damaged) {  // It would be due again at each look, and nothing ends it but people.
+      Task<void> hiding = looking_.hide(set, id, true);
+      co_await std::move(hiding);
+    }
   } else if (ended.error().is_final()) {
     const bool is_damaged = ended.error().code == Code::damaged;
     if (is_damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
