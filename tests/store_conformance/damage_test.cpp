@@ -262,7 +262,8 @@ TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
   ASSERT_TRUE(ask_and_wait(*store, a_complete(std::get<Execute>(*won))));
   server.ask("eval 'local k = redis.call(\"keys\", \"{*}r????????????????\")"
              " local v = redis.call(\"get\", k[1])"
-             " redis.call(\"set\", k[1], \"x\" .. string.sub(v, 2)) return #k' 0");
+             " local last = string.char(bit.bxor(string.byte(v, #v), 1))"
+             " redis.call(\"set\", k[1], string.sub(v, 1, -2) .. last) return #k' 0");
   std::vector<LifecycleStep> told;
   const auto until = MonotonicClock::now() + std::chrono::seconds(30);
   while (told.empty()) {  // Until the server's clock is a millisecond on.
