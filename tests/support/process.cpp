@@ -30,12 +30,14 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
+// Of the variables that begin with IDEM_ only `added`: those of a run of tests (IDEM_SEED,
+// IDEM_REQUIRE_LIVE) are no settings, and a person's own ones would change what is tested.
 std::vector<std::string> environment_with(const std::vector<std::string>& added) {
   std::vector<std::string> all = added;
   for (char** line = environ; *line != nullptr; ++line) {
     const std::string_view text(*line);
     const auto name = text.substr(0, text.find('=') + 1);
-    bool replaced = false;
+    bool replaced = name.starts_with("IDEM_");
     for (const auto& other : added) replaced = replaced || other.starts_with(name);
     if (!replaced) all.emplace_back(text);
   }
