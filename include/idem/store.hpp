@@ -481,7 +481,7 @@ class Store {
   /// it, and so many that asking does not cost more than the work.
   virtual std::size_t lifecycle_slice() const noexcept { return limits::lifecycle_slice; }
 
-  /// How many calls and transactions that somebody waits for it was asked for since it was opened,
+  /// How many calls and transactions with a waiting caller it was asked for since it was opened,
   /// so that sweeper and reaper see whether it is idle. None: others may use the same records
   /// through a store of their own, and nobody knows. Safe from any thread.
   virtual std::optional<std::uint64_t> asked() const noexcept { return std::nullopt; }

@@ -141,8 +141,9 @@ class Transactions {
   /// deadlock, 40P01; a lock that was not free in time, 55P03) is rolled back and run again, up to
   /// limits::transaction_tries_max times; after that it ends as `rolled_back`, with the SQLSTATE.
   ///
-  /// What the work threw comes out of here once everything was rolled back; where it may not have
-  /// been (`may_stand_alone`), that is told instead.
+  /// What the work threw comes out of here once everything was rolled back, unless one of its
+  /// statements met such contention: then the work is run again. Where not everything may have
+  /// been rolled back (`may_stand_alone`), the end says that instead.
   [[nodiscard]] virtual TransactionEnd run(InTransaction what) = 0;
 
   /// One statement in a transaction of its own, for schemas and look-ups. The error is the
