@@ -1,7 +1,10 @@
 #include "cli/config_command.hpp"
 
 #include "cli/config_check.hpp"
+#include "cli/environment.hpp"
 #include "cli/roles.hpp"
+
+#include <fmt/format.h>
 
 #include <cstdio>
 
@@ -76,11 +79,53 @@ std::string settings_schema() {
          config::to_schema(settings_of(flags), items) + "}\n";
 }
 
+std::string settings_page() {
+  GatewayFlags flags;
+  RouteGiven route;
+  DestinationGiven destination;
+  ProviderGiven provider;
+  const auto section = [](std::string_view title, std::string_view text, const auto& table) {
+    return fmt::format("\n## {}\n\n{}\n\n{}", title, text, config::to_markdown(table, variable_of));
+  };
+  std::string page =
+      "# Configuration\n\n"
+      "`idem config docs` prints this page from the program's table of settings; a test compares "
+      "the two.\n\n"
+      "A setting stands in the YAML file (`--config FILE`), in an environment variable or in a "
+      "flag. A flag wins over a\n"
+      "variable, a variable over the file, the file over the default. `idem config check` says "
+      "what "
+      "is wrong with a\n"
+      "configuration, `idem config print` prints the effective settings, and `idem config schema` "
+      "prints a JSON Schema for\n"
+      "editors. `a.b` in the first column is the member `b` of the map `a`. In the column "
+      "\"reload\", "
+      "`yes` says that the\n"
+      "gateway applies a change on SIGHUP; the others need a restart.\n\n"
+      "Durations are whole numbers with `ms`, `s`, `m`, `h` or `d`; sizes with `B`, `KiB`, `MiB` "
+      "or "
+      "`GiB`. A relative path in a\n"
+      "file is relative to that file.\n";
+  page += section("Gateway and worker", "The worker refuses the settings that only a gateway has.",
+                  settings_of(flags));
+  page += section("`routes`",
+                  "One map for each route. The first route whose `match` fits a request applies; "
+                  "what it leaves out comes from\n`defaults` and `limits`. The gateway applies "
+                  "changes on SIGHUP.",
+                  settings_of(route));
+  page += section("`destinations`", "One map for each receiver of outbox messages.",
+                  settings_of(destination));
+  page += section("`providers`", "One map for each provider that knows the outcome of an attempt.",
+                  settings_of(provider));
+  return page;
+}
+
 ConfigCommand::ConfigCommand(CLI::App& app)
     : command_(*app.add_subcommand("config", "Check, print or describe a configuration")),
       check_(*command_.add_subcommand("check", "Say what is wrong with a configuration")),
       print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
       schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
+      docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
       checked_(check_),
       printed_(print_) {
   command_.require_subcommand(1);
@@ -96,6 +141,10 @@ bool ConfigCommand::parsed() const { return command_.parsed(); }
 int ConfigCommand::run() const {
   if (schema_.parsed()) {
     std::fputs(settings_schema().c_str(), stdout);
+    return done;
+  }
+  if (docs_.parsed()) {
+    std::fputs(settings_page().c_str(), stdout);
     return done;
   }
   if (check_.parsed()) {

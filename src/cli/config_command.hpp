@@ -4,7 +4,7 @@
 
 namespace idem::cli {
 
-/// `idem config check|print|schema`: what a gateway, or a worker, with the same file, flags and
+/// `idem config check|print|schema|docs`: what a gateway, or a worker, with the same file, flags and
 /// variables would make of them. Nothing is opened but the file and what says whom to believe;
 /// `check` also looks whether what is named is there (config_check.hpp).
 class ConfigCommand {
@@ -19,6 +19,7 @@ class ConfigCommand {
   CLI::App& check_;
   CLI::App& print_;
   CLI::App& schema_;
+  CLI::App& docs_;
   std::string role_ = "guessed";
   SettingsSource checked_;
   SettingsSource printed_;
@@ -27,6 +28,9 @@ class ConfigCommand {
 /// The effective settings as a configuration file that gives the same again; what is not set stands
 /// in it as a comment. No password is in it.
 std::string print_settings(GatewayFlags flags, Purpose purpose = Purpose::gateway);
+
+/// The page about all settings, for people: docs/configuration.md.
+std::string settings_page();
 
 /// JSON Schema (2020-12) of the configuration file.
 std::string settings_schema();

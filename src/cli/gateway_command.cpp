@@ -88,7 +88,7 @@ class GatewayProcess {
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
     shared_->early_events = std::make_shared<gateway::EarlyEvents>();
     shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
-    shared_->digesting = &digesting_.emplace("idem-digest");
+    shared_->digesting = &digesting_.emplace("idem-digest", loop_count());
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     count_routes(*settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
@@ -215,9 +215,13 @@ class GatewayProcess {
     }
   }
 
-  void build_loops() {
+  unsigned loop_count() const {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-    const unsigned count = options_.threads > 0 ? options_.threads : cores;
+    return options_.threads > 0 ? options_.threads : cores;
+  }
+
+  void build_loops() {
+    const unsigned count = loop_count();
     shared_->connections_per_loop = (options_.connections + count - 1) / count;
     for (unsigned i = 0; i < count; ++i) {
       auto& loop = *loops_.emplace_back(std::make_unique<Loop>());

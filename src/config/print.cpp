@@ -170,7 +170,79 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
   return out;
 }
 
+/// What may be written there.
+std::string values_of(const Shape& shape) {
+  switch (shape.kind) {
+    case Shape::Kind::text:
+      return "text";
+    case Shape::Kind::path:
+      return "path";
+    case Shape::Kind::store:
+      return "store URL";
+    case Shape::Kind::word: {
+      std::string words;
+      for (const auto word : split(shape.words, '|')) {
+        words += (words.empty() ? "`" : ", `") + std::string(word) + "`";
+      }
+      return words;
+    }
+    case Shape::Kind::truth:
+      return "`true`, `false`";
+    case Shape::Kind::number:
+      return std::to_string(shape.min) + " to " + std::to_string(shape.max);
+    case Shape::Kind::duration:
+      return "duration";
+    case Shape::Kind::size:
+      return "size";
+    case Shape::Kind::texts:
+      return "list of texts";
+    case Shape::Kind::paths:
+      return "list of paths";
+    case Shape::Kind::statuses:
+      return "map of statuses to " + values_of({Shape::Kind::word, shape.words});
+    case Shape::Kind::maps:
+      return "list of maps, below";
+  }
+  return {};
+}
+
+/// In a cell of a table.
+std::string cell(std::string text) {
+  for (std::size_t at = text.find('|'); at != text.npos; at = text.find('|', at + 2)) {
+    text.insert(at, 1, '\\');
+  }
+  return text.empty() ? "" : " " + text;
+}
+
+std::string code(std::string_view text) {
+  return text.empty() ? std::string() : "`" + std::string(text) + "`";
+}
+
 }  // namespace
+
+std::string to_markdown(std::span<const Setting> table,
+                        const std::function<std::string(std::string_view flag)>& variable_of) {
+  const bool has_flags =
+      std::ranges::any_of(table, [](const auto& one) { return !one.flag.empty(); });
+  std::string out = has_flags
+                        ? "| setting | flag, variable | values | default | reload | meaning |\n"
+                          "|---|---|---|---|---|---|\n"
+                        : "| setting | values | default | meaning |\n|---|---|---|---|\n";
+  for (const auto& setting : table) {
+    out += "|" + cell(code(setting.path)) + " |";
+    if (has_flags) {
+      const bool has_one = !setting.flag.empty();
+      out +=
+          cell(has_one ? code(setting.flag) + ", " + code(variable_of(setting.flag)) : "") + " |";
+    }
+    out += cell(values_of(setting.shape)) + " |";
+    const auto value = setting.required ? "required" : code(value_of(setting));
+    out += cell(value) + " |";
+    if (has_flags) out += setting.change == Change::live ? " yes |" : " |";
+    out += cell(std::string(setting.help)) + " |\n";
+  }
+  return out;
+}
 
 std::string to_yaml(std::span<const Setting> table, std::size_t indent, Unset unset) {
   return section(table, {}, indent, unset);

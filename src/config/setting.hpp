@@ -4,6 +4,7 @@
 #include "config/yaml.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -97,5 +98,10 @@ std::string to_yaml(std::span<const Setting> table, std::size_t indent,
 /// "type", "properties", ... `of_maps` has the schema of an item of each list of maps, by its path.
 using ItemSchemas = std::map<std::string_view, std::string>;
 std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps);
+
+/// The table for people, in Markdown: a row for each setting. `variable_of` names the variable of a
+/// flag.
+std::string to_markdown(std::span<const Setting> table,
+                        const std::function<std::string(std::string_view flag)>& variable_of);
 
 }  // namespace idem::config

@@ -131,12 +131,16 @@ bool Dispatch::has_rest() const noexcept {
 
 bool Dispatch::is_endless() const noexcept { return is_stream(call_->head(), call_->body()); }
 
-Task<void> Dispatch::read_out() {
+Task<void> Dispatch::read_out(std::function<bool()> is_draining) {
   if (!call_ || broken_ || given_back_) co_return;
   std::string().swap(body_);
-  const MonotonicTime end = MonotonicClock::now() + limits::unread_answer_max;
+  MonotonicTime end = MonotonicClock::now() + limits::unread_answer_max;
+  bool drains = false;
   while (!call_->body().finished()) {
     const MonotonicTime now = MonotonicClock::now();
+    if (!std::exchange(drains, is_draining()) && drains) {
+      end = std::min(end, now + limits::drain_send_max);
+    }
     if (now >= end) co_return;
     call_->wire().deadline(std::min(end, now + route_.upstream_timeout));
     const auto piece = co_await call_->next_piece();

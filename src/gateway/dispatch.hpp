@@ -41,9 +41,10 @@ class Dispatch {
   bool is_endless() const noexcept;
   /// Sends what the upstream still takes, reads its answer to the end and throws that away: a
   /// connection that closes before makes many servers cancel the work. Each piece may take the
-  /// upstream's timeout, all of them limits::unread_answer_max. Then the connection is given back
-  /// where it can be used again. What was given to send() must still be there.
-  Task<void> read_out();
+  /// upstream's timeout, all of them limits::unread_answer_max; once the gateway stops, which
+  /// `is_draining` tells, limits::drain_send_max. Then the connection is given back where it can be
+  /// used again. What was given to send() must still be there.
+  Task<void> read_out(std::function<bool()> is_draining);
 
  private:
   Task<ExchangeEvent> read_answer();

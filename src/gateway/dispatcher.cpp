@@ -308,7 +308,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
     if (endless && draining_.load()) co_return;
     http::Wire* const wire = endless ? &dispatch.call().wire() : nullptr;
     endless_.insert(wire);
-    co_await dispatch.read_out();
+    co_await dispatch.read_out([this] { return draining_.load(); });
     endless_.erase(endless_.find(wire));
   }
 

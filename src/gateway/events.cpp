@@ -278,6 +278,11 @@ class EventCase {
     return verb;
   }
 
+  void note_foreign(std::string_view state) {
+    observer_.shard().foreign_events.add();
+    log(LogLevel::error, "event_of_another_provider", state);
+  }
+
   Task<Answer> settle() {
     auto reading_log = read_log();
     const auto lines = co_await reading_log;
@@ -291,6 +296,11 @@ class EventCase {
     const bool is_answered = *record && (*record)->state == State::completed && (*record)->response;
     const bool is_its = *record && (!event_.fence || *event_.fence == (*record)->attempt.fence);
     is_foreign_ = *record && !is_asked_about(**record);
+    if (is_foreign_ && event_.finding == Finding::failed) {
+      // It would be compared with the answer that may come yet, and that is not of this provider.
+      note_foreign(name_of((*record)->state));
+      co_return told(200, "noted");
+    }
     if (!is_foreign_ && is_answered && is_its &&
         agrees(event_.finding, (*record)->response->status)) {
       co_return told(200, "agrees");
@@ -310,11 +320,7 @@ class EventCase {
     if (!resolved) co_return unavailable();
     const auto reply = std::get<Resolve::Reply>(*resolved);
     is_denial_ |= reply.verdict == Verdict::by_evidence;
-    if (is_foreign_) {
-      observer_.shard().foreign_events.add();
-      log(LogLevel::error, "event_of_another_provider",
-          reply.state ? name_of(*reply.state) : "gone");
-    }
+    if (is_foreign_) note_foreign(reply.state ? name_of(*reply.state) : "gone");
     if (reply.verdict == Verdict::done) {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
       log(LogLevel::info, "reconciled", "completed");

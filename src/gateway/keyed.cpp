@@ -131,8 +131,8 @@ class KeyedDriver {
               settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
         }
         if (!admit(answer->answer)) {
-          answer->answer = overloaded_answer(
-              "Too many stored answers are on their way to this caller already.");
+          answer->answer =
+              overloaded_answer("Too many stored answers are on their way to this caller already.");
           keep_until_.reset();
         }
         request_.seen.finished(*exchange_, route_, answer->answer.status);
@@ -253,7 +253,7 @@ class KeyedDriver {
     const bool endless = dispatch_.is_endless();
     if (endless && client_.draining()) co_return;
     const http::ServerStream::CutAtDrain cut(client_, endless ? &dispatch_.call().wire() : nullptr);
-    co_await dispatch_.read_out();
+    co_await dispatch_.read_out([this] { return client_.draining(); });
   }
 
   // In slices, because each has its time: a slow reader is served, one that has stopped is not.
@@ -280,19 +280,19 @@ class KeyedDriver {
   std::optional<Waiter> waiter_;
   std::string head_;
   MonotonicTime waiting_since_{};
-  bool sent_ = false;  ///< The answer is this request's own.
+  bool sent_ = false;                 ///< The answer is this request's own.
   std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
 
 /// Of a large body, which is canonicalised and digested beside the loop: that serves others
 /// meanwhile.
 Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
-                         const GatewaySettings& settings, const Route& route,
-                         const KeyedRequest& request) {
+                             const GatewaySettings& settings, const Route& route,
+                             const KeyedRequest& request) {
   std::function<Reserve()> work = [&client, &shared, &settings, &route, &request] {
     return make_reserve(client.head(), request, shared.store.identity(), settings, route);
   };
-  auto digesting = run_offloaded(client.loop(), *shared.digesting, work);
+  auto digesting = run_offloaded(client.loop(), *shared.digesting, work, request.scope);
   Reserve reserve = co_await digesting;
   co_return reserve;
 }

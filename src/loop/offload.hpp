@@ -5,32 +5,42 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 namespace idem {
 
-/// A thread for what blocks, one thing after the other, so that a loop never does.
+/// Threads for what blocks, so that a loop never does. With one thread, jobs run one after the
+/// other.
 class Offload {
  public:
   using Job = std::move_only_function<void()>;
 
-  explicit Offload(const char* thread_name);
+  explicit Offload(const char* thread_name, unsigned threads = 1);
   /// Runs what was posted to its end.
   ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  void post(Job job);
+  /// Each `party` that has jobs waiting gets its turn: who posts many delays its own.
+  void post(Job job, std::string_view party = {});
 
  private:
+  struct Line {
+    std::string party;
+    std::deque<Job> jobs;
+  };
   void run(const char* thread_name);
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Job> jobs_;
+  std::list<Line> lines_;  ///< None is empty; the first one's turn is next.
   bool ending_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 template <class T>
@@ -38,19 +48,23 @@ struct RunOffloaded {
   Loop& loop;
   Offload& offload;
   std::function<T()>& work;
+  std::string_view party;
   void operator()(Resumption<T> answered) const {
-    offload.post([&to = loop, work = std::move(work), answered = std::move(answered)]() mutable {
-      answered.put(work());
-      to.post([answered = std::move(answered)]() mutable { answered.go_on(); });
-    });
+    offload.post(
+        [&to = loop, work = std::move(work), answered = std::move(answered)]() mutable {
+          answered.put(work());
+          to.post([answered = std::move(answered)]() mutable { answered.go_on(); });
+        },
+        party);
   }
 };
 
 /// `co_await` of it, named, runs `work` there and resumes the calling coroutine on its own loop
 /// with what it returned. `work` is moved from, and must not throw.
 template <class T>
-Wait<T, RunOffloaded<T>> run_offloaded(Loop& loop, Offload& offload, std::function<T()>& work) {
-  return suspend<T>(RunOffloaded<T>{loop, offload, work});
+Wait<T, RunOffloaded<T>> run_offloaded(Loop& loop, Offload& offload, std::function<T()>& work,
+                                       std::string_view party = {}) {
+  return suspend<T>(RunOffloaded<T>{loop, offload, work, party});
 }
 
 }  // namespace idem

@@ -282,5 +282,11 @@ TEST_F(ConfigSettings, ALeaseMustOutlastTheTimeoutOfEachRoute) {
   EXPECT_EQ(refusal("routes:\n  - {match: {path: /a}, timeout: 1s, lease: 2s}\n"), "accepted");
 }
 
+TEST(ConfigPage, T32_the_page_is_what_the_program_says) {
+  EXPECT_EQ(read_file(std::filesystem::path(IDEM_SOURCE_DIR) / "docs/configuration.md"),
+            cli::settings_page())
+      << "write it anew: idem config docs > docs/configuration.md";
+}
+
 }  // namespace
 }  // namespace idem::test

@@ -103,7 +103,7 @@ TEST_P(RelayedOnPostgres, T60_T61_of_one_aggregate_the_later_number_is_never_see
   const auto waits = [&] {
     const auto rows = engine_->transactions()->run(
         "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        " AND classid = 1229210958");
+        " AND classid = 1229210959");
     return std::get<std::int64_t>(rows->at(0).at(0)) > 0;
   };
   while (!waits()) std::this_thread::yield();

@@ -1,5 +1,7 @@
+#include "store/postgres/postgres_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/redis_asking.hpp"
+#include "support/postgres.hpp"
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -251,6 +253,111 @@ TEST(RedisDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
   EXPECT_GT(heard[Heard::damaged], rounds / 3);
 }
 
+TEST(PostgresDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
+  const unsigned seed = seed_of_run();
+  std::mt19937_64 random(seed);
+  const TestDatabase database;
+  auto store = *open_postgres(database.uri(), test_settings(), {});
+  Psql session(database.uri());
+  constexpr int keys = 15;  // The last one is large.
+  std::map<int, std::string> truth;
+  for (int number = 1; number <= keys; ++number) {
+    if (kind_of(number) == Kind::released) continue;  // Asking changes it.
+    make_one(*store, number);
+  }
+  for (int number = 1; number <= keys; ++number) {
+    truth[number] = describe(*ask_and_wait(*store, Find{spread(number).id}));
+  }
+  ASSERT_NE(session.run("SELECT count(*) FROM idem.answers"), "0") << "none is large";
+  // Answers, requests and their checksums; done twice, it is undone.
+  struct Place {
+    const char* table;
+    const char* column;
+    const char* row;
+  };
+  constexpr std::array places{
+      Place{"idem.slots", "response_head", "id"}, Place{"idem.slots", "response_body", "id"},
+      Place{"idem.slots", "checksum", "id"},      Place{"idem.slots", "request", "id"},
+      Place{"idem.answers", "head", "number"},    Place{"idem.answers", "body", "number"},
+  };
+  const int rounds = number_from("IDEM_DAMAGED_VALUES", 120);
+  std::map<Heard, int> heard;
+  for (int round = 0; round < rounds; ++round) {
+    const Place& place = places[static_cast<std::size_t>(round) % places.size()];
+    const std::string change = fmt::format(
+        "WITH one AS (SELECT ctid, tableoid, {1} % octet_length({0}) AS at FROM {3} WHERE {0} IS "
+        "NOT NULL"
+        " ORDER BY {4} OFFSET {2} % (SELECT count(*) FROM {3} WHERE {0} IS NOT NULL) LIMIT 1)"
+        " UPDATE {3} t SET {0} = set_byte({0}, one.at, get_byte({0}, one.at) # {5}) FROM one"
+        " WHERE t.ctid = one.ctid AND t.tableoid = one.tableoid RETURNING 1",
+        place.column, random() % 100'000, random() % 100'000, place.table, place.row,
+        1 + random() % 255);
+    ASSERT_EQ(session.run(change).substr(0, 1), "1") << change;
+    int damaged = 0;
+    for (int number = 1; number <= keys; ++number) {
+      if (kind_of(number) == Kind::released) continue;
+      const Heard one = heard_of(*store, number, truth[number]);
+      ++heard[one];
+      if (one == Heard::damaged) ++damaged;
+      EXPECT_NE(one, Heard::wrong) << "key " << number << ", " << change << ", seed " << seed;
+    }
+    EXPECT_EQ(damaged, 1) << change;
+    session.run(change);
+  }
+  std::cout << fmt::format("{} damaged values, seed {}: {} true, {} damaged\n", rounds, seed,
+                           heard[Heard::truth], heard[Heard::damaged]);
+}
+
+TEST(PostgresDamage, S22_a_request_that_is_damaged_is_claimed_by_nobody_and_expires) {
+  const TestDatabase database;
+  auto store = *open_postgres(database.uri(), test_settings(), {});
+  Psql session(database.uri());
+  Reserve verb = spread(4);
+  ASSERT_TRUE(is<Pending>(*ask_and_wait(*store, Accept{verb, "pay 5"})));
+  session.run("UPDATE idem.slots SET request = 'pay 9'");
+  const auto claimed = ask_and_wait(*store, Claim{token(1), "dispatcher", Millis(1000), false});
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, StoreError::Code::damaged);
+  EXPECT_EQ(claimed.error().record, verb.id);
+  // It does not stand in the way of others.
+  ASSERT_TRUE(is<Pending>(*ask_and_wait(*store, Accept{spread(5), "pay 6"})));
+  const auto next = ask_and_wait(*store, Claim{token(2), "dispatcher", Millis(1000), false});
+  ASSERT_TRUE(next && *next);
+  EXPECT_EQ((*next)->request, "pay 6");
+  const auto none = ask_and_wait(*store, Claim{token(3), "dispatcher", Millis(1000), false});
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  session.run("UPDATE idem.slots SET expires_at = idem.now() WHERE state = 'pending'");
+  const auto retry = ask_and_wait(*store, spread(4, 2));
+  ASSERT_TRUE(retry && is<Replay>(*retry));
+  EXPECT_EQ(std::get<Replay>(*retry).response.status, 408);
+}
+
+TEST(PostgresDamage, S22_the_sql_face_answers_no_damaged_answer) {
+  const TestDatabase database;
+  auto store = *open_postgres(database.uri(), test_settings(), {});
+  Psql session(database.uri());
+  constexpr const char* pay = "'shop', 'pay', 'k', 'amount=5'";
+  const std::string attempt = session.run(
+      std::string("SELECT format('%L, %s, %L', operation, fence, attempt) FROM idem.reserve(") +
+      pay + ")");
+  for (const char* const damage :
+       {"response_body = 'paid 9'", "response_head = set_byte(response_head, 1, 202)",
+        "fingerprint = set_byte(fingerprint, 9, 1 # get_byte(fingerprint, 9))"}) {
+    session.run(
+        "UPDATE idem.slots SET state = 'in_progress', checksum = NULL, locked_until = idem.now() + "
+        "'1 h'");
+    session.run("SELECT idem.complete(" + attempt + ", 201, '[]', 'paid 5')");
+    const std::string operation = attempt.substr(0, attempt.find(','));
+    EXPECT_EQ(session.run("SELECT response_status FROM idem.find(" + operation + ")"), "201");
+    session.run(std::string("UPDATE idem.slots SET ") + damage);
+    EXPECT_EQ(session.try_run("SELECT idem.find(" + operation + ")"), "IDM08") << damage;
+    const std::string outcome =
+        session.run(std::string("SELECT outcome FROM idem.reserve(") + pay + ")");
+    EXPECT_EQ(outcome, std::string(damage).starts_with("finger") ? "key_misuse" : "damaged");
+  }
+}
+
 // One that is due would otherwise be told at each look, and a look for all that is due never end.
 TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
   const RedisServer server;
@@ -260,10 +367,11 @@ TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
   const auto won = ask_and_wait(*store, verb);
   ASSERT_TRUE(won && is<Execute>(*won));
   ASSERT_TRUE(ask_and_wait(*store, a_complete(std::get<Execute>(*won))));
-  server.ask("eval 'local k = redis.call(\"keys\", \"{*}r????????????????\")"
-             " local v = redis.call(\"get\", k[1])"
-             " local last = string.char(bit.bxor(string.byte(v, #v), 1))"
-             " redis.call(\"set\", k[1], string.sub(v, 1, -2) .. last) return #k' 0");
+  server.ask(
+      "eval 'local k = redis.call(\"keys\", \"{*}r????????????????\")"
+      " local v = redis.call(\"get\", k[1])"
+      " local last = string.char(bit.bxor(string.byte(v, #v), 1))"
+      " redis.call(\"set\", k[1], string.sub(v, 1, -2) .. last) return #k' 0");
   std::vector<LifecycleStep> told;
   const auto until = MonotonicClock::now() + std::chrono::seconds(30);
   while (told.empty()) {  // Until the server's clock is a millisecond on.

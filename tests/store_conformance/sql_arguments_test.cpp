@@ -159,6 +159,25 @@ TEST_F(SqlArguments, S17_T08_who_released_or_does_not_know_sends_nothing_more) {
   EXPECT_EQ(owner_.run("SELECT count(*) FROM idem.outbox"), "0");
 }
 
+// It may run again, and would send its message once more.
+TEST_F(SqlArguments, S17_T08_who_has_sent_a_message_in_this_transaction_cannot_release) {
+  for (const std::string ending : {"release", "mark_unknown"}) {
+    const std::string current = attempt(owner_, ending);
+    const std::string other = attempt(owner_, "other-" + ending);
+    owner_.run("BEGIN");
+    owner_.run("SELECT idem.enqueue(" + current + ", 'd', 't', '{}')");
+    owner_.run("SAVEPOINT here");
+    EXPECT_EQ(owner_.try_run("SELECT idem." + ending + "(" + current + ")"), "IDM05");
+    owner_.run("ROLLBACK TO here");
+    owner_.run("SELECT idem." + ending + "(" + other + ")");
+    owner_.run("ROLLBACK");
+    EXPECT_EQ(state(current), "in_progress");
+    owner_.run("SELECT idem." + ending + "(" + current + ")");
+    EXPECT_NE(state(current), "in_progress");
+  }
+  EXPECT_EQ(owner_.run("SELECT count(*) FROM idem.outbox"), "0");
+}
+
 // ---- what is stored ----
 
 TEST_F(SqlArguments, S14_what_is_never_stored_is_left_out_as_a_gateway_leaves_it_out) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -227,6 +228,27 @@ TEST_F(SqliteCutOff, T52_a_start_after_a_kill_ends_what_the_dead_process_alone_d
   EXPECT_EQ(ask_and_wait(*store, Sweep{10})->size(), 0U);
   const auto claimed = ask_and_wait(*store, Claim{token(10), "dispatcher", lease, true});
   EXPECT_TRUE(claimed && *claimed) << "it need not wait for the lease";
+}
+
+// At no size may a start end in an abort: it writes the more, the more attempts it has to end.
+TEST_F(SqliteCutOff, T52_a_start_asks_for_the_room_that_ending_them_needs) {
+  leave_running(true);
+  const auto open_with = [&](rlim_t bytes) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{bytes, bytes};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+      const auto store = open_sqlite(path(), test_settings(), {});
+      const bool names_it = !store && store.error().detail.find("disk") != std::string::npos;
+      ::_exit(store ? 0 : names_it ? 1 : 2);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(open_with(600UL * 1024), 1) << "enough for a start that has none to end";
+  EXPECT_EQ(open_with(612UL * 1024), 0);
 }
 
 // §19: the upstream may be at it until the end of the lease, whoever has died.

@@ -94,6 +94,11 @@ BEGIN
   RETURN pairs;
 END $$;
 
+-- Of an answer, or of a stored request, which has no head: over whose it is and what was asked, too, so that what lies in
+-- another's place does not match. Cut to 64 bits: it tells damage, and is no signature.
+CREATE OR REPLACE FUNCTION idem.checksum(id uuid, fingerprint bytea, head bytea, body bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+RETURN substr(sha256(uuid_send(id) || fingerprint || int4send(octet_length(head)) || head || body), 1, 8);
+
 -- Above that many bytes an answer lies apart: a record shall be small enough for several in a page.
 CREATE OR REPLACE FUNCTION idem.is_small(head bytea, body bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN octet_length(head) + octet_length(body) <= 1000;

@@ -47,6 +47,9 @@ RETURN idem.is_live(s, at) AND (
 CREATE OR REPLACE FUNCTION idem.fingerprints(joined bytea) RETURNS bytea[] LANGUAGE sql IMMUTABLE
 RETURN (SELECT array_agg(substr(joined, 36 * n + 1, 36) ORDER BY n) FROM generate_series(0, length(joined) / 36 - 1) n);
 
+CREATE OR REPLACE FUNCTION idem.has_damaged_request(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN s.request IS NOT NULL AND coalesce(s.checksum <> idem.checksum(s.id, s.fingerprint, '', s.request), false);
+
 -- Records as they read now: what counts as none is left out, a completed one past its expiry reads as the
 -- reaper will leave it. Without answers; idem.find() has them.
 CREATE OR REPLACE FUNCTION idem.view_of(s idem.slots, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql STABLE

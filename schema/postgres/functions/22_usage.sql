@@ -116,7 +116,7 @@ DECLARE
   alive integer[] := (SELECT array_agg(a.pid) FROM pg_stat_activity a);
   folded integer;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(1229210957, 3) THEN RETURN 0; END IF;
+  IF NOT pg_try_advisory_xact_lock(1229210957, 4) THEN RETURN 0; END IF;
   WITH next AS MATERIALIZED (
     SELECT u.ctid AS place FROM idem.usage u WHERE u.lane <> 0 AND u.lane <> ALL (alive) LIMIT most
       FOR UPDATE SKIP LOCKED

@@ -54,6 +54,7 @@ BEGIN
   s.tombstone_until := s.expires_at + idem.ms(s.tombstone);
   s.response_status := idem.status_of(head);
   s.body_kept := idem.has_body(head);
+  s.checksum := idem.checksum(s.id, s.fingerprint, head, body);
   IF idem.is_small(head, body) THEN
     s.response_head := head;
     s.response_body := body;
@@ -148,7 +149,7 @@ BEGIN
     reconcile_after = s.reconcile_after, reconcile_attempts = s.reconcile_attempts,
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
     completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until, charged = s.charged, contested = s.contested,
-    provider = s.provider, sealed_key = s.sealed_key
+    provider = s.provider, sealed_key = s.sealed_key, checksum = s.checksum
   WHERE t.id = s.id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
@@ -167,5 +168,6 @@ BEGIN
   s.answer := NULL;
   s.response_status := NULL;
   s.body_kept := NULL;
+  s.checksum := NULL;
   IF s.charged > 0 THEN s.charged := idem.record_charge(); END IF;
 END $$;

@@ -46,11 +46,11 @@ BEGIN
   INSERT INTO idem.slots
     (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
      lease_policy, retention, tombstone, recovery_point, request, created_at, changed_at, expires_at, charged,
-     provider, sealed_key)
+     provider, sealed_key, checksum)
   VALUES
     (s.id, s.scope, s.operation, s.generation, s.fingerprint, s.state, s.fence, s.token, s.owner, s.locked_until,
      s.dispatched, s.lease_policy, s.retention, s.tombstone, s.recovery_point, s.request, s.created_at,
-     s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key)
+     s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key, s.checksum)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM idem.note_usage(s.scope, idem.active_of(s), s.charged);
@@ -63,6 +63,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.state := 'pending';
   s.request := accepted.request;
+  s.checksum := idem.checksum(s.id, s.fingerprint, '', s.request);
   IF s.charged > 0 THEN s.charged := s.charged + octet_length(request); END IF;
   s.release_basis := NULL;
   s.last_error_code := '';

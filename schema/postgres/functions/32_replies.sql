@@ -60,6 +60,11 @@ BEGIN
         -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
         IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
       END IF;
+      IF s.checksum <> idem.checksum(s.id, s.fingerprint, o.response_head, o.response_body) THEN
+        o.outcome := 'damaged';
+        o.response_head := NULL;
+        o.response_body := NULL;
+      END IF;
     WHEN 'expired' THEN
       o.outcome := 'expired';
       o.completed_at := coalesce(s.completed_at, s.changed_at);

@@ -42,6 +42,7 @@ BEGIN
       response_body = CASE WHEN h.is_small THEN bodies[h.number] END,
       answer = CASE WHEN NOT h.is_small THEN nextval('idem.answer_numbers') END,
       response_status = idem.status_of(heads[h.number]), body_kept = idem.has_body(heads[h.number]),
+      checksum = idem.checksum(s.id, s.fingerprint, heads[h.number], bodies[h.number]),
       upstream_reference = CASE WHEN refs[h.number] = '' COLLATE "C" THEN s.upstream_reference ELSE refs[h.number] END,
       charged = CASE WHEN h.charge = 0 THEN 0
                      WHEN h.is_small THEN 1024      -- idem.record_charge()

@@ -80,14 +80,15 @@ BEGIN
   IF NOT is_small THEN apart := nextval('idem.answer_numbers'); END IF;
   INSERT INTO idem.slots
     (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
-     lease_policy, retention, tombstone, response_head, response_body, answer, response_status, body_kept,
+     lease_policy, retention, tombstone, response_head, response_body, answer, response_status, body_kept, checksum,
      upstream_reference, created_at, changed_at, completed_at, expires_at, tombstone_until)
   VALUES
     (asked_id, complete_new.scope, complete_new.operation, asked_generation, complete_new.fingerprint, 'completed',
      asked_fence, asked_token, complete_new.owner, idem.epoch(), complete_new.dispatched, policy,
      complete_new.retention, complete_new.tombstone, CASE WHEN is_small THEN head END,
-     CASE WHEN is_small THEN body END, apart, idem.status_of(head), idem.has_body(head), reference,
-     idem.epoch() + idem.ms(began), at, at, until, until + idem.ms(complete_new.tombstone));
+     CASE WHEN is_small THEN body END, apart, idem.status_of(head), idem.has_body(head),
+     idem.checksum(asked_id, complete_new.fingerprint, head, body), reference, idem.epoch() + idem.ms(began), at, at, until,
+     until + idem.ms(complete_new.tombstone));
   IF NOT is_small THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;
   INSERT INTO idem.expiry_looks VALUES (until, ARRAY[asked_id]);
   RETURN until;
@@ -140,6 +141,7 @@ BEGIN
     response_head = CASE WHEN is_small THEN head END, response_body = CASE WHEN is_small THEN body END,
     answer = CASE WHEN NOT is_small THEN nextval('idem.answer_numbers') END,
     response_status = idem.status_of(head), body_kept = idem.has_body(head),
+    checksum = idem.checksum(s.id, s.fingerprint, head, body),
     upstream_reference = CASE WHEN reference = '' COLLATE "C" THEN s.upstream_reference ELSE reference END
   WHERE s.id = asked_id AND s.state = 'in_progress' AND s.token = asked_token AND asked_fence IN (0, s.fence)
     AND s.charged = 0                    -- What is counted goes the long way, and what something was said of.

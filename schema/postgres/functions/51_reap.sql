@@ -49,7 +49,7 @@ BEGIN
                   CASE WHEN d.charged > 0 AND d.state <> 'expired' THEN 1 ELSE 0 END AS fewer, d.charged AS less
     ), kept AS (
       UPDATE idem.slots t SET state = 'expired', changed_at = t.expires_at, response_head = NULL,
-             response_body = NULL, answer = NULL, response_status = NULL, body_kept = NULL,
+             response_body = NULL, answer = NULL, response_status = NULL, body_kept = NULL, checksum = NULL,
              charged = CASE WHEN d.charged > 0 THEN 256 ELSE 0 END  -- idem.tombstone_charge()
         FROM due d WHERE t.ctid = d.place AND d.state = 'completed'
         RETURNING t.id, d.state, d.due_at, t.tombstone_until AS ends, t.scope, CASE WHEN d.charged > 0 THEN 1 ELSE 0 END AS fewer,

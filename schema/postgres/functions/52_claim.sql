@@ -1,6 +1,7 @@
 -- What the dispatcher takes.
 
--- Takes the pending request that has been due the longest under a new attempt; no row: none is due.
+-- Takes the pending request that has been due the longest under a new attempt; no row: none is due; without
+-- its request: that is damaged.
 CREATE OR REPLACE FUNCTION idem.claim(token uuid, owner text, lease bigint, dispatched boolean)
 RETURNS TABLE (operation uuid, scope text, operation_name text, fence bigint, request bytea, recovery_point text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -13,6 +14,13 @@ BEGIN
     WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
     ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
+  IF idem.has_damaged_request(s) THEN
+    -- It never runs. It is looked at again in an hour, until it expires.
+    s.locked_until := at + interval '1 hour';
+    PERFORM idem.put(s);
+    RETURN QUERY SELECT s.id, s.scope, s.operation, s.fence, NULL::bytea, s.recovery_point;
+    RETURN;
+  END IF;
   s := idem.begin_attempt(s, token, owner, lease, dispatched, at);
   s.provider := NULL;                    -- It is sent by today's route.
   PERFORM idem.put(s);

@@ -1,6 +1,6 @@
 -- Reading without changing.
 
--- Each record of `ids` that counts as one, with its stored answer.
+-- Each record of `ids` that counts as one, with its stored answer; a completed one without it: the answer is damaged.
 CREATE OR REPLACE FUNCTION idem.find_many(ids uuid[])
 RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -8,9 +8,12 @@ DECLARE
   at timestamptz := idem.now();
 BEGIN
   RETURN QUERY
-    SELECT v, coalesce(v.response_head, a.head), coalesce(v.response_body, a.body)
+    SELECT v, CASE WHEN NOT d.is_damaged THEN b.head END, CASE WHEN NOT d.is_damaged THEN b.body END
     FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
       LEFT JOIN idem.answers a ON a.expires_at = v.expires_at AND a.number = v.answer
+      CROSS JOIN LATERAL (SELECT coalesce(v.response_head, a.head) AS head, coalesce(v.response_body, a.body) AS body) b
+      CROSS JOIN LATERAL (SELECT v.response_status IS NOT NULL AND
+          coalesce(v.checksum <> idem.checksum(v.id, v.fingerprint, b.head, b.body), false) AS is_damaged) d
     WHERE s.id = ANY (ids) AND v.id IS NOT NULL;
 END $$;
 

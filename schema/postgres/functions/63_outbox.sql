@@ -12,7 +12,7 @@ DECLARE
   at timestamptz;
 BEGIN
   IF aggregateid <> '' COLLATE "C" THEN
-    PERFORM pg_advisory_xact_lock(1229210958, hashtext(
+    PERFORM pg_advisory_xact_lock(1229210959, hashtext(
       (destination || E'\n' || aggregatetype || E'\n' || aggregateid) COLLATE "C"));
   END IF;
   at := idem.now();

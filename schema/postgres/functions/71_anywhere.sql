@@ -86,6 +86,12 @@ BEGIN
   IF greatest(octet_length(recovery_point), octet_length(reference), octet_length(error_code)) > 8192 THEN
     RAISE EXCEPTION '%: recovery_point, reference and error_code have 8192 bytes at most', verb USING ERRCODE = 'IDM05';
   END IF;
+  -- It may run again, and would send once more.
+  IF asked IN ('release', 'mark_unknown')
+     AND position(operation::text IN coalesce(current_setting('idem.enqueued', true), '')) > 0 THEN
+    RAISE EXCEPTION '%: this transaction sends a message of this operation', verb USING ERRCODE = 'IDM05',
+      HINT = 'Roll back, and end the attempt in a transaction of its own.';
+  END IF;
   PERFORM idem.be_durable();
   before := idem.wait_a_while();
   reply := idem.owner_one(verb, operation, fence, attempt, idem.in_ms(coalesce(lease, '0'), 'lease'), recovery_point,
@@ -101,13 +107,22 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.find_anywhere(operation uuid)
 RETURNS TABLE (state idem.state, fence bigint, recovery_point text, locked_until timestamptz, created_at timestamptz,
                changed_at timestamptz, expires_at timestamptz, last_error_code text, upstream_reference text,
-               response_status integer, response_headers jsonb, response_body bytea) LANGUAGE sql
-BEGIN ATOMIC
-  SELECT (f.record).state, (f.record).fence, (f.record).recovery_point, (f.record).locked_until,
-         (f.record).created_at, (f.record).changed_at, (f.record).expires_at, (f.record).last_error_code,
-         (f.record).upstream_reference, (f.record).response_status, idem.headers(f.response_head), f.response_body
-  FROM idem.find_many(ARRAY[operation]) f;
-END;
+               response_status integer, response_headers jsonb, response_body bytea) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  f record;
+BEGIN
+  SELECT * INTO f FROM idem.find_many(ARRAY[operation]);
+  IF NOT FOUND THEN RETURN; END IF;
+  IF (f.record).response_status IS NOT NULL AND f.response_head IS NULL THEN
+    RAISE EXCEPTION 'find: the stored answer of % is damaged', idem.handle(operation) USING ERRCODE = 'IDM08',
+      HINT = 'The work ran. Look at it where its effect is, and tell an operator.';
+  END IF;
+  RETURN QUERY
+    SELECT (f.record).state, (f.record).fence, (f.record).recovery_point, (f.record).locked_until, (f.record).created_at,
+           (f.record).changed_at, (f.record).expires_at, (f.record).last_error_code, (f.record).upstream_reference,
+           (f.record).response_status::integer, idem.headers(f.response_head), f.response_body;
+END $$;
 
 CREATE OR REPLACE FUNCTION idem.must(verb text, operation uuid, reply idem.owner_reply) RETURNS idem.owner_reply
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -156,6 +171,7 @@ BEGIN
     PERFORM idem.must('enqueue', operation, ROW('stale', s.state, NULL)::idem.owner_reply);
   END IF;
   PERFORM idem.put_message(message, operation, destination, aggregatetype, aggregateid, type, payload, content_type);
+  PERFORM set_config('idem.enqueued', concat(current_setting('idem.enqueued', true), ' ', operation), true);
   PERFORM set_config('lock_timeout', before, true);
   RETURN message;
 END $$;

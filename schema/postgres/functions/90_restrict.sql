@@ -49,6 +49,28 @@ BEGIN
   END LOOP;
 END $$;
 
+-- What the wall of a role lacks: policies, and rights on the face. Rights that the role has beside it stay, and tables that
+-- have their policy are not locked.
+CREATE OR REPLACE FUNCTION idem.wall_in(role name, scope text) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  t regclass;
+  f regprocedure;
+BEGIN
+  PERFORM idem.set_row_security(true);
+  FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
+    CONTINUE WHEN EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t AND p.polname = role);
+    EXECUTE format('CREATE POLICY %1$I ON %2$s AS RESTRICTIVE TO %1$I USING (%3$s) WITH CHECK (false)', role, t,
+      CASE WHEN t <> 'idem.slots'::regclass THEN 'false'
+           WHEN scope IS NULL THEN 'scope = current_setting(''idem.scope'', true)'
+           ELSE format('scope = %L', scope) END);
+  END LOOP;
+  EXECUTE format('GRANT USAGE ON SCHEMA idem TO %I', role);
+  FOR f IN SELECT * FROM idem.functions_in_scope() LOOP
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
+  END LOOP;
+END $$;
+
 -- From now on `role` works in one scope: in `scope`, whatever it sets; where that is null, in the one that its
 -- session names with SET idem.scope, and in none before it did. It gets the rights that this takes, and loses all
 -- others that it had in the schema. Refused (IDM05) for a role that would go around the wall. Open transactions
@@ -58,8 +80,6 @@ CREATE OR REPLACE FUNCTION idem.restrict_to_scope(role name, scope text DEFAULT 
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '500ms' AS $$
 DECLARE
-  t regclass;
-  f regprocedure;
   way name;
 BEGIN
   IF role IS NULL THEN
@@ -80,18 +100,8 @@ BEGIN
       HINT = 'Neither it nor a role that it belongs to may be a superuser, have BYPASSRLS or have rights on tables of '
              'the schema idem; PUBLIC has none there either.';
   END IF;
-  PERFORM idem.set_row_security(true);
-  FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
-    EXECUTE format('CREATE POLICY %1$I ON %2$s AS RESTRICTIVE TO %1$I USING (%3$s) WITH CHECK (false)', role, t,
-      CASE WHEN t <> 'idem.slots'::regclass THEN 'false'
-           WHEN scope IS NULL THEN 'scope = current_setting(''idem.scope'', true)'
-           ELSE format('scope = %L', scope) END);
-  END LOOP;
+  PERFORM idem.wall_in(role, scope);
   INSERT INTO idem.restricted_roles VALUES (quote_ident(role)::regrole, scope);
-  EXECUTE format('GRANT USAGE ON SCHEMA idem TO %I', role);
-  FOR f IN SELECT * FROM idem.functions_in_scope() LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', f, role);
-  END LOOP;
 END $$;
 
 -- The reverse: `role` has no rights in the schema any more. With the last one the tables are as they were before.
@@ -112,6 +122,6 @@ DECLARE
   r record;
 BEGIN
   FOR r IN SELECT a.rolname, w.scope FROM idem.restricted_roles w JOIN pg_roles a ON a.oid = w.role LOOP
-    PERFORM idem.restrict_to_scope(r.rolname, r.scope);
+    PERFORM idem.wall_in(r.rolname, r.scope);
   END LOOP;
 END $$;

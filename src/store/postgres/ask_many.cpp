@@ -40,14 +40,18 @@ std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noex
 }
 
 const std::string find_sql = "SELECT " + record_columns("request") +
-                             ", answer_head, answer_body FROM (SELECT (f.record).*,"
+                             ", is_request_damaged, answer_head, answer_body FROM"
+                             " (SELECT (f.record).*,"
+                             " idem.has_damaged_request(f.record) AS is_request_damaged,"
                              " f.response_head AS answer_head, f.response_body AS answer_body"
                              " FROM idem.find_many($1) f) r";
 
 Told to_found(Cells& cells) {
   auto record = to_record(cells);
   if (!record) return {std::unexpected(std::move(record.error()))};
+  if (cells.boolean()) return {std::unexpected(damaged(request_differs, record->id))};
   if (record->response) {
+    if (cells.is_null()) return {std::unexpected(damaged(answer_differs, record->id))};
     auto response = decode_answer(cells.bytes());
     if (!response) return {std::unexpected(damaged(response.error()))};
     record->response = std::move(*response);

@@ -177,6 +177,9 @@ struct Tell {
     claimed.scope = cells.text();
     claimed.operation = cells.text();
     claimed.attempt = {static_cast<Fence>(cells.number()), verb.token};
+    if (cells.is_null()) {
+      return {std::unexpected(damaged(request_differs, claimed.id))};
+    }
     claimed.request = std::string(cells.bytes());
     claimed.recovery_point = cells.text();
     return {std::optional(std::move(claimed))};

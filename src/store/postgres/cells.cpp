@@ -62,8 +62,8 @@ State Cells::state_of(std::string_view name) noexcept {
   return found == states.end() ? State{} : *found;
 }
 
-StoreError damaged(std::string_view why) {
-  return {StoreError::Code::damaged, "the record is damaged: " + std::string(why)};
+StoreError damaged(std::string_view why, std::optional<RecordId> record) {
+  return {StoreError::Code::damaged, "the record is damaged: " + std::string(why), record};
 }
 
 std::string bytes_of(const std::vector<Fingerprint>& fingerprints) {

@@ -37,7 +37,9 @@ class Cells {
   int column_;
 };
 
-StoreError damaged(std::string_view why);
+inline constexpr std::string_view answer_differs = "its answer is not the one that was stored";
+inline constexpr std::string_view request_differs = "its request is not the one that was accepted";
+StoreError damaged(std::string_view why, std::optional<RecordId> record = {});
 
 /// What is kept of a fingerprint.
 std::string bytes_of(const std::vector<Fingerprint>& fingerprints);

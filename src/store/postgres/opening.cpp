@@ -28,6 +28,21 @@ Task<Problem> check_server(Connection& connection) {
   co_return why_unsafe(*answer, connection.backend());
 }
 
+/// What lies in the tables beside answers and stored requests has no checksum of ours.
+Task<Problem> warn_of_server(Connection& connection,
+                             const std::function<void(const std::string&)>& warn) {
+  const Answer answer = co_await connection.ask(
+      "SELECT pg_catalog.current_setting('data_checksums')", no_params, limits::store_reply_max);
+  if (!answer) co_return told(answer.error());
+  if (answer->cell(0, 0) == "off" && warn) {
+    warn(
+        "data_checksums is off: stored answers and requests have checksums of Idem's, but where a "
+        "disk damages another column of a record, nothing finds it; stop the server and run "
+        "pg_checksums --enable");
+  }
+  co_return std::nullopt;
+}
+
 Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
   GenerationCensus census;
   const Answer answer = co_await connection.ask(
@@ -167,6 +182,8 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
                                                        const IdentitySettings& settings,
                                                        const PostgresOptions& options) {
   auto problem = co_await check_server(connection);
+  if (problem) co_return std::unexpected(std::move(*problem));
+  problem = co_await warn_of_server(connection, options.warn);
   if (problem) co_return std::unexpected(std::move(*problem));
   const Answer begun = co_await connection.run(
       "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = "

@@ -64,7 +64,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   if (kind == "expired") return told(Expired{completed_at, id});
   if (kind == "pending") return told(Pending{id});
   if (kind == "quota_exceeded") return told(QuotaExceeded{retry_in});
-  if (kind == "damaged") return refused("its answer is not where it says");
+  if (kind == "damaged") return {std::unexpected(damaged(answer_differs, id))};
   return refused("an outcome that is none of ours");
 }
 

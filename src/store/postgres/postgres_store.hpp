@@ -11,6 +11,7 @@ namespace idem {
 struct PostgresOptions {
   /// Upgrade an older schema instead of refusing it. An empty database is set up without asking.
   bool migrate = false;
+  std::function<void(const std::string&)> warn{};  ///< A sentence; on the store's thread.
   WhichStore which{};
   std::function<void(const OpenedStore&)> opened{};  ///< On the store's thread.
   /// Of a store that is there no settings are asked for: for an upgrade. Nothing may be reserved.

@@ -10,9 +10,11 @@ std::expected<void, std::string> check(const std::string&) { return {}; }
 std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const IdentitySettings& identity,
                                                        const OpenOptions& options) {
-  return open_postgres(
-      url, identity,
-      {.migrate = options.migrate, .which = options.which, .opened = options.opened});
+  return open_postgres(url, identity,
+                       {.migrate = options.migrate,
+                        .warn = options.warn,
+                        .which = options.which,
+                        .opened = options.opened});
 }
 
 std::expected<OpenedStore, StoreError> migrate(const std::string& url) {

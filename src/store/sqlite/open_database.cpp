@@ -35,25 +35,29 @@ std::unexpected<StoreError> refused(std::string detail) {
 /// What a start writes to a new store, and to its log by the first steps that are asked of it, is a
 /// quarter of this.
 constexpr std::uint64_t start_bytes = 512UL * 1024;
+/// At most, of a start that ends an attempt of a process that was killed: a page of its row, and
+/// one of each table and index to which the row moves.
+constexpr std::uint64_t cut_off_attempt_bytes = 16UL * 1024;
 
 /// Once the store is open a full disk ends the process; where it is full already, that is an
 /// answer. None: there is room, or it cannot be told.
-std::optional<std::string> why_too_full(const std::filesystem::path& folder) {
+std::optional<std::string> why_too_full(const std::filesystem::path& folder,
+                                        std::uint64_t needed = start_bytes) {
   struct statvfs disk{};
   if (::statvfs(folder.c_str(), &disk) == 0 && disk.f_blocks > 0) {
     const auto blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
     const std::uint64_t bytes = std::uint64_t{blocks} * disk.f_frsize;
-    if (bytes < start_bytes) {
+    if (bytes < needed) {
       return fmt::format("the disk is full: {} bytes are left, and a start needs {}", bytes,
-                         start_bytes);
+                         needed);
     }
   }
   rlimit file{};
-  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < start_bytes) {
+  if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < needed) {
     return fmt::format(
         "this process may write files of {} bytes (RLIMIT_FSIZE), which is a full disk: a start "
         "needs {}",
-        file.rlim_cur, start_bytes);
+        file.rlim_cur, needed);
   }
   return std::nullopt;
 }
@@ -359,6 +363,15 @@ void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
       .run();
 }
 
+/// The store ends the attempts of a process that was killed, once it is open.
+std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::string& path) {
+  Statement count(db, "SELECT count(*) FROM idem_running");
+  (void)count.step();
+  const auto running = static_cast<std::uint64_t>(count.integer(0));
+  return why_too_full(std::filesystem::path(path).parent_path(),
+                      start_bytes + running * cut_off_attempt_bytes);
+}
+
 /// What remains once migrate() has begun the transaction, and its end. After an error that is open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
                                                  const IdentitySettings& settings,
@@ -366,6 +379,9 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   sqlite3* db = connection.get();
   Meta meta(db);
   const bool was_cut_off = meta.is_open();
+  if (was_cut_off && path.starts_with('/')) {
+    if (const auto why = why_no_room_to_end_attempts(db, path)) return refused(path + ": " + *why);
+  }
   StoreClock clock(options.host ? *options.host : this_host(), meta.clock_mark());
   auto which = settle_store_id(meta, options.which);
   if (!which) return refused(path + ": " + which.error());
