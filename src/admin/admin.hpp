@@ -36,7 +36,7 @@ struct AdminParts {
   };
 };
 
-/// What the operator's listener serves (contracts.md, Admin API): /livez, /readyz, /metrics,
+/// What the operator's listener serves (docs/operations.md): /livez, /readyz, /metrics,
 /// /v1/status, the records under /v1/keys and the messages. It asks nobody who they are: whoever
 /// reaches the listener is an operator. So requests whose Host is neither loopback nor configured
 /// are refused (DNS rebinding), and changes need a media type that no web page can send unasked.

@@ -17,7 +17,7 @@
 /// The command line: reads settings, names the concrete stores, composes the parts.
 namespace idem::cli {
 
-/// How a command ends (contracts.md).
+/// How a command ends (docs/operations.md).
 enum ExitCode : int {
   done = 0,
   failed = 1,

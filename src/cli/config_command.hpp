@@ -4,8 +4,8 @@
 
 namespace idem::cli {
 
-/// `idem config check|print|schema|docs`: what a gateway, or a worker, with the same file, flags and
-/// variables would make of them. Nothing is opened but the file and what says whom to believe;
+/// `idem config check|print|schema|docs`: what a gateway, or a worker, with the same file, flags
+/// and variables would make of them. Nothing is opened but the file and what says whom to believe;
 /// `check` also looks whether what is named is there (config_check.hpp).
 class ConfigCommand {
  public:

@@ -231,7 +231,6 @@ std::string condition_from(const std::string& text, std::size_t from) {
   return {};
 }
 
-// GCC 12 drops the whole body of a coroutine that has one, without a word.
 // There is one text of each, in a file that every start may apply again.
 TEST(House, each_function_of_the_database_is_defined_once) {
   const std::regex definition(R"(^CREATE (OR REPLACE )?(FUNCTION|PROCEDURE) (idem\.\w+))");
@@ -253,6 +252,7 @@ TEST(House, each_function_of_the_database_is_defined_once) {
   }
 }
 
+// GCC 12 drops the whole body of a coroutine that has one, without a message.
 TEST(House, no_coroutine_awaits_in_a_condition) {
   const std::regex begins(R"re(\b(if|while|switch) \()re");
   std::size_t seen = 0;
@@ -270,55 +270,104 @@ TEST(House, no_coroutine_awaits_in_a_condition) {
   EXPECT_GT(seen, 1'000U);
 }
 
-std::string numbered(char kind, int number) {
-  return std::string(1, kind) + (number < 10 ? "0" : "") + std::to_string(number);
-}
+/// A row of docs/rules.md: the code, and the tests that it names.
+struct Rule {
+  std::string code;
+  std::vector<std::string> tests;
+};
 
-/// Names such as T17 that begin a test's name anywhere under tests/.
-std::set<std::string> tested() {
-  const std::regex name(R"re(TEST(?:_F|_P)?\(\s*\w+,\s*((?:[TPVS]\d\d_)+))re");
-  const std::regex part(R"re([TPVS]\d\d)re");
-  std::set<std::string> found;
-  for (const auto& file : sources("tests")) {
-    const std::string text = read_file(file);
-    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
-      const std::string names = (*it)[1];
-      for (std::sregex_iterator n(names.begin(), names.end(), part); n != end; ++n) {
-        found.insert(n->str());
-      }
+std::vector<Rule> rules() {
+  const std::regex row(R"re(\| ([TPVS]\d\d) \|.*)re");
+  const std::regex test(R"re(`(\w+)\.(\w+)` \((tests/[\w/]+\.cpp)\))re");
+  std::vector<Rule> found;
+  for (const auto& line : lines_of(root / "docs/rules.md")) {
+    std::smatch code;
+    if (!std::regex_match(line, code, row)) continue;
+    Rule& rule = found.emplace_back(Rule{code[1], {}});
+    for (std::sregex_iterator it(line.begin(), line.end(), test), end; it != end; ++it) {
+      rule.tests.push_back((*it)[2].str() + " in " + (*it)[3].str());
     }
   }
   return found;
 }
 
-/// tests/house/owed.txt: NAME, issue, reason.
-std::map<std::string, std::string> owed() {
-  std::map<std::string, std::string> found;
-  for (const auto& line : lines_of(root / "tests/house/owed.txt")) {
-    if (line.empty() || line.starts_with("#")) continue;
-    std::istringstream words(line);
-    std::string name, issue, reason;
-    words >> name >> issue;
-    std::getline(words, reason);
-    EXPECT_TRUE(std::regex_match(issue, std::regex("issue-\\d+"))) << line;
-    EXPECT_GT(reason.size(), 8U) << "no reason: " << line;
-    found[name] = issue;
+TEST(House, every_rule_has_its_tests_and_every_code_of_a_test_is_a_rule) {
+  const std::regex name(R"re(TEST(?:_F|_P)?\(\s*\w+,\s*(\w+)\))re");
+  const std::regex codes(R"re(((?:[TPVS]\d\d_)+).*)re");
+  const std::regex part(R"re([TPVS]\d\d)re");
+  std::set<std::string> tests;  // "NAME in FILE"
+  std::map<std::string, std::string> used;
+  for (const auto& file : sources("tests")) {
+    const std::string text = read_file(file);
+    for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) {
+      const std::string test = (*it)[1].str() + " in " + fs::relative(file, root).string();
+      tests.insert(test);
+      std::smatch begins;
+      if (!std::regex_match(test, begins, codes)) continue;
+      const std::string names = begins[1];
+      for (std::sregex_iterator n(names.begin(), names.end(), part); n != end; ++n) {
+        used.emplace(n->str(), test);
+      }
+    }
   }
-  return found;
+  std::set<std::string> ruled;
+  for (const Rule& rule : rules()) {
+    EXPECT_TRUE(ruled.insert(rule.code).second) << rule.code << " has two rows";
+    EXPECT_FALSE(rule.tests.empty()) << rule.code << " has no test";
+    EXPECT_TRUE(used.contains(rule.code)) << "no test's name begins with " << rule.code;
+    for (const auto& test : rule.tests) {
+      EXPECT_TRUE(tests.contains(test)) << rule.code << ": there is no " << test;
+    }
+  }
+  EXPECT_GT(ruled.size(), 150U);
+  for (const auto& [code, test] : used) {
+    EXPECT_TRUE(ruled.contains(code)) << code << " of " << test << " is not in docs/rules.md";
+  }
 }
 
-TEST(House, every_trap_rule_and_checklist_line_has_a_test_or_an_owner) {
-  const auto have = tested();
-  const auto debts = owed();
-  std::vector<std::string> all;
-  for (int i = 1; i <= 67; ++i) all.push_back(numbered('T', i));
-  for (int i = 1; i <= 34; ++i) all.push_back(numbered('P', i));
-  for (int i = 1; i <= 37; ++i) all.push_back(numbered('V', i));
-  for (const int section : {3, 7, 12, 13}) all.push_back(numbered('S', section));
-  for (const auto& name : all) {
-    EXPECT_TRUE(have.contains(name) || debts.contains(name)) << name << " has no test and no owner";
-    EXPECT_FALSE(have.contains(name) && debts.contains(name)) << name << " is paid: strike it off";
+/// What a reader of the repository may open: links between its pages.
+TEST(House, every_link_between_pages_leads_somewhere) {
+  const std::regex link(R"re(\]\(([^)\s]+)\))re");
+  std::size_t seen = 0;
+  std::vector<fs::path> pages;
+  for (const auto& entry : fs::directory_iterator(root)) pages.push_back(entry.path());
+  for (const auto* folder : {"docs", "bench", "examples", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      pages.push_back(entry.path());
+    }
   }
+  const auto anchors_of = [](const fs::path& page) {
+    std::set<std::string> anchors;
+    for (const auto& line : lines_of(page)) {
+      if (!line.starts_with("#")) continue;
+      std::string anchor;
+      for (const char c : line.substr(line.find_first_not_of("# "))) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) != 0 || c == '-' || c == '_' || byte >= 0x80) {
+          anchor += static_cast<char>(std::tolower(byte));
+        } else if (c == ' ') {
+          anchor += '-';
+        }
+      }
+      anchors.insert(anchor);
+    }
+    return anchors;
+  };
+  for (const fs::path& page : pages) {
+    if (page.extension() != ".md") continue;
+    const std::string text = read_file(page);
+    for (std::sregex_iterator it(text.begin(), text.end(), link), end; it != end; ++it) {
+      const std::string to = (*it)[1];
+      if (to.find("://") != to.npos || to.starts_with("mailto:")) continue;
+      ++seen;
+      const std::string file = to.substr(0, to.find('#'));
+      const fs::path target = file.empty() ? page : page.parent_path() / file;
+      EXPECT_TRUE(fs::exists(target)) << page << ": " << to;
+      if (to.find('#') == to.npos || target.extension() != ".md" || !fs::exists(target)) continue;
+      EXPECT_TRUE(anchors_of(target).contains(to.substr(to.find('#') + 1))) << page << ": " << to;
+    }
+  }
+  EXPECT_GT(seen, 50U);
 }
 
 TEST(House, crash_points_are_not_reachable_in_the_shipped_binary) {

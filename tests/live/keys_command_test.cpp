@@ -8,7 +8,7 @@
 namespace idem::test {
 namespace {
 
-/// contracts.md: 0 done, 1 failed, 2 usage, 3 not reachable, 4 not found, 5 refused by state.
+/// Exit codes: 0 done, 1 failed, 2 usage, 3 not reachable, 4 not found, 5 refused by state.
 class KeysCommand : public Operated {
  protected:
   std::vector<std::string> flags() const override { return {"--preset", "stripe"}; }

@@ -3,7 +3,7 @@
 #include <future>
 #include <thread>
 
-/// What broke in other people's idempotency code (docs/traps): the lines that a store can answer
+/// What broke in other people's idempotency code (docs/rules.md, T): the lines that a store can answer
 /// for.
 namespace idem::test {
 namespace {
