@@ -104,7 +104,11 @@ class Admin final : public http::Service {
     auto counting = ask_store(parts_.loop, parts_.store, count);
     auto counted = co_await counting;
     metrics::Gauges gauges = parts_.gauges();
-    if (counted) gauges.census = std::get<Census>(*counted);
+    if (counted) {
+      gauges.census = std::get<Census>(*counted);
+    } else if (!counted.error().is_final()) {
+      gauges.store_answers = false;  // A worker has no other sign of it.
+    }
     auto counting_messages = outbox_.count();
     gauges.messages = co_await counting_messages;
     co_return text_answer("text/plain; version=0.0.4; charset=utf-8",

@@ -330,9 +330,8 @@ class GatewayProcess {
   // False: the drain time is over, or a second signal asked to stop at once.
   bool wait_until_idle() {
     // Long enough for a request that had just been dispatched, and for its settling.
-    const auto end = MonotonicClock::now() + std::max<Millis>(
-                                                  limits::drain_time_max,
-                                                  limits::drain_receive_max + longest_);
+    const auto end = MonotonicClock::now() +
+                     std::max<Millis>(limits::drain_time_max, limits::drain_receive_max + longest_);
     while (MonotonicClock::now() < end) {
       if (gateway_server_->drained() && dispatcher_->drained()) return true;
       const timespec pause{0, 5'000'000};

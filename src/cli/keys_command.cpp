@@ -31,7 +31,9 @@ KeysCommand::KeysCommand(CLI::App& app)
 }
 
 void KeysCommand::declare_list() {
-  list_ = declare("list", "The oldest records first; with --limit or --cursor, a page of them");
+  list_ = declare("list",
+                  "The oldest records first; with --limit, --cursor or --json a page in the order "
+                  "of their refs");
   list_->add_option("--state", filter_.state,
                     "pending, in_progress, completed, failed_retryable, "
                     "unknown or expired");

@@ -234,8 +234,8 @@ Table provider_events(ProviderGiven& p) {
       {"events.reference", "", text, &p.event_reference,
        "JSON Pointer to the upstream's reference (Idem-Reference), where there is none of them"},
       {"events.fence", "", text, &p.event_fence,
-       "JSON Pointer to the fence that the upstream was sent (Idem-Fence); an event without it "
-       "settles nothing"},
+       "JSON Pointer to the fence that the upstream was sent (Idem-Fence); where this is set, an "
+       "event without it settles nothing"},
       {"events.found", "", texts, &p.event_found,
        "events that say that it was done, such as /type=charge.succeeded"},
       {"events.failed", "", texts, &p.event_failed,

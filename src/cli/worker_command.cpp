@@ -26,6 +26,11 @@ class WorkerProcess {
     start();
     int signal = 0;
     sigwait(&signals_, &signal);
+    while (signal == SIGHUP) {
+      log_(LogLevel::warning, "reload_refused",
+           {{"reason", "a worker reads its settings at its start: start it anew"}});
+      sigwait(&signals_, &signal);
+    }
     return stop();
   }
 
@@ -34,6 +39,7 @@ class WorkerProcess {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     // A file at the process's size limit is a full disk, not the end of the process.

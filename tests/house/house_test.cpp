@@ -138,8 +138,8 @@ std::size_t columns(const std::string& line) {
   }));
 }
 
-TEST(House, the_readme_shows_the_smallest_program_as_it_is) {
-  const std::string page = read_file(root / "README.md");
+TEST(House, the_library_page_shows_the_smallest_program_as_it_is) {
+  const std::string page = read_file(root / "docs/library.md");
   const std::string code = read_file(root / "examples/embed/main.cpp");
   ASSERT_FALSE(code.empty());
   EXPECT_NE(page.find("```cpp\n" + code + "```"), page.npos);

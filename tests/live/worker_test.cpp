@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/postgres.hpp"
 #include "support/shared_store.hpp"
 
 /// `idem worker` delivers what services in any language enqueued by SQL, and `idem outbox` and
@@ -108,6 +109,37 @@ TEST_F(Worker, S18_V24_delivers_signed_what_was_enqueued_by_sql) {
   EXPECT_EQ(worker_->output().find("expect"), std::string::npos);
   worker_->signal(SIGTERM);
   EXPECT_EQ(worker_->exit_code(), 0) << worker_->output();
+}
+
+TEST_F(Worker, V31_a_reload_is_refused_with_a_line_and_ends_nothing) {
+  worker_->signal(SIGHUP);
+  EXPECT_TRUE(worker_->wait_for_line("reload_refused"));
+  const auto id = send("{}");
+  EXPECT_TRUE(wait_for(id, "delivered")) << worker_->output();
+  worker_->signal(SIGTERM);
+  EXPECT_EQ(worker_->exit_code(), 0) << worker_->output();
+}
+
+TEST(WorkerMetrics, V31_a_store_that_does_not_answer_is_down) {
+  IDEM_NEED_PROGRAM("idem");
+  PostgresServer server;
+  const std::vector<std::string> store{"--store", server.uri()};
+  ASSERT_EQ(run_program(built_program("idem"), {"migrate", store[0], store[1]}).exit_code, 0);
+  Process worker({.program = built_program("idem"),
+                  .arguments = {"worker", "--admin", "127.0.0.1:0", store[0], store[1]}});
+  const auto admin = worker.wait_for_address("admin");
+  ASSERT_FALSE(admin.empty()) << worker.output();
+  const auto says = [&](const char* line) {
+    const auto metrics = send_once(admin, {.method = "GET", .target = "/metrics", .fields = {}});
+    return metrics.body.find(line) != std::string::npos;
+  };
+  EXPECT_TRUE(says("\nidem_store_up 1\n"));
+  server.stop();
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!says("\nidem_store_up 0\n")) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << worker.output();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 TEST_F(Worker, V23_a_dead_letter_is_seen_and_redriven_and_its_depth_is_a_metric) {

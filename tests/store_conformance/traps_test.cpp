@@ -3,8 +3,8 @@
 #include <future>
 #include <thread>
 
-/// What broke in other people's idempotency code (docs/rules.md, T): the lines that a store can answer
-/// for.
+/// What broke in other people's idempotency code (docs/rules.md, T): the lines that a store can
+/// answer for.
 namespace idem::test {
 namespace {
 
