@@ -1,5 +1,5 @@
 #include "log_tier.hpp"
-#include "store/spared.hpp"
+#include "store/circuit_breaker.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/open_store.hpp>
@@ -133,7 +133,7 @@ std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where
   if (!where.starts_with(watched)) return open_store(where, {});
   auto store = open_store(where.substr(watched.size()), {});
   if (!store) return store;
-  return make_spared(std::move(*store));
+  return make_circuit_breaker(std::move(*store));
 }
 
 }  // namespace

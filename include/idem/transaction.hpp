@@ -81,8 +81,8 @@ class Transaction {
   virtual void* native() noexcept = 0;
 
  protected:
-  friend class OwnRows;
-  /// Idem's own rows beside the records (src/store/own_rows.hpp).
+  friend class InternalSql;
+  /// Idem's own rows beside the records (src/store/internal_sql.hpp).
   virtual SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) = 0;
 };
 
@@ -124,7 +124,7 @@ struct TransactionEnd {
   std::optional<RecordId> damaged{};  ///< Unavailable, because this record is damaged.
   /// In doubt in a way that the record does not know: the work had the connection itself, and may
   /// have committed rows alone. Nobody may run it again.
-  bool may_stand_alone = false;
+  bool rows_may_be_committed = false;
 };
 
 /// What a store whose records lie in an SQL database offers besides (Store::transactions()).
@@ -143,7 +143,7 @@ class Transactions {
   ///
   /// What the work threw comes out of here once everything was rolled back, unless one of its
   /// statements met such contention: then the work is run again. Where not everything may have
-  /// been rolled back (`may_stand_alone`), the end says that instead.
+  /// been rolled back (`rows_may_be_committed`), the end says that instead.
   [[nodiscard]] virtual TransactionEnd run(InTransaction what) = 0;
 
   /// One statement in a transaction of its own, for schemas and look-ups. The error is the
@@ -157,7 +157,7 @@ class Transactions {
   }
 
  protected:
-  friend class OwnRows;
+  friend class InternalSql;
   /// As Transaction::run_own, in a transaction of its own.
   virtual std::expected<SqlRows, std::string> run_own(OwnStatement which,
                                                       std::span<const SqlValue> values) = 0;

@@ -11,7 +11,7 @@ namespace idem::admin {
 namespace {
 
 using json::Writer;
-using metrics::Standing;
+using metrics::Availability;
 
 std::int64_t seconds_of(Millis time) { return std::max<std::int64_t>(time.count(), 0) / 1'000; }
 
@@ -24,7 +24,7 @@ std::string number_of(std::size_t count, const char* one, const char* several) {
 }
 
 void add_standing(std::vector<Trouble>& troubles, const char* code, const std::string& who,
-                  const Standing::Seen& seen) {
+                  const Availability::Seen& seen) {
   troubles.push_back({code, who + " does not answer: " + seen.reason +
                                 (seen.detail.empty() ? "" : ", " + seen.detail)});
 }
@@ -76,7 +76,7 @@ void add_messages(std::vector<Trouble>& troubles, const metrics::Gauges& gauges)
   }
 }
 
-void write_standing(Writer& out, const Standing::Seen& seen, bool is_up, MonotonicTime now) {
+void write_standing(Writer& out, const Availability::Seen& seen, bool is_up, MonotonicTime now) {
   out.flag("up", is_up);
   out.name("last_answer_seconds");
   if (seen.last_answer) {
@@ -94,11 +94,11 @@ void write_standing(Writer& out, const Standing::Seen& seen, bool is_up, Monoton
   out.end_object();
 }
 
-void write_one(Writer& out, const char* name, bool is_there, const Standing& standing,
+void write_one(Writer& out, const char* name, bool is_there, const Availability& standing,
                MonotonicTime now) {
   out.name(name);
   if (!is_there) return out.null();
-  const Standing::Seen seen = standing.seen();
+  const Availability::Seen seen = standing.seen();
   out.begin_object();
   write_standing(out, seen, !seen.is_down, now);
   out.end_object();

@@ -1,7 +1,7 @@
 #include "cli/caller_flags.hpp"
 
 #include "cli/commands.hpp"
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 #include "config/words.hpp"
 
 namespace idem::cli {
@@ -10,15 +10,15 @@ namespace {
 using config::shown;
 using Kind = gateway::ScopeSource::Kind;
 
-void take_time(const Given& given, Millis cap, Millis& out, Complaints& complaints) {
-  if (!take_duration(given, out, complaints)) return;
+void parse_time(const Given& given, Millis cap, Millis& out, Complaints& complaints) {
+  if (!parse_given_duration(given, out, complaints)) return;
   if (out > cap) {
     complaints.add(given.place,
                    shown(given.text) + " is out of range; write at most " + to_text(cap));
   }
 }
 
-void take_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
+void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
                        Complaints& complaints) {
   const auto& proxies = flags.trusted_proxies;
   const bool listed = !proxies.items.empty();
@@ -65,12 +65,12 @@ bool says_anything_of_tokens(const CallerFlags& flags) {
          !flags.jwt_audience.text.empty();
 }
 
-void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
+void parse_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
               Complaints& complaints) {
   auto& scope = settings.scope;
   const auto& place = flags.scope.place;
   Millis leeway{0};
-  take_time(flags.jwt_leeway, limits::jwt_leeway_cap, leeway, complaints);
+  parse_time(flags.jwt_leeway, limits::jwt_leeway_cap, leeway, complaints);
   if (scope.kind != Kind::jwt) {
     if (!says_anything_of_tokens(flags)) return;
     return complaints.add(place,
@@ -110,13 +110,13 @@ void take_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
   scope.text += " of " + flags.jwt_issuer.text;
 }
 
-void take_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings,
+void parse_authorize(const CallerFlags& flags, gateway::GatewaySettings& settings,
                     Complaints& complaints) {
   const auto& url = flags.authorize_url;
   const auto& ca = flags.authorize_ca;
   gateway::AuthorizeSettings times;
-  take_time(flags.authorize_timeout, limits::authorize_timeout_cap, times.timeout, complaints);
-  take_time(flags.authorize_cache, limits::authorize_cache_cap, times.cache, complaints);
+  parse_time(flags.authorize_timeout, limits::authorize_timeout_cap, times.timeout, complaints);
+  parse_time(flags.authorize_cache, limits::authorize_cache_cap, times.cache, complaints);
   if (times.timeout <= Millis(0)) {
     complaints.add(flags.authorize_timeout.place, "an authoriser needs a timeout above 0");
   }
@@ -183,7 +183,7 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
   };
 }
 
-void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
+void parse_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                  Complaints& complaints) {
   const auto& given = flags.scope;
   if (given.text.empty()) {
@@ -199,9 +199,9 @@ void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
   auto scope = gateway::parse_scope_source(given.text);
   if (!scope) return complaints.add(given.place, scope.error());
   settings.scope = std::move(*scope);
-  take_header_trust(flags, settings.scope, complaints);
-  take_jwt(flags, settings, complaints);
-  take_authorize(flags, settings, complaints);
+  parse_header_trust(flags, settings.scope, complaints);
+  parse_jwt(flags, settings, complaints);
+  parse_authorize(flags, settings, complaints);
 }
 
 }  // namespace idem::cli

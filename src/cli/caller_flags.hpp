@@ -33,7 +33,7 @@ struct CallerFlags {
 std::vector<config::Setting> settings_of(CallerFlags& flags);
 
 /// Reads the files that are named.
-void take_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
+void parse_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                  Complaints& complaints);
 
 }  // namespace idem::cli

@@ -8,7 +8,7 @@
 #include "gateway/gateway.hpp"
 #include "gateway/lookup_limit.hpp"
 #include "gateway/waiters.hpp"
-#include "store/spared.hpp"
+#include "store/circuit_breaker.hpp"
 #include "workers/lifecycle.hpp"
 
 #include <idem/open_store.hpp>
@@ -113,7 +113,7 @@ class GatewayProcess {
   std::expected<void, std::string> open() {
     auto store = open_configured_store(options_, true, log_);
     if (!store) return std::unexpected(std::move(store.error()));
-    store_ = make_spared(std::move(*store),
+    store_ = make_circuit_breaker(std::move(*store),
                          {.on_change =
                               [log = log_](bool answers, const std::string& why) {
                                 if (answers) return log(LogLevel::info, "store_available", {});
@@ -350,7 +350,7 @@ class GatewayProcess {
   std::unique_ptr<gateway::Observing> observing_;
   sigset_t signals_{};
   std::atomic<bool> draining_{false};
-  std::unique_ptr<SparedStore> store_;
+  std::unique_ptr<CircuitBreakerStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
   std::optional<Offload> digesting_;  ///< Made once signals are blocked, as all threads are.

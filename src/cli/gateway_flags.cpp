@@ -1,7 +1,7 @@
 #include "cli/gateway_flags.hpp"
 
 #include "cli/addresses.hpp"
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 #include "config/words.hpp"
 #include "gateway/scope.hpp"
 #include "http/head.hpp"
@@ -28,11 +28,11 @@ std::string node_name() {
 }
 
 template <class Number>
-void take_number(const Given& given, Number& out) {
+void parse_number(const Given& given, Number& out) {
   out = static_cast<Number>(std::strtoull(given.text.c_str(), nullptr, 10));
 }
 
-void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+void parse_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
                    Complaints& complaints) {
   if (flags.upstream.text.empty()) {
     if (flags.upstream.given) return;  // Complained about as an empty text.
@@ -47,7 +47,7 @@ void take_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings
   settings.upstream = std::move(*upstream);
 }
 
-void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+void parse_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   const auto& cert = flags.tls_cert;
   const auto& client_ca = flags.tls_client_ca;
   options.tls = {cert.text, flags.tls_key.text, client_ca.text};
@@ -68,7 +68,7 @@ void take_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& co
   }
 }
 
-void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+void parse_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& settings,
                        Complaints& complaints) {
   const auto& ca = flags.upstream_ca;
   const bool verify = is_true(flags.upstream_verify);
@@ -84,7 +84,7 @@ void take_upstream_tls(const GatewayFlags& flags, gateway::GatewaySettings& sett
 }
 
 /// keep, strip or rename:NAME.
-void take_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
+void parse_key_forward(const Given& given, gateway::KeyForward& out, Complaints& complaints) {
   static constexpr std::string_view rename = "rename:";
   using Kind = gateway::KeyForward::Kind;
   if (given.text == "keep" || given.text.empty()) return;
@@ -123,10 +123,10 @@ void check_key_fields(const GatewayFlags& flags, const gateway::GatewaySettings&
   }
 }
 
-void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
+void parse_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
               Complaints& complaints) {
   if (!flags.key_headers.items.empty()) {
-    take_field_names(flags.key_headers, settings.key_headers, complaints);
+    parse_field_names(flags.key_headers, settings.key_headers, complaints);
   } else if (flags.key_headers.given) {
     complaints.add(flags.key_headers.place,
                    "no field at all carries no key; leave headers out for Idempotency-Key");
@@ -134,12 +134,12 @@ void take_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
   if (flags.key_scope.text == "tenant") settings.key_scope = gateway::KeyScope::tenant;
   if (flags.key_syntax.text == "structured") settings.key.syntax = KeySyntax::structured;
   if (flags.key_syntax.text == "bare") settings.key.syntax = KeySyntax::bare;
-  take_number(flags.key_min_length, settings.key.bytes_min);
+  parse_number(flags.key_min_length, settings.key.bytes_min);
   settings.key.reject_pii = is_true(flags.key_reject_pii);
   if (flags.key_time.text == "checked") settings.key_time = KeyTimeRule::checked;
   if (flags.key_time.text == "required") settings.key_time = KeyTimeRule::required;
   settings.honours_first_sent = is_true(flags.key_first_sent);
-  take_key_forward(flags.key_forward, settings.key_forward, complaints);
+  parse_key_forward(flags.key_forward, settings.key_forward, complaints);
 }
 
 /// A key's time is a client's, who may be ahead by the skew: what is remembered for less than that
@@ -158,7 +158,7 @@ void check_key_times(const GatewayFlags& flags, const gateway::GatewaySettings& 
   }
 }
 
-void take_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& complaints) {
+void parse_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& complaints) {
   if (files.items.size() > limits::secrets_max) {
     return complaints.add(files.place, "at most " + std::to_string(limits::secrets_max) +
                                            " secrets can be live at one time");
@@ -175,14 +175,14 @@ void take_secrets(const GivenList& files, std::vector<Secret>& out, Complaints& 
   }
 }
 
-void take_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaints& complaints) {
+void parse_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaints& complaints) {
   Quota quota;
   std::uint32_t rate = 0;
   std::uint32_t at_once = 0;
-  take_number(flags.quota_new_keys, rate);
-  take_number(flags.quota_at_once, at_once);
-  take_number(flags.quota_keys, quota.active_keys);
-  take_size(flags.quota_bytes, limits::stored_bytes_cap, quota.stored_bytes, complaints);
+  parse_number(flags.quota_new_keys, rate);
+  parse_number(flags.quota_at_once, at_once);
+  parse_number(flags.quota_keys, quota.active_keys);
+  parse_given_size(flags.quota_bytes, limits::stored_bytes_cap, quota.stored_bytes, complaints);
   if (rate == 0 && at_once != 0) {
     complaints.add(flags.quota_at_once.place,
                    "how many new keys may come together means nothing without a rate; write "
@@ -204,11 +204,11 @@ void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& co
                  "--async-secret-file FILE, or in the file async: {secret_files: [FILE]}");
 }
 
-void take_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+void parse_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   options.admin = flags.admin.text;
   check_admin_hosts(flags.admin_hosts, complaints);
   for (const auto& host : flags.admin_hosts.items) options.admin_hosts.push_back(host.text);
-  take_duration(flags.evidence_grace, options.evidence_grace, complaints);
+  parse_given_duration(flags.evidence_grace, options.evidence_grace, complaints);
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
   options.log_requests = is_true(flags.log_requests);
@@ -220,7 +220,7 @@ struct Timing {
   Millis most;
 };
 
-void take_timings(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+void parse_timings(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   auto& settings = options.settings;
   auto& timers = options.timers;
   const Timing all[] = {{flags.connect_timeout, settings.connect_timeout, limits::duration_max},
@@ -230,13 +230,13 @@ void take_timings(const GatewayFlags& flags, GatewayOptions& options, Complaints
                         {flags.body_grace, timers.body_grace, limits::body_grace_cap},
                         {flags.write_timeout, timers.write_time, limits::write_time_cap}};
   for (const auto& [given, out, most] : all) {
-    if (!take_duration(given, out, complaints)) continue;
+    if (!parse_given_duration(given, out, complaints)) continue;
     if (out > Millis(0) && out <= most) continue;
     const bool bounded = most < limits::duration_max;
     complaints.add(given.place, shown(given.text) + " is out of range; write more than 0" +
                                     (bounded ? " and at most " + to_text(most) : ""));
   }
-  take_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
+  parse_given_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
 }
 
 /// Beside the SQLite file: that directory is writable and no memory file system.
@@ -258,7 +258,7 @@ bool is_store_id(std::string_view text) {
   });
 }
 
-void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
   if (!flags.store.text.empty()) {
     const auto store = check_store_url(flags.store.text);
     if (!store) complaints.add(flags.store.place, store.error());
@@ -273,50 +273,50 @@ void take_process(const GatewayFlags& flags, GatewayOptions& options, Complaints
   }
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
-  take_number(flags.threads, options.threads);
+  parse_number(flags.threads, options.threads);
   options.log_format = flags.log_format.text;
-  take_number(flags.connections, options.connections);
-  take_number(flags.connections_per_address, options.connections_per_address);
+  parse_number(flags.connections, options.connections);
+  parse_number(flags.connections_per_address, options.connections_per_address);
   options.settings.owner = node_name();
   options.settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
 }
 
 }  // namespace
 
-std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purpose,
+std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,
                                          Complaints& complaints) {
   GatewayOptions options;
   auto& settings = options.settings;
-  take_process(flags, options, complaints);
+  parse_process(flags, options, complaints);
   check_addresses(flags, purpose, complaints);
   const bool serves = purpose == Purpose::gateway;
-  if (serves || flags.upstream.given) take_upstream(flags, settings, complaints);
-  if (serves || flags.caller.scope.given) take_caller(flags.caller, settings, complaints);
+  if (serves || flags.upstream.given) parse_upstream(flags, settings, complaints);
+  if (serves || flags.caller.scope.given) parse_caller(flags.caller, settings, complaints);
   options.destinations =
-      take_destinations(read_destinations(flags.destinations, complaints), complaints);
+      parse_destinations(read_destinations(flags.destinations, complaints), complaints);
   const auto providers = read_providers(flags.providers, complaints);
   // One scope's key may be another's, too.
   const bool has_scopes = settings.scope.kind != gateway::ScopeSource::Kind::fixed;
-  options.providers = take_providers(providers, has_scopes, complaints);
+  options.providers = parse_providers(providers, has_scopes, complaints);
   const bool keys_are_shared = has_scopes || flags.key_scope.text != "tenant";
-  settings.event_sources = take_event_sources(providers, keys_are_shared, complaints);
-  take_admin(flags, options, complaints);
-  take_tls(flags, options, complaints);
-  take_upstream_tls(flags, settings, complaints);
-  take_key(flags, settings, complaints);
-  take_secrets(flags.secret_files, options.secrets, complaints);
-  take_secrets(flags.async_secret_files, settings.async_secrets, complaints);
+  settings.event_sources = parse_event_sources(providers, keys_are_shared, complaints);
+  parse_admin(flags, options, complaints);
+  parse_tls(flags, options, complaints);
+  parse_upstream_tls(flags, settings, complaints);
+  parse_key(flags, settings, complaints);
+  parse_secrets(flags.secret_files, options.secrets, complaints);
+  parse_secrets(flags.async_secret_files, settings.async_secrets, complaints);
   check_key_fields(flags, settings, complaints);
-  take_timings(flags, options, complaints);
-  take_quota(flags, settings.quota, complaints);
+  parse_timings(flags, options, complaints);
+  parse_quota(flags, settings.quota, complaints);
   gateway::Route rest;
-  take_route(flags.rest, rest, complaints);
+  parse_route(flags.rest, rest, complaints);
   const auto given = read_routes(flags.routes, complaints);
   if (!serves) check_worker_routes(given, complaints);
-  auto routes = take_routes(given, rest, complaints);
+  auto routes = parse_routes(given, rest, complaints);
   check_kept(flags.rest.async_keep_headers, flags, complaints);
   for (const auto& route : given) check_kept(route.async_keep_headers, flags, complaints);
-  take_reconcile(given, options.providers, routes, complaints);
+  parse_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));
   check_key_times(flags, settings, complaints);

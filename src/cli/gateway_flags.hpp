@@ -120,7 +120,7 @@ struct ProviderGiven {
 };
 
 /// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
-/// a line of settings_of() and its use in understand().
+/// a line of settings_of() and its use in build_options().
 struct GatewayFlags {
   Given listen{"127.0.0.1:8080"};
   Given admin{};
@@ -195,6 +195,6 @@ std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& provi
 enum class Purpose : std::uint8_t { gateway, worker };
 
 /// Understands the texts. Nothing when there was something to complain about.
-std::optional<GatewayOptions> understand(const GatewayFlags& flags, Purpose purpose,
+std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,
                                          Complaints& complaints);
 }  // namespace idem::cli

@@ -16,14 +16,14 @@ using Checked = std::expected<void, std::string>;
 
 Checked wrong(std::string sentence) { return std::unexpected(std::move(sentence)); }
 
-Checked take_moment(const char* option, const std::string& text, std::optional<StoreTime>& into) {
+Checked parse_moment(const char* option, const std::string& text, std::optional<StoreTime>& into) {
   if (text.empty()) return {};
   into = parse_rfc3339(text);
   if (into) return {};
   return wrong(std::string(option) + " must be an RFC 3339 time such as 2026-11-01T00:00:00Z");
 }
 
-Checked take_time(const char* option, const std::string& text, Millis& into) {
+Checked parse_time(const char* option, const std::string& text, Millis& into) {
   if (text.empty()) return {};
   const auto parsed = parse_duration(text);
   if (!parsed) return wrong(std::string(option) + ": " + parsed.error());
@@ -178,10 +178,10 @@ Checked ReconcileOptions::check() {
   rules.amount = !amount.empty();
   rules.currency = !currency.empty();
   for (const auto& step :
-       {check_source(*this), check_match(*this), take_moment("--from", from, rules.from),
-        take_moment("--to", to, rules.to), take_moment("--observed-at", observed_at, observed),
-        take_time("--slack", slack, rules.slack), take_time("--export-delay", export_delay, delay),
-        take_time("--page-timeout", list.timeout, page_timeout), check_resolving(*this)}) {
+       {check_source(*this), check_match(*this), parse_moment("--from", from, rules.from),
+        parse_moment("--to", to, rules.to), parse_moment("--observed-at", observed_at, observed),
+        parse_time("--slack", slack, rules.slack), parse_time("--export-delay", export_delay, delay),
+        parse_time("--page-timeout", list.timeout, page_timeout), check_resolving(*this)}) {
     if (!step) return step;
   }
   if (rules.from && rules.to && *rules.from >= *rules.to) return wrong("--from lies before --to");

@@ -74,7 +74,7 @@ void name_places(const std::vector<Setting>& table) {
   }
 }
 
-void take_environment(const Setting& setting, Complaints& complaints) {
+void parse_environment(const Setting& setting, Complaints& complaints) {
   const auto name = variable_of(setting.flag);
   const char* const value = std::getenv(name.c_str());
   if (value == nullptr) return;
@@ -121,7 +121,7 @@ bool SettingsSource::declares(const Setting& setting) const {
   return purpose_ == Purpose::gateway || !is_gateways_alone(setting.path);
 }
 
-bool SettingsSource::take_file(std::vector<Setting>& table, Complaints& complaints) const {
+bool SettingsSource::parse_file(std::vector<Setting>& table, Complaints& complaints) const {
   if (file_.empty()) return true;
   const auto text = read_whole(file_);
   if (!text) {
@@ -140,12 +140,12 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
   GatewayFlags flags;
   auto table = settings_of(flags);
   name_places(table);
-  if (!take_file(table, complaints)) return std::nullopt;
+  if (!parse_file(table, complaints)) return std::nullopt;
   for (const auto& setting : table) {
     if (setting.flag.empty() || !declares(setting)) continue;
     const auto* const option = command_.get_option(std::string(setting.flag));
     if (option->count() == 0) {
-      take_environment(setting, complaints);
+      parse_environment(setting, complaints);
     } else {
       assign(setting, option->results(), std::string(setting.flag));
       config::check(setting, complaints);
@@ -216,7 +216,7 @@ std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read_for(
   Complaints complaints;
   auto given = gather(complaints);
   if (given && purpose == Purpose::worker) refuse_gateways_settings(*given, complaints);
-  auto options = given ? understand(*given, purpose, complaints) : std::nullopt;
+  auto options = given ? build_options(*given, purpose, complaints) : std::nullopt;
   if (!options) return std::unexpected(complaints.lines());
   auto warnings = warnings_of(*given, *options, purpose);
   return ReadSettings{std::move(*given), std::move(*options), std::move(warnings)};

@@ -41,7 +41,7 @@ class SettingsSource {
 
  private:
   bool declares(const config::Setting& setting) const;
-  bool take_file(std::vector<config::Setting>& table, Complaints& complaints) const;
+  bool parse_file(std::vector<config::Setting>& table, Complaints& complaints) const;
 
   CLI::App& command_;
   Purpose purpose_;

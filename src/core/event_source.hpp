@@ -24,7 +24,7 @@ struct EventSource {
   std::string reference{};    ///< The upstream's.
   std::string phase{};        ///< Of `derived_key`.
   std::string fence{};        ///< Which attempt; empty: the one that is current.
-  SayingRules says{};         ///< Without statuses.
+  ResponseMatchers says{};         ///< Without statuses.
   RebuildRule rebuild{};
 };
 

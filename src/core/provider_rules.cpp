@@ -60,13 +60,13 @@ bool contradicts(Finding finding, const Resolve::Reply& reply, const std::option
          (record->attempt.fence != fence || !agrees(finding, record->response->status));
 }
 
-std::expected<SayingRule, std::string> SayingRule::parse(std::string_view text) {
+std::expected<ResponseMatcher, std::string> ResponseMatcher::parse(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return std::unexpected("\"" + std::string(text) + "\" is no rule: " + std::string(why) +
                            "; write one such as 404, 2xx, 200 /status=captured, 200 /data/0 or "
                            "200 !/data/0");
   };
-  SayingRule rule;
+  ResponseMatcher rule;
   std::string_view rest = text;
   if (!rest.empty() && rest.front() >= '0' && rest.front() <= '9') {
     const auto end = std::min(rest.find(' '), rest.size());
@@ -95,7 +95,7 @@ std::expected<SayingRule, std::string> SayingRule::parse(std::string_view text) 
   return rule;
 }
 
-bool SayingRule::matches(int status, std::string_view body, bool is_json) const {
+bool ResponseMatcher::matches(int status, std::string_view body, bool is_json) const {
   if (status_from_ != 0 && (status < status_from_ || status > status_to_)) return false;
   if (asks_ == Asks::nothing) return true;
   if (!is_json) return false;
@@ -117,11 +117,11 @@ bool SayingRule::matches(int status, std::string_view body, bool is_json) const 
   return false;
 }
 
-Finding judge(const SayingRules& rules, int status, std::string_view body) {
+Finding judge(const ResponseMatchers& rules, int status, std::string_view body) {
   const bool json = is_json(body);
-  const auto says = [&](const std::vector<SayingRule>& any) {
+  const auto says = [&](const std::vector<ResponseMatcher>& any) {
     return std::ranges::any_of(
-        any, [&](const SayingRule& rule) { return rule.matches(status, body, json); });
+        any, [&](const ResponseMatcher& rule) { return rule.matches(status, body, json); });
   };
   const bool found = says(rules.found);
   const bool failed = says(rules.failed);

@@ -37,10 +37,10 @@ bool contradicts(Finding finding, const Resolve::Reply& reply, const std::option
 
 /// One line of a mapping: "200", "2xx", "200 /status=captured", "/type=charge.succeeded",
 /// "200 /data/0" (there is such a value), "200 !/data/0" (there is none).
-class SayingRule {
+class ResponseMatcher {
  public:
   /// The error is a sentence that quotes the text.
-  static std::expected<SayingRule, std::string> parse(std::string_view text);
+  static std::expected<ResponseMatcher, std::string> parse(std::string_view text);
 
   /// `json`: whether `body` is JSON, which a pointer needs.
   bool matches(int status, std::string_view body, bool is_json) const;
@@ -54,14 +54,14 @@ class SayingRule {
   std::string value_;
 };
 
-struct SayingRules {
-  std::vector<SayingRule> found{};
-  std::vector<SayingRule> failed{};
-  std::vector<SayingRule> not_there{};
+struct ResponseMatchers {
+  std::vector<ResponseMatcher> found{};
+  std::vector<ResponseMatcher> failed{};
+  std::vector<ResponseMatcher> not_there{};
 };
 
 /// What matches under one name says so; what matches under none, or under several, says `later`.
-Finding judge(const SayingRules& rules, int status, std::string_view body);
+Finding judge(const ResponseMatchers& rules, int status, std::string_view body);
 
 /// How the answer that is replayed is made of what the provider said.
 struct RebuildRule {

@@ -26,8 +26,8 @@ void Tallied::add_unknown(StoreTime since, const RecordId& id) {
 
 RecordTally::RecordTally(RecordTable& table) : table_(table), tallied_(look_through(table)) {}
 
-void RecordTally::changed(const RecordId& id, const std::optional<Standing>& before,
-                          const std::optional<Standing>& after) {
+void RecordTally::changed(const RecordId& id, const std::optional<StateSummary>& before,
+                          const std::optional<StateSummary>& after) {
   if (before) {
     --tallied_.by_state[index_of(before->state)];
     if (before->state == State::unknown) tallied_.unknowns.erase({before->since, id});

@@ -18,7 +18,7 @@ struct Tallied {
 };
 
 /// A record's state with the moment from which it has it; none where there is no record.
-struct Standing {
+struct StateSummary {
   State state;
   StoreTime since;
 };
@@ -28,8 +28,8 @@ struct Standing {
 class Tally {
  public:
   virtual ~Tally() = default;
-  virtual void changed(const RecordId& id, const std::optional<Standing>& before,
-                       const std::optional<Standing>& after) = 0;
+  virtual void changed(const RecordId& id, const std::optional<StateSummary>& before,
+                       const std::optional<StateSummary>& after) = 0;
   /// By a reserve that met it.
   virtual void lease_ended() = 0;
   virtual Census census(StoreTime now) = 0;
@@ -41,8 +41,8 @@ class RecordTally final : public Tally {
   /// Looks through `table`, once; it must outlive this.
   explicit RecordTally(RecordTable& table);
 
-  void changed(const RecordId& id, const std::optional<Standing>& before,
-               const std::optional<Standing>& after) override;
+  void changed(const RecordId& id, const std::optional<StateSummary>& before,
+               const std::optional<StateSummary>& after) override;
   void lease_ended() override { ++leases_ended_; }
   Census census(StoreTime now) override;
 

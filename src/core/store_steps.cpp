@@ -23,14 +23,14 @@ struct Subject {
   };
   std::optional<Record> record;
   std::optional<Where> row;
-  std::optional<Standing> was;
+  std::optional<StateSummary> was;
   Fence was_fence = 0;
   UsageChange used{};  ///< By what lay there.
   /// Of a key that was admitted by its scope's rate.
   std::optional<std::chrono::microseconds> next_key{};
 };
 
-Standing standing_of(const Record& record) { return {record.state, record.changed_at}; }
+StateSummary standing_of(const Record& record) { return {record.state, record.changed_at}; }
 
 Subject subject_of(std::optional<Row>&& row) {
   Subject subject;

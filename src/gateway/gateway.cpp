@@ -9,7 +9,7 @@
 #include "gateway/keyed.hpp"
 #include "gateway/operations.hpp"
 #include "gateway/policy_document.hpp"
-#include "gateway/relay.hpp"
+#include "gateway/passthrough.hpp"
 #include "gateway/reserve.hpp"
 #include "gateway/scope_shares.hpp"
 #include "gateway/upgrade.hpp"
@@ -216,7 +216,7 @@ class GatewayService final : public Gateway {
     const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
-      co_await relay_unkeyed(client, pool_, *settings, route, observer_);
+      co_await pass_through(client, pool_, *settings, route, observer_);
       co_return;
     }
     co_await serve_with_key(client, *settings, route);
@@ -263,18 +263,18 @@ class GatewayService final : public Gateway {
       co_await client.answer(*answer);
       co_return;
     }
-    co_await ask_store(client, settings, route, seen, authority, asked);
+    co_await admit_and_serve(client, settings, route, seen, authority, asked);
   }
 
-  Task<void> ask_store(http::ServerStream& client, const GatewaySettings& settings,
+  Task<void> admit_and_serve(http::ServerStream& client, const GatewaySettings& settings,
                        const Route& route, Observation& seen, Authority& authority,
                        std::optional<ReplayCache::Asked> asked) {
     const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
-    auto unfit = key ? refused_by_age(head, settings, route, *key, wall_time())
+    auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
                      : std::optional(key_problem(key.error()));
-    if (unfit) {
-      const bool is_older = co_await take_older(client, settings, route, authority, *unfit, key);
+    if (new_key_rejection) {
+      const bool is_older = co_await take_older(client, settings, route, authority, *new_key_rejection, key);
       if (!is_older) co_return;
     }
     seen.key(*key);
@@ -295,7 +295,7 @@ class GatewayService final : public Gateway {
     }
     // A body takes as long as its client likes: the record that was found may have gone meanwhile,
     // and a key that was young enough may have become too old.
-    if (!unfit) unfit = refused_by_age(head, settings, route, *key, wall_time());
+    if (!new_key_rejection) new_key_rejection = refused_by_age(head, settings, route, *key, wall_time());
     KeyedRequest request{authority.scope(),
                          route.operation(head.method, path_of(head)),
                          std::move(*key),
@@ -304,7 +304,7 @@ class GatewayService final : public Gateway {
                          &authority,
                          asked,
                          &replays_,
-                         std::move(unfit)};
+                         std::move(new_key_rejection)};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
@@ -326,7 +326,7 @@ class GatewayService final : public Gateway {
   /// False: there is no record of it, and its client has heard why it gets none; or that the store
   /// does not say.
   Task<bool> take_older(http::ServerStream& client, const GatewaySettings& settings,
-                        const Route& route, const Authority& authority, const Problem& unfit,
+                        const Route& route, const Authority& authority, const Problem& new_key_rejection,
                         std::expected<std::string, KeyError>& key) {
     auto older = co_await older_key(client.head(), settings, route, authority.scope());
     if (older && *older) {
@@ -334,7 +334,7 @@ class GatewayService final : public Gateway {
       co_return true;
     }
     const Answer answer =
-        older ? to_answer(unfit) : store_error_answer(older.error(), Millis(1000));
+        older ? to_answer(new_key_rejection) : store_error_answer(older.error(), Millis(1000));
     co_await client.answer(answer);
     co_return false;
   }

@@ -315,7 +315,7 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
   auto rules = exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
-  if (request.unfit) rules.no_record = to_answer(*request.unfit);
+  if (request.new_key_rejection) rules.no_record = to_answer(*request.new_key_rejection);
   std::shared_ptr<Exchange> exchange;
   if (async) {
     auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),

@@ -20,7 +20,7 @@ struct KeyedRequest {
   std::optional<ReplayCache::Asked> asked{};  ///< Under which a replay may be kept in `replays`.
   ReplayCache* replays = nullptr;
   /// Why this key may begin no record; one that there is, is answered from.
-  std::optional<Problem> unfit{};
+  std::optional<Problem> new_key_rejection{};
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

@@ -82,7 +82,7 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.dispatched = !route.separate_dispatch_mark;
   reserve.retention = route.retention;
   reserve.tombstone = route.tombstone;
-  reserve.quota = request.unfit ? no_room : settings.quota;
+  reserve.quota = request.new_key_rejection ? no_room : settings.quota;
   reserve.provider = route.reconcile;
   if (route.reconciles_by_key) {
     reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);

@@ -32,7 +32,7 @@ void Serving::tell(ExchangeEvent event) {
   wake_.notify_all();
 }
 
-std::optional<ExchangeEvent> Serving::hear(MonotonicTime until) {
+std::optional<ExchangeEvent> Serving::next_event(MonotonicTime until) {
   std::unique_lock lock(mutex_);
   const auto is_told = [this] { return !told_.empty(); };
   if (until == MonotonicTime::max()) {
@@ -136,9 +136,9 @@ ExchangeAction ask_store(Engine::Parts& parts, const std::shared_ptr<Serving>& s
     damage.look_at(result);
     serving->tell(StoreAnswered{std::move(result)});
   });
-  auto event = serving->hear();
+  auto event = serving->next_event();
   // A read for who waited may still come when nobody waits any more.
-  while (!std::holds_alternative<StoreAnswered>(*event)) event = serving->hear();
+  while (!std::holds_alternative<StoreAnswered>(*event)) event = serving->next_event();
   return serving->on(std::move(*event));
 }
 
@@ -147,7 +147,7 @@ ExchangeAction wait_for(Engine::Parts& parts, const std::shared_ptr<Serving>& se
   parts.awaited->add(wait.id, serving);
   ExchangeAction action = wait;
   while (std::holds_alternative<WaitFor>(action)) {
-    auto event = serving->hear(wait.until);
+    auto event = serving->next_event(wait.until);
     action = serving->on(event ? std::move(*event) : ExchangeEvent(WaitOver{}));
   }
   parts.awaited->remove(wait.id, *serving);
@@ -201,7 +201,7 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
   options.log = library::log_or_stderr(std::move(options.log));
   store->watch(awaited);
   workers_ = workers::keep_lifecycle(*store, options.log, shard_);
-  heart_ = std::thread([this] { beat(); });
+  heartbeat_thread_ = std::thread([this] { beat(); });
   settler_ = std::thread([this] { settle_owed(); });
 }
 
@@ -232,7 +232,7 @@ Engine::Parts::~Parts() {
   }
   wake_.notify_all();
   settler_.join();
-  heart_.join();
+  heartbeat_thread_.join();
   store.reset();
 }
 

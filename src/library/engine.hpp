@@ -32,7 +32,7 @@ class Serving {
   /// The engine ends, and the handler has had all the time that it may take.
   virtual void overdue() {}
   /// The next of what was told; none when it did not come before `until`.
-  std::optional<ExchangeEvent> hear(MonotonicTime until = MonotonicTime::max());
+  std::optional<ExchangeEvent> next_event(MonotonicTime until = MonotonicTime::max());
 
   void sleep(Millis length);
 
@@ -179,7 +179,7 @@ struct Engine::Parts {
   std::atomic<std::size_t> owed_count{0};
   metrics::Shard shard_;
   std::unique_ptr<workers::Runner> workers_;
-  std::thread heart_;
+  std::thread heartbeat_thread_;
   std::thread settler_;
 };
 

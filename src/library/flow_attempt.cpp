@@ -3,7 +3,7 @@
 #include "library/flow_input.hpp"
 #include "library/misuse.hpp"
 #include "library/own_values.hpp"
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -26,7 +26,7 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
   const auto asked_at = MonotonicClock::now();
   const std::string& record_point = transaction.recovery_point();
   const SqlRows rows =
-      OwnRows::run(transaction, OwnStatement::open_flow,
+      InternalSql::run(transaction, OwnStatement::open_flow,
                    {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
                     std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
                     std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
@@ -171,7 +171,7 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
   }
   if (state_.quiet_since || notes_calls(phase) || state_.next != phase.name) {
     // From here on it may be on its way, and who comes after this attempt must know that.
-    const auto noted = OwnRows::run(transactions(), OwnStatement::note_call,
+    const auto noted = InternalSql::run(transactions(), OwnStatement::note_call,
                                     {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
     if (!noted || noted->empty()) return leave("the call could not be noted");
     state_.next = phase.name;
@@ -234,7 +234,7 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     // An attempt of this very request's that came too late has nothing to say (T14): whatever the
     // record says by now is the answer.
     if (end.how == How::superseded) return WorkLeft{};
-    if (end.may_stand_alone) return ExchangeEvent(WorkUnknown{"work_ended_transaction", {}});
+    if (end.rows_may_be_committed) return ExchangeEvent(WorkUnknown{"work_ended_transaction", {}});
     if (end.how == How::committed && answer_) {
       return ExchangeEvent(WorkCommitted{to_answer(std::move(*answer_)), end.reply});
     }
@@ -265,13 +265,13 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
     // It may have run before.
     answer_.reset();
     found = {};
-    const SqlRows passed = OwnRows::run(
+    const SqlRows passed = InternalSql::run(
         transaction, OwnStatement::pass_phase,
         {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
          std::int64_t{is_noted_behind(index) ? 1 : 0}, name_behind(index)});
     if (transaction.failed()) return std::nullopt;
     if (passed.empty()) {
-      const SqlRows at = OwnRows::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
+      const SqlRows at = InternalSql::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
       if (transaction.failed()) return std::nullopt;
       found.was_passed = !at.empty() && text_of(at[0].at(0)) == phase.name;
       found.is_lost = !found.was_passed;
@@ -292,7 +292,7 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
       transaction.fail(std::move(why));
       return std::nullopt;
     }
-    OwnRows::run(transaction, OwnStatement::close_flow,
+    InternalSql::run(transaction, OwnStatement::close_flow,
                  {to_hex(id.bytes), to_hex(attempt.token.bytes)});
     answer_ = std::move(*response);
     return rules_.complete_with(*answer_, id, attempt);
@@ -317,7 +317,7 @@ FlowAttempt::Stop FlowAttempt::failed(std::size_t index, bool was_in_doubt) {
 void FlowAttempt::rest(Millis retry_in) {
   const Millis delay =
       std::max(serving_.lease_left(), std::min(retry_in, Millis(limits::retry_after_max)));
-  const auto rested = OwnRows::run(transactions(), OwnStatement::rest_flow,
+  const auto rested = InternalSql::run(transactions(), OwnStatement::rest_flow,
                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
                                     std::int64_t{delay.count()}, std::int64_t{0}});
   // Not noted: the next attempt takes it for open, which is what is safe.
@@ -337,7 +337,7 @@ ExchangeEvent FlowAttempt::give_up(std::string code, std::string reference) {
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     // Whoever executes it again has had evidence that nothing is there.
-    OwnRows::run(transaction, OwnStatement::rest_flow,
+    InternalSql::run(transaction, OwnStatement::rest_flow,
                  {to_hex(id.bytes), to_hex(attempt.token.bytes),
                   std::int64_t{Millis(limits::flow_unknown_interval).count()}, std::int64_t{1}});
     return MarkUnknown{id, attempt, code, {}, reference};

@@ -347,7 +347,7 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const 
     parts_.options.log(LogLevel::warning, "transaction_failed",
                        {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
   }
-  if (end.may_stand_alone) return OutcomeUnknown{"work_ended_transaction", {}};
+  if (end.rows_may_be_committed) return OutcomeUnknown{"work_ended_transaction", {}};
   // Whatever became of its rows: it speaks of what it did outside.
   if (std::holds_alternative<OutcomeUnknown>(said)) return said;
   if (end.how == How::rolled_back && std::holds_alternative<NotExecuted>(said)) return said;

@@ -42,7 +42,7 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
     if (!threw.empty()) end.how = How::rolled_back;
     if (!std::holds_alternative<OutcomeUnknown>(said)) said = NotCommitted{};
   }
-  const bool is_unknown = end.may_stand_alone || std::holds_alternative<OutcomeUnknown>(said);
+  const bool is_unknown = end.rows_may_be_committed || std::holds_alternative<OutcomeUnknown>(said);
   if (end.how == How::unavailable && end.damaged) {
     parts_.damage.note({StoreError::Code::damaged, end.why, end.damaged});
     return to_response(record_damaged_answer(*end.damaged));

@@ -1,5 +1,5 @@
 #include "library/own_values.hpp"
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 #include <idem/outbox.hpp>
 
@@ -76,7 +76,7 @@ std::optional<MessageState> message_state(std::string_view name) noexcept {
 
 Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
   const auto rows =
-      OwnRows::run(*transactions_, OwnStatement::list_messages,
+      InternalSql::run(*transactions_, OwnStatement::list_messages,
                    {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
                     filter.after, static_cast<std::int64_t>(filter.limit)});
   if (!rows) return std::unexpected(rows.error());
@@ -87,14 +87,14 @@ Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& fil
 
 Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id) {
   if (!is_id(id)) return std::nullopt;
-  const auto rows = OwnRows::run(*transactions_, OwnStatement::find_message, {id});
+  const auto rows = InternalSql::run(*transactions_, OwnStatement::find_message, {id});
   if (!rows) return std::unexpected(rows.error());
   if (rows->empty()) return std::nullopt;
   return message_of(rows->front());
 }
 
 Outbox::Result<std::vector<MessageCount>> Outbox::count() {
-  const auto rows = OwnRows::run(*transactions_, OwnStatement::count_messages, {});
+  const auto rows = InternalSql::run(*transactions_, OwnStatement::count_messages, {});
   if (!rows) return std::unexpected(rows.error());
   std::vector<MessageCount> all;
   for (const SqlRow& row : *rows) {
@@ -107,7 +107,7 @@ Outbox::Result<std::vector<MessageCount>> Outbox::count() {
 
 Outbox::Result<bool> Outbox::hasten(const std::string& id) {
   if (!is_id(id)) return false;
-  const auto rows = OwnRows::run(*transactions_, OwnStatement::hasten_message, {id});
+  const auto rows = InternalSql::run(*transactions_, OwnStatement::hasten_message, {id});
   if (!rows) return std::unexpected(rows.error());
   return !rows->empty();
 }
@@ -117,7 +117,7 @@ Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
   constexpr double slowest = 1e-3;
   const auto spacing =
       order.rate > 0 ? static_cast<std::int64_t>(1'000 / std::max(order.rate, slowest)) : 0;
-  const auto rows = OwnRows::run(
+  const auto rows = InternalSql::run(
       *transactions_, order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive,
       {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),
        most_of(order.which), spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason});
@@ -127,7 +127,7 @@ Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
 
 Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
   if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
-  const auto rows = OwnRows::run(*transactions_,
+  const auto rows = InternalSql::run(*transactions_,
                                  order.dry_run ? OwnStatement::try_discard : OwnStatement::discard,
                                  {any_or(order.which.destination), any_or(order.which.id),
                                   any_or(order.which.type), most_of(order.which), order.reason});

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-/// Cells of Idem's own rows (src/store/own_rows.hpp) as values.
+/// Cells of Idem's own rows (src/store/internal_sql.hpp) as values.
 namespace idem::library {
 
 std::int64_t number_of(const SqlValue& value) noexcept;

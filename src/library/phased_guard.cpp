@@ -2,7 +2,7 @@
 #include "library/flow_input.hpp"
 #include "library/misuse.hpp"
 #include "library/own_values.hpp"
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/store_wait.hpp>
@@ -197,7 +197,7 @@ std::size_t PhasedGuard::Flows::complete_due() {
 }
 
 std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
-  const auto due = OwnRows::run(transactions(), OwnStatement::due_flows,
+  const auto due = InternalSql::run(transactions(), OwnStatement::due_flows,
                                 {operation, std::int64_t{limits::completer_batch}});
   if (!due) {
     rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
@@ -212,7 +212,7 @@ std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
 }
 
 void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {
-  (void)OwnRows::run(transactions(), OwnStatement::put_off_flow,
+  (void)InternalSql::run(transactions(), OwnStatement::put_off_flow,
                      {to_hex(id.bytes), std::int64_t{delay.count()}});
 }
 
@@ -254,7 +254,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   const std::optional<Record>& record = *found;
   if (record && (record->state == State::completed || record->state == State::expired)) {
     // Settled by somebody else. Only what was seen here goes: another life may have begun.
-    (void)OwnRows::run(transactions(), OwnStatement::close_flow,
+    (void)InternalSql::run(transactions(), OwnStatement::close_flow,
                        {to_hex(id.bytes), text_of(due.at(3))});
     return false;
   }

@@ -2,7 +2,7 @@
 #include <idem/worker_limits.hpp>
 
 #include "library/own_values.hpp"
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 #include <algorithm>
 
@@ -40,7 +40,7 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
                                                                           bool is_noted) {
   const auto asked_at = MonotonicClock::now();
   const auto rows =
-      OwnRows::run(transactions_, OwnStatement::claim_messages,
+      InternalSql::run(transactions_, OwnStatement::claim_messages,
                    {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
                     std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
@@ -71,14 +71,14 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
 
 std::expected<bool, std::string> RelayQueue::note_sending(const ClaimedMessage& claimed) {
   const auto rows =
-      OwnRows::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.fence});
+      InternalSql::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.fence});
   if (!rows) return std::unexpected(rows.error());
   return !rows->empty();
 }
 
 std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {
   const auto rows =
-      OwnRows::run(transactions_, OwnStatement::note_delivery,
+      InternalSql::run(transactions_, OwnStatement::note_delivery,
                    {claimed.seq, claimed.fence, std::string(name_of(note.how)),
                     printable(note.reference), printable(note.why),
                     std::int64_t{note.delay.count()}, std::int64_t{note.may_have_arrived ? 1 : 0}});
@@ -88,7 +88,7 @@ std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed,
 
 std::expected<std::size_t, std::string> RelayQueue::reap(std::size_t most, Millis retention) {
   const auto rows =
-      OwnRows::run(transactions_, OwnStatement::reap_messages,
+      InternalSql::run(transactions_, OwnStatement::reap_messages,
                    {static_cast<std::int64_t>(most), std::int64_t{retention.count()}});
   if (!rows) return std::unexpected(rows.error());
   return rows->size();

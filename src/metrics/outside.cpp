@@ -84,7 +84,7 @@ std::string_view name_of(Unanswered reason) noexcept {
   return "";
 }
 
-std::optional<OutageLines::Line> Standing::answered(MonotonicTime now) {
+std::optional<OutageLines::Line> Availability::answered(MonotonicTime now) {
   const Millis::rep moment = now.time_since_epoch().count();
   const Millis::rep last = last_answer_.load(std::memory_order_relaxed);
   constexpr Millis::rep second = 1'000;
@@ -99,7 +99,7 @@ std::optional<OutageLines::Line> Standing::answered(MonotonicTime now) {
   return lines_.succeeded(now);
 }
 
-std::optional<OutageLines::Line> Standing::failed(MonotonicTime now, std::string_view reason,
+std::optional<OutageLines::Line> Availability::failed(MonotonicTime now, std::string_view reason,
                                                   std::string detail, bool is_proof) {
   const std::lock_guard lock(mutex_);
   ++seen_.failures;
@@ -111,7 +111,7 @@ std::optional<OutageLines::Line> Standing::failed(MonotonicTime now, std::string
   return lines_.failed(now);
 }
 
-Standing::Seen Standing::seen() const {
+Availability::Seen Availability::seen() const {
   const std::lock_guard lock(mutex_);
   Seen seen = seen_;
   const auto last = last_answer_.load(std::memory_order_relaxed);

@@ -41,7 +41,7 @@ std::string_view name_of(Authorized result) noexcept;
 
 /// How somebody outside has answered lately. Safe from any thread; takes a lock only while it fails
 /// and when it recovers.
-class Standing {
+class Availability {
  public:
   struct Seen {
     bool is_down = false;
@@ -95,7 +95,7 @@ struct ProviderCounts {
   std::array<std::atomic<std::uint64_t>, answered_count> answers{};
   std::array<std::atomic<std::uint64_t>, unanswered_count> failures{};
   std::atomic<bool> is_left_alone{false};  ///< After failures in a row; tried by one question.
-  Standing standing;
+  Availability standing;
 };
 
 }  // namespace idem::metrics

@@ -204,7 +204,7 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
   }
 }
 
-void write_upstream(Text& text, const std::deque<Shard>& shards, const Standing::Seen& seen) {
+void write_upstream(Text& text, const std::deque<Shard>& shards, const Availability::Seen& seen) {
   text.family(
       "idem_upstream_requests_total", "counter",
       "api.idempotency.upstream.requests: requests to the upstream by what became of them.");
@@ -226,7 +226,7 @@ void write_upstream(Text& text, const std::deque<Shard>& shards, const Standing:
               std::uint64_t{!seen.is_down});
 }
 
-void write_authorizer(Text& text, const std::deque<Shard>& shards, const Standing::Seen& seen) {
+void write_authorizer(Text& text, const std::deque<Shard>& shards, const Availability::Seen& seen) {
   text.family("idem_authorize_requests_total", "counter",
               "api.idempotency.authorize.requests: questions to the authoriser by its answer; "
               "\"failed\": it gave none.");

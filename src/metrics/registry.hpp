@@ -51,8 +51,8 @@ class Registry {
   const std::string& version() const noexcept { return version_; }
   bool has_upstream() const noexcept { return has_upstream_; }
   bool has_authorizer() const noexcept { return has_authorizer_; }
-  Standing& upstream() noexcept { return upstream_; }
-  Standing& authorizer() noexcept { return authorizer_; }
+  Availability& upstream() noexcept { return upstream_; }
+  Availability& authorizer() noexcept { return authorizer_; }
 
   /// The Prometheus text format 0.0.4: the sum of all shards, and `gauges`. Safe from any thread.
   std::string exposition(const Gauges& gauges);
@@ -67,8 +67,8 @@ class Registry {
   std::vector<NamedProvider> providers_;
   bool has_upstream_ = false;
   bool has_authorizer_ = false;
-  Standing upstream_;
-  Standing authorizer_;
+  Availability upstream_;
+  Availability authorizer_;
   MonotonicTime began_ = MonotonicClock::now();
 };
 

@@ -50,10 +50,10 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
     if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
       turned_away_.push_back(std::move(done));
     } else {
-      if (patient && patient_.empty()) {
+      if (patient && deferred_.empty()) {
         patient_until_ = MonotonicClock::now() + limits::store_patience;
       }
-      auto& to = patient ? patient_ : incoming_;
+      auto& to = patient ? deferred_ : incoming_;
       to.push_back({std::move(call), std::move(done), nullptr});
       ++waiting_;
     }
@@ -62,7 +62,7 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   if (wake) wake_.notify_one();
 }
 
-void CallQueue::push(Errand& errand, StoreCompletion done) {
+void CallQueue::push(StoreTask& errand, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ CallQueue::Batch CallQueue::take(bool wait) {
   if (exhausted) {
     while (wait && incoming_.empty() && turned_away_.empty() && !closed_) {
       asleep_ = true;
-      if (patient_.empty()) {
+      if (deferred_.empty()) {
         wake_.wait(lock);
       } else if (wake_.wait_until(lock, patient_until_) == std::cv_status::timeout) {
         break;
@@ -93,8 +93,8 @@ CallQueue::Batch CallQueue::take(bool wait) {
     }
     asleep_ = false;
     taken_.swap(incoming_);
-    std::ranges::move(patient_, std::back_inserter(taken_));
-    patient_.clear();
+    std::ranges::move(deferred_, std::back_inserter(taken_));
+    deferred_.clear();
   }
   const std::size_t size = std::min(limits::commit_group_max, taken_.size() - next_);
   batch.calls = std::span(taken_).subspan(next_, size);

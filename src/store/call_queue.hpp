@@ -13,15 +13,15 @@ namespace idem {
 
 /// Something else that a store's thread does in its turn, besides calls. Whoever asked for it waits
 /// for it, and so keeps it alive.
-class Errand {
+class StoreTask {
  public:
-  virtual ~Errand() = default;
+  virtual ~StoreTask() = default;
 };
 
 struct QueuedCall {
   StoreCall call;
   StoreCompletion done;
-  Errand* errand = nullptr;  ///< Instead of `call`; `done` says then that it was committed.
+  StoreTask* errand = nullptr;  ///< Instead of `call`; `done` says then that it was committed.
 };
 
 /// What waits in front of a store's thread: many threads ask, one takes. While that one is busy
@@ -40,7 +40,7 @@ class CallQueue {
   /// each belongs to an attempt that was let in before.
   void push(StoreCall call, StoreCompletion done);
   /// Never turned away: its caller is a thread that can do nothing else meanwhile.
-  void push(Errand& errand, StoreCompletion done);
+  void push(StoreTask& errand, StoreCompletion done);
 
   /// Waits until there is something, unless `wait` is false. Calls come in the order of push().
   Batch take(bool wait);
@@ -54,11 +54,11 @@ class CallQueue {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<QueuedCall> incoming_;
-  std::vector<QueuedCall> patient_;  ///< For these the taker wakes up by itself.
+  std::vector<QueuedCall> deferred_;  ///< For these the taker wakes up by itself.
   MonotonicTime patient_until_{};
   std::vector<StoreCompletion> turned_away_;
   std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock.
-  std::size_t waiting_ = 0;  ///< incoming_, patient_ and what is left of taken_.
+  std::size_t waiting_ = 0;  ///< incoming_, deferred_ and what is left of taken_.
   bool asleep_ = false;
   bool closed_ = false;
 

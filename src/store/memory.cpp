@@ -2,7 +2,7 @@
 #include "core/store_clock.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
-#include "store/change_teller.hpp"
+#include "store/change_notifier.hpp"
 #include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -191,7 +191,7 @@ class MemoryStore final : public Store {
   Identity identity_;
   Naming naming_;  ///< The thread's own.
   CallQueue queue_;
-  ChangeTeller changes_;
+  ChangeNotifier changes_;
   MemoryTable table_;
   transitions::FenceCounter fences_;
   RecordTally tally_{table_};

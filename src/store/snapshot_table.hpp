@@ -67,8 +67,8 @@ class SnapshotTable final : public RecordTable, public Tally {
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override;
   std::vector<EvidenceEntry> evidence(const RecordId& id) override;
 
-  void changed(const RecordId&, const std::optional<Standing>&,
-               const std::optional<Standing>&) override {}
+  void changed(const RecordId&, const std::optional<StateSummary>&,
+               const std::optional<StateSummary>&) override {}
   void lease_ended() override { ended_a_lease_ = true; }
   Census census(StoreTime now) override;
 

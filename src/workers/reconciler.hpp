@@ -45,7 +45,7 @@ struct Provider {
   /// the provider.
   std::function<std::optional<std::string>(const Record&, std::string_view key)> cannot_ask{};
   bool needs_key = false;  ///< It can be asked by the client's key only.
-  SayingRules says{};
+  ResponseMatchers says{};
   RebuildRule rebuild{};
   /// It sends events, of which some may have come while their attempt was under way.
   bool sends_events = false;

@@ -1,5 +1,5 @@
 #include "library/phased.hpp"
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 /// What could be lost between a record and what there is to do: nothing of it lets a phase that
 /// committed run again, or a call be made again that nobody declared to be safe.
@@ -209,13 +209,13 @@ TEST_P(LostPhases, S16_however_often_nothing_was_sent_it_does_not_become_unknown
 TEST_P(LostPhases, S16_what_there_was_to_do_is_gone_under_an_attempt_and_nothing_is_skipped) {
   auto made = phases(Declares::none);
   made[1].call.send = [&](const PhaseCall& call) {
-    const auto due = OwnRows::run(*engine_->transactions(), OwnStatement::put_off_flow,
+    const auto due = InternalSql::run(*engine_->transactions(), OwnStatement::put_off_flow,
                                   {to_hex(call.id.bytes), std::int64_t{-60'000}});
-    const auto rows = OwnRows::run(*engine_->transactions(), OwnStatement::due_flows,
+    const auto rows = InternalSql::run(*engine_->transactions(), OwnStatement::due_flows,
                                    {std::string("charge"), std::int64_t{10}});
     EXPECT_TRUE(due && rows && rows->size() == 1);
     const auto token = std::get<std::string>(rows->at(0).at(3));
-    EXPECT_TRUE(OwnRows::run(*engine_->transactions(), OwnStatement::close_flow,
+    EXPECT_TRUE(InternalSql::run(*engine_->transactions(), OwnStatement::close_flow,
                              {to_hex(call.id.bytes), token}));
     return bank_.charge(call.key);
   };

@@ -51,9 +51,9 @@ class Reconciling : public testing::TestWithParam<const char*> {
     start_ = clock_.now();
     provider_ = std::make_shared<Provider>();
     provider_->name = "bank";
-    provider_->says = {.found = {*SayingRule::parse("200")},
-                       .failed = {*SayingRule::parse("402")},
-                       .not_there = {*SayingRule::parse("404")}};
+    provider_->says = {.found = {*ResponseMatcher::parse("200")},
+                       .failed = {*ResponseMatcher::parse("402")},
+                       .not_there = {*ResponseMatcher::parse("404")}};
     provider_->grace = 30s;
     provider_->retry_first = 2s;
     provider_->retry_max = 60s;

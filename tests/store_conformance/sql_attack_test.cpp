@@ -1,4 +1,4 @@
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 #include "store/postgres/postgres_store.hpp"
 #include "store_conformance/transacting.hpp"
 
@@ -168,7 +168,7 @@ void use_own_statements(Store& store) {
   const std::string id(32, 'a');
   const std::string token(32, 'b');
   const auto use = [&](OwnStatement which, std::initializer_list<SqlValue> values) {
-    const auto rows = OwnRows::run(transactions, which, values);
+    const auto rows = InternalSql::run(transactions, which, values);
     EXPECT_TRUE(rows.has_value()) << static_cast<int>(which) << ": " << rows.error();
     return rows ? *rows : SqlRows();
   };

@@ -112,7 +112,7 @@ TEST_F(TransactionFaults, S17_T57_a_completion_without_its_commit_is_in_doubt_an
     proxy.cut_before(commit_message);
     const auto end = store->transactions()->run(under(attempt, pays("p")));
     EXPECT_EQ(end.how, How::in_doubt) << end.why;
-    EXPECT_FALSE(end.may_stand_alone);
+    EXPECT_FALSE(end.rows_may_be_committed);
     EXPECT_EQ(proxy.lost(), round);
     // Whoever asks behind it waits for the server to notice, and is told what there is.
     const auto told = ask_and_wait(*store, a_release(attempt));
@@ -299,7 +299,7 @@ TEST_F(TransactionFaults, S17_work_that_ends_its_transaction_behind_our_back_is_
       // Which weighs more than what was thrown.
       const auto end = store->transactions()->run(under(attempt, work));
       EXPECT_EQ(end.how, How::in_doubt) << script;
-      EXPECT_TRUE(end.may_stand_alone) << script;
+      EXPECT_TRUE(end.rows_may_be_committed) << script;
       // Its rows may be there, so that nobody may run it again because its owner says so.
       EXPECT_EQ(state(*store, number), State::unknown) << script;
       EXPECT_EQ(ask_and_wait(*store, a_release(attempt))->verdict, Verdict::stale);

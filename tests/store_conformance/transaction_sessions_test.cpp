@@ -260,7 +260,7 @@ TEST_P(TransactionSessions, S17_rows_that_a_doomed_work_commits_do_not_stand_wit
          return step;
        }});
   EXPECT_EQ(end.how, How::in_doubt);
-  EXPECT_TRUE(end.may_stand_alone);
+  EXPECT_TRUE(end.rows_may_be_committed);
   verb.token = token(2);
   EXPECT_TRUE(is<Unknown>(*ask_and_wait(*store_, verb)));
 }

@@ -128,8 +128,8 @@ EventSource source() {
           .operation = "/data/operation",
           .reference = "/data/id",
           .fence = "/data/fence",
-          .says = {.found = {*SayingRule::parse("/type=charge.succeeded")},
-                   .failed = {*SayingRule::parse("/type=charge.failed")}},
+          .says = {.found = {*ResponseMatcher::parse("/type=charge.succeeded")},
+                   .failed = {*ResponseMatcher::parse("/type=charge.failed")}},
           .rebuild = {.found_status = 201, .body = "/data"}};
 }
 

@@ -46,8 +46,8 @@ TEST(OutageLines, WhatComesAndGoesAllTheTimeIsTwoLinesAnInterval) {
   EXPECT_EQ(written, 20);
 }
 
-TEST(Standing, NotReachedIsDownAtOnceAndOneSlowAnswerIsNot) {
-  metrics::Standing standing;
+TEST(Availability, NotReachedIsDownAtOnceAndOneSlowAnswerIsNot) {
+  metrics::Availability standing;
   EXPECT_FALSE(standing.answered(at(0s)));
   EXPECT_TRUE(standing.failed(at(1s), "timeout", "too slow", false));
   EXPECT_FALSE(standing.seen().is_down);

@@ -8,10 +8,10 @@
 namespace idem {
 namespace {
 
-SayingRule rule(std::string_view text) {
-  auto parsed = SayingRule::parse(text);
+ResponseMatcher rule(std::string_view text) {
+  auto parsed = ResponseMatcher::parse(text);
   EXPECT_TRUE(parsed) << parsed.error();
-  return parsed.value_or(SayingRule{});
+  return parsed.value_or(ResponseMatcher{});
 }
 
 TEST(JsonPlace, FindsTheBytesAsTheyStand) {
@@ -53,14 +53,14 @@ TEST(ProviderRules, MatchByStatusAndValue) {
 TEST(ProviderRules, WhatIsNoRuleIsRefusedWithASentence) {
   for (const auto* text : {"", "20", "2000", "6xx", "20x", "200 ", "200 status=x", "captured",
                            "!/a=b", "200 /a~2=x", "200  /a", "200 !"}) {
-    const auto parsed = SayingRule::parse(text);
+    const auto parsed = ResponseMatcher::parse(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_NE(parsed.error().find('"' + std::string(text) + '"'), std::string::npos);
   }
 }
 
 TEST(ProviderRules, S19_whatIsNotClearSaysNothingYet) {
-  const SayingRules rules{.found = {rule("200 /charges/0")},
+  const ResponseMatchers rules{.found = {rule("200 /charges/0")},
                           .failed = {rule("200 /declined=true")},
                           .not_there = {rule("404"), rule("200 !/charges/0")}};
   EXPECT_EQ(judge(rules, 200, R"({"charges":[1]})"), Finding::found);

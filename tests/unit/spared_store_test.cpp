@@ -1,4 +1,4 @@
-#include "store/spared.hpp"
+#include "store/circuit_breaker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -106,13 +106,13 @@ Release release(const Token& token) {
   return verb;
 }
 
-class Spared : public testing::Test {
+class CircuitBreaker : public testing::Test {
  protected:
   /// Three failures give it up; they need not last.
   void open(Millis pause) {
     auto inner = std::make_unique<Failing>();
     inner_ = inner.get();
-    store_ = make_spared(std::move(inner),
+    store_ = make_circuit_breaker(std::move(inner),
                          {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
                           .on_change = [this](bool answers, const auto& why) {
                             const std::lock_guard lock(mutex_);
@@ -155,10 +155,10 @@ class Spared : public testing::Test {
   std::vector<std::string> changes_;
   std::vector<std::shared_ptr<std::atomic<int>>> answered_;
   Failing* inner_ = nullptr;
-  std::unique_ptr<SparedStore> store_;
+  std::unique_ptr<CircuitBreakerStore> store_;
 };
 
-TEST_F(Spared, V15_after_failures_in_a_row_nothing_new_is_asked) {
+TEST_F(CircuitBreaker, V15_after_failures_in_a_row_nothing_new_is_asked) {
   open(for_ever);
   give_up();
   EXPECT_EQ(inner_->calls(), 3);
@@ -172,7 +172,7 @@ TEST_F(Spared, V15_after_failures_in_a_row_nothing_new_is_asked) {
   EXPECT_EQ(changes_, std::vector<std::string>{"by plan"});
 }
 
-TEST_F(Spared, V15_what_a_cache_may_have_said_is_no_success) {
+TEST_F(CircuitBreaker, V15_what_a_cache_may_have_said_is_no_success) {
   open(for_ever);
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
@@ -185,7 +185,7 @@ TEST_F(Spared, V15_what_a_cache_may_have_said_is_no_success) {
   EXPECT_FALSE(store_->health().answers);
 }
 
-TEST_F(Spared, V15_a_success_between_failures_begins_the_count_anew) {
+TEST_F(CircuitBreaker, V15_a_success_between_failures_begins_the_count_anew) {
   open(for_ever);
   for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
@@ -199,7 +199,7 @@ TEST_F(Spared, V15_a_success_between_failures_begins_the_count_anew) {
 }
 
 // Its disk is full, or it follows another one now.
-TEST_F(Spared, V15_that_it_reads_is_no_success_where_it_cannot_write) {
+TEST_F(CircuitBreaker, V15_that_it_reads_is_no_success_where_it_cannot_write) {
   open(1ms);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(store_->health().answers);
@@ -228,7 +228,7 @@ TEST_F(Spared, V15_that_it_reads_is_no_success_where_it_cannot_write) {
   EXPECT_TRUE(store_->health().answers) << "it has written since, so that the count begins anew";
 }
 
-TEST_F(Spared, V15_where_only_reading_failed_reading_is_enough) {
+TEST_F(CircuitBreaker, V15_where_only_reading_failed_reading_is_enough) {
   open(for_ever);
   for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(asked(Find{}), Code::unavailable);
@@ -240,7 +240,7 @@ TEST_F(Spared, V15_where_only_reading_failed_reading_is_enough) {
   EXPECT_TRUE(store_->health().answers);
 }
 
-TEST_F(Spared, V15_what_the_store_refuses_is_an_answer) {
+TEST_F(CircuitBreaker, V15_what_the_store_refuses_is_an_answer) {
   open(for_ever);
   for (const Code final : {Code::refused, Code::damaged}) {
     inner_->tell({final});
@@ -252,7 +252,7 @@ TEST_F(Spared, V15_what_the_store_refuses_is_an_answer) {
 }
 
 // P3: what an owner knows must reach the store; its verbs go through at all times.
-TEST_F(Spared, V15_what_settles_or_decides_is_always_asked) {
+TEST_F(CircuitBreaker, V15_what_settles_or_decides_is_always_asked) {
   open(for_ever);
   give_up();
   const Attempt attempt{};
@@ -277,7 +277,7 @@ TEST_F(Spared, V15_what_settles_or_decides_is_always_asked) {
   EXPECT_EQ(inner_->finds(), 0) << "the pause had only begun";
 }
 
-TEST_F(Spared, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
+TEST_F(CircuitBreaker, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
   open(for_ever);
   inner_->tell({Code::in_doubt});
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
@@ -299,7 +299,7 @@ TEST_F(Spared, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
   EXPECT_EQ(inner_->calls(), before + 3);
 }
 
-TEST_F(Spared, S04_a_token_that_was_released_is_a_doubt_no_more) {
+TEST_F(CircuitBreaker, S04_a_token_that_was_released_is_a_doubt_no_more) {
   open(for_ever);
   inner_->tell({Code::in_doubt});
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
@@ -314,7 +314,7 @@ TEST_F(Spared, S04_a_token_that_was_released_is_a_doubt_no_more) {
   EXPECT_EQ(inner_->calls(), before);
 }
 
-TEST_F(Spared, V15_it_is_looked_for_and_found_without_anybody_asking) {
+TEST_F(CircuitBreaker, V15_it_is_looked_for_and_found_without_anybody_asking) {
   open(1ms);
   give_up();
   inner_->wait_for_finds(5);
@@ -330,7 +330,7 @@ TEST_F(Spared, V15_it_is_looked_for_and_found_without_anybody_asking) {
   inner_->wait_for_finds(before + 2);
 }
 
-TEST_F(Spared, V15_it_is_looked_for_by_one_call_at_a_time) {
+TEST_F(CircuitBreaker, V15_it_is_looked_for_by_one_call_at_a_time) {
   open(1ms);
   inner_->tell({Code::unavailable});
   asked(reserve(1));
@@ -349,7 +349,7 @@ TEST_F(Spared, V15_it_is_looked_for_by_one_call_at_a_time) {
 }
 
 // A reply that was on its way when another one had told already that the store is back.
-TEST_F(Spared, V15_a_probe_that_comes_back_late_does_not_end_the_looking) {
+TEST_F(CircuitBreaker, V15_a_probe_that_comes_back_late_does_not_end_the_looking) {
   open(1ms);
   give_up();
   inner_->wait_for_finds(1);
@@ -367,7 +367,7 @@ TEST_F(Spared, V15_a_probe_that_comes_back_late_does_not_end_the_looking) {
   inner_->wait_for_finds(again + 2);
 }
 
-TEST_F(Spared, V15_many_threads_are_each_answered_once_while_it_comes_and_goes) {
+TEST_F(CircuitBreaker, V15_many_threads_are_each_answered_once_while_it_comes_and_goes) {
   open(1ms);
   std::atomic<int> answers{0};
   std::vector<std::thread> threads;
@@ -384,7 +384,7 @@ TEST_F(Spared, V15_many_threads_are_each_answered_once_while_it_comes_and_goes) 
   EXPECT_EQ(answers.load(), 8'000);
 }
 
-TEST_F(Spared, V15_what_a_completion_asks_while_the_store_closes_is_answered) {
+TEST_F(CircuitBreaker, V15_what_a_completion_asks_while_the_store_closes_is_answered) {
   open(for_ever);
   give_up();
   inner_->tell({Code::unavailable, true});
@@ -398,7 +398,7 @@ TEST_F(Spared, V15_what_a_completion_asks_while_the_store_closes_is_answered) {
   EXPECT_EQ(answers.load(), 2);
 }
 
-TEST_F(Spared, all_that_a_store_has_is_passed_on) {
+TEST_F(CircuitBreaker, all_that_a_store_has_is_passed_on) {
   open(for_ever);
   struct Nobody final : Watcher {
     void changed(const RecordId&) noexcept override {}

@@ -46,7 +46,7 @@ const std::string find_sql = "SELECT " + record_columns("request") +
                              " f.response_head AS answer_head, f.response_body AS answer_body"
                              " FROM idem.find_many($1) f) r";
 
-Told to_found(Cells& cells) {
+CallResult to_found(Cells& cells) {
   auto record = to_record(cells);
   if (!record) return {std::unexpected(std::move(record.error()))};
   if (cells.boolean()) return {std::unexpected(damaged(request_differs, record->id))};
@@ -109,16 +109,16 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
   return statement;
 }
 
-std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,
+std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
                                                   const Rows& rows) {
-  std::vector<std::optional<Told>> told(calls.size());
+  std::vector<std::optional<CallResult>> told(calls.size());
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
     const auto granted = to_elements(cells.bytes());
     for (std::size_t i = 0; i < std::min(granted.size(), calls.size()); ++i) {
       const auto fence = static_cast<Fence>(to_number(granted[i]));
       if (fence == 0) continue;
-      told[i] = Told{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
+      told[i] = CallResult{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
@@ -174,15 +174,15 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
   return statement;
 }
 
-std::vector<std::optional<Told>> told_of_owners(std::size_t calls, const Rows& rows) {
-  std::vector<std::optional<Told>> told(calls);
+std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, const Rows& rows) {
+  std::vector<std::optional<CallResult>> told(calls);
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
     const auto usual = to_elements(cells.bytes());
     const auto until = to_elements(cells.bytes());
     for (std::size_t i = 0; i < std::min(usual.size(), until.size()); ++i) {
       const auto at = place_of(to_number(usual[i]), calls);
-      if (at) told[*at] = Told{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
+      if (at) told[*at] = CallResult{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls);
@@ -198,8 +198,8 @@ Statement ask_finds(std::span<const Find* const> calls) {
   return statement;
 }
 
-std::vector<Told> told_of_finds(std::span<const Find* const> calls, const Rows& rows) {
-  std::vector<Told> told;
+std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, const Rows& rows) {
+  std::vector<CallResult> told;
   for (std::size_t i = 0; i < calls.size(); ++i) told.push_back({std::optional<Record>()});
   for (int row = 0; row < rows.size(); ++row) {
     const RecordId id = Cells(rows, row).id();

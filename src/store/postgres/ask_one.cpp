@@ -164,12 +164,12 @@ Resolve::Reply to_verdict(Cells& cells) {
   return reply;
 }
 
-struct Tell {
+struct ReplyDecoder {
   const Rows& rows;
 
-  Told operator()(const Reserve& verb) const { return outcome(verb.token); }
-  Told operator()(const Accept& verb) const { return outcome(verb.as.token); }
-  Told operator()(const Claim& verb) const {
+  CallResult operator()(const Reserve& verb) const { return outcome(verb.token); }
+  CallResult operator()(const Accept& verb) const { return outcome(verb.as.token); }
+  CallResult operator()(const Claim& verb) const {
     if (rows.size() == 0) return {std::optional<Claimed>()};
     Cells cells(rows, 0);
     Claimed claimed;
@@ -184,20 +184,20 @@ struct Tell {
     claimed.recovery_point = cells.text();
     return {std::optional(std::move(claimed))};
   }
-  Told operator()(const Resolve&) const {
+  CallResult operator()(const Resolve&) const {
     if (rows.size() != 1) return verdict();
     Cells cells(rows, 0);
     Resolve::Reply reply = to_verdict(cells);
     reply.is_contradicted = cells.boolean();
     return {reply};
   }
-  Told operator()(const CacheBust&) const { return verdict(); }
-  Told operator()(const Reschedule&) const { return verdict(); }
-  Told operator()(const Find& verb) const {
+  CallResult operator()(const CacheBust&) const { return verdict(); }
+  CallResult operator()(const Reschedule&) const { return verdict(); }
+  CallResult operator()(const Find& verb) const {
     const Find* const calls[] = {&verb};
-    return std::move(told_of_finds(calls, rows).front());
+    return std::move(results_of_finds(calls, rows).front());
   }
-  Told operator()(const List&) const {
+  CallResult operator()(const List&) const {
     std::vector<Record> records;
     for (int row = 0; row < rows.size(); ++row) {
       Cells cells(rows, row);
@@ -207,9 +207,9 @@ struct Tell {
     }
     return {std::move(records)};
   }
-  Told operator()(const Sweep&) const { return steps(); }
-  Told operator()(const Reap&) const { return steps(); }
-  Told operator()(const ReadEvidence&) const {
+  CallResult operator()(const Sweep&) const { return steps(); }
+  CallResult operator()(const Reap&) const { return steps(); }
+  CallResult operator()(const ReadEvidence&) const {
     std::vector<EvidenceEntry> entries;
     for (int row = 0; row < rows.size(); ++row) {
       Cells cells(rows, row);
@@ -227,7 +227,7 @@ struct Tell {
     }
     return {std::move(entries)};
   }
-  Told operator()(const Count&) const {
+  CallResult operator()(const Count&) const {
     Census census;
     for (int row = 0; row < rows.size(); ++row) {
       Cells cells(rows, row);
@@ -239,28 +239,28 @@ struct Tell {
     }
     return {census};
   }
-  Told operator()(const AdoptRoutes&) const {
+  CallResult operator()(const AdoptRoutes&) const {
     IDEM_ASSERT(!"several statements");
     return {AdoptRoutes::Reply{}};
   }
   template <class Verb>
-  Told operator()(const Verb&) const {
+  CallResult operator()(const Verb&) const {
     IDEM_ASSERT(!"asked with others");
     return {OwnerReply{}};
   }
 
  private:
-  Told outcome(const Token& token) const {
+  CallResult outcome(const Token& token) const {
     if (rows.size() != 1) return {std::unexpected(damaged("no outcome"))};
     Cells cells(rows, 0);
     return to_outcome(cells, token);
   }
-  Told verdict() const {
+  CallResult verdict() const {
     if (rows.size() != 1) return {std::unexpected(damaged("no verdict"))};
     Cells cells(rows, 0);
     return {to_verdict(cells)};
   }
-  Told steps() const {
+  CallResult steps() const {
     std::vector<LifecycleStep> made;
     for (int row = 0; row < rows.size(); ++row) {
       Cells cells(rows, row);
@@ -278,6 +278,6 @@ struct Tell {
 
 Statement ask_one(const StoreCall& call) { return std::visit(Ask{}, call); }
 
-Told told_of_one(const StoreCall& call, const Rows& rows) { return std::visit(Tell{rows}, call); }
+CallResult results_of_one(const StoreCall& call, const Rows& rows) { return std::visit(ReplyDecoder{rows}, call); }
 
 }  // namespace idem::postgres

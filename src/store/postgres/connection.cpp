@@ -73,7 +73,7 @@ Task<bool> Connection::ready(Until what) {
   co_return !error;
 }
 
-std::string told(const Failure& failure) {
+std::string failure_text(const Failure& failure) {
   return failure.sqlstate.empty() ? failure.message
                                   : fmt::format("{} ({})", failure.message, failure.sqlstate);
 }
@@ -105,7 +105,7 @@ Task<std::expected<void, std::string>> Connection::open(Millis patience) {
   co_return std::unexpected(lost(false).message);
 }
 
-Task<Answer> Connection::ask(std::string_view sql, const Params& params, Millis patience) {
+Task<QueryResult> Connection::ask(std::string_view sql, const Params& params, Millis patience) {
   IDEM_ASSERT(is_open());
   deadline_ = MonotonicClock::now() + patience;
   const Params::Raw raw = params.raw();
@@ -115,7 +115,7 @@ Task<Answer> Connection::ask(std::string_view sql, const Params& params, Millis 
       PQsendQueryParams(connection_, statement.c_str(), params.size(), raw.types.data(),
                         raw.values.data(), raw.lengths.data(), raw.formats.data(), 1);
   if (sent != 1) co_return std::unexpected(lost(false));
-  Task<Answer> answering = answer();
+  Task<QueryResult> answering = answer();
   co_return co_await std::move(answering);
 }
 
@@ -137,13 +137,13 @@ Task<bool> Connection::prepare(const std::string& name, std::string_view sql,
     lost(false);
     co_return false;
   }
-  Task<Answer> preparing = answer();
-  const Answer prepared = co_await std::move(preparing);
+  Task<QueryResult> preparing = answer();
+  const QueryResult prepared = co_await std::move(preparing);
   // 42P05: it is there already.
   co_return prepared.has_value() || prepared.error().sqlstate == "42P05";
 }
 
-Task<Answer> Connection::ask_often(std::string_view sql, const Params& params, Millis patience) {
+Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& params, Millis patience) {
   IDEM_ASSERT(is_open());
   const auto [known, is_new] = known_.try_emplace(std::string(sql), Known::asked);
   if (is_new || known->second == Known::not_to_be) {
@@ -161,8 +161,8 @@ Task<Answer> Connection::ask_often(std::string_view sql, const Params& params, M
   const int sent = PQsendQueryPrepared(connection_, name.c_str(), params.size(), raw.values.data(),
                                        raw.lengths.data(), raw.formats.data(), 1);
   if (sent != 1) co_return std::unexpected(lost(false));
-  Task<Answer> answering = answer();
-  Answer answered = co_await std::move(answering);
+  Task<QueryResult> answering = answer();
+  QueryResult answered = co_await std::move(answering);
   // 26000: this server of a pooler's does not know it; 0A000: what it answers has another shape
   // now. It was not executed, or undone.
   if (!answered && is_open() &&
@@ -173,16 +173,16 @@ Task<Answer> Connection::ask_often(std::string_view sql, const Params& params, M
   co_return answered;
 }
 
-Task<Answer> Connection::run(std::string_view script, Millis patience) {
+Task<QueryResult> Connection::run(std::string_view script, Millis patience) {
   IDEM_ASSERT(is_open());
   deadline_ = MonotonicClock::now() + patience;
   const std::string statements(script);
   if (PQsendQuery(connection_, statements.c_str()) != 1) co_return std::unexpected(lost(false));
-  Task<Answer> answering = answer();
+  Task<QueryResult> answering = answer();
   co_return co_await std::move(answering);
 }
 
-Task<Answer> Connection::answer() {
+Task<QueryResult> Connection::answer() {
   for (;;) {
     const int left = PQflush(connection_);
     if (left == 0) break;

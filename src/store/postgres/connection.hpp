@@ -50,10 +50,10 @@ struct Failure {
   bool in_doubt = false;
   std::string detail{};
 };
-using Answer = std::expected<Rows, Failure>;
+using QueryResult = std::expected<Rows, Failure>;
 
 /// For people, on one line.
-std::string told(const Failure& failure);
+std::string failure_text(const Failure& failure);
 
 class Connection final : Timed {
  public:
@@ -71,16 +71,16 @@ class Connection final : Timed {
 
   /// One statement, in a transaction of its own unless one was begun. Where `patience` ends first,
   /// or the answer is not what the protocol allows, the connection is closed.
-  Task<Answer> ask(std::string_view sql, const Params& params, Millis patience);
+  Task<QueryResult> ask(std::string_view sql, const Params& params, Millis patience);
 
   /// The same for a text that is asked again and again: from its second time on this connection it
   /// is prepared. Not within a transaction that was begun: where a pooler's next server does not
   /// know it, it is asked a second time.
-  Task<Answer> ask_often(std::string_view sql, const Params& params, Millis patience);
+  Task<QueryResult> ask_often(std::string_view sql, const Params& params, Millis patience);
 
   /// Statements without parameters, one after the other, and what the last of them answers, in text
   /// form. They are one transaction unless they say otherwise.
-  Task<Answer> run(std::string_view script, Millis patience);
+  Task<QueryResult> run(std::string_view script, Millis patience);
 
   void close() noexcept;
 
@@ -97,7 +97,7 @@ class Connection final : Timed {
   void watch_socket();
   void unwatch_socket() noexcept;
   /// Sends what was queued and reads until the server is ready again.
-  Task<Answer> answer();
+  Task<QueryResult> answer();
   enum class Known : std::uint8_t { asked, prepared, not_to_be };
   /// The statement's name on every server: the same for the same text only.
   static std::string name_for(std::string_view sql);

@@ -21,20 +21,20 @@ Task<void> Days::keep(Connection& connection) {
     for (int day = 0; day < days_ahead && connection.is_open(); ++day) {
       Params params;
       params.number(retention.count()).small(day);
-      const Answer made = co_await connection.ask("SELECT idem.make_day(idem.expiry_day($1, $2))",
+      const QueryResult made = co_await connection.ask("SELECT idem.make_day(idem.expiry_day($1, $2))",
                                                   params, limits::store_reply_max);
       (void)made;
     }
   }
   if (!connection.is_open()) co_return;
   const Params none;
-  const Answer dropped =
+  const QueryResult dropped =
       co_await connection.ask("SELECT idem.drop_old_days()", none, limits::store_reply_max);
   (void)dropped;
   if (!connection.is_open()) co_return;
   Params most;
   most.small(limits::usage_rows_folded);
-  const Answer folded =
+  const QueryResult folded =
       co_await connection.ask("SELECT idem.fold_usage($1)", most, limits::store_reply_max);
   (void)folded;
 }

@@ -15,7 +15,7 @@ const char* const server_history_sql =
     "SELECT c.system_identifier, pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())"
     " FROM pg_catalog.pg_control_system() c";
 
-ServerHistory history_of(const Answer& told, Fence fence) {
+ServerHistory history_of(const QueryResult& told, Fence fence) {
   ServerHistory history{.fence = fence};
   if (!told || told->size() != 1) return history;
   Cells cells(*told, 0);

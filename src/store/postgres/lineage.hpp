@@ -43,6 +43,6 @@ class Lineage {
 extern const char* const server_history_sql;
 /// `told`: the answer to that; `fence`: what the store says itself. Other failures than a refusal
 /// are the connection's end, and seen by its next use.
-ServerHistory history_of(const Answer& told, Fence fence);
+ServerHistory history_of(const QueryResult& told, Fence fence);
 
 }  // namespace idem::postgres

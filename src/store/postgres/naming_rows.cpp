@@ -17,7 +17,7 @@ void add_texts(Params& params, const std::vector<RouteName>& routes, Text text) 
 
 Task<std::expected<Naming, Failure>> read_naming(Connection& connection) {
   const Params none;
-  const Answer identity = co_await connection.ask(
+  const QueryResult identity = co_await connection.ask(
       "SELECT generation, key_scope, key_fields FROM idem.identity", none, limits::store_reply_max);
   if (!identity) co_return std::unexpected(identity.error());
   if (identity->size() != 1) co_return std::unexpected(Failure{"IDM08", "no identity"});
@@ -26,7 +26,7 @@ Task<std::expected<Naming, Failure>> read_naming(Connection& connection) {
   naming.generation = static_cast<std::uint64_t>(cells.number());
   naming.by_operation = cells.bytes() == "operation";
   naming.key_fields = split_names(cells.text(), ' ');
-  const Answer routes = co_await connection.ask(
+  const QueryResult routes = co_await connection.ask(
       "SELECT methods, pattern, name, formerly FROM idem.route_names ORDER BY position", none,
       limits::store_reply_max);
   if (!routes) co_return std::unexpected(routes.error());
@@ -42,7 +42,7 @@ Task<std::expected<Naming, Failure>> read_naming(Connection& connection) {
   co_return naming;
 }
 
-Task<Answer> write_naming(Connection& connection, const Naming& naming) {
+Task<QueryResult> write_naming(Connection& connection, const Naming& naming) {
   Params params;
   params.number(static_cast<std::int64_t>(naming.generation))
       .text(as_text(joined_names(naming.key_fields, ' ')));

@@ -8,6 +8,6 @@
 namespace idem::postgres {
 
 Task<std::expected<Naming, Failure>> read_naming(Connection& connection);
-Task<Answer> write_naming(Connection& connection, const Naming& naming);
+Task<QueryResult> write_naming(Connection& connection, const Naming& naming);
 
 }  // namespace idem::postgres

@@ -57,7 +57,7 @@ OneStep ask_admit_new(const Reserve& verb) {
   return step;
 }
 
-std::optional<NewRecord> told_of_admit_new(const Reserve& verb, const Rows& rows) {
+std::optional<NewRecord> results_of_admit_new(const Reserve& verb, const Rows& rows) {
   const auto elements = elements_of(rows);
   if (elements.size() != 3) return std::nullopt;
   return NewRecord{&verb, number_in<Fence>(elements[0]), std::string(elements[1]),
@@ -94,7 +94,7 @@ OneStep ask_admit(const RecordId& id, const Attempt& attempt) {
   return step;
 }
 
-std::optional<Admitted> told_of_admit(const Rows& rows) {
+std::optional<Admitted> results_of_admit(const Rows& rows) {
   const auto elements = elements_of(rows);
   if (elements.size() != 3) return std::nullopt;
   return Admitted{std::string(elements[0]), elements[1] == "own", Cells::state_of(elements[2])};
@@ -110,14 +110,14 @@ OneStep ask_complete(const std::string& number, const Complete& verb) {
   return step;
 }
 
-OwnerReply told_of_complete(const Rows& rows) {
+OwnerReply results_of_complete(const Rows& rows) {
   Cells cells(rows, 0);
   OwnerReply reply{Verdict::done, State::completed, cells.optional_moment()};
   reply.is_contradicted = cells.boolean();
   return reply;
 }
 
-std::optional<OwnerReply> told_of_refusal(const Failure& failure) {
+std::optional<OwnerReply> results_of_refusal(const Failure& failure) {
   const bool is_stale = failure.sqlstate == "IDM01";
   if (!is_stale && failure.sqlstate != "IDM02") return std::nullopt;
   OwnerReply reply{is_stale ? Verdict::stale : Verdict::settled, {}, {}};

@@ -29,7 +29,7 @@ struct NewRecord {
 /// Of a key that has no record and no other names, which is nearly all there is.
 OneStep ask_admit_new(const Reserve& verb);
 /// None: it is not new, or nobody can tell without waiting. Nothing was done.
-std::optional<NewRecord> told_of_admit_new(const Reserve& verb, const Rows& rows);
+std::optional<NewRecord> results_of_admit_new(const Reserve& verb, const Rows& rows);
 /// Makes it after all, running: something in its transaction may look for it, or commit without
 /// having completed it.
 OneStep ask_make_new(const NewRecord& record);
@@ -43,13 +43,13 @@ struct Admitted {
   State state{};
 };
 /// None: there is no record.
-std::optional<Admitted> told_of_admit(const Rows& rows);
+std::optional<Admitted> results_of_admit(const Rows& rows);
 
-/// Fails where it is not done: see told_of_refusal().
+/// Fails where it is not done: see results_of_refusal().
 OneStep ask_complete(const std::string& number, const Complete& verb);
-OwnerReply told_of_complete(const Rows& rows);
+OwnerReply results_of_complete(const Rows& rows);
 /// The verdict that a completion failed with; none: it failed otherwise.
-std::optional<OwnerReply> told_of_refusal(const Failure& failure);
+std::optional<OwnerReply> results_of_refusal(const Failure& failure);
 /// A completion failed because the transaction is not the one that was admitted.
 bool is_another_transaction(const Failure& failure);
 

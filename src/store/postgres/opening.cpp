@@ -22,18 +22,18 @@ using Problem = std::optional<std::string>;
 const Params no_params;
 
 Task<Problem> check_server(Connection& connection) {
-  const Answer answer =
+  const QueryResult answer =
       co_await connection.ask(server_check_sql, no_params, limits::store_reply_max);
-  if (!answer) co_return told(answer.error());
+  if (!answer) co_return failure_text(answer.error());
   co_return why_unsafe(*answer, connection.backend());
 }
 
 /// What lies in the tables beside answers and stored requests has no checksum of ours.
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
-  const Answer answer = co_await connection.ask(
+  const QueryResult answer = co_await connection.ask(
       "SELECT pg_catalog.current_setting('data_checksums')", no_params, limits::store_reply_max);
-  if (!answer) co_return told(answer.error());
+  if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
         "data_checksums is off: stored answers and requests have checksums of Idem's, but where a "
@@ -45,10 +45,10 @@ Task<Problem> warn_of_server(Connection& connection,
 
 Task<std::expected<GenerationCensus, std::string>> take_census(Connection& connection) {
   GenerationCensus census;
-  const Answer answer = co_await connection.ask(
+  const QueryResult answer = co_await connection.ask(
       "SELECT DISTINCT s.generation FROM idem.slots s WHERE idem.is_live(s, idem.now())", no_params,
       limits::store_migration_max);
-  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (!answer) co_return std::unexpected(failure_text(answer.error()));
   for (int row = 0; row < answer->size(); ++row) {
     census.empty = false;
     census.generations.insert(static_cast<std::uint64_t>(to_number(answer->cell(row, 0))));
@@ -58,11 +58,11 @@ Task<std::expected<GenerationCensus, std::string>> take_census(Connection& conne
 
 Task<std::expected<std::optional<RecordedIdentity>, std::string>> read_identity(
     Connection& connection) {
-  const Answer answer = co_await connection.ask(
+  const QueryResult answer = co_await connection.ask(
       "SELECT i.secret, i.generation, i.key_scope, i.scope_source, d.generation, d.id"
       " FROM idem.identity i LEFT JOIN idem.digest_secrets d ON true ORDER BY d.generation",
       no_params, limits::store_reply_max);
-  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (!answer) co_return std::unexpected(failure_text(answer.error()));
   if (answer->size() == 0) co_return std::nullopt;
   RecordedIdentity recorded;
   for (int row = 0; row < answer->size(); ++row) {
@@ -96,24 +96,24 @@ Task<Problem> write_identity(Connection& connection, const RecordedIdentity& rec
   }
   identity.array(Type::text_array);
   for (const auto& epoch : recorded.epochs) identity.append_text(epoch.id);
-  const Answer answer = co_await connection.ask(
+  const QueryResult answer = co_await connection.ask(
       "SELECT idem.record_identity($1, $2, $3, $4, $5, $6)", identity, limits::store_reply_max);
-  if (!answer) co_return told(answer.error());
+  if (!answer) co_return failure_text(answer.error());
   co_return std::nullopt;
 }
 
 Task<std::expected<Uuid, std::string>> read_store_id(Connection& connection) {
-  const Answer answer =
+  const QueryResult answer =
       co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
-  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (!answer) co_return std::unexpected(failure_text(answer.error()));
   co_return store_id_in(*answer);
 }
 
 /// None: there is no store yet. The error is for people.
 Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& connection) {
-  const Answer answer =
+  const QueryResult answer =
       co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
-  if (!answer) co_return std::unexpected(told(answer.error()));
+  if (!answer) co_return std::unexpected(failure_text(answer.error()));
   if (answer->size() == 0) co_return std::nullopt;
   const auto found = store_id_in(*answer);
   if (!found) co_return std::unexpected(found.error());
@@ -158,9 +158,9 @@ Task<std::expected<Opened, std::string>> settle(Connection& connection,
   if (settled && settled->is_changed) {
     // What was read may be out of date by now: a node that runs may have reserved, or adopted a
     // table. Once no reserve can commit any more, it is read again.
-    const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
+    const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
                                                  limits::store_reply_max);
-    if (!alone) co_return std::unexpected(told(alone.error()));
+    if (!alone) co_return std::unexpected(failure_text(alone.error()));
     settled = co_await settle_once(connection, settings, chooses);
     if (settled && settled->is_changed) {
       auto problem = co_await write_identity(connection, settled->recorded);
@@ -185,14 +185,14 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (problem) co_return std::unexpected(std::move(*problem));
   problem = co_await warn_of_server(connection, options.warn);
   if (problem) co_return std::unexpected(std::move(*problem));
-  const Answer begun = co_await connection.run(
+  const QueryResult begun = co_await connection.run(
       "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = "
       "'10s';"
       // What is made here is bound to what it names: to nothing that others have put in its way.
       " SET LOCAL search_path = pg_catalog, pg_temp;"
       " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
-  if (!begun) co_return std::unexpected(told(begun.error()));
+  if (!begun) co_return std::unexpected(failure_text(begun.error()));
   auto unfit = co_await bring_schema(connection, options.migrate);
   if (unfit) co_return std::unexpected(std::move(*unfit));
   const auto there = co_await find_store_id(connection);
@@ -208,8 +208,8 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   }
   if (!opened) co_return opened;
   opened->is_new = !there->has_value();
-  const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
-  if (!committed) co_return std::unexpected(told(committed.error()));
+  const QueryResult committed = co_await connection.run("COMMIT", limits::store_reply_max);
+  if (!committed) co_return std::unexpected(failure_text(committed.error()));
   co_return opened;
 }
 
@@ -219,13 +219,13 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
   if (problem) co_return std::unexpected(std::move(*problem));
   const Fence known = lineage.known_fence();
   const std::int64_t known_timeline = lineage.timeline();
-  const Answer which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
-  if (!which) co_return std::unexpected(told(which.error()));
+  const QueryResult which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  if (!which) co_return std::unexpected(failure_text(which.error()));
   problem = why_not_this_store(*which, store_id);
   if (problem) co_return std::unexpected(std::move(*problem));
-  const Answer history =
+  const QueryResult history =
       co_await connection.ask(server_history_sql, no_params, limits::store_reply_max);
-  if (!connection.is_open()) co_return std::unexpected(told(history.error()));
+  if (!connection.is_open()) co_return std::unexpected(failure_text(history.error()));
   const ServerHistory its = history_of(history, fence_in(*which));
   problem = lineage.why_refused(its, known);
   if (problem) co_return std::unexpected(std::move(*problem));
@@ -236,13 +236,13 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
                                                               AdoptRoutes& verb,
                                                               const IdentitySettings& settings) {
   // A node that vanishes here would keep every reserve of every node waiting.
-  const Answer begun = co_await connection.run(
+  const QueryResult begun = co_await connection.run(
       "BEGIN; SET LOCAL search_path = pg_catalog, pg_temp;"
       " SET LOCAL idle_in_transaction_session_timeout = '10s'",
       limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
   // Alone: no reserve of the generation before can commit from here on.
-  const Answer alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
+  const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
                                                limits::store_reply_max);
   if (!alone) co_return std::unexpected(alone.error());
   auto naming = co_await read_naming(connection);
@@ -266,7 +266,7 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   AdoptRoutes asked = verb;
   AdoptRoutes::Reply reply = adopt(*naming, asked, {visit});
   if (is_visited) {
-    const Answer found = co_await connection.ask("SELECT * FROM idem.live_operations()", no_params,
+    const QueryResult found = co_await connection.ask("SELECT * FROM idem.live_operations()", no_params,
                                                  limits::store_migration_max);
     if (!found) co_return std::unexpected(found.error());
     for (int row = 0; row < found->size(); ++row) {
@@ -276,10 +276,10 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
     reply = adopt(*naming, verb, {visit});
   }
   if (*naming != before) {
-    const Answer written = co_await write_naming(connection, *naming);
+    const QueryResult written = co_await write_naming(connection, *naming);
     if (!written) co_return std::unexpected(written.error());
   }
-  const Answer committed = co_await connection.run("COMMIT", limits::store_reply_max);
+  const QueryResult committed = co_await connection.run("COMMIT", limits::store_reply_max);
   if (!committed) co_return std::unexpected(committed.error());
   co_return reply;
 }

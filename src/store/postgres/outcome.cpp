@@ -5,7 +5,7 @@
 namespace idem::postgres {
 namespace {
 
-Told refused(std::string_view why) { return {std::unexpected(damaged(why))}; }
+CallResult refused(std::string_view why) { return {std::unexpected(damaged(why))}; }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::string_view policy_name(LeasePolicy policy) noexcept {
   return "unknown";
 }
 
-Told to_outcome(Cells& cells, const Token& token) {
+CallResult to_outcome(Cells& cells, const Token& token) {
   const std::string_view kind = cells.bytes();
   const RecordId id = cells.id();
   const auto fence = static_cast<Fence>(cells.number());
@@ -44,7 +44,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   const Millis retry_in = cells.millis();
   const bool is_stored = cells.boolean();
   const auto told = [&](ReserveOutcome outcome) {
-    return Told{std::move(outcome), false, ended_lease};
+    return CallResult{std::move(outcome), false, ended_lease};
   };
   if (kind == "execute") {
     return told(Execute{id, {fence, token}, std::move(recovery_point), again});
@@ -68,7 +68,7 @@ Told to_outcome(Cells& cells, const Token& token) {
   return refused("an outcome that is none of ours");
 }
 
-Told to_owner_reply(Cells& cells) {
+CallResult to_owner_reply(Cells& cells) {
   const bool held = cells.boolean();
   OwnerReply reply;
   const State state = cells.state();

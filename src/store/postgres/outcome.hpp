@@ -9,9 +9,9 @@ namespace idem::postgres {
 std::string_view policy_name(LeasePolicy policy) noexcept;
 
 /// The columns of idem.outcome, from `cells` on. `token` is the asker's.
-Told to_outcome(Cells& cells, const Token& token);
+CallResult to_outcome(Cells& cells, const Token& token);
 
 /// The columns of idem.numbered_reply behind the number.
-Told to_owner_reply(Cells& cells);
+CallResult to_owner_reply(Cells& cells);
 
 }  // namespace idem::postgres

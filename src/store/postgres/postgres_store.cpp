@@ -3,8 +3,8 @@
 #include "core/no_waiting.hpp"
 #include "core/verb_check.hpp"
 #include "store/call_queue.hpp"
-#include "store/change_teller.hpp"
-#include "store/postgres/desk.hpp"
+#include "store/change_notifier.hpp"
+#include "store/postgres/call_scheduler.hpp"
 #include "store/postgres/transactions.hpp"
 
 #include <idem/limits.hpp>
@@ -17,16 +17,16 @@
 namespace idem {
 namespace {
 
-using postgres::Desk;
+using postgres::CallScheduler;
 using postgres::Waiting;
 
 class PostgresStore final : public Store {
  public:
-  explicit PostgresStore(std::string uri) : uri_(std::move(uri)), desk_(loop_, uri_, changes_) {}
+  explicit PostgresStore(std::string uri) : uri_(std::move(uri)), scheduler_(loop_, uri_, changes_) {}
 
   ~PostgresStore() override {
     if (!thread_.joinable()) return;
-    loop_.post([this] { desk_.close([this] { loop_.stop(); }); });
+    loop_.post([this] { scheduler_.close([this] { loop_.stop(); }); });
     thread_.join();
   }
 
@@ -36,10 +36,10 @@ class PostgresStore final : public Store {
       const NoWaiting own_thread(is_store_thread);
       loop_.run("idem-store");
     });
-    auto promise = std::make_shared<Desk::Opening::element_type>();
+    auto promise = std::make_shared<CallScheduler::Opening::element_type>();
     auto opened = promise->get_future();
     loop_.post([this, settings, options, promise = std::move(promise)] {
-      loop_.spawn(desk_.open(settings, options, promise));
+      loop_.spawn(scheduler_.open(settings, options, promise));
     });
     auto identity = opened.get();
     if (!identity) {
@@ -47,11 +47,11 @@ class PostgresStore final : public Store {
     }
     identity_ = std::move(*identity);
     // Waiters are told on the store's thread, as of what it did itself.
-    const auto committed = [this](const StoreCall& call, postgres::Told told) {
+    const auto committed = [this](const StoreCall& call, postgres::CallResult told) {
       loop_.post(
-          [this, call, told = std::move(told)]() mutable { desk_.hear(call, std::move(told)); });
+          [this, call, told = std::move(told)]() mutable { scheduler_.note_result(call, std::move(told)); });
     };
-    transactions_.emplace(uri_, desk_.store_id(), desk_.lineage(), committed);
+    transactions_.emplace(uri_, scheduler_.store_id(), scheduler_.lineage(), committed);
     return {};
   }
 
@@ -84,24 +84,24 @@ class PostgresStore final : public Store {
     for (Waiting& waiting : taken_) {
       if (auto bad = what_is_wrong(waiting.call)) {
         waiting.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
-      } else if (desk_.waiting() >= limits::store_queue_max && is_new_work(waiting.call)) {
+      } else if (scheduler_.waiting() >= limits::store_queue_max && is_new_work(waiting.call)) {
         waiting.done(queue_is_full());
       } else {
-        desk_.add(std::move(waiting));
+        scheduler_.add(std::move(waiting));
       }
     }
     taken_.clear();
-    desk_.wake_all();
+    scheduler_.wake_all();
   }
 
   const std::string uri_;
   Identity identity_;
-  ChangeTeller changes_;
+  ChangeNotifier changes_;
   std::mutex mutex_;
   std::vector<Waiting> incoming_;
   std::vector<Waiting> taken_;  ///< The loop's own.
   Loop loop_;
-  Desk desk_;
+  CallScheduler scheduler_;
   std::optional<postgres::PgTransactions> transactions_;
   std::jthread thread_;
 };

@@ -44,8 +44,8 @@ constexpr const char* which_is_there =
 
 Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
   const Params no_params;
-  const Answer there = co_await connection.ask(what_is_there, no_params, limits::store_reply_max);
-  if (!there) co_return std::unexpected(told(there.error()));
+  const QueryResult there = co_await connection.ask(what_is_there, no_params, limits::store_reply_max);
+  if (!there) co_return std::unexpected(failure_text(there.error()));
   Cells are(*there, 0);
   Found found;
   found.is_there = are.boolean();
@@ -68,8 +68,8 @@ Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
   if (!found.is_there) co_return found;
   Params ours;
   ours.text(function_set().checksum).text(function_set().program);
-  const Answer which = co_await connection.ask(which_is_there, ours, limits::store_reply_max);
-  if (!which) co_return std::unexpected(told(which.error()));
+  const QueryResult which = co_await connection.ask(which_is_there, ours, limits::store_reply_max);
+  if (!which) co_return std::unexpected(failure_text(which.error()));
   Cells cells(*which, 0);
   found.version = static_cast<int>(cells.number());
   found.checksum = cells.text();
@@ -109,14 +109,14 @@ Problem why_not(const Found& found, bool may_change) {
 Task<Problem> apply_tables(Connection& connection, int version) {
   for (const Migration& migration : migrations()) {
     if (migration.version <= version) continue;
-    const Answer applied = co_await connection.run(migration.sql, limits::store_migration_max);
-    if (!applied) co_return fmt::format("{}: {}", migration.name, told(applied.error()));
+    const QueryResult applied = co_await connection.run(migration.sql, limits::store_migration_max);
+    if (!applied) co_return fmt::format("{}: {}", migration.name, failure_text(applied.error()));
     Params noted;
     noted.small(migration.version).text(migration.name);
-    const Answer noting =
+    const QueryResult noting =
         co_await connection.ask("INSERT INTO idem.schema_version (version, name) VALUES ($1, $2)",
                                 noted, limits::store_reply_max);
-    if (!noting) co_return told(noting.error());
+    if (!noting) co_return failure_text(noting.error());
   }
   co_return std::nullopt;
 }
@@ -126,20 +126,20 @@ Task<Problem> apply_tables(Connection& connection, int version) {
 /// them, as a view of an operator's, stops it. Functions that others put into the schema stay.
 Task<Problem> apply_functions(Connection& connection) {
   for (const FunctionFile& file : function_set().files) {
-    const Answer applied = co_await connection.run(file.sql, limits::store_migration_max);
-    if (!applied) co_return fmt::format("{}: {}", file.name, told(applied.error()));
+    const QueryResult applied = co_await connection.run(file.sql, limits::store_migration_max);
+    if (!applied) co_return fmt::format("{}: {}", file.name, failure_text(applied.error()));
   }
   Params noted;
   noted.text(function_set().checksum).text(function_set().program);
-  const Answer noting = co_await connection.ask(
+  const QueryResult noting = co_await connection.ask(
       "INSERT INTO idem.schema_functions (checksum, program, signatures)"
       " SELECT $1, $2, array_agg(p.oid::regprocedure::text ORDER BY p.oid::regprocedure::text)"
       " FROM pg_proc p WHERE p.pronamespace = 'idem'::regnamespace"
       " AND p.xmin = pg_current_xact_id()::xid",
       noted, limits::store_reply_max);
-  if (!noting) co_return told(noting.error());
+  if (!noting) co_return failure_text(noting.error());
   const Params no_params;
-  const Answer gone = co_await connection.ask(
+  const QueryResult gone = co_await connection.ask(
       "WITH sets AS (SELECT f.signatures, row_number() OVER (ORDER BY f.number DESC) AS age"
       " FROM idem.schema_functions f)"
       " SELECT coalesce('DROP FUNCTION ' || string_agg(g.name, ', '), '') FROM ("
@@ -147,11 +147,11 @@ Task<Problem> apply_functions(Connection& connection) {
       " SELECT unnest(s.signatures) FROM sets s WHERE s.age = 1) g"
       " WHERE to_regprocedure(g.name) IS NOT NULL",
       no_params, limits::store_reply_max);
-  if (!gone) co_return told(gone.error());
+  if (!gone) co_return failure_text(gone.error());
   const std::string dropping = from_text(gone->cell(0, 0));
   if (dropping.empty()) co_return std::nullopt;
-  const Answer dropped = co_await connection.run(dropping, limits::store_migration_max);
-  if (!dropped) co_return told(dropped.error());
+  const QueryResult dropped = co_await connection.run(dropping, limits::store_migration_max);
+  if (!dropped) co_return failure_text(dropped.error());
   co_return std::nullopt;
 }
 

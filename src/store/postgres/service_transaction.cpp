@@ -31,7 +31,7 @@ const std::array<std::string, 5> begin_sql{
 constexpr std::string_view commit_sql = "COMMIT";
 
 /// Begins and asks, in one round trip. `left_over`: what was prepared and is to go first.
-Answer begin_with(Session& session, const Session::Asked& first,
+QueryResult begin_with(Session& session, const Session::Asked& first,
                   std::vector<std::string> left_over = {}) {
   std::vector<Session::Asked> asked;
   for (std::string& name : left_over) {
@@ -58,14 +58,14 @@ TransactionEnd end_of_step(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
                           is_other_server(failure) || is_forgotten(failure);
-  return ended(is_passing ? How::unavailable : How::rolled_back, told(failure), failure.sqlstate);
+  return ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure), failure.sqlstate);
 }
 
-TransactionEnd end_of_commit(const Answer& committed) {
+TransactionEnd end_of_commit(const QueryResult& committed) {
   if (!committed) {
     // With an error that leaves the session in order the server says that it rolled back.
     const bool is_lost = committed.error().sqlstate.empty();
-    return ended(is_lost ? How::in_doubt : How::rolled_back, told(committed.error()),
+    return ended(is_lost ? How::in_doubt : How::rolled_back, failure_text(committed.error()),
                  committed.error().sqlstate);
   }
   if (committed->command() != "COMMIT") {
@@ -78,7 +78,7 @@ std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns(
 
 NotAdmitted not_admitted(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
-  NotAdmitted none{ended(How::unavailable, told(failure))};
+  NotAdmitted none{ended(How::unavailable, failure_text(failure))};
   // Of a session that was lost nothing is there, as nobody committed it; another one may do.
   none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure) ||
                  is_forgotten(failure);
@@ -87,14 +87,14 @@ NotAdmitted not_admitted(Session& session, const Failure& failure) {
 
 std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTransaction& what) {
   const OneStep step = ask_admit(what.id, what.attempt);
-  const Answer answer = begin_with(session, step.asked(), session.trust());
+  const QueryResult answer = begin_with(session, step.asked(), session.trust());
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
   const auto superseded = [&](OwnerReply reply) {
     NotAdmitted none{ended(How::superseded, "the attempt is not the current one, or has ended")};
     none.end.reply = reply;
     return std::unexpected(std::move(none));
   };
-  auto admitted = told_of_admit(*answer);
+  auto admitted = results_of_admit(*answer);
   if (!admitted) return superseded({});
   const State state = admitted->state;
   if (!admitted->is_own) return superseded({Verdict::stale, state, {}});
@@ -109,10 +109,10 @@ std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTr
 std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve& reserve) {
   const StoreCall call(reserve);
   const Statement statement = ask_one(call);
-  const Answer answer =
+  const QueryResult answer =
       session.ask(with_number(statement.sql), statement.params, limits::store_reply_max);
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
-  Told told = told_of_one(call, *answer);
+  CallResult told = results_of_one(call, *answer);
   if (!told.result) {
     return std::unexpected(NotAdmitted{ended(How::unavailable, told.result.error().detail)});
   }
@@ -138,13 +138,13 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
   // Of several names each has to be looked at.
   const bool may_be_new = reserve.also.empty();
   const OneStep step = ask_admit_new(reserve);
-  const Answer answer =
+  const QueryResult answer =
       begin_with(session, may_be_new ? step.asked() : Session::Asked{"SELECT"}, session.trust());
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
-  auto made = may_be_new ? told_of_admit_new(reserve, *answer) : std::nullopt;
+  auto made = may_be_new ? results_of_admit_new(reserve, *answer) : std::nullopt;
   if (!made) return admit_met(session, reserve);
   const Attempt attempt{made->fence, reserve.token};
-  Told told{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
+  CallResult told{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
   return Admission{reserve.id, attempt, made->number, std::move(told), std::move(made)};
 }
 
@@ -172,13 +172,13 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
   if (!params) return fail(params.error()), SqlRows();
   if (may_ask_for_records(sql) && !make_record()) return {};
   const Does does = what_does(sql);
-  if (does == Does::more) session_.distrust();
+  if (does == Does::more) session_.invalidate_prepared();
   const Session::Asked asked{sql, params->raw(), Session::Format::text,
                              does == Does::rows ? Kept::service : Kept::never};
-  const Answer answer = session_.ask(asked, limits::transaction_statement_max);
+  const QueryResult answer = session_.ask(asked, limits::transaction_statement_max);
   // SELECT INTO, which makes a table.
   if (answer && answer->columns() == 0 && answer->command().starts_with("SELECT")) {
-    session_.distrust();
+    session_.invalidate_prepared();
   }
   if (answer) return to_sql_rows(*answer);
   fail_of(answer.error());
@@ -198,7 +198,7 @@ SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> val
   const auto params = SqlParams::of(values);
   if (!params) return fail(params.error()), SqlRows();
   const Session::Asked asked{text_of(which), params->raw(), Session::Format::text, Kept::ours};
-  const Answer answer = session_.ask(asked, limits::transaction_statement_max);
+  const QueryResult answer = session_.ask(asked, limits::transaction_statement_max);
   if (answer) return to_sql_rows(*answer);
   fail_of(answer.error());
   return {};
@@ -210,14 +210,14 @@ void PgTransaction::fail_of(const Failure& failure) {
   if (!failed()) sqlstate_ = state;
   is_worth_another_try_ =
       state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure);
-  fail(told(failure));
+  fail(failure_text(failure));
 }
 
 // Also where the work has doomed it: with the connection it could commit all the same.
 bool PgTransaction::make_record() {
   if (!to_make_ || !session_.is_in_transaction()) return !failed();
   const OneStep step = ask_make_new(*to_make_);
-  const Answer answer = session_.ask(step.asked(), limits::store_reply_max);
+  const QueryResult answer = session_.ask(step.asked(), limits::store_reply_max);
   if (!answer) {
     fail_of(answer.error());
     is_worth_another_try_ |= is_race(answer.error());
@@ -231,7 +231,7 @@ pg_conn* PgTransaction::connection() noexcept {
   was_lent_ = true;
   // Who ends the transaction by it shall not have committed rows alone.
   (void)make_record();
-  session_.distrust();
+  session_.invalidate_prepared();
   return session_.native();
 }
 
@@ -251,13 +251,13 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
                                               const StoreCall& call) {
   const StoreCall* const calls[] = {&call};
   const Statement statement = ask_owners(calls);
-  const Answer answer =
+  const QueryResult answer =
       session.ask(fmt::format("SELECT o.*, pg_catalog.pg_current_xact_id()::pg_catalog.text"
                               " FROM ({}) o",
                               statement.sql),
                   statement.params, limits::store_reply_max);
   if (!answer) return std::unexpected(end_of_step(session, answer.error()));
-  auto told = std::move(told_of_owners(1, *answer).front());
+  auto told = std::move(results_of_owners(1, *answer).front());
   if (!told) return std::unexpected(ended(How::unavailable, "the answer was not whole"));
   if (!told->result) {
     return std::unexpected(ended(How::unavailable, std::move(told->result.error().detail)));
@@ -277,14 +277,14 @@ std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
   const bool is_lost = !answers.back() && answers.back().error().sqlstate.empty();
   if (answers.front() && answers.size() == 2) {
     auto end = end_of_commit(answers.back());
-    end.reply = told_of_complete(*answers.front());
+    end.reply = results_of_complete(*answers.front());
     return end;
   }
   const Failure& failure = answers.back().error();
-  if (is_lost) return ended(How::in_doubt, told(failure));
+  if (is_lost) return ended(How::in_doubt, failure_text(failure));
   Refused refused{end_of_step(session, failure)};
   refused.is_another_transaction = is_another_transaction(failure);
-  if (auto reply = told_of_refusal(failure)) {
+  if (auto reply = results_of_refusal(failure)) {
     refused.end = ended(How::superseded, "the attempt is not the current one, or has ended");
     refused.end.reply = *reply;
   }
@@ -297,7 +297,7 @@ TransactionEnd commit(Session& session) {
 
 void roll_back(Session& session) {
   if (!session.is_open() || session.is_idle()) return;
-  const Answer rolled = session.run("ROLLBACK", limits::store_reply_max);
+  const QueryResult rolled = session.run("ROLLBACK", limits::store_reply_max);
   if (!rolled || !session.is_idle()) session.close();
 }
 
@@ -305,7 +305,7 @@ bool left_nothing(Session& session, const std::string& number) {
   if (!session.is_open()) return false;
   Params params;
   params.text(number);
-  const Answer answer = session.ask(
+  const QueryResult answer = session.ask(
       "SELECT pg_catalog.pg_xact_status($1::pg_catalog.xid8)"
       " OPERATOR(pg_catalog.=) 'aborted'",
       params, limits::store_reply_max);
@@ -317,7 +317,7 @@ TransactionEnd give_up(Session& session, const Admission& admission) {
   auto end = ended(How::in_doubt,
                    "the work ended its transaction by itself: its rows may be there, and its"
                    " record says unknown");
-  end.may_stand_alone = true;
+  end.rows_may_be_committed = true;
   if (!session.is_open()) return end;
   const StoreCall call(
       MarkUnknown{admission.id, admission.attempt, "work_ended_transaction", {}, {}});

@@ -64,7 +64,7 @@ struct Admission {
   Attempt attempt;
   /// The transaction's number, by which the server can be asked what became of it.
   std::string number;
-  std::optional<Told> reserved{};
+  std::optional<CallResult> reserved{};
   /// Where the record is not made yet.
   std::optional<NewRecord> to_make{};
 };
@@ -73,7 +73,7 @@ struct NotAdmitted {
   TransactionEnd end;
   bool is_held = false;  ///< Another transaction has the record: worth another try, for a moment.
   bool is_race = false;  ///< Worth another try.
-  std::optional<Told> reserved{};  ///< Committed, though it grants nothing.
+  std::optional<CallResult> reserved{};  ///< Committed, though it grants nothing.
 };
 std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what);
 

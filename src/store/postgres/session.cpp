@@ -78,22 +78,22 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
     close();
     return std::unexpected(std::move(why));
   };
-  const Answer server = ask(server_check_sql, Params(), limits::store_reply_max);
-  if (!server) return refused(told(server.error()));
+  const QueryResult server = ask(server_check_sql, Params(), limits::store_reply_max);
+  if (!server) return refused(failure_text(server.error()));
   auto unsafe = why_unsafe(*server, PQbackendPID(connection_));
   if (unsafe) return refused(std::move(*unsafe));
   const Fence known = lineage.known_fence();
-  const Answer which = ask(which_store_sql, Params(), limits::store_reply_max);
-  if (!which) return refused(told(which.error()));
+  const QueryResult which = ask(which_store_sql, Params(), limits::store_reply_max);
+  if (!which) return refused(failure_text(which.error()));
   if (auto other = why_not_this_store(*which, store_id)) return refused(std::move(*other));
-  const Answer history = ask(server_history_sql, Params(), limits::store_reply_max);
-  if (!is_open()) return std::unexpected(told(history.error()));
+  const QueryResult history = ask(server_history_sql, Params(), limits::store_reply_max);
+  if (!is_open()) return std::unexpected(failure_text(history.error()));
   const ServerHistory its = history_of(history, fence_in(*which));
   if (auto behind = lineage.why_refused(its, known)) return refused(std::move(*behind));
   timeline_ = its.timeline;
   // A pooler gives out numbers of its own, as nobody's session is any server's for long.
-  const Answer pid = ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
-  if (!pid) return refused(told(pid.error()));
+  const QueryResult pid = ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
+  if (!pid) return refused(failure_text(pid.error()));
   is_direct_ = to_number(pid->cell(0, 0)) == PQbackendPID(connection_);
   return {};
 }
@@ -120,7 +120,7 @@ bool Session::send(const Asked& asked, const Prepared::Name& name) noexcept {
                              raw.lengths.data(), raw.formats.data(), format) == 1;
 }
 
-Answer Session::ask(const Asked& asked, Millis patience) {
+QueryResult Session::ask(const Asked& asked, Millis patience) {
   IDEM_ASSERT(is_open());
   const Prepared::Name name = name_of(asked);
   if (!name.text.empty() && !name.is_known) {
@@ -131,7 +131,7 @@ Answer Session::ask(const Asked& asked, Millis patience) {
   const WithoutWaiting sending(connection_);
   // Part of it may have left.
   if (!send(asked, name) || !flush()) return std::unexpected(lost(true));
-  Answer answer = hear();
+  QueryResult answer = next_reply();
   if (!answer) note_failure(asked, name, answer.error());
   if (answer && asked.kept == Kept::service && name.text.empty() && answer->columns() == 0) {
     prepared_.answered_no_rows(asked.sql, asked.params.types);
@@ -146,12 +146,12 @@ void Session::note_failure(const Asked& asked, const Prepared::Name& name, const
   if (is_of("0A") || is_of("22") || is_of("26") || is_of("42")) prepared_.forget(name);
 }
 
-std::vector<Answer> Session::ask_all(std::span<const Asked> asked, Millis patience) {
+std::vector<QueryResult> Session::ask_all(std::span<const Asked> asked, Millis patience) {
   IDEM_ASSERT(is_open());
   deadline_ = MonotonicClock::now() + patience;
   const WithoutWaiting sending(connection_);
   std::vector<Prepared::Name> names;
-  std::vector<Answer> answers;
+  std::vector<QueryResult> answers;
   bool is_sent = PQenterPipelineMode(connection_) == 1;
   for (const Asked& one : asked) {
     is_sent = is_sent && send(one, names.emplace_back(name_of(one)));
@@ -162,7 +162,7 @@ std::vector<Answer> Session::ask_all(std::span<const Asked> asked, Millis patien
   }
   bool has_failed = false;
   const auto hear_next = [&](bool is_answer) {
-    Answer heard = hear();
+    QueryResult heard = next_reply();
     const bool is_news = !has_failed || !is_open();
     has_failed |= !heard;
     if (is_news && (is_answer || !heard)) answers.push_back(std::move(heard));
@@ -179,7 +179,7 @@ std::vector<Answer> Session::ask_all(std::span<const Asked> asked, Millis patien
   return answers;
 }
 
-void Session::distrust() {
+void Session::invalidate_prepared() {
   is_trusted_ = false;
   prepared_.forget_services();
 }
@@ -189,7 +189,7 @@ std::vector<std::string> Session::trust() {
   return prepared_.take_left_over();
 }
 
-Answer Session::run(std::string_view script, Millis patience) {
+QueryResult Session::run(std::string_view script, Millis patience) {
   IDEM_ASSERT(is_open());
   deadline_ = MonotonicClock::now() + patience;
   const WithoutWaiting sending(connection_);
@@ -197,7 +197,7 @@ Answer Session::run(std::string_view script, Millis patience) {
   if (PQsendQuery(connection_, statements.c_str()) != 1 || !flush()) {
     return std::unexpected(lost(true));
   }
-  return hear();
+  return next_reply();
 }
 
 bool Session::flush() noexcept {
@@ -223,7 +223,7 @@ bool Session::hear_sync() noexcept {
          PQexitPipelineMode(connection_) == 1;
 }
 
-Answer Session::hear() {
+QueryResult Session::next_reply() {
   std::optional<Rows> rows;
   std::optional<Failure> failure;
   for (;;) {

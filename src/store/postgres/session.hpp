@@ -25,7 +25,7 @@ class Session {
   std::int64_t timeline() const noexcept { return timeline_; }
 
   /// As Connection::ask().
-  Answer ask(std::string_view sql, const Params& params, Millis patience) {
+  QueryResult ask(std::string_view sql, const Params& params, Millis patience) {
     return ask({sql, params.raw()}, patience);
   }
   enum class Format : std::uint8_t { text = 0, binary = 1 };
@@ -35,16 +35,16 @@ class Session {
     Format format = Format::binary;  ///< Of all cells of the answer.
     Kept kept = Kept::never;
   };
-  Answer ask(const Asked& asked, Millis patience);
+  QueryResult ask(const Asked& asked, Millis patience);
   /// Several in one round trip, each as far as none before it failed: their answers, of which only
   /// the last can be a failure. One that lost the connection speaks of all that were sent.
-  std::vector<Answer> ask_all(std::span<const Asked> asked, Millis patience);
+  std::vector<QueryResult> ask_all(std::span<const Asked> asked, Millis patience);
   /// As Connection::run().
-  Answer run(std::string_view script, Millis patience);
+  QueryResult run(std::string_view script, Millis patience);
 
   /// From here on nothing that is prepared is used: what was done to the session may have changed
   /// what it means, or have taken it away.
-  void distrust();
+  void invalidate_prepared();
   /// It is trusted again, as for the next transaction. Names that are to be deallocated first.
   std::vector<std::string> trust();
 
@@ -74,7 +74,7 @@ class Session {
   bool is_readable() noexcept;
   void note_failure(const Asked& asked, const Prepared::Name& name, const Failure& failure);
   /// What one statement was answered.
-  Answer hear();
+  QueryResult next_reply();
   /// The end of a pipeline. False: it is lost.
   bool hear_sync() noexcept;
   /// Closes; for what was sent.

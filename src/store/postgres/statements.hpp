@@ -17,7 +17,7 @@ struct Statement {
 };
 
 /// What became of one call.
-struct Told {
+struct CallResult {
   StoreResult result;
   /// Another transaction has the record, and the result only says so.
   bool held = false;
@@ -31,21 +31,21 @@ void add_quota(Params& to, const std::optional<Quota>& quota);
 /// first one in the order of their ids, then the others.
 Statement ask_reserves(std::span<const Reserve* const> calls);
 /// In the order of the calls; none where the answer lacks one.
-std::vector<std::optional<Told>> told_of_reserves(std::span<const Reserve* const> calls,
+std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
                                                   const Rows& rows);
 
 /// Dispatched, Renew, Advance, Complete, Release and MarkUnknown, likewise.
 bool is_owners(const StoreCall& call) noexcept;
 const RecordId& id_of_owners(const StoreCall& call);
 Statement ask_owners(std::span<const StoreCall* const> calls);
-std::vector<std::optional<Told>> told_of_owners(std::size_t calls, const Rows& rows);
+std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, const Rows& rows);
 
 /// Likewise; of another record each.
 Statement ask_finds(std::span<const Find* const> calls);
-std::vector<Told> told_of_finds(std::span<const Find* const> calls, const Rows& rows);
+std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, const Rows& rows);
 
 /// Any other call but AdoptRoutes; also a reserve.
 Statement ask_one(const StoreCall& call);
-Told told_of_one(const StoreCall& call, const Rows& rows);
+CallResult results_of_one(const StoreCall& call, const Rows& rows);
 
 }  // namespace idem::postgres

@@ -39,7 +39,7 @@ TransactionEnd undo(Session& session, const PgTransaction& transaction, const Ad
   if (transaction.was_lent()) {
     if (!session.is_open()) {
       auto lost = ended(How::in_doubt, std::move(why));
-      lost.may_stand_alone = true;
+      lost.rows_may_be_committed = true;
       return lost;
     }
     if (is_over || !left_nothing(session, admission.number)) return give_up(session, admission);
@@ -96,7 +96,7 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   if (!settled) {
     auto end = undone(settled.error().end.how, std::move(settled.error().end.why),
                       std::move(settled.error().end.sqlstate));
-    if (!end.may_stand_alone) end.reply = settled.error().end.reply;
+    if (!end.rows_may_be_committed) end.reply = settled.error().end.reply;
     return end;
   }
   if (settled->how == How::committed) {
@@ -120,7 +120,7 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
     auto end = undo(session, transaction, admission, How::rolled_back, "the work threw");
-    if (end.may_stand_alone) return end;  // Which weighs more than what was thrown.
+    if (end.rows_may_be_committed) return end;  // Which weighs more than what was thrown.
     if (!transaction.failed() || !is_contention(transaction.sqlstate())) throw;
     // It may have thrown for want of the rows that its statement did not answer.
     return ended(How::unavailable, transaction.failure(), transaction.sqlstate());
@@ -131,7 +131,7 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
 /// Nothing of it is there, and the database ended it for another transaction's sake.
 bool gave_way(const TransactionEnd& end) {
   const bool is_gone = end.how == How::unavailable || end.how == How::rolled_back;
-  return is_gone && !end.may_stand_alone && is_contention(end.sqlstate);
+  return is_gone && !end.rows_may_be_committed && is_contention(end.sqlstate);
 }
 
 /// How often one has given way to others, and whether it is tried again.
@@ -146,7 +146,7 @@ class Contention {
     std::this_thread::sleep_for(with_jitter(pause_));
     pause_ *= 2;
   }
-  std::string told(const std::string& why) const {
+  std::string at_the_last_try(const std::string& why) const {
     return fmt::format("{}, at the last of {} tries", why, tries_);
   }
 
@@ -176,7 +176,7 @@ TransactionEnd PgTransactions::run(InTransaction what) {
       if (!gave_way(*end)) return std::move(*end);
       if (!contention.is_worth_another_try()) {
         end->how = How::rolled_back;
-        end->why = contention.told(end->why);
+        end->why = contention.at_the_last_try(end->why);
         return std::move(*end);
       }
       contention.pause();
@@ -231,14 +231,14 @@ std::expected<SqlRows, std::string> PgTransactions::ask_alone(std::string_view s
   auto session = sessions_.take();
   if (!session) return std::unexpected(std::move(session.error()));
   // Whose work it was that had the session before is nobody's business here.
-  if (const Answer clean = (*session)->run("RESET ALL; RESET ROLE", limits::store_reply_max);
+  if (const QueryResult clean = (*session)->run("RESET ALL; RESET ROLE", limits::store_reply_max);
       !clean) {
-    return std::unexpected(told(clean.error()));
+    return std::unexpected(failure_text(clean.error()));
   }
-  if (what_does(sql) == Does::more) (*session)->distrust();
-  const Answer answer = (*session)->ask({sql, params->raw(), Session::Format::text},
+  if (what_does(sql) == Does::more) (*session)->invalidate_prepared();
+  const QueryResult answer = (*session)->ask({sql, params->raw(), Session::Format::text},
                                         limits::transaction_statement_max);
-  if (!answer) return std::unexpected(told(answer.error()));
+  if (!answer) return std::unexpected(failure_text(answer.error()));
   return to_sql_rows(*answer);
 }
 

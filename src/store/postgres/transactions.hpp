@@ -21,8 +21,8 @@ namespace idem::postgres {
 /// them, which is then run again from the start.
 class PgTransactions final : public Transactions {
  public:
-  /// Told of each call that was committed, on the thread of its caller.
-  using Committed = std::function<void(const StoreCall&, Told)>;
+  /// Called after each call that was committed, on the thread of its caller.
+  using Committed = std::function<void(const StoreCall&, CallResult)>;
 
   PgTransactions(std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
                  Committed committed)

@@ -1,7 +1,7 @@
 #include "store/redis/cache.hpp"
 
 #include "core/transitions.hpp"
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/limits.hpp>
@@ -27,8 +27,8 @@ bool may_be_kept(const StoredResponse& response) {
 
 /// Any policy will do, but a replica takes nothing.
 Task<std::optional<std::string>> check(Connection& connection) {
-  Task<Answer> asking = connection.ask(command({"ROLE"}));
-  const Answer role = co_await std::move(asking);
+  Task<CommandResult> asking = connection.ask(command({"ROLE"}));
+  const CommandResult role = co_await std::move(asking);
   if (role && role->at(0).text == "slave") co_return "it is a replica";
   auto loading = load_scripts(connection);
   co_return co_await std::move(loading);
@@ -100,8 +100,8 @@ Task<std::optional<ReserveOutcome>> Cache::look(const Reserve& verb) {
   const std::string key = key_of(verb.id);
   const unsigned slot = slot_of(key);
   if (!is_reached(slot)) co_return std::nullopt;
-  Task<Answer> asking = servers_.ask_open(slot, command({"GET", key}));
-  const Answer answer = co_await std::move(asking);
+  Task<CommandResult> asking = servers_.ask_open(slot, command({"GET", key}));
+  const CommandResult answer = co_await std::move(asking);
   if (!answer || answer->kind != Reply::Kind::text) co_return std::nullopt;
   auto entry = codec_.decode(verb.id, answer->text);
   if (!entry) co_return std::nullopt;
@@ -172,7 +172,7 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
   if (execute->id != verb.id) return note_doubt(execute->id);
   const bool was_in_doubt = doubted_.erase(verb.id) > 0;
   const auto before = running_.find(verb.id);
-  // Told again: its lease did not begin now, nor is what it asks with what the store keeps of it.
+  // A repetition: its lease did not begin now, nor is what it asks with what the store keeps of it.
   if (before != running_.end() && before->second.fence == execute->attempt.fence) return;
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
   Kept kept{execute->attempt.fence, {}, verb.generation, verb.retention};
@@ -258,15 +258,15 @@ void Cache::put_end(const RecordId& id, const CacheEntry& entry, Millis length) 
   loop_.spawn(put_until_taken(slot, std::move(command), std::move(otherwise)));
 }
 
-Task<Answer> Cache::put_once(unsigned slot, std::string command) {
-  Task<Answer> asking = servers_.ask_open(slot, command);
-  Answer answer = co_await std::move(asking);
+Task<CommandResult> Cache::put_once(unsigned slot, std::string command) {
+  Task<CommandResult> asking = servers_.ask_open(slot, command);
+  CommandResult answer = co_await std::move(asking);
   Connection* const connection = servers_.open_at(slot);
   if (answer && answer->is_error("NOSCRIPT") && connection != nullptr) {
     auto loading = load_scripts(*connection);
     const auto failed = co_await std::move(loading);
     if (!failed) {
-      Task<Answer> again = servers_.ask_open(slot, std::move(command));
+      Task<CommandResult> again = servers_.ask_open(slot, std::move(command));
       answer = co_await std::move(again);
     }
   }
@@ -274,7 +274,7 @@ Task<Answer> Cache::put_once(unsigned slot, std::string command) {
 }
 
 Task<void> Cache::put_there(unsigned slot, std::string command) {
-  Task<Answer> putting = put_once(slot, std::move(command));
+  Task<CommandResult> putting = put_once(slot, std::move(command));
   (void)co_await std::move(putting);
   --busy_;
 }
@@ -283,16 +283,16 @@ Task<void> Cache::put_until_taken(unsigned slot, std::string command, std::strin
   const MonotonicTime until = MonotonicClock::now() + limits::cache_in_flight_max;
   bool is_taken = false;
   if (!command.empty()) {
-    Task<Answer> putting = put_once(slot, std::move(command));
-    const Answer answer = co_await std::move(putting);
+    Task<CommandResult> putting = put_once(slot, std::move(command));
+    const CommandResult answer = co_await std::move(putting);
     is_taken = answer && answer->kind == Reply::Kind::number;
   }
   while (!is_taken && !is_closed_ && MonotonicClock::now() < until) {
     Task<void> pausing = loop_.sleep(limits::store_repeat_interval);
     co_await std::move(pausing);
     if (!is_reached(slot)) continue;
-    Task<Answer> putting = put_once(slot, otherwise);
-    const Answer answer = co_await std::move(putting);
+    Task<CommandResult> putting = put_once(slot, otherwise);
+    const CommandResult answer = co_await std::move(putting);
     is_taken = answer && answer->kind == Reply::Kind::number;
   }
   --busy_;

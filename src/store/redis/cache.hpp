@@ -84,7 +84,7 @@ class Cache {
   /// it, it is told to ask the store, for as long as anybody may believe the other.
   void put_end(const RecordId& id, const CacheEntry& entry, Millis length);
   Task<void> put_until_taken(unsigned slot, std::string command, std::string otherwise);
-  Task<Answer> put_once(unsigned slot, std::string command);
+  Task<CommandResult> put_once(unsigned slot, std::string command);
   std::string command_of(const std::string& key, const std::string& encoded, Millis length) const;
   /// False: the reply took so long that it tells nothing of now.
   bool heard_of_store(StoreTime now, MonotonicTime asked);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t read_bytes = 64UL * 1024;
 
-std::optional<std::string> why_not(const Answer& answer) {
+std::optional<std::string> why_not(const CommandResult& answer) {
   if (!answer) return answer.error().why;
   return answer->kind == Reply::Kind::error ? std::optional(answer->text) : std::nullopt;
 }
@@ -59,8 +59,8 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
     auth.add(login.password);
   }
   if (!login.password.empty()) {
-    Task<Answer> entering = ask(std::move(commands));
-    const Answer entered = co_await std::move(entering);
+    Task<CommandResult> entering = ask(std::move(commands));
+    const CommandResult entered = co_await std::move(entering);
     if (auto why = why_not(entered)) {
       close(*why);
       co_return std::unexpected(std::move(*why));
@@ -68,16 +68,16 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
   }
   // 0 is where one is anyhow, and what a sentinel does not know.
   if (database != 0) {
-    Task<Answer> selecting = ask(command({"SELECT", std::to_string(database)}));
-    const Answer selected = co_await std::move(selecting);
+    Task<CommandResult> selecting = ask(command({"SELECT", std::to_string(database)}));
+    const CommandResult selected = co_await std::move(selecting);
     if (auto why = why_not(selected)) {
       close(*why);
       co_return std::unexpected(std::move(*why));
     }
   }
   // A sentinel does not know it; that it answers is enough.
-  Task<Answer> asking = ask(command({"TIME"}));
-  const Answer time = co_await std::move(asking);
+  Task<CommandResult> asking = ask(command({"TIME"}));
+  const CommandResult time = co_await std::move(asking);
   if (!time) co_return std::unexpected(time.error().why);
   if (time->is_error("NOAUTH") || time->is_error("NOPERM")) {
     std::string why = time->text;
@@ -93,19 +93,19 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
   co_return std::expected<void, std::string>();
 }
 
-Task<Answer> Connection::ask(std::string command) {
-  Task<Answer> asking = ask_last(std::move(command), 1);
+Task<CommandResult> Connection::ask(std::string command) {
+  Task<CommandResult> asking = ask_last(std::move(command), 1);
   co_return co_await std::move(asking);
 }
 
-Task<Answer> Connection::ask_last(std::string commands, std::size_t count) {
+Task<CommandResult> Connection::ask_last(std::string commands, std::size_t count) {
   if (!session_) co_return std::unexpected(Lost{"there is no connection", false});
-  const auto start = [&](Resumption<Answer> done) { send(commands, count, std::move(done)); };
-  auto waiting = suspend<Answer>(start);
+  const auto start = [&](Resumption<CommandResult> done) { send(commands, count, std::move(done)); };
+  auto waiting = suspend<CommandResult>(start);
   co_return co_await waiting;
 }
 
-void Connection::send(std::string_view commands, std::size_t count, Resumption<Answer> done) {
+void Connection::send(std::string_view commands, std::size_t count, Resumption<CommandResult> done) {
   Session& session = *session_;
   session.to_send.append(commands);
   const MonotonicTime now = MonotonicClock::now();
@@ -173,7 +173,7 @@ void Connection::take_replies(Session& session) {
     Waiting waiting = std::move(session.waiting.front());
     session.waiting.pop_front();
     // Which may ask, or close.
-    if (waiting.done) (*waiting.done)(Answer(std::move(**reply)));
+    if (waiting.done) (*waiting.done)(CommandResult(std::move(**reply)));
     if (session.owner == nullptr) return;
   }
   if (session.used > read_bytes) {
@@ -192,7 +192,7 @@ void Connection::close(const std::string& why) {
     while (!session->waiting.empty()) {
       Waiting waiting = std::move(session->waiting.front());
       session->waiting.pop_front();
-      if (waiting.done) (*waiting.done)(Answer(std::unexpected(Lost{why, true})));
+      if (waiting.done) (*waiting.done)(CommandResult(std::unexpected(Lost{why, true})));
     }
   });
 }

@@ -14,7 +14,7 @@ struct Lost {
   std::string why;
   bool in_doubt = false;  ///< The command may have been done.
 };
-using Answer = std::expected<Reply, Lost>;
+using CommandResult = std::expected<Reply, Lost>;
 
 class Connection final : Timed {
  public:
@@ -31,9 +31,9 @@ class Connection final : Timed {
   /// Sends a command; the reply may be an error. All that are asked while the loop is at it leave
   /// together. Where no reply comes within the patience, the connection is closed, and all that
   /// wait for one hear so.
-  Task<Answer> ask(std::string command);
+  Task<CommandResult> ask(std::string command);
   /// Several commands, sent together. The reply to the last of them.
-  Task<Answer> ask_last(std::string commands, std::size_t count);
+  Task<CommandResult> ask_last(std::string commands, std::size_t count);
 
   void close(const std::string& why);
   /// What waits to be sent.
@@ -44,12 +44,12 @@ class Connection final : Timed {
  private:
   struct Session;
   struct Waiting {
-    std::optional<Resumption<Answer>> done;  ///< None: the reply is thrown away.
+    std::optional<Resumption<CommandResult>> done;  ///< None: the reply is thrown away.
     MonotonicTime since;
   };
 
   void tick(MonotonicTime now) override;
-  void send(std::string_view commands, std::size_t count, Resumption<Answer> done);
+  void send(std::string_view commands, std::size_t count, Resumption<CommandResult> done);
   void flush();
   static void write(std::shared_ptr<Session> session);
   static void read(std::shared_ptr<Session> session);

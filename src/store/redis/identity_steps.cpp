@@ -42,8 +42,8 @@ constexpr auto change_patience = limits::redis_change_abandoned + std::chrono::s
 
 Task<std::expected<std::optional<IdentityValue>, NoReply>> IdentitySteps::read() {
   const auto& place = names_.identity();
-  Task<Told> asking = asking_.ask({place.slot, command({"GET", place.tag})});
-  Told told = co_await std::move(asking);
+  Task<QuestionResult> asking = client_.ask({place.slot, command({"GET", place.tag})});
+  QuestionResult told = co_await std::move(asking);
   if (!told) co_return std::unexpected(std::move(told.error()));
   if (told->kind == Reply::Kind::nil) co_return std::nullopt;
   auto value = parse_identity_value(told->text);
@@ -61,9 +61,9 @@ std::string IdentitySteps::text_of(std::uint64_t generation) const {
 }
 
 Task<std::expected<StoreTime, NoReply>> IdentitySteps::now() {
-  Task<Connection*> finding = asking_.servers().of(names_.identity().slot);
+  Task<Connection*> finding = client_.servers().of(names_.identity().slot);
   Connection* const connection = co_await std::move(finding);
-  if (connection == nullptr) co_return no(Code::unavailable, asking_.servers().why());
+  if (connection == nullptr) co_return no(Code::unavailable, client_.servers().why());
   if (!connection->clock.is_known()) {
     co_return no(Code::unavailable, "the server does not tell its time");
   }
@@ -84,8 +84,8 @@ Task<std::expected<bool, NoReply>> IdentitySteps::swap(std::string_view before,
       .swap.call(question.command, place.tag, 2)
       .add(before)
       .add(to_identity_value(after.version, after.identity));
-  Task<Told> asking = asking_.ask(std::move(question));
-  const Told told = co_await std::move(asking);
+  Task<QuestionResult> asking = client_.ask(std::move(question));
+  const QuestionResult told = co_await std::move(asking);
   if (!told) co_return std::unexpected(told.error());
   co_return told->at(0).text == "done";
 }
@@ -113,7 +113,7 @@ Task<std::expected<IdentityValue, NoReply>> IdentitySteps::begin_change() {
       if (!swapped) co_return std::unexpected(swapped.error());
       if (*swapped) co_return next;
     }
-    Task<void> pausing = asking_.pause();
+    Task<void> pausing = client_.pause();
     co_await std::move(pausing);
   }
   co_return no(Code::unavailable, "another node is changing the store's identity");
@@ -130,10 +130,10 @@ Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreI
         .add(to_hex(identity.store_id));
     questions.push_back(std::move(question));
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   Holdings holdings;
-  for (const Told& told : all) {
+  for (const QuestionResult& told : all) {
     if (!told) co_return std::unexpected(told.error());
     const std::string& what = told->at(0).text;
     if (what == "lost") {
@@ -165,9 +165,9 @@ Task<std::expected<void, NoReply>> IdentitySteps::open_buckets(const StoreIdenti
         .add(generation_text(identity));
     questions.push_back(std::move(question));
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
-  for (const Told& told : all) {
+  for (const QuestionResult& told : all) {
     // One that was overtaken is the later change's to open.
     if (!told) co_return std::unexpected(told.error());
   }
@@ -342,7 +342,7 @@ Task<void> IdentitySteps::repair(std::size_t bucket) {
       .open.call(question.command, place.tag, 2)
       .add(static_cast<std::int64_t>(identity.change))
       .add(generation_text(identity));
-  Task<Told> asking = asking_.ask(std::move(question));
+  Task<QuestionResult> asking = client_.ask(std::move(question));
   (void)co_await std::move(asking);
 }
 

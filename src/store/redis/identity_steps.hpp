@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 #include "store/redis/identity.hpp"
 
 #include <idem/open_store.hpp>
@@ -22,8 +22,8 @@ struct Holdings {
 
 class IdentitySteps {
  public:
-  IdentitySteps(Asking& asking, const Names& names, Versions& versions)
-      : asking_(asking), names_(names), versions_(versions) {}
+  IdentitySteps(RetryingClient& asking, const Names& names, Versions& versions)
+      : client_(asking), names_(names), versions_(versions) {}
 
   /// Erases what counts as no record, so that it is in nobody's way.
   void set_reap(std::function<Task<void>()> reap) { reap_ = std::move(reap); }
@@ -67,7 +67,7 @@ class IdentitySteps {
   bool is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept;
   Task<std::expected<StoreTime, NoReply>> now();
 
-  Asking& asking_;
+  RetryingClient& client_;
   const Names& names_;
   Versions& versions_;
   std::function<Task<void>()> reap_;

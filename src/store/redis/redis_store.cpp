@@ -3,7 +3,7 @@
 #include "core/no_waiting.hpp"
 #include "core/verb_check.hpp"
 #include "store/call_queue.hpp"
-#include "store/redis/work.hpp"
+#include "store/redis/store_driver.hpp"
 
 #include <idem/limits.hpp>
 
@@ -15,7 +15,7 @@ namespace idem {
 namespace {
 
 using redis::Url;
-using redis::Work;
+using redis::StoreDriver;
 
 class RedisStore final : public Store {
  public:
@@ -123,7 +123,7 @@ class RedisStore final : public Store {
   }
 
   Identity identity_;
-  ChangeTeller changes_;
+  ChangeNotifier changes_;
   std::mutex mutex_;
   std::vector<QueuedCall> incoming_;
 
@@ -132,7 +132,7 @@ class RedisStore final : public Store {
   std::size_t serving_ = 0;
   bool closing_ = false;
   Loop loop_;
-  Work work_;
+  StoreDriver work_;
   std::jthread thread_;
 };
 

@@ -67,15 +67,15 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
 }
 
 Task<ServerCheck> check_server(Connection& connection, bool is_cluster) {
-  Task<Answer> asking = connection.ask(command({"INFO"}));
-  const Answer info = co_await std::move(asking);
+  Task<CommandResult> asking = connection.ask(command({"INFO"}));
+  const CommandResult info = co_await std::move(asking);
   ServerCheck check;
   if (!info || info->kind != Reply::Kind::text) {
     check.refusal = info ? info->text : info.error().why;
     co_return check;
   }
-  Task<Answer> asking_config = connection.ask(command({"CONFIG", "GET", "appendfsync"}));
-  const Answer config = co_await std::move(asking_config);
+  Task<CommandResult> asking_config = connection.ask(command({"CONFIG", "GET", "appendfsync"}));
+  const CommandResult config = co_await std::move(asking_config);
   // Who is hosted may not be allowed to ask.
   const std::string appendfsync = config ? config->at(1).text : std::string();
   co_return judge_server(info->text, appendfsync, is_cluster);

@@ -228,8 +228,8 @@ Task<std::optional<Address>> Servers::ask_sentinels() {
       why_ = opened.error();
       continue;
     }
-    Task<Answer> asking = connection.ask(question);
-    const Answer told = co_await std::move(asking);
+    Task<CommandResult> asking = connection.ask(question);
+    const CommandResult told = co_await std::move(asking);
     connection.close("asked");
     if (!told) {
       why_ = told.error().why;
@@ -267,8 +267,8 @@ Task<bool> Servers::learn_slots() {
 }
 
 Task<bool> Servers::learn_slots_from(Connection& connection) {
-  Task<Answer> asking = connection.ask(command({"CLUSTER", "SLOTS"}));
-  const Answer told = co_await std::move(asking);
+  Task<CommandResult> asking = connection.ask(command({"CLUSTER", "SLOTS"}));
+  const CommandResult told = co_await std::move(asking);
   if (!told || told->kind != Reply::Kind::list) {
     why_ = told ? told->text : told.error().why;
     co_return false;
@@ -304,11 +304,11 @@ bool Servers::learn_moved(const Reply& error, unsigned slot, const Connection& b
   return to.has_value();
 }
 
-Task<Answer> Servers::ask_open(unsigned slot, std::string command) {
+Task<CommandResult> Servers::ask_open(unsigned slot, std::string command) {
   Connection* const connection = open_at(slot);
   if (connection == nullptr) co_return std::unexpected(Lost{"there is no connection", false});
-  Task<Answer> asking = connection->ask(std::move(command));
-  Answer answer = co_await std::move(asking);
+  Task<CommandResult> asking = connection->ask(std::move(command));
+  CommandResult answer = co_await std::move(asking);
   if (answer && answer->is_error("READONLY")) connection->close(answer->text);
   if (answer && answer->is_error("MOVED") && !slots_.empty()) {
     (void)learn_moved(*answer, slot, *connection);
@@ -316,7 +316,7 @@ Task<Answer> Servers::ask_open(unsigned slot, std::string command) {
   co_return answer;
 }
 
-Task<Answer> Servers::ask(unsigned slot, std::string command) {
+Task<CommandResult> Servers::ask(unsigned slot, std::string command) {
   for (int redirections = 0;; ++redirections) {
     Connection* connection = open_at(slot);
     if (connection == nullptr) {
@@ -324,8 +324,8 @@ Task<Answer> Servers::ask(unsigned slot, std::string command) {
       connection = co_await std::move(reaching);
     }
     if (connection == nullptr) co_return std::unexpected(Lost{why_, false});
-    Task<Answer> asking = connection->ask(command);
-    Answer answer = co_await std::move(asking);
+    Task<CommandResult> asking = connection->ask(command);
+    CommandResult answer = co_await std::move(asking);
     if (!answer || url_.layout != Layout::cluster) {
       // A master that became a replica is not the right one any more.
       if (answer && answer->is_error("READONLY")) connection->close(answer->text);

@@ -36,11 +36,11 @@ class Servers {
 
   /// Asks the server of `slot`, where redirections lead if need be. What is out of reach was not
   /// asked: not in doubt.
-  Task<Answer> ask(unsigned slot, std::string command);
+  Task<CommandResult> ask(unsigned slot, std::string command);
 
   /// The same without waiting for anything but the reply: where there is no connection, and where
   /// a redirection would have to be followed, it says so.
-  Task<Answer> ask_open(unsigned slot, std::string command);
+  Task<CommandResult> ask_open(unsigned slot, std::string command);
 
   /// The connection that has `slot`, made if need be. None: out of reach, see why().
   Task<Connection*> of(unsigned slot);

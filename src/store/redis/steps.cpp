@@ -48,9 +48,9 @@ bool is_once(const StoreCall& call) {
 
 }  // namespace
 
-Steps::Steps(Asking& asking, const Names& names, Versions& versions, IdentitySteps& identity,
+Steps::Steps(RetryingClient& asking, const Names& names, Versions& versions, IdentitySteps& identity,
              std::function<StoreTime()> clock)
-    : asking_(asking),
+    : client_(asking),
       names_(names),
       versions_(versions),
       identity_(identity),
@@ -63,20 +63,20 @@ Steps::Seen& Steps::Try::seen_of(const RecordId& id) {
 
 Task<std::expected<StoreTime, StoreError>> Steps::now_at(unsigned slot) {
   if (clock_) co_return clock_();
-  Connection* connection = asking_.servers().open_at(slot);
+  Connection* connection = client_.servers().open_at(slot);
   if (connection == nullptr) {
-    Task<Connection*> reaching = asking_.servers().of(slot);
+    Task<Connection*> reaching = client_.servers().of(slot);
     connection = co_await std::move(reaching);
   }
   if (connection == nullptr || !connection->clock.is_known()) {
     co_return std::unexpected(
-        StoreError{Code::unavailable, "the store cannot be reached: " + asking_.servers().why()});
+        StoreError{Code::unavailable, "the store cannot be reached: " + client_.servers().why()});
   }
   co_return connection->clock.at(MonotonicClock::now());
 }
 
 void Steps::heard(unsigned slot, const Reply& reply) {
-  Connection* const connection = asking_.servers().open_at(slot);
+  Connection* const connection = client_.servers().open_at(slot);
   if (connection == nullptr || reply.at(1).kind != Reply::Kind::number) return;
   connection->clock.heard(StoreTime(Millis(reply.at(1).number)), MonotonicClock::now());
 }
@@ -147,7 +147,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
         .add(parts_of(subject));
     questions.push_back(std::move(question));
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   tried.table.clear();
   tried.seen.clear();
@@ -185,7 +185,7 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
   if (has.kind != Reply::Kind::text) co_return std::unexpected(lost(id, "bucket"));
   Task<void> repairing = repair(bucket_of(id));
   co_await std::move(repairing);
-  Task<void> pausing = asking_.pause();
+  Task<void> pausing = client_.pause();
   co_await std::move(pausing);
   co_return Next::look_again;
 }
@@ -236,9 +236,9 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
   const bool may_repeat =
       write.change.write == Write::insert || write.change.write == Write::update;
   bool was_in_doubt = false;
-  Task<Told> asking = may_repeat ? asking_.ask(std::move(question), &was_in_doubt)
-                                 : asking_.ask_once(std::move(question));
-  const Told told = co_await std::move(asking);
+  Task<QuestionResult> asking = may_repeat ? client_.ask(std::move(question), &was_in_doubt)
+                                 : client_.ask_once(std::move(question));
+  const QuestionResult told = co_await std::move(asking);
   tried.is_in_doubt |= was_in_doubt;
   // What is there already needs no room.
   if (!told && told.error().is_full && !tried.is_read) co_return Next::look_again;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 #include "store/redis/attempts.hpp"
 #include "store/redis/identity_steps.hpp"
 #include "store/redis/usage_ledger.hpp"
@@ -31,7 +31,7 @@ struct Subject {
 class Steps {
  public:
   /// `clock`: a test's, in place of the servers'; or empty.
-  Steps(Asking& asking, const Names& names, Versions& versions, IdentitySteps& identity,
+  Steps(RetryingClient& asking, const Names& names, Versions& versions, IdentitySteps& identity,
         std::function<StoreTime()> clock);
 
   /// `call` keeps what it says, and outlives the step.
@@ -85,13 +85,13 @@ class Steps {
   void heard(unsigned slot, const Reply& reply);
   Fence last_fence_before(const Try& tried, StoreTime now) const;
 
-  Asking& asking_;
+  RetryingClient& client_;
   const Names& names_;
   Versions& versions_;
   IdentitySteps& identity_;
   std::function<StoreTime()> clock_;
   Attempts attempts_;
-  UsageLedger usage_{asking_, names_};
+  UsageLedger usage_{client_, names_};
   Fence last_fence_ = 0;
   std::uint64_t leases_ended_ = 0;
   bool is_repairing_ = false;

@@ -29,7 +29,7 @@ Task<std::optional<StoreError>> UsageLedger::look_at(std::string scope, Quota qu
       co_return co_await std::move(reading);
     }
     if (entry.is_known) break;  // Old, and somebody is at it.
-    Task<void> pausing = asking_.pause();
+    Task<void> pausing = client_.pause();
     co_await std::move(pausing);
   }
   co_return std::nullopt;
@@ -49,11 +49,11 @@ Task<std::optional<StoreError>> UsageLedger::read(const std::string& scope) {
         .add(counter_of_bytes(scope));
     questions.push_back({names_.bucket(i).slot, std::move(command)});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   entry.is_reading = false;
   UsageChange sum;
-  for (const Told& told : all) {
+  for (const QuestionResult& told : all) {
     if (!told) co_return StoreError{told.error().code, told.error().why};
     sum.active += std::strtoll(told->at(0).text.c_str(), nullptr, 10);
     sum.bytes += std::strtoll(told->at(1).text.c_str(), nullptr, 10);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/quota.hpp"
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 
 /// What scopes have of their quotas, as far as this process knows: what the buckets count, read
 /// anew every so often, with what this process itself has begun since. Each bucket counts in the
@@ -11,7 +11,7 @@ namespace idem::redis {
 
 class UsageLedger {
  public:
-  UsageLedger(Asking& asking, const Names& names) : asking_(asking), names_(names) {}
+  UsageLedger(RetryingClient& asking, const Names& names) : client_(asking), names_(names) {}
 
   /// Reads what the buckets count, where that was not done for a while: the nearer to the quota,
   /// the sooner. Of several who ask about a scope that nobody has read one reads, and all wait.
@@ -35,7 +35,7 @@ class UsageLedger {
   Task<std::optional<StoreError>> read(const std::string& scope);
   static bool is_due(const Entry& entry, const Quota& quota);
 
-  Asking& asking_;
+  RetryingClient& client_;
   const Names& names_;
   std::unordered_map<std::string, Entry> entries_;
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/own_rows.hpp"
+#include "store/internal_sql.hpp"
 
 namespace idem::sqlite {
 

@@ -3,7 +3,7 @@
 #include "core/no_waiting.hpp"
 #include "core/store_steps.hpp"
 #include "store/call_queue.hpp"
-#include "store/change_teller.hpp"
+#include "store/change_notifier.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
 #include "store/sqlite/own_sql.hpp"
@@ -95,12 +95,12 @@ class Ledger {
   }
 
   /// Within begin() and commit().
-  void run(Errand& errand) {
-    if (auto* statement = dynamic_cast<sqlite::StatementErrand*>(&errand)) {
+  void run(StoreTask& errand) {
+    if (auto* statement = dynamic_cast<sqlite::StatementTask*>(&errand)) {
       return statement->run(service_sql_);
     }
     const auto one = [this](StoreCall& call) { return step(call); };
-    dynamic_cast<sqlite::TransactionErrand&>(errand).run(service_sql_, one);
+    dynamic_cast<sqlite::TransactionTask&>(errand).run(service_sql_, one);
   }
 
   /// Empty: the file lies where it lay. Otherwise what was committed lately may not be found by
@@ -180,7 +180,7 @@ struct Batch {
 Batch kind_of(std::span<const QueuedCall> calls) {
   Batch batch;
   for (const auto& [call, done, errand] : calls) {
-    const auto* const transaction = dynamic_cast<const sqlite::TransactionErrand*>(errand);
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(errand);
     batch.settles |= transaction != nullptr;
     batch.reserves |= transaction != nullptr && transaction->reserves();
     batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
@@ -218,7 +218,7 @@ class SqliteStore final : public Store, private Transactions {
   Transactions* transactions() noexcept override { return this; }
 
   TransactionEnd run(InTransaction what) override {
-    sqlite::TransactionErrand errand(std::move(what));
+    sqlite::TransactionTask errand(std::move(what));
     if (!wait_for(errand)) {
       return {.how = TransactionEnd::How::unavailable, .why = std::string(why_not_to_wait())};
     }
@@ -228,20 +228,20 @@ class SqliteStore final : public Store, private Transactions {
 
   std::expected<SqlRows, std::string> run(std::string_view sql,
                                           std::span<const SqlValue> values) override {
-    return ask_one(sqlite::StatementErrand::Whose::service, sql, values);
+    return ask_one(sqlite::StatementTask::Whose::service, sql, values);
   }
 
  protected:
   std::expected<SqlRows, std::string> run_own(OwnStatement which,
                                               std::span<const SqlValue> values) override {
-    return ask_one(sqlite::StatementErrand::Whose::ours, sqlite::text_of(which), values);
+    return ask_one(sqlite::StatementTask::Whose::ours, sqlite::text_of(which), values);
   }
 
  private:
-  std::expected<SqlRows, std::string> ask_one(sqlite::StatementErrand::Whose whose,
+  std::expected<SqlRows, std::string> ask_one(sqlite::StatementTask::Whose whose,
                                               std::string_view sql,
                                               std::span<const SqlValue> values) {
-    sqlite::StatementErrand errand(whose, sql, values);
+    sqlite::StatementTask errand(whose, sql, values);
     if (!wait_for(errand)) return std::unexpected(std::string(why_not_to_wait()));
     return std::move(errand.result);
   }
@@ -254,7 +254,7 @@ class SqliteStore final : public Store, private Transactions {
   };
 
   /// False: it would wait for itself.
-  bool wait_for(Errand& errand) {
+  bool wait_for(StoreTask& errand) {
     if (!why_not_to_wait().empty()) return false;
     const auto committed = std::make_shared<std::promise<void>>();
     auto waiting = committed->get_future();
@@ -314,7 +314,7 @@ class SqliteStore final : public Store, private Transactions {
   /// Nothing is begun in a file that no start will find (P5).
   void refuse(std::span<QueuedCall> calls) {
     for (QueuedCall& queued : calls) {
-      if (auto* const errand = dynamic_cast<sqlite::FileErrand*>(queued.errand)) {
+      if (auto* const errand = dynamic_cast<sqlite::FileTask*>(queued.errand)) {
         errand->refuse(lost_);
       }
       if (queued.done) done_with(queued.done, unavailable());
@@ -326,7 +326,7 @@ class SqliteStore final : public Store, private Transactions {
     const auto code =
         ledger_->has_written() ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (auto* const errand = dynamic_cast<sqlite::FileErrand*>(calls[i].errand)) {
+      if (auto* const errand = dynamic_cast<sqlite::FileTask*>(calls[i].errand)) {
         errand->lose(lost_);
       }
       results_[i] = std::unexpected(StoreError{code, lost_});
@@ -339,7 +339,7 @@ class SqliteStore final : public Store, private Transactions {
 
   void tell(const QueuedCall& queued, const StoreResult& result) const noexcept {
     if (queued.errand == nullptr) return changes_.tell(queued.call, result);
-    const auto* const transaction = dynamic_cast<const sqlite::TransactionErrand*>(queued.errand);
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(queued.errand);
     if (transaction != nullptr && transaction->told) {
       changes_.tell(transaction->told->first, transaction->told->second);
     }
@@ -365,7 +365,7 @@ class SqliteStore final : public Store, private Transactions {
 
   Identity identity_;
   CallQueue queue_;
-  ChangeTeller changes_;
+  ChangeNotifier changes_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;

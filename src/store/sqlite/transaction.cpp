@@ -83,7 +83,7 @@ bool has_broken_references(sqlite3* db) {
 
 }  // namespace
 
-void TransactionErrand::run(ServiceSql& sql, const Step& step) {
+void TransactionTask::run(ServiceSql& sql, const Step& step) {
   if (what_.reserve) {
     StoreCall reserve = *what_.reserve;
     auto result = step(reserve);
@@ -114,7 +114,7 @@ void TransactionErrand::run(ServiceSql& sql, const Step& step) {
 
 // Looked at first, so that a stale owner's work is not even run; and one that has completed its
 // record does not do its rows a second time.
-bool TransactionErrand::find_attempt(const Step& step) {
+bool TransactionTask::find_attempt(const Step& step) {
   StoreCall find = Find{what_.id};
   const auto found = step(find);
   if (!found) {
@@ -130,14 +130,14 @@ bool TransactionErrand::find_attempt(const Step& step) {
 }
 
 // The file may be brought back, and then it was done.
-void TransactionErrand::lose(const std::string& why) {
+void TransactionTask::lose(const std::string& why) {
   const bool has_written = granted || end.how == TransactionEnd::How::committed;
   end = {.how = has_written ? TransactionEnd::How::in_doubt : TransactionEnd::How::unavailable,
          .why = why};
   told.reset();
 }
 
-void TransactionErrand::work(ServiceSql& sql, const Step& step) {
+void TransactionTask::work(ServiceSql& sql, const Step& step) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
   const auto* const grant = end.reserved ? std::get_if<Execute>(&*end.reserved) : nullptr;
@@ -184,7 +184,7 @@ void TransactionErrand::work(ServiceSql& sql, const Step& step) {
 
 // A reserve of this very transaction cannot be undone, as others of the batch may have met it; that
 // it was not executed is proven.
-void TransactionErrand::give_back(const Step& step, std::string why) {
+void TransactionTask::give_back(const Step& step, std::string why) {
   end.how = TransactionEnd::How::rolled_back;
   end.why = std::move(why);
   // Of work that was begun before, other phases may have committed: then nothing is proven.
@@ -195,7 +195,7 @@ void TransactionErrand::give_back(const Step& step, std::string why) {
   told.emplace(std::move(release), std::move(result));
 }
 
-void StatementErrand::run(ServiceSql& sql) {
+void StatementTask::run(ServiceSql& sql) {
   sqlite3* const db = sql.db();
   execute(db, begin_work);
   sql.works(whose_ == Whose::service);

@@ -11,7 +11,7 @@
 namespace idem::sqlite {
 
 /// What a store that has lost its file says instead.
-class FileErrand : public Errand {
+class FileTask : public StoreTask {
  public:
   /// It was not run.
   virtual void refuse(const std::string& why) = 0;
@@ -24,12 +24,12 @@ class FileErrand : public Errand {
 /// It lies between the steps of a batch, in a savepoint of the batch's transaction: what the work
 /// wrote is kept with the step that ends the attempt, or undone before that step is made. Steps
 /// keep things in memory that no savepoint undoes, so one that changed something is never undone.
-class TransactionErrand final : public FileErrand {
+class TransactionTask final : public FileTask {
  public:
   /// Does one of the store's steps in the batch's transaction.
   using Step = std::function<StoreResult(StoreCall&)>;
 
-  explicit TransactionErrand(InTransaction what) : what_(std::move(what)) {}
+  explicit TransactionTask(InTransaction what) : what_(std::move(what)) {}
 
   bool reserves() const noexcept { return what_.reserve.has_value(); }
 
@@ -56,10 +56,10 @@ class TransactionErrand final : public FileErrand {
 };
 
 /// One statement for Transactions::run(sql, values), in a savepoint of its own.
-class StatementErrand final : public FileErrand {
+class StatementTask final : public FileTask {
  public:
   enum class Whose : std::uint8_t { service, ours };
-  StatementErrand(Whose whose, std::string_view sql, std::span<const SqlValue> values)
+  StatementTask(Whose whose, std::string_view sql, std::span<const SqlValue> values)
       : whose_(whose), sql_(sql), values_(values) {}
 
   void run(ServiceSql& sql);

@@ -1,4 +1,4 @@
-#include "store/postgres/desk.hpp"
+#include "store/postgres/call_scheduler.hpp"
 
 #include "core/which_store.hpp"
 #include "store/postgres/backoff.hpp"
@@ -19,12 +19,12 @@ bool is_within(const Waiting& waiting, Millis length) {
 
 }  // namespace
 
-Desk::Desk(Loop& loop, std::string uri, ChangeTeller& changes)
+CallScheduler::CallScheduler(Loop& loop, std::string uri, ChangeNotifier& changes)
     : Timed(loop), uri_(std::move(uri)), changes_(changes) {}
 
-Desk::~Desk() = default;
+CallScheduler::~CallScheduler() = default;
 
-Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Opening opened) {
+Task<void> CallScheduler::open(IdentitySettings settings, PostgresOptions options, Opening opened) {
   for (const Lane lane : {Lane::reserves, Lane::owners, Lane::finds, Lane::others}) {
     workers_.push_back(std::make_unique<Worker>(loop_, uri_, lane));
   }
@@ -52,7 +52,7 @@ Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Openin
   if (options.opened) options.opened({store_id_text(store_id_), first.place(), database->is_new});
   days_.expect(limits::retention_default);
   co_await days_.keep(first);
-  lookout_.emplace(loop_, uri_, store_id_, lineage_, changes_);
+  poller_.emplace(loop_, uri_, store_id_, lineage_, changes_);
   for (auto& worker : workers_) {
     ++serving_;
     loop_.spawn(serve(*worker));
@@ -60,46 +60,46 @@ Task<void> Desk::open(IdentitySettings settings, PostgresOptions options, Openin
   opened->set_value(std::move(database->identity));
 }
 
-void Desk::add(Waiting waiting) {
+void CallScheduler::add(Waiting waiting) {
   if (const auto* reserve = std::get_if<Reserve>(&waiting.call)) days_.expect(reserve->retention);
   if (const auto* accept = std::get_if<Accept>(&waiting.call)) days_.expect(accept->as.retention);
   lanes_.add(std::move(waiting));
 }
 
-void Desk::hear(const StoreCall& call, Told told) {
+void CallScheduler::note_result(const StoreCall& call, CallResult told) {
   if (const auto* reserve = std::get_if<Reserve>(&call)) days_.expect(reserve->retention);
   if (told.ended_lease) ++leases_ended_;
   lineage_->note(told.result);
   changes_.tell(call, told.result);
 }
 
-void Desk::wake(Worker& worker) {
+void CallScheduler::wake(Worker& worker) {
   if (!worker.parked) return;
   // Not from within what is under way: it may be another worker's step.
   loop_.post([woken = std::move(*worker.parked)]() mutable { woken(true); });
   worker.parked.reset();
 }
 
-void Desk::wake_all() {
+void CallScheduler::wake_all() {
   for (auto& worker : workers_) {
     if (lanes_.has(worker->lane) || ending_) wake(*worker);
   }
 }
 
-void Desk::close(std::function<void()> done) {
+void CallScheduler::close(std::function<void()> done) {
   closed_ = std::move(done);
-  if (lookout_) lookout_->stop();
+  if (poller_) poller_->stop();
   if (serving_ == 0) return closed_();
   end_if_idle();
 }
 
-bool Desk::is_idle() const noexcept {
+bool CallScheduler::is_idle() const noexcept {
   const auto is_parked = [](const auto& worker) { return worker->parked.has_value(); };
   return waiting() == 0 && std::ranges::all_of(workers_, is_parked);
 }
 
 // What a completion asked in turn is on its way already, and comes before what is posted now.
-void Desk::end_if_idle() {
+void CallScheduler::end_if_idle() {
   if (!closed_ || ending_ || !is_idle()) return;
   loop_.post([this] {
     if (!is_idle()) return;
@@ -108,7 +108,7 @@ void Desk::end_if_idle() {
   });
 }
 
-void Desk::tick(MonotonicTime now) {
+void CallScheduler::tick(MonotonicTime now) {
   const auto is_due = [&](const Later& one) { return one.due <= now; };
   if (std::ranges::any_of(later_, is_due)) {
     for (Later& one : later_) {
@@ -120,7 +120,7 @@ void Desk::tick(MonotonicTime now) {
   wake_all();
 }
 
-Task<void> Desk::park(Worker& worker) {
+Task<void> CallScheduler::park(Worker& worker) {
   const auto start = [&](Resumption<bool> woken) {
     worker.parked.emplace(std::move(woken));
     end_if_idle();
@@ -129,7 +129,7 @@ Task<void> Desk::park(Worker& worker) {
   co_await waiting;
 }
 
-Task<void> Desk::serve(Worker& worker) {
+Task<void> CallScheduler::serve(Worker& worker) {
   for (;;) {
     lanes_.settle(worker.lane);
     auto batch = lanes_.take(worker.lane, limits::store_statement_calls_max);
@@ -156,7 +156,7 @@ Task<void> Desk::serve(Worker& worker) {
   if (--serving_ == 0) closed_();
 }
 
-Task<bool> Desk::reach(Worker& worker) {
+Task<bool> CallScheduler::reach(Worker& worker) {
   Connection& connection = worker.connection;
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
   auto connected = co_await connection.open(limits::store_connect_max);
@@ -177,7 +177,7 @@ Task<bool> Desk::reach(Worker& worker) {
   co_return false;
 }
 
-Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
+Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
   Waiting& front = batch.front();
   if (std::holds_alternative<AdoptRoutes>(front.call)) {
     co_return co_await ask_adopt(worker.connection, std::move(front));
@@ -203,36 +203,36 @@ Task<void> Desk::work(Worker& worker, std::vector<Waiting> batch) {
     crash_point(CrashPoint::settle_before_commit);
     statement = ask_owners(owners);
   }
-  const Answer answer = co_await worker.connection.ask_often(statement.sql, statement.params,
+  const QueryResult answer = co_await worker.connection.ask_often(statement.sql, statement.params,
                                                              limits::store_reply_max);
   if (!answer) {
     on_failure(worker.connection, std::move(batch), answer.error());
     co_return;
   }
   if (!finds.empty()) {
-    auto told = told_of_finds(finds, *answer);
+    auto told = results_of_finds(finds, *answer);
     for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(told[i]));
     co_return;
   }
   crash_point(reserves.empty() ? CrashPoint::settle_after_commit
                                : CrashPoint::reserve_after_commit);
-  auto told = reserves.empty() ? told_of_owners(batch.size(), *answer)
-                               : told_of_reserves(reserves, *answer);
+  auto told = reserves.empty() ? results_of_owners(batch.size(), *answer)
+                               : results_of_reserves(reserves, *answer);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    Told missing{std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
+    CallResult missing{std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
     finish(batch[i], told[i] ? std::move(*told[i]) : std::move(missing));
   }
 }
 
-Task<void> Desk::ask_alone(Connection& connection, Waiting waiting) {
+Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
   const bool accepts = std::holds_alternative<Accept>(waiting.call);
   if (accepts) crash_point(CrashPoint::reserve_before_commit);
   const Statement statement = ask_one(waiting.call);
-  const Answer answer =
+  const QueryResult answer =
       co_await connection.ask(statement.sql, statement.params, limits::store_reply_max);
   if (answer) {
     if (accepts) crash_point(CrashPoint::reserve_after_commit);
-    finish(waiting, told_of_one(waiting.call, *answer));
+    finish(waiting, results_of_one(waiting.call, *answer));
     co_return;
   }
   std::vector<Waiting> batch;
@@ -240,7 +240,7 @@ Task<void> Desk::ask_alone(Connection& connection, Waiting waiting) {
   on_failure(connection, std::move(batch), answer.error());
 }
 
-Task<void> Desk::ask_adopt(Connection& connection, Waiting waiting) {
+Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
   auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_);
   if (reply) {
     if (!reply->why_not.empty()) connection.close();  // Which ends its transaction.
@@ -256,7 +256,7 @@ Task<void> Desk::ask_adopt(Connection& connection, Waiting waiting) {
                              reply.error().message))});
 }
 
-void Desk::finish(Waiting& waiting, Told told) {
+void CallScheduler::finish(Waiting& waiting, CallResult told) {
   if (told.held) {
     // In doubt, it may be its own earlier self that holds the record; a settling write waits for
     // its turn; and a reserve, that it can name the attempt that it met.
@@ -277,18 +277,18 @@ void Desk::finish(Waiting& waiting, Told told) {
   waiting.done = nullptr;
 }
 
-void Desk::ask_later(Waiting waiting) {
+void CallScheduler::ask_later(Waiting waiting) {
   later_.push_back({MonotonicClock::now() + limits::store_repeat_interval, std::move(waiting)});
 }
 
-void Desk::refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why) {
+void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why) {
   for (Waiting& one : batch) {
     const auto said = one.in_doubt ? StoreError::Code::in_doubt : code;
     finish(one, {std::unexpected(error(said, why))});
   }
 }
 
-void Desk::on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure) {
+void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure) {
   if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
   if (is_other_server(failure)) connection.close();
   if (is_race(failure)) {
@@ -312,7 +312,7 @@ void Desk::on_failure(Connection& connection, std::vector<Waiting> batch, const 
          failure.message);
 }
 
-void Desk::on_lost(std::vector<Waiting> batch, const Failure& failure) {
+void CallScheduler::on_lost(std::vector<Waiting> batch, const Failure& failure) {
   std::vector<Waiting> again;
   for (Waiting& one : batch) {
     one.in_doubt |= failure.in_doubt;

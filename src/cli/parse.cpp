@@ -1,4 +1,4 @@
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 
 #include "config/words.hpp"
 #include "core/policy.hpp"
@@ -13,7 +13,7 @@ namespace idem::cli {
 
 using config::shown;
 
-bool take_duration(const Given& given, Millis& out, Complaints& complaints) {
+bool parse_given_duration(const Given& given, Millis& out, Complaints& complaints) {
   if (given.text.empty() && !given.given) return true;
   const auto parsed = parse_duration(given.text);
   if (!parsed) {
@@ -24,7 +24,7 @@ bool take_duration(const Given& given, Millis& out, Complaints& complaints) {
   return true;
 }
 
-bool take_size(const Given& given, std::uint64_t most, std::uint64_t& out, Complaints& complaints) {
+bool parse_given_size(const Given& given, std::uint64_t most, std::uint64_t& out, Complaints& complaints) {
   if (given.text.empty() && !given.given) return true;
   const auto parsed = parse_size(given.text);
   if (!parsed) {
@@ -43,7 +43,7 @@ bool take_size(const Given& given, std::uint64_t most, std::uint64_t& out, Compl
   return true;
 }
 
-bool take_field_names(const GivenList& given, std::vector<std::string>& out,
+bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                       Complaints& complaints) {
   std::vector<std::string> names;
   for (const auto& item : given.items) {
@@ -71,9 +71,9 @@ std::string to_text(Millis duration) {
 namespace {
 
 /// What is replayed may be widened only by fields that are withheld for what they say.
-void take_replay_headers(const GivenList& given, gateway::Route& out, Complaints& complaints) {
+void parse_replay_headers(const GivenList& given, gateway::Route& out, Complaints& complaints) {
   if (!given.given) return;
-  if (!take_field_names(given, out.replay_fields, complaints)) return;
+  if (!parse_field_names(given, out.replay_fields, complaints)) return;
   if (given.items.size() > limits::replay_fields_max) {
     complaints.add(given.place, "more than " + std::to_string(limits::replay_fields_max) +
                                     " fields to replay; there are only six to add");
@@ -86,7 +86,7 @@ void take_replay_headers(const GivenList& given, gateway::Route& out, Complaints
   }
 }
 
-void take_words(const RouteGiven& given, gateway::Route& out) {
+void parse_words(const RouteGiven& given, gateway::Route& out) {
   const auto& preset = given.preset.text;
   if (preset == "ietf") out.answers.preset = Preset::ietf;
   if (preset == "stripe") out.answers.preset = Preset::stripe;
@@ -137,9 +137,9 @@ void check_tombstone(const RouteGiven& given, const gateway::Route& route, Compl
                      "that is meant");
 }
 
-void take_times(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  const bool timeout = take_duration(given.timeout, out.upstream_timeout, complaints);
-  const bool lease = take_duration(given.lease, out.lease, complaints);
+void parse_times(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+  const bool timeout = parse_given_duration(given.timeout, out.upstream_timeout, complaints);
+  const bool lease = parse_given_duration(given.lease, out.lease, complaints);
   if (timeout && out.upstream_timeout <= Millis(0)) {
     complaints.add(given.timeout.place,
                    "the upstream's timeout must be above 0; write one such as "
@@ -147,12 +147,12 @@ void take_times(const RouteGiven& given, gateway::Route& out, Complaints& compla
   } else if (timeout && lease && !(given.lease.text.empty() && given.timeout.text.empty())) {
     check_lease(given, out, complaints);
   }
-  if (take_duration(given.retention, out.retention, complaints) && out.retention <= Millis(0)) {
+  if (parse_given_duration(given.retention, out.retention, complaints) && out.retention <= Millis(0)) {
     complaints.add(given.retention.place,
                    "the retention must be above 0, or no answer would be replayed; write one such "
                    "as 24h");
   }
-  if (take_duration(given.wait_max, out.wait_max, complaints) && out.wait_max > limits::wait_cap) {
+  if (parse_given_duration(given.wait_max, out.wait_max, complaints) && out.wait_max > limits::wait_cap) {
     complaints.add(
         given.wait_max.place,
         shown(given.wait_max.text) + " is too long; write at most " + to_text(limits::wait_cap));
@@ -161,12 +161,12 @@ void take_times(const RouteGiven& given, gateway::Route& out, Complaints& compla
     complaints.add(given.wait_max.given ? given.wait_max.place : given.mode.place,
                    "mode wait needs a wait_max above 0; write one such as 30s");
   }
-  if (take_duration(given.tombstone, out.tombstone, complaints)) {
+  if (parse_given_duration(given.tombstone, out.tombstone, complaints)) {
     check_tombstone(given, out, complaints);
   }
 }
 
-void take_async(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+void parse_async(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
   const auto number = [](const Given& text, std::size_t& value) {
     if (!text.text.empty()) value = std::strtoull(text.text.c_str(), nullptr, 10);
   };
@@ -174,7 +174,7 @@ void take_async(const RouteGiven& given, gateway::Route& out, Complaints& compla
   number(given.async_tenant_concurrency, out.async_tenant_max);
   const auto& kept = given.async_keep_headers;
   if (!kept.given) return;
-  if (!take_field_names(kept, out.async_keep_fields, complaints)) return;
+  if (!parse_field_names(kept, out.async_keep_fields, complaints)) return;
   if (kept.items.size() > limits::async_keep_fields_max) {
     complaints.add(kept.place, "more than " + std::to_string(limits::async_keep_fields_max) +
                                    " fields to keep; name the credentials that the upstream needs");
@@ -183,15 +183,15 @@ void take_async(const RouteGiven& given, gateway::Route& out, Complaints& compla
 
 }  // namespace
 
-void take_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  take_words(given, out);
-  take_times(given, out, complaints);
-  take_size(given.request_body, limits::request_body_bytes_cap, out.request_body_bytes_max,
+void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+  parse_words(given, out);
+  parse_times(given, out, complaints);
+  parse_given_size(given.request_body, limits::request_body_bytes_cap, out.request_body_bytes_max,
             complaints);
-  take_size(given.response_body, limits::request_body_bytes_cap, out.response_body_bytes_max,
+  parse_given_size(given.response_body, limits::request_body_bytes_cap, out.response_body_bytes_max,
             complaints);
-  take_replay_headers(given.replay_headers, out, complaints);
-  take_async(given, out, complaints);
+  parse_replay_headers(given.replay_headers, out, complaints);
+  parse_async(given, out, complaints);
 }
 
 }  // namespace idem::cli

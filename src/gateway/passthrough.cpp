@@ -1,4 +1,4 @@
-#include "gateway/relay.hpp"
+#include "gateway/passthrough.hpp"
 
 #include "gateway/forward.hpp"
 #include "gateway/stream_body.hpp"
@@ -15,9 +15,9 @@ namespace {
 using http::Framing;
 using http::UpstreamCall;
 
-class Relay {
+class Passthrough {
  public:
-  Relay(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
+  Passthrough(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
         const Route& route, Observer& observer)
       : client_(client), pool_(pool), settings_(settings), route_(route), observer_(observer) {}
 
@@ -256,9 +256,9 @@ class Relay {
 
 }  // namespace
 
-Task<void> relay_unkeyed(http::ServerStream& client, http::UpstreamPool& pool,
+Task<void> pass_through(http::ServerStream& client, http::UpstreamPool& pool,
                          const GatewaySettings& settings, const Route& route, Observer& observer) {
-  Relay relay(client, pool, settings, route, observer);
+  Passthrough relay(client, pool, settings, route, observer);
   co_await relay.run();
 }
 

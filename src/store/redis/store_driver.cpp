@@ -1,4 +1,4 @@
-#include "store/redis/work.hpp"
+#include "store/redis/store_driver.hpp"
 
 #include "core/transitions.hpp"
 #include "core/which_store.hpp"
@@ -57,7 +57,7 @@ StoreResult to_result(Expected&& expected) {
 
 }  // namespace
 
-Work::Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& changes)
+StoreDriver::StoreDriver(Loop& loop, Url url, const RedisOptions& options, ChangeNotifier& changes)
     : Timed(loop),
       changes_(changes),
       options_(options),
@@ -65,17 +65,17 @@ Work::Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& chang
       place_(place_of(url)),
       names_(url.prefix),
       servers_(loop, std::move(url), limits::store_reply_max, limits::redis_lanes),
-      asking_(loop, servers_),
-      identity_(asking_, names_, versions_),
-      steps_(asking_, names_, versions_, identity_, options.clock),
-      looking_(asking_, names_) {
+      client_(loop, servers_),
+      identity_(client_, names_, versions_),
+      steps_(client_, names_, versions_, identity_, options.clock),
+      looking_(client_, names_) {
   servers_.set_check([this](Connection& connection) { return check(connection); });
   identity_.set_reap([this] { return reap_all(); });
 }
 
 // ---- opening, and what has to stay true ----
 
-Task<std::optional<std::string>> Work::check(Connection& connection) {
+Task<std::optional<std::string>> StoreDriver::check(Connection& connection) {
   auto checking = check_server(connection, is_cluster_);
   const ServerCheck checked = co_await std::move(checking);
   if (checked.refusal) co_return checked.refusal;
@@ -92,10 +92,10 @@ Task<std::optional<std::string>> Work::check(Connection& connection) {
 }
 
 // In a cluster each bucket says for itself whether it is still what it was (commit.lua).
-Task<std::optional<std::string>> Work::check_identity(Connection& connection) {
+Task<std::optional<std::string>> StoreDriver::check_identity(Connection& connection) {
   if (!store_id_) co_return std::nullopt;
-  Task<Answer> asking = connection.ask(command({"GET", names_.identity().tag}));
-  const Answer answer = co_await std::move(asking);
+  Task<CommandResult> asking = connection.ask(command({"GET", names_.identity().tag}));
+  const CommandResult answer = co_await std::move(asking);
   if (!answer) co_return answer.error().why;
   if (answer->kind == Reply::Kind::nil) {
     co_return "the store " + store_id_text(*store_id_) +
@@ -110,7 +110,7 @@ Task<std::optional<std::string>> Work::check_identity(Connection& connection) {
   co_return std::nullopt;
 }
 
-Task<std::expected<Identity, std::string>> Work::open(IdentitySettings settings) {
+Task<std::expected<Identity, std::string>> StoreDriver::open(IdentitySettings settings) {
   settings_ = settings;
   auto opening = servers_.open();
   const auto opened = co_await std::move(opening);
@@ -124,12 +124,12 @@ Task<std::expected<Identity, std::string>> Work::open(IdentitySettings settings)
   co_return std::move(settled->identity);
 }
 
-void Work::close() {
+void StoreDriver::close() {
   is_closed_ = true;
   servers_.close();
 }
 
-void Work::tick(MonotonicTime now) {
+void StoreDriver::tick(MonotonicTime now) {
   if (is_closed_) return;
   // Spawned from here it may end here; a tick may not make or unmake another Timed.
   if (now >= check_at_ && !is_checking_) {
@@ -145,7 +145,7 @@ void Work::tick(MonotonicTime now) {
 }
 
 // A policy that somebody changed under way forgets as surely as one that was there from the start.
-Task<void> Work::check_again() {
+Task<void> StoreDriver::check_again() {
   std::string why;
   for (Connection* const connection : servers_.owners()) {
     if (!connection->is_open()) continue;
@@ -163,7 +163,7 @@ Task<void> Work::check_again() {
   is_checking_ = false;
 }
 
-Task<void> Work::look_out(std::vector<RecordId> ids) {
+Task<void> StoreDriver::look_out(std::vector<RecordId> ids) {
   auto asking = looking_.versions(ids);
   const auto versions = co_await std::move(asking);
   if (versions) {
@@ -182,14 +182,14 @@ Task<void> Work::look_out(std::vector<RecordId> ids) {
 
 // ---- calls ----
 
-Task<void> Work::serve(StoreCall call, StoreCompletion done) {
+Task<void> StoreDriver::serve(StoreCall call, StoreCompletion done) {
   Task<StoreResult> answering = answer(call);
   StoreResult result = co_await std::move(answering);
   changes_.tell(call, result);
   done(std::move(result));
 }
 
-Task<StoreResult> Work::answer(StoreCall& call) {
+Task<StoreResult> StoreDriver::answer(StoreCall& call) {
   Task<StoreResult> answering = [&]() -> Task<StoreResult> {
     if (const auto* verb = std::get_if<Reserve>(&call)) return steps_.make(call, subject_of(*verb));
     if (const auto* verb = std::get_if<Accept>(&call)) {
@@ -221,19 +221,19 @@ Task<StoreResult> Work::answer(StoreCall& call) {
   co_return co_await std::move(answering);
 }
 
-Task<StoreResult> Work::find(RecordId id) {
+Task<StoreResult> StoreDriver::find(RecordId id) {
   auto looking = steps_.look_at(id);
   auto found = co_await std::move(looking);
   co_return to_result(std::move(found));
 }
 
-Task<StoreResult> Work::read_evidence(RecordId id) {
+Task<StoreResult> StoreDriver::read_evidence(RecordId id) {
   auto reading = looking_.evidence(id);
   auto log = co_await std::move(reading);
   co_return to_result(std::move(log));
 }
 
-Task<StoreResult> Work::claim(StoreCall& call) {
+Task<StoreResult> StoreDriver::claim(StoreCall& call) {
   // Most often the first can be had. Where others claim at the same time, or many are past their
   // expiry and wait for the sweeper, what lies behind them is looked at, too.
   std::size_t seen = 0;
@@ -260,7 +260,7 @@ Task<StoreResult> Work::claim(StoreCall& call) {
   co_return StoreReply(std::optional<Claimed>());
 }
 
-Task<StoreResult> Work::list(List verb) {
+Task<StoreResult> StoreDriver::list(List verb) {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
@@ -269,7 +269,7 @@ Task<StoreResult> Work::list(List verb) {
   co_return to_result(std::move(records));
 }
 
-Task<StoreResult> Work::count() {
+Task<StoreResult> StoreDriver::count() {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
@@ -282,7 +282,7 @@ Task<StoreResult> Work::count() {
   co_return to_result(std::move(census));
 }
 
-Task<StoreResult> Work::adopt(const AdoptRoutes& verb) {
+Task<StoreResult> StoreDriver::adopt(const AdoptRoutes& verb) {
   auto adopting = identity_.adopt(verb, settings_);
   auto reply = co_await std::move(adopting);
   if (!reply) co_return std::unexpected(error_of(reply.error()));
@@ -291,7 +291,7 @@ Task<StoreResult> Work::adopt(const AdoptRoutes& verb) {
 
 // ---- sweeping and reaping ----
 
-Task<void> Work::end_one(RecordId id, const StoreCall& one, std::string_view set,
+Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one, std::string_view set,
                          std::vector<LifecycleStep>& steps, Ends& ends) {
   Task<StoreResult> ending = steps_.make(one, {.id = id});
   StoreResult ended = co_await std::move(ending);
@@ -315,7 +315,7 @@ Task<void> Work::end_one(RecordId id, const StoreCall& one, std::string_view set
   loop_.post([woken = std::move(*ends.waiting)]() mutable { woken(true); });
 }
 
-Task<StoreResult> Work::lifecycle(std::string_view set, StoreCall one, std::size_t limit) {
+Task<StoreResult> StoreDriver::lifecycle(std::string_view set, StoreCall one, std::size_t limit) {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
@@ -335,7 +335,7 @@ Task<StoreResult> Work::lifecycle(std::string_view set, StoreCall one, std::size
   co_return StoreReply(std::move(steps));
 }
 
-Task<void> Work::reap_all() {
+Task<void> StoreDriver::reap_all() {
   for (;;) {
     Task<StoreResult> reaping = lifecycle(reap_set, Reap{1}, limits::sweep_batch);
     const StoreResult reaped = co_await std::move(reaping);

@@ -1,4 +1,4 @@
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 
 #include "store/redis/scripts.hpp"
 
@@ -34,34 +34,34 @@ bool is_of_the_server(const Reply& error) {
 }  // namespace
 
 Task<std::optional<std::string>> load_scripts(Connection& connection) {
-  Task<Answer> loading = connection.ask_last(scripts().load(), Scripts::count);
-  const Answer loaded = co_await std::move(loading);
+  Task<CommandResult> loading = connection.ask_last(scripts().load(), Scripts::count);
+  const CommandResult loaded = co_await std::move(loading);
   if (!loaded) co_return loaded.error().why;
   if (loaded->kind == Reply::Kind::error) co_return loaded->text;
   co_return std::nullopt;
 }
 
-Task<void> Asking::pause() {
+Task<void> RetryingClient::pause() {
   Task<void> sleeping = loop_.sleep(limits::store_repeat_interval);
   co_await std::move(sleeping);
 }
 
-Task<Told> Asking::ask(Question question, bool* was_in_doubt) {
-  Task<Told> asking = ask_until(std::move(question), true, was_in_doubt);
+Task<QuestionResult> RetryingClient::ask(Question question, bool* was_in_doubt) {
+  Task<QuestionResult> asking = ask_until(std::move(question), true, was_in_doubt);
   co_return co_await std::move(asking);
 }
 
-Task<Told> Asking::ask_once(Question question) {
-  Task<Told> asking = ask_until(std::move(question), false, nullptr);
+Task<QuestionResult> RetryingClient::ask_once(Question question) {
+  Task<QuestionResult> asking = ask_until(std::move(question), false, nullptr);
   co_return co_await std::move(asking);
 }
 
-Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_doubt) {
+Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repeat, bool* was_in_doubt) {
   const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
   bool in_doubt = false;
   for (;;) {
-    Task<Answer> asking = servers_.ask(question.slot, question.command);
-    Answer answer = co_await std::move(asking);
+    Task<CommandResult> asking = servers_.ask(question.slot, question.command);
+    CommandResult answer = co_await std::move(asking);
     NoReply none;
     bool is_soon_better = false;
     if (!answer) {
@@ -97,16 +97,16 @@ Task<Told> Asking::ask_until(Question question, bool may_repeat, bool* was_in_do
   }
 }
 
-Task<void> Asking::ask_into(Question question, Told& into, Gathering& gathering) {
-  Task<Told> asking = ask(std::move(question));
+Task<void> RetryingClient::ask_into(Question question, QuestionResult& into, Gathering& gathering) {
+  Task<QuestionResult> asking = ask(std::move(question));
   into = co_await std::move(asking);
   if (--gathering.left > 0 || !gathering.waiting) co_return;
   // Not from within this step, which belongs to the one that is woken.
   loop_.post([woken = std::move(*gathering.waiting)]() mutable { woken(true); });
 }
 
-Task<std::vector<Told>> Asking::ask_all(std::vector<Question> questions) {
-  std::vector<Told> told(questions.size());
+Task<std::vector<QuestionResult>> RetryingClient::ask_all(std::vector<Question> questions) {
+  std::vector<QuestionResult> told(questions.size());
   Gathering gathering{questions.size()};
   for (std::size_t i = 0; i < questions.size(); ++i) {
     loop_.spawn(ask_into(std::move(questions[i]), told[i], gathering));

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "store/change_teller.hpp"
+#include "store/change_notifier.hpp"
 #include "store/postgres/days.hpp"
 #include "store/postgres/lanes.hpp"
-#include "store/postgres/lookout.hpp"
+#include "store/postgres/change_poller.hpp"
 #include "store/postgres/opening.hpp"
 #include "store/postgres/statements.hpp"
 
@@ -15,10 +15,10 @@ namespace idem::postgres {
 
 /// The store's work: takes what waits in each lane, asks it over that lane's connection, hands the
 /// answers out. All of it on the loop's thread.
-class Desk final : Timed {
+class CallScheduler final : Timed {
  public:
-  Desk(Loop& loop, std::string uri, ChangeTeller& changes);
-  ~Desk() override;
+  CallScheduler(Loop& loop, std::string uri, ChangeNotifier& changes);
+  ~CallScheduler() override;
 
   /// Connects, sets up or checks the database, and begins to serve. The loop's first coroutine.
   /// `opened` is shared, because its waiter may leave while this is still telling it.
@@ -29,7 +29,7 @@ class Desk final : Timed {
   std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }
   void wake_all();
   /// Of a call that was made in a transaction of a caller's, which is committed.
-  void hear(const StoreCall& call, Told told);
+  void note_result(const StoreCall& call, CallResult told);
   /// Once it is open.
   const Uuid& store_id() const noexcept { return store_id_; }
   const std::shared_ptr<Lineage>& lineage() const noexcept { return lineage_; }
@@ -62,19 +62,19 @@ class Desk final : Timed {
 
   bool is_idle() const noexcept;
   void end_if_idle();
-  void finish(Waiting& waiting, Told told);
+  void finish(Waiting& waiting, CallResult told);
   void refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why);
   void on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure);
   void on_lost(std::vector<Waiting> batch, const Failure& failure);
   void ask_later(Waiting waiting);
 
   std::string uri_;
-  ChangeTeller& changes_;
+  ChangeNotifier& changes_;
   Lanes lanes_;
   std::vector<Later> later_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Days days_;
-  std::optional<Lookout> lookout_;
+  std::optional<ChangePoller> poller_;
 
   IdentitySettings settings_;
   Uuid store_id_{};

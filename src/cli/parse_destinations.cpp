@@ -1,5 +1,5 @@
 #include "cli/commands.hpp"
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 #include "config/words.hpp"
 
 #include <idem/webhook.hpp>
@@ -27,7 +27,7 @@ std::optional<std::string> read_webhook_secret(const Given& file, Complaints& co
   return std::nullopt;
 }
 
-std::optional<Destination> take_destination(const DestinationGiven& given, Complaints& complaints) {
+std::optional<Destination> parse_destination(const DestinationGiven& given, Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   Destination destination{.name = given.name.text};
   if (destination.name.size() > limits::message_name_bytes_max) {
@@ -40,8 +40,8 @@ std::optional<Destination> take_destination(const DestinationGiven& given, Compl
       options.secrets.push_back(std::move(*secret));
     }
   }
-  take_duration(given.deduplicates, destination.repetition.deduplicates, complaints);
-  take_duration(given.timeout, destination.timeout, complaints);
+  parse_given_duration(given.deduplicates, destination.repetition.deduplicates, complaints);
+  parse_given_duration(given.timeout, destination.timeout, complaints);
   if (destination.timeout <= Millis(0) || destination.timeout > limits::call_timeout_default) {
     complaints.add(given.timeout.place, shown(given.timeout.text) +
                                             " is out of range; write more than 0 and at most 20s");
@@ -65,7 +65,7 @@ std::vector<std::string> names_of(const std::vector<Destination>& destinations) 
   return names;
 }
 
-std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& given,
+std::vector<Destination> parse_destinations(const std::vector<DestinationGiven>& given,
                                            Complaints& complaints) {
   std::vector<Destination> taken;
   for (const DestinationGiven& one : given) {
@@ -75,7 +75,7 @@ std::vector<Destination> take_destinations(const std::vector<DestinationGiven>& 
       complaints.add(one.name.place, shown(one.name.text) + " names two destinations");
       continue;
     }
-    if (auto destination = take_destination(one, complaints)) {
+    if (auto destination = parse_destination(one, complaints)) {
       taken.push_back(std::move(*destination));
     }
   }

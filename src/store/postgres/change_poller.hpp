@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/change_teller.hpp"
+#include "store/change_notifier.hpp"
 #include "store/postgres/connection.hpp"
 #include "store/postgres/lineage.hpp"
 
@@ -11,29 +11,29 @@ namespace idem::postgres {
 
 /// Looks at the records that somebody here waits for, all in one statement, and tells those that
 /// another node or a service settled. Asks nothing while nobody waits.
-class Lookout final : Timed {
+class ChangePoller final : Timed {
  public:
-  Lookout(Loop& loop, std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
-          ChangeTeller& changes);
+  ChangePoller(Loop& loop, std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
+          ChangeNotifier& changes);
 
   void stop() noexcept { stopped_ = true; }
 
  private:
   /// All that a waiter cares about; none: there is no such record.
-  struct Standing {
+  struct WaitedState {
     std::string state;
     std::int64_t fence;
     StoreTime locked_until;
-    bool operator==(const Standing&) const = default;
+    bool operator==(const WaitedState&) const = default;
   };
-  using Seen = std::map<RecordId, std::optional<Standing>>;
+  using Seen = std::map<RecordId, std::optional<WaitedState>>;
 
   void tick(MonotonicTime now) override;
   Task<void> look(std::vector<RecordId> ids);
 
   const Uuid store_id_;
   const std::shared_ptr<Lineage> lineage_;
-  ChangeTeller& changes_;
+  ChangeNotifier& changes_;
   Connection connection_;
   Seen seen_;
   bool looking_ = false;

@@ -1,6 +1,6 @@
 #include "cli/methods.hpp"
 #include "cli/roles.hpp"
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 #include "config/words.hpp"
 #include "core/json_place.hpp"
 #include "http/head.hpp"
@@ -24,7 +24,7 @@ bool is_printable(std::string_view text) {
 /// Operations without a name are METHOD and path: a name that looks like one could meet theirs.
 bool looks_like_request(std::string_view name) { return name.find(" /") != std::string_view::npos; }
 
-void take_name(const RouteGiven& given, Route& out, Complaints& complaints) {
+void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   const auto& name = given.name;
   if (!name.text.empty()) {
     if (name.text.size() > limits::route_name_bytes_max) {
@@ -69,7 +69,7 @@ bool is_misspelt_method(const std::string& method) {
          !config::nearest(method, known_methods()).empty();
 }
 
-void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
+void parse_match(const RouteGiven& given, Route& out, Complaints& complaints) {
   for (const auto& method : given.methods.items) {
     std::string upper = method.text;
     for (char& c : upper) {
@@ -109,7 +109,7 @@ void take_match(const RouteGiven& given, Route& out, Complaints& complaints) {
   }
 }
 
-void take_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
+void parse_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
   static const std::map<std::string, StatusRule> rules{{"store", StatusRule::store},
                                                        {"release", StatusRule::release},
                                                        {"unknown", StatusRule::unknown}};
@@ -131,7 +131,7 @@ void take_answers(const RouteGiven& given, Route& out, Complaints& complaints) {
   out.answers.errors_rolled_back = given.errors.text == "rolled_back";
 }
 
-void take_pointers(const GivenList& given, std::vector<std::string>& out, Complaints& complaints) {
+void parse_pointers(const GivenList& given, std::vector<std::string>& out, Complaints& complaints) {
   for (const auto& pointer : given.items) {
     if (pointer.text.empty() || !is_json_pointer(pointer.text)) {
       complaints.add(pointer.place, shown(pointer.text) +
@@ -146,18 +146,18 @@ void take_pointers(const GivenList& given, std::vector<std::string>& out, Compla
   }
 }
 
-void take_fingerprint(const RouteGiven& given, Route& out, Complaints& complaints) {
-  take_pointers(given.fingerprint_include, out.fingerprint.include, complaints);
-  take_pointers(given.fingerprint_exclude, out.fingerprint.exclude, complaints);
+void parse_fingerprint(const RouteGiven& given, Route& out, Complaints& complaints) {
+  parse_pointers(given.fingerprint_include, out.fingerprint.include, complaints);
+  parse_pointers(given.fingerprint_exclude, out.fingerprint.exclude, complaints);
   if (given.fingerprint_include.given && given.fingerprint_include.items.empty()) {
     complaints.add(given.fingerprint_include.place,
                    "to include nothing would make all bodies alike; leave include out for the "
                    "whole body");
   }
-  take_field_names(given.fingerprint_headers, out.fingerprint.headers, complaints);
+  parse_field_names(given.fingerprint_headers, out.fingerprint.headers, complaints);
 }
 
-void take_lease_policy(const RouteGiven& given, Route& out, Complaints& complaints) {
+void parse_lease_policy(const RouteGiven& given, Route& out, Complaints& complaints) {
   const auto& policy = given.lease_policy;
   if (policy.text == "resume") {
     complaints.add(policy.place,
@@ -219,18 +219,18 @@ void compare(const std::vector<RouteGiven>& given, const std::vector<Route>& rou
 
 }  // namespace
 
-std::vector<Route> take_routes(const std::vector<RouteGiven>& given, const Route& rest,
+std::vector<Route> parse_routes(const std::vector<RouteGiven>& given, const Route& rest,
                                Complaints& complaints) {
   std::vector<Route> routes;
   routes.reserve(given.size());
   for (const auto& one : given) {
     auto& route = routes.emplace_back(rest);
-    take_name(one, route, complaints);
-    take_match(one, route, complaints);
-    take_route(one, route, complaints);
-    take_answers(one, route, complaints);
-    take_fingerprint(one, route, complaints);
-    take_lease_policy(one, route, complaints);
+    parse_name(one, route, complaints);
+    parse_match(one, route, complaints);
+    parse_route(one, route, complaints);
+    parse_answers(one, route, complaints);
+    parse_fingerprint(one, route, complaints);
+    parse_lease_policy(one, route, complaints);
   }
   compare(given, routes, complaints);
   return routes;
@@ -253,7 +253,7 @@ void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) 
   }
 }
 
-void take_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
+void parse_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
                     std::vector<Route>& routes, Complaints& complaints) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
     const Given& named = given[i].reconcile;

@@ -1,13 +1,13 @@
-#include "store/change_teller.hpp"
+#include "store/change_notifier.hpp"
 
 namespace idem {
 namespace {
 
 /// Tells too much rather than too little: a reserve's reply does not say whether it swept a record
 /// on the way, so that every reply which can come from a sweep counts.
-class TellChanges {
+class NotifyOfChange {
  public:
-  TellChanges(Watcher& watcher, const StoreReply& reply) : watcher_(watcher), reply_(reply) {}
+  NotifyOfChange(Watcher& watcher, const StoreReply& reply) : watcher_(watcher), reply_(reply) {}
 
   void operator()(const Reserve& verb) const { tell_outcome(verb); }
   void operator()(const Accept& verb) const { tell_outcome(verb.as); }
@@ -62,9 +62,9 @@ class TellChanges {
 
 }  // namespace
 
-void ChangeTeller::tell(const StoreCall& call, const StoreResult& result) const noexcept {
+void ChangeNotifier::tell(const StoreCall& call, const StoreResult& result) const noexcept {
   if (!watcher_ || !result) return;
-  std::visit(TellChanges(*watcher_, *result), call);
+  std::visit(NotifyOfChange(*watcher_, *result), call);
 }
 
 }  // namespace idem

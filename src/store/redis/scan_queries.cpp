@@ -1,4 +1,4 @@
-#include "store/redis/looking.hpp"
+#include "store/redis/scan_queries.hpp"
 
 #include "core/record_table.hpp"
 #include "core/transitions.hpp"
@@ -43,10 +43,10 @@ std::vector<std::string_view> sets_of(std::optional<State> state) {
 
 }  // namespace
 
-Task<std::expected<std::vector<EvidenceEntry>, StoreError>> Looking::evidence(RecordId id) {
-  Task<Told> asking =
-      asking_.ask({names_.of(id).slot, command({"LRANGE", key_of(names_, 'e', id), "0", "-1"})});
-  const Told told = co_await std::move(asking);
+Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidence(RecordId id) {
+  Task<QuestionResult> asking =
+      client_.ask({names_.of(id).slot, command({"LRANGE", key_of(names_, 'e', id), "0", "-1"})});
+  const QuestionResult told = co_await std::move(asking);
   if (!told) co_return std::unexpected(error_of(told.error()));
   std::vector<EvidenceEntry> log;
   for (const Reply& line : told->items) {
@@ -57,7 +57,7 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> Looking::evidence(Re
   co_return log;
 }
 
-Task<std::expected<std::vector<Due>, StoreError>> Looking::due(std::string_view set, StoreTime now,
+Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_view set, StoreTime now,
                                                                std::size_t limit) {
   const std::string until = std::to_string(now.time_since_epoch().count());
   const std::string most = std::to_string(limit);
@@ -67,10 +67,10 @@ Task<std::expected<std::vector<Due>, StoreError>> Looking::due(std::string_view 
         {names_.bucket(i).slot, command({"ZRANGEBYSCORE", key_of(names_, i, set), "-inf", until,
                                          "WITHSCORES", "LIMIT", "0", most})});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   std::vector<Due> found;
-  for (const Told& told : all) {
+  for (const QuestionResult& told : all) {
     if (!told) co_return std::unexpected(error_of(told.error()));
     for (std::size_t i = 0; i + 1 < told->items.size(); i += 2) {
       const auto id = to_id(told->items[i].text);
@@ -83,23 +83,23 @@ Task<std::expected<std::vector<Due>, StoreError>> Looking::due(std::string_view 
   co_return found;
 }
 
-Task<void> Looking::hide(std::string_view set, RecordId id, bool is_there) {
+Task<void> ScanQueries::hide(std::string_view set, RecordId id, bool is_there) {
   const std::string key = key_of(names_, bucket_of(id), set);
   const std::string name(bytes_of(id));
-  Task<Told> asking =
-      asking_.ask({names_.of(id).slot, is_there ? command({"ZADD", key, "XX", "+inf", name})
+  Task<QuestionResult> asking =
+      client_.ask({names_.of(id).slot, is_there ? command({"ZADD", key, "XX", "+inf", name})
                                                 : command({"ZREM", key, name})});
   (void)co_await std::move(asking);
 }
 
-Task<std::expected<Looking::Ids, StoreError>> Looking::ids_in(std::size_t bucket,
+Task<std::expected<ScanQueries::Ids, StoreError>> ScanQueries::ids_in(std::size_t bucket,
                                                               std::optional<State> state) {
   if (state == State::failed_retryable) {
     // They lie among all that have an answer; most buckets have none of them.
-    Task<Told> counting =
-        asking_.ask({names_.bucket(bucket).slot,
+    Task<QuestionResult> counting =
+        client_.ask({names_.bucket(bucket).slot,
                      command({"HGET", key_of(names_, bucket, "meta"), counter_of(*state)})});
-    const Told counted = co_await std::move(counting);
+    const QuestionResult counted = co_await std::move(counting);
     if (!counted) co_return std::unexpected(error_of(counted.error()));
     if (counted->text.empty() || counted->text == "0") co_return Ids{};
   }
@@ -108,10 +108,10 @@ Task<std::expected<Looking::Ids, StoreError>> Looking::ids_in(std::size_t bucket
     questions.push_back(
         {names_.bucket(bucket).slot, command({"ZRANGE", key_of(names_, bucket, set), "0", "-1"})});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   Ids ids;
-  for (const Told& told : all) {
+  for (const QuestionResult& told : all) {
     if (!told) co_return std::unexpected(error_of(told.error()));
     for (const Reply& name : told->items) {
       if (const auto id = to_id(name.text)) ids.push_back(*id);
@@ -124,12 +124,12 @@ Task<std::expected<Looking::Ids, StoreError>> Looking::ids_in(std::size_t bucket
   co_return ids;
 }
 
-Task<std::expected<std::vector<Record>, StoreError>> Looking::read(std::span<const RecordId> ids) {
+Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(std::span<const RecordId> ids) {
   std::vector<Question> questions;
   for (const RecordId& id : ids) {
     questions.push_back({names_.of(id).slot, command({"GET", key_of(names_, 'r', id)})});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   std::vector<Record> records;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -143,7 +143,7 @@ Task<std::expected<std::vector<Record>, StoreError>> Looking::read(std::span<con
   co_return records;
 }
 
-Task<std::expected<std::vector<Record>, StoreError>> Looking::list(List verb, StoreTime now) {
+Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::list(List verb, StoreTime now) {
   std::vector<Record> found;
   const std::size_t first = verb.after ? bucket_of(*verb.after) : 0;
   for (std::size_t bucket = first; bucket < bucket_count && found.size() < verb.limit; ++bucket) {
@@ -169,7 +169,7 @@ Task<std::expected<std::vector<Record>, StoreError>> Looking::list(List verb, St
   co_return found;
 }
 
-Task<std::expected<Census, StoreError>> Looking::count() {
+Task<std::expected<Census, StoreError>> ScanQueries::count() {
   std::vector<Question> questions;
   for (std::size_t i = 0; i < bucket_count; ++i) {
     std::string counting;
@@ -182,7 +182,7 @@ Task<std::expected<Census, StoreError>> Looking::count() {
     questions.push_back({names_.bucket(i).slot, command({"ZRANGE", key_of(names_, i, unknown_set),
                                                          "0", "0", "WITHSCORES"})});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   Census census;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -201,16 +201,16 @@ Task<std::expected<Census, StoreError>> Looking::count() {
   co_return census;
 }
 
-Task<std::optional<std::vector<std::string>>> Looking::versions(std::vector<RecordId> ids) {
+Task<std::optional<std::vector<std::string>>> ScanQueries::versions(std::vector<RecordId> ids) {
   std::vector<Question> questions;
   for (const RecordId& id : ids) {
     questions.push_back(
         {names_.of(id).slot, command({"GETRANGE", key_of(names_, 'r', id), "0", "15"})});
   }
-  auto asking = asking_.ask_all(std::move(questions));
+  auto asking = client_.ask_all(std::move(questions));
   auto all = co_await std::move(asking);
   std::vector<std::string> found;
-  for (Told& told : all) {
+  for (QuestionResult& told : all) {
     if (!told) co_return std::nullopt;
     found.push_back(std::move(told->text));
   }

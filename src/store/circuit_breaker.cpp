@@ -1,4 +1,4 @@
-#include "store/spared.hpp"
+#include "store/circuit_breaker.hpp"
 
 #include "store/damage_log.hpp"
 
@@ -109,9 +109,9 @@ bool has_written(const StoreResult& result) {
   return ended != nullptr && ended->verdict == Verdict::done;
 }
 
-class Spared final : public SparedStore {
+class CircuitBreaker final : public CircuitBreakerStore {
  public:
-  Spared(std::unique_ptr<Store> inner, SparingRule rule)
+  CircuitBreaker(std::unique_ptr<Store> inner, BreakerRule rule)
       : on_change_(std::move(rule.on_change)),
         damage_(std::move(rule.log)),
         breaker_(rule.breaker),
@@ -120,7 +120,7 @@ class Spared final : public SparedStore {
   }
 
   // From its end on nothing is held back; then the store finishes what it was asked.
-  ~Spared() override {
+  ~CircuitBreaker() override {
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
@@ -279,8 +279,8 @@ class Spared final : public SparedStore {
 
 }  // namespace
 
-std::unique_ptr<SparedStore> make_spared(std::unique_ptr<Store> inner, SparingRule rule) {
-  return std::make_unique<Spared>(std::move(inner), std::move(rule));
+std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner, BreakerRule rule) {
+  return std::make_unique<CircuitBreaker>(std::move(inner), std::move(rule));
 }
 
 }  // namespace idem

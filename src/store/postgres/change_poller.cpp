@@ -1,4 +1,4 @@
-#include "store/postgres/lookout.hpp"
+#include "store/postgres/change_poller.hpp"
 
 #include "store/postgres/cells.hpp"
 #include "store/postgres/opening.hpp"
@@ -7,15 +7,15 @@
 
 namespace idem::postgres {
 
-Lookout::Lookout(Loop& loop, std::string uri, const Uuid& store_id,
-                 std::shared_ptr<Lineage> lineage, ChangeTeller& changes)
+ChangePoller::ChangePoller(Loop& loop, std::string uri, const Uuid& store_id,
+                 std::shared_ptr<Lineage> lineage, ChangeNotifier& changes)
     : Timed(loop),
       store_id_(store_id),
       lineage_(std::move(lineage)),
       changes_(changes),
       connection_(loop, std::move(uri)) {}
 
-void Lookout::tick(MonotonicTime now) {
+void ChangePoller::tick(MonotonicTime now) {
   Watcher* const watcher = changes_.watcher();
   if (watcher == nullptr || looking_ || stopped_ || now < next_) return;
   auto ids = watcher->awaited();
@@ -25,7 +25,7 @@ void Lookout::tick(MonotonicTime now) {
   loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(look(std::move(ids))); });
 }
 
-Task<void> Lookout::look(std::vector<RecordId> ids) {
+Task<void> ChangePoller::look(std::vector<RecordId> ids) {
   if (timeline_ < lineage_->timeline()) connection_.close();
   if (!connection_.is_open()) {
     bool is_checked = false;
@@ -43,7 +43,7 @@ Task<void> Lookout::look(std::vector<RecordId> ids) {
     Params params;
     params.array(Type::uuid_array);
     for (const RecordId& id : ids) params.append_uuid(id.bytes);
-    const Answer answer = co_await connection_.ask("SELECT * FROM idem.standings($1)", params,
+    const QueryResult answer = co_await connection_.ask("SELECT * FROM idem.standings($1)", params,
                                                    limits::store_reply_max);
     if (answer) {
       Seen now;
@@ -53,7 +53,7 @@ Task<void> Lookout::look(std::vector<RecordId> ids) {
         const RecordId id = cells.id();
         std::string state(cells.bytes());
         const auto fence = cells.number();
-        now[id] = Standing{std::move(state), fence, cells.moment()};
+        now[id] = WaitedState{std::move(state), fence, cells.moment()};
       }
       // One that is seen for the first time may have changed since its waiter read it.
       for (const auto& [id, standing] : now) {

@@ -1,5 +1,5 @@
 #include "cli/commands.hpp"
-#include "cli/take.hpp"
+#include "cli/parse.hpp"
 #include "config/words.hpp"
 #include "core/json_place.hpp"
 #include "webhook/fetch.hpp"
@@ -119,7 +119,7 @@ struct Asking {
   }
 };
 
-void take_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
+void parse_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
               Complaints& complaints) {
   const std::string& url = given.url.text;
   if (url.empty()) {
@@ -169,11 +169,11 @@ void take_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
 
 enum class Of : std::uint8_t { answers, events };
 
-std::vector<SayingRule> take_rules(const GivenList& given, Of what, Complaints& complaints) {
-  std::vector<SayingRule> rules;
+std::vector<ResponseMatcher> parse_rules(const GivenList& given, Of what, Complaints& complaints) {
+  std::vector<ResponseMatcher> rules;
   for (const Given& one : given.items) {
     const bool has_status = !one.text.empty() && one.text.front() >= '0' && one.text.front() <= '9';
-    auto rule = SayingRule::parse(one.text);
+    auto rule = ResponseMatcher::parse(one.text);
     if (what == Of::events && has_status) {
       complaints.add(one.place, shown(one.text) +
                                     " fits no event, which has no status; write one such as "
@@ -187,20 +187,20 @@ std::vector<SayingRule> take_rules(const GivenList& given, Of what, Complaints& 
   return rules;
 }
 
-std::string take_pointer(const Given& given, Complaints& complaints) {
+std::string parse_pointer(const Given& given, Complaints& complaints) {
   if (!is_json_pointer(given.text)) {
     complaints.add(given.place, shown(given.text) + " is no JSON Pointer (RFC 6901)");
   }
   return given.text;
 }
 
-RebuildRule take_rebuild(const ProviderGiven& given, const Given& body, const GivenList& headers,
+RebuildRule parse_rebuild(const ProviderGiven& given, const Given& body, const GivenList& headers,
                          Complaints& complaints) {
   RebuildRule out;
   out.found_status = std::atoi(given.found_status.text.c_str());
   out.failed_status = std::atoi(given.failed_status.text.c_str());
   out.content_type = given.content_type.text;
-  out.body = take_pointer(body, complaints);
+  out.body = parse_pointer(body, complaints);
   for (const Given& header : headers.items) {
     const auto colon = header.text.find(": ");
     const auto name = header.text.substr(0, colon);
@@ -222,7 +222,7 @@ RebuildRule take_rebuild(const ProviderGiven& given, const Given& body, const Gi
 }
 
 /// The first line of a file that no stranger may read.
-std::optional<std::string> take_secret(const Given& file, Complaints& complaints) {
+std::optional<std::string> parse_secret(const Given& file, Complaints& complaints) {
   if (const auto fine = check_secret_file(file.text); !fine) {
     complaints.add(file.place, fine.error());
     return std::nullopt;
@@ -234,9 +234,9 @@ std::optional<std::string> take_secret(const Given& file, Complaints& complaints
   return line;
 }
 
-void take_credential(const Given& file, FetchRequest& out, Complaints& complaints) {
+void parse_credential(const Given& file, FetchRequest& out, Complaints& complaints) {
   if (file.text.empty()) return;
-  auto value = take_secret(file, complaints);
+  auto value = parse_secret(file, complaints);
   if (!value) return;
   if (value->empty()) {
     complaints.add(file.place, file.text + " holds nothing; write what Authorization says");
@@ -245,10 +245,10 @@ void take_credential(const Given& file, FetchRequest& out, Complaints& complaint
   out.headers.push_back({"Authorization", std::move(*value)});
 }
 
-void take_pauses(const ProviderGiven& given, Provider& out, Complaints& complaints) {
-  take_duration(given.grace, out.grace, complaints);
-  take_duration(given.retry_first, out.retry_first, complaints);
-  take_duration(given.retry_max, out.retry_max, complaints);
+void parse_pauses(const ProviderGiven& given, Provider& out, Complaints& complaints) {
+  parse_given_duration(given.grace, out.grace, complaints);
+  parse_given_duration(given.retry_first, out.retry_first, complaints);
+  parse_given_duration(given.retry_max, out.retry_max, complaints);
   if (out.retry_first <= Millis(0) || out.retry_first > out.retry_max) {
     complaints.add(given.place,
                    "retry_first must be above 0 and not above retry_max; write one such as 2s");
@@ -256,27 +256,27 @@ void take_pauses(const ProviderGiven& given, Provider& out, Complaints& complain
   out.attempts_max = std::atoi(given.attempts.text.c_str());
 }
 
-std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, bool has_scopes,
+std::shared_ptr<const Provider> parse_provider(const ProviderGiven& given, bool has_scopes,
                                               Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   Provider provider{.name = given.name.text};
   Asking asking;
-  take_url(given, has_scopes, asking.request, complaints);
+  parse_url(given, has_scopes, asking.request, complaints);
   asking.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
-  take_duration(given.timeout, asking.request.timeout, complaints);
+  parse_given_duration(given.timeout, asking.request.timeout, complaints);
   if (asking.request.timeout <= Millis(0) ||
       asking.request.timeout > limits::call_timeout_default) {
     complaints.add(given.timeout.place, shown(given.timeout.text) +
                                             " is out of range; write more than 0 and at most 20s");
   }
   asking.request.ca_file = given.ca.text;
-  take_credential(given.auth_file, asking.request, complaints);
-  provider.says = {take_rules(given.found, Of::answers, complaints),
-                   take_rules(given.failed, Of::answers, complaints),
-                   take_rules(given.not_there, Of::answers, complaints)};
-  provider.rebuild = take_rebuild(given, given.body, given.headers, complaints);
+  parse_credential(given.auth_file, asking.request, complaints);
+  provider.says = {parse_rules(given.found, Of::answers, complaints),
+                   parse_rules(given.failed, Of::answers, complaints),
+                   parse_rules(given.not_there, Of::answers, complaints)};
+  provider.rebuild = parse_rebuild(given, given.body, given.headers, complaints);
   provider.sends_events = !given.event_signature.text.empty();
-  take_pauses(given, provider, complaints);
+  parse_pauses(given, provider, complaints);
   if (complaints.lines().size() != before) return nullptr;
   if (!given.url.text.empty()) {
     provider.needs_key = needs_key(given.url.text);
@@ -289,7 +289,7 @@ std::shared_ptr<const Provider> take_provider(const ProviderGiven& given, bool h
   return std::make_shared<const Provider>(std::move(provider));
 }
 
-EventSignature take_signature(const ProviderGiven& given, Complaints& complaints) {
+EventSignature parse_signature(const ProviderGiven& given, Complaints& complaints) {
   using Scheme = EventSignature::Scheme;
   static const std::map<std::string, Scheme> schemes{
       {"standard", Scheme::standard}, {"stripe", Scheme::stripe}, {"hmac", Scheme::hmac}};
@@ -304,7 +304,7 @@ EventSignature take_signature(const ProviderGiven& given, Complaints& complaints
                    "events.field must name the field with the signature, such as X-Signature");
   }
   for (const Given& file : given.event_secrets.items) {
-    auto secret = event_secret(out.scheme, take_secret(file, complaints).value_or(""));
+    auto secret = event_secret(out.scheme, parse_secret(file, complaints).value_or(""));
     if (secret) {
       out.secrets.push_back(std::move(*secret));
     } else {
@@ -321,22 +321,22 @@ EventSignature take_signature(const ProviderGiven& given, Complaints& complaints
   return out;
 }
 
-std::shared_ptr<const EventSource> take_event_source(const ProviderGiven& given,
+std::shared_ptr<const EventSource> parse_event_source(const ProviderGiven& given,
                                                      bool keys_are_shared, Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   EventSource source{.name = given.name.text};
-  source.signature = take_signature(given, complaints);
-  source.id = take_pointer(given.event_id, complaints);
-  source.operation = take_pointer(given.event_operation, complaints);
-  source.key = take_pointer(given.event_key, complaints);
-  source.derived_key = take_pointer(given.event_derived_key, complaints);
+  source.signature = parse_signature(given, complaints);
+  source.id = parse_pointer(given.event_id, complaints);
+  source.operation = parse_pointer(given.event_operation, complaints);
+  source.key = parse_pointer(given.event_key, complaints);
+  source.derived_key = parse_pointer(given.event_derived_key, complaints);
   source.phase = given.event_phase.text;
-  source.reference = take_pointer(given.event_reference, complaints);
-  source.fence = take_pointer(given.event_fence, complaints);
-  source.says = {take_rules(given.event_found, Of::events, complaints),
-                 take_rules(given.event_failed, Of::events, complaints),
+  source.reference = parse_pointer(given.event_reference, complaints);
+  source.fence = parse_pointer(given.event_fence, complaints);
+  source.says = {parse_rules(given.event_found, Of::events, complaints),
+                 parse_rules(given.event_failed, Of::events, complaints),
                  {}};
-  source.rebuild = take_rebuild(given, given.event_body, given.event_headers, complaints);
+  source.rebuild = parse_rebuild(given, given.event_body, given.event_headers, complaints);
   if (source.id.empty() && source.signature.scheme != EventSignature::Scheme::standard) {
     complaints.add(given.place, "events.id must point at what tells a repeated event, such as /id");
   }
@@ -386,7 +386,7 @@ void refuse_unsigned_events(ProviderGiven given, Complaints& complaints) {
 
 }  // namespace
 
-EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
+EventSources parse_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                 Complaints& complaints) {
   EventSources taken;
   for (const ProviderGiven& one : given) {
@@ -394,18 +394,18 @@ EventSources take_event_sources(const std::vector<ProviderGiven>& given, bool ke
       refuse_unsigned_events(one, complaints);
       continue;
     }
-    if (auto source = take_event_source(one, keys_are_shared, complaints))
+    if (auto source = parse_event_source(one, keys_are_shared, complaints))
       taken.emplace(one.name.text, source);
   }
   return taken;
 }
 
-Providers take_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
+Providers parse_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
                          Complaints& complaints) {
   Providers taken;
   for (const ProviderGiven& one : given) {
     const bool is_new =
-        taken.emplace(one.name.text, take_provider(one, has_scopes, complaints)).second;
+        taken.emplace(one.name.text, parse_provider(one, has_scopes, complaints)).second;
     if (!is_new) complaints.add(one.name.place, shown(one.name.text) + " names two providers");
   }
   return taken;

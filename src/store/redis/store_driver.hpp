@@ -1,7 +1,7 @@
 #pragma once
 
-#include "store/change_teller.hpp"
-#include "store/redis/looking.hpp"
+#include "store/change_notifier.hpp"
+#include "store/redis/scan_queries.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/steps.hpp"
 
@@ -10,9 +10,9 @@
 namespace idem::redis {
 
 /// All that the store does, on its loop's thread.
-class Work final : Timed {
+class StoreDriver final : Timed {
  public:
-  Work(Loop& loop, Url url, const RedisOptions& options, ChangeTeller& changes);
+  StoreDriver(Loop& loop, Url url, const RedisOptions& options, ChangeNotifier& changes);
 
   Task<std::expected<Identity, std::string>> open(IdentitySettings settings);
 
@@ -40,17 +40,17 @@ class Work final : Timed {
   Task<void> check_again();
   Task<void> look_out(std::vector<RecordId> ids);
 
-  ChangeTeller& changes_;
+  ChangeNotifier& changes_;
   RedisOptions options_;
   bool is_cluster_;
   std::string place_;  ///< For people.
   Names names_;
   Servers servers_;
-  Asking asking_;
+  RetryingClient client_;
   Versions versions_;
   IdentitySteps identity_;
   Steps steps_;
-  Looking looking_;
+  ScanQueries looking_;
 
   IdentitySettings settings_;
   std::optional<std::array<std::uint8_t, 16>> store_id_;

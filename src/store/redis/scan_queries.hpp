@@ -1,6 +1,6 @@
 #pragma once
 
-#include "store/redis/asking.hpp"
+#include "store/redis/retrying_client.hpp"
 
 /// What reads many records, or all: of the state in which each lies when it is read, not of one
 /// moment. Loop's thread only.
@@ -12,9 +12,9 @@ struct Due {
   RecordId id;
 };
 
-class Looking {
+class ScanQueries {
  public:
-  Looking(Asking& asking, const Names& names) : asking_(asking), names_(names) {}
+  ScanQueries(RetryingClient& asking, const Names& names) : client_(asking), names_(names) {}
 
   Task<std::expected<std::vector<EvidenceEntry>, StoreError>> evidence(RecordId id);
 
@@ -38,7 +38,7 @@ class Looking {
   Task<std::expected<Ids, StoreError>> ids_in(std::size_t bucket, std::optional<State> state);
   Task<std::expected<std::vector<Record>, StoreError>> read(std::span<const RecordId> ids);
 
-  Asking& asking_;
+  RetryingClient& client_;
   const Names& names_;
 };
 

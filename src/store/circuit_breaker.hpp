@@ -13,7 +13,7 @@
 /// A store that is left alone while it does not answer.
 namespace idem {
 
-struct SparingRule {
+struct BreakerRule {
   Breaker::Rule breaker{.failures = limits::store_failures,
                         .pause_first = limits::store_probe_first,
                         .pause_max = limits::store_probe_max,
@@ -31,7 +31,7 @@ struct StoreHealth {
   std::uint64_t damaged = 0;          ///< Askings for damaged records, likewise.
 };
 
-class SparedStore : public Store {
+class CircuitBreakerStore : public Store {
  public:
   /// Safe from any thread.
   virtual StoreHealth health() const noexcept = 0;
@@ -47,6 +47,6 @@ class SparedStore : public Store {
 /// Never answered so: what settles an attempt, what people decided, and the repeat of a
 /// reserve or claim whose answer was lost, because only the store can tell those (protocol.md §4).
 /// Their success ends the trouble.
-std::unique_ptr<SparedStore> make_spared(std::unique_ptr<Store> inner, SparingRule rule = {});
+std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner, BreakerRule rule = {});
 
 }  // namespace idem

@@ -21,11 +21,11 @@ struct NoReply {
   std::string why;
   bool is_full = false;  ///< The server has no room for anything new.
 };
-using Told = std::expected<Reply, NoReply>;
+using QuestionResult = std::expected<Reply, NoReply>;
 
-class Asking {
+class RetryingClient {
  public:
-  Asking(Loop& loop, Servers& servers) : loop_(loop), servers_(servers) {}
+  RetryingClient(Loop& loop, Servers& servers) : loop_(loop), servers_(servers) {}
 
   Loop& loop() noexcept { return loop_; }
   Servers& servers() noexcept { return servers_; }
@@ -33,18 +33,18 @@ class Asking {
   /// A command that may be repeated without doing more: it is, while the server cannot answer or
   /// its reply was lost, for limits::store_repeat_max. What it answers is no error.
   /// `was_in_doubt`: set where it may have been done before it was asked the last time.
-  Task<Told> ask(Question question, bool* was_in_doubt = nullptr);
+  Task<QuestionResult> ask(Question question, bool* was_in_doubt = nullptr);
   /// One that does more when it is done twice: once it may have been done, it is told as in doubt.
-  Task<Told> ask_once(Question question);
+  Task<QuestionResult> ask_once(Question question);
   /// All of them at once; each as above.
-  Task<std::vector<Told>> ask_all(std::vector<Question> questions);
+  Task<std::vector<QuestionResult>> ask_all(std::vector<Question> questions);
 
   /// A moment later, for what is repeated.
   Task<void> pause();
 
  private:
-  Task<Told> ask_until(Question question, bool may_repeat, bool* was_in_doubt);
-  Task<void> ask_into(Question question, Told& into, struct Gathering& gathering);
+  Task<QuestionResult> ask_until(Question question, bool may_repeat, bool* was_in_doubt);
+  Task<void> ask_into(Question question, QuestionResult& into, struct Gathering& gathering);
 
   Loop& loop_;
   Servers& servers_;

@@ -36,7 +36,7 @@ enum class OwnStatement : std::uint8_t {
   put_off_flow,  ///< id, delay
 };
 
-class OwnRows {
+class InternalSql {
  public:
   static SqlRows run(Transaction& transaction, OwnStatement which,
                      std::initializer_list<SqlValue> values) {
