@@ -1,8 +1,8 @@
 #include "log_tier.hpp"
 
-#include "core/stored_record_codec.hpp"
-#include "core/stored_response_codec.hpp"
-#include "core/transitions.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/call_queue.hpp"
 
 #include <idem/fingerprint.hpp>

@@ -1,4 +1,4 @@
-#include "core/store_clock.hpp"
+#include "core/record/store_clock.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 #include <idem/fingerprint.hpp>

@@ -1,9 +1,9 @@
 // Bodies as a fingerprint takes them (protocol.md §10). Of two bodies of one media type that differ
 // by more than that type lets differ, no two are one: what the input is cut into is put together in
 // other ways, whose relation is known. The pointers of a rule come from the input, too.
-#include "core/body_form.hpp"
-#include "core/form_fields.hpp"
-#include "core/multipart.hpp"
+#include "core/fingerprint/body_form.hpp"
+#include "core/fingerprint/form_fields.hpp"
+#include "core/fingerprint/multipart.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"

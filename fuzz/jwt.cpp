@@ -1,13 +1,13 @@
 // Bearer tokens and key sets. No token is believed that was not signed under the secret; what is
 // believed names a scope within its limits; each octet string has one base64url spelling; a key set
 // of any bytes is taken or refused.
-#include "gateway/jwt/jwt.hpp"
+#include "gateway/auth/jwt/jwt.hpp"
 
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
-#include "gateway/jwt/base64url.hpp"
-#include "gateway/jwt/key_set.hpp"
+#include "gateway/auth/jwt/base64url.hpp"
+#include "gateway/auth/jwt/key_set.hpp"
 
 #include <idem/limits.hpp>
 

@@ -5,7 +5,7 @@
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"
 
-#include "core/preferences.hpp"
+#include "core/exchange/preferences.hpp"
 
 #include <idem/limits.hpp>
 

@@ -1,8 +1,8 @@
 #include "fuzz/seeds.hpp"
 
-#include "core/checksum.hpp"
-#include "core/stored_record_codec.hpp"
-#include "core/stored_response_codec.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "support/external_data.hpp"
 #include "support/json.hpp"
 

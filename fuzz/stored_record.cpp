@@ -1,8 +1,8 @@
 // Records and answers as they lie in a store. What is decoded is encoded to the same bytes; a
 // record with a byte less or more is refused; any answer that can be written is read back.
-#include "core/checksum.hpp"
-#include "core/stored_record_codec.hpp"
-#include "core/stored_response_codec.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"

@@ -150,7 +150,7 @@ CREATE TABLE idem_flows (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idem_flows_due ON idem_flows (operation, due_at);
 
--- What the counted records of each scope take of its quota (src/core/quota.hpp), written in the transaction
+-- What the counted records of each scope take of its quota (src/core/transitions/quota.hpp), written in the transaction
 -- of the records.
 CREATE TABLE idem_usage (
   scope TEXT PRIMARY KEY,

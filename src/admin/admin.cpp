@@ -6,7 +6,7 @@
 #include "admin/replies.hpp"
 #include "admin/status.hpp"
 
-#include "core/problem.hpp"
+#include "core/exchange/problem.hpp"
 #include "loop/store_link.hpp"
 
 namespace idem::admin {

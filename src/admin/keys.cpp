@@ -4,11 +4,11 @@
 #include "admin/order_reading.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
-#include "core/problem.hpp"
-#include "core/record_handle.hpp"
-#include "core/record_table.hpp"
-#include "core/rfc3339.hpp"
-#include "core/store_clock.hpp"
+#include "core/bytes/rfc3339.hpp"
+#include "core/exchange/problem.hpp"
+#include "core/naming/record_handle.hpp"
+#include "core/record/store_clock.hpp"
+#include "core/transitions/record_table.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/fingerprint.hpp>

@@ -1,8 +1,8 @@
 #include "admin/keys_json.hpp"
 #include <idem/worker_limits.hpp>
 
-#include "core/base64.hpp"
-#include "core/rfc3339.hpp"
+#include "core/bytes/base64.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "json/writer.hpp"
 
 namespace idem::admin {

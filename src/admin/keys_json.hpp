@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/json_scalars.hpp"
+#include "core/json/scalars.hpp"
 
 #include <idem/store.hpp>
 

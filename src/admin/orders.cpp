@@ -1,9 +1,9 @@
 #include "admin/orders.hpp"
 
 #include "admin/order_reading.hpp"
-#include "core/base64.hpp"
-#include "core/policy.hpp"
-#include "core/rfc3339.hpp"
+#include "core/bytes/base64.hpp"
+#include "core/bytes/rfc3339.hpp"
+#include "core/exchange/policy.hpp"
 #include "http/head.hpp"
 
 #include <idem/limits.hpp>

@@ -1,6 +1,6 @@
 #include "admin/outbox_json.hpp"
 
-#include "core/rfc3339.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "json/value.hpp"
 #include "json/writer.hpp"
 

@@ -1,7 +1,7 @@
 #include "admin/replies.hpp"
 
 #include "admin/order_reading.hpp"
-#include "core/problem.hpp"
+#include "core/exchange/problem.hpp"
 
 #include <idem/limits.hpp>
 

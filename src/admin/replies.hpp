@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/answers.hpp"
-#include "core/problem.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/exchange/problem.hpp"
 #include "http/head.hpp"
 
 #include <idem/store.hpp>

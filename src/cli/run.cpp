@@ -1,9 +1,9 @@
-#include "cli/config_command.hpp"
-#include "cli/keys_command.hpp"
-#include "cli/migrate_command.hpp"
-#include "cli/outbox_command.hpp"
-#include "cli/reconcile_command.hpp"
-#include "cli/status_command.hpp"
+#include "cli/commands/config_command.hpp"
+#include "cli/commands/keys_command.hpp"
+#include "cli/commands/migrate_command.hpp"
+#include "cli/commands/outbox_command.hpp"
+#include "cli/commands/status_command.hpp"
+#include "cli/reconcile/reconcile_command.hpp"
 
 #include <cstdio>
 

@@ -1,7 +1,7 @@
 #include "compare/amount.hpp"
 
-#include "core/json_decimal.hpp"
-#include "core/json_number.hpp"
+#include "core/json/decimal.hpp"
+#include "core/json/number.hpp"
 
 namespace idem::compare {
 namespace {

@@ -1,7 +1,7 @@
 #include "compare/comparison.hpp"
 #include <idem/worker_limits.hpp>
 
-#include "core/digests.hpp"
+#include "core/bytes/digests.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 #include "compare/window.hpp"
-#include "core/json_string.hpp"
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
+#include "core/json/string.hpp"
 
 #include <idem/worker_limits.hpp>
 

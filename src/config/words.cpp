@@ -1,6 +1,6 @@
 #include "config/words.hpp"
 
-#include "core/problem.hpp"
+#include "core/exchange/problem.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "config/yaml.hpp"
 
 #include "config/words.hpp"
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
 
 #include <idem/limits.hpp>
 

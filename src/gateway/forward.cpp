@@ -1,7 +1,7 @@
 #include "gateway/forward.hpp"
 
-#include "core/answers.hpp"
-#include "core/policy.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/exchange/policy.hpp"
 #include "http/alike.hpp"
 
 #include <algorithm>

@@ -1,18 +1,18 @@
 #include "gateway/gateway.hpp"
 
-#include "core/answers.hpp"
-#include "core/store_clock.hpp"
-#include "gateway/authority.hpp"
-#include "gateway/events.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/record/store_clock.hpp"
+#include "gateway/auth/authority.hpp"
+#include "gateway/background/events.hpp"
+#include "gateway/background/operations.hpp"
 #include "gateway/forward.hpp"
-#include "gateway/key_age.hpp"
-#include "gateway/keyed.hpp"
-#include "gateway/operations.hpp"
+#include "gateway/keyed/key_age.hpp"
+#include "gateway/keyed/keyed.hpp"
+#include "gateway/keyed/reserve.hpp"
+#include "gateway/passthrough/passthrough.hpp"
+#include "gateway/passthrough/upgrade.hpp"
 #include "gateway/policy_document.hpp"
-#include "gateway/passthrough.hpp"
-#include "gateway/reserve.hpp"
 #include "gateway/scope_shares.hpp"
-#include "gateway/upgrade.hpp"
 #include "http/alike.hpp"
 #include "loop/store_link.hpp"
 
@@ -106,7 +106,7 @@ class RequestPlace {
 /// we did (P14). What a server may take for such a name counts, too.
 bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
   static constexpr std::array<std::string_view, 9> always{
-      "Authorization", "Cookie",         "Content-Type",     "Content-Encoding", "Via",
+      "Authorization", "Cookie",          "Content-Type",     "Content-Encoding", "Via",
       "Forwarded",     "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"};
   const auto is = [option](std::string_view name) { return http::alike(option, name); };
   const auto& scope = settings.scope;
@@ -267,14 +267,15 @@ class GatewayService final : public Gateway {
   }
 
   Task<void> admit_and_serve(http::ServerStream& client, const GatewaySettings& settings,
-                       const Route& route, Observation& seen, Authority& authority,
-                       std::optional<ReplayCache::Asked> asked) {
+                             const Route& route, Observation& seen, Authority& authority,
+                             std::optional<ReplayCache::Asked> asked) {
     const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
     auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
-                     : std::optional(key_problem(key.error()));
+                                 : std::optional(key_problem(key.error()));
     if (new_key_rejection) {
-      const bool is_older = co_await take_older(client, settings, route, authority, *new_key_rejection, key);
+      const bool is_older =
+          co_await take_older(client, settings, route, authority, *new_key_rejection, key);
       if (!is_older) co_return;
     }
     seen.key(*key);
@@ -295,7 +296,8 @@ class GatewayService final : public Gateway {
     }
     // A body takes as long as its client likes: the record that was found may have gone meanwhile,
     // and a key that was young enough may have become too old.
-    if (!new_key_rejection) new_key_rejection = refused_by_age(head, settings, route, *key, wall_time());
+    if (!new_key_rejection)
+      new_key_rejection = refused_by_age(head, settings, route, *key, wall_time());
     KeyedRequest request{authority.scope(),
                          route.operation(head.method, path_of(head)),
                          std::move(*key),
@@ -326,7 +328,8 @@ class GatewayService final : public Gateway {
   /// False: there is no record of it, and its client has heard why it gets none; or that the store
   /// does not say.
   Task<bool> take_older(http::ServerStream& client, const GatewaySettings& settings,
-                        const Route& route, const Authority& authority, const Problem& new_key_rejection,
+                        const Route& route, const Authority& authority,
+                        const Problem& new_key_rejection,
                         std::expected<std::string, KeyError>& key) {
     auto older = co_await older_key(client.head(), settings, route, authority.scope());
     if (older && *older) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/exchange.hpp"
+#include "core/exchange/exchange.hpp"
 #include "gateway/route.hpp"
 #include "http/upstream_pool.hpp"
 #include "metrics/registry.hpp"

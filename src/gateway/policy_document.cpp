@@ -1,8 +1,8 @@
 #include "gateway/policy_document.hpp"
 
-#include "core/answers.hpp"
-#include "core/error_form.hpp"
-#include "gateway/key_age.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/exchange/error_form.hpp"
+#include "gateway/keyed/key_age.hpp"
 
 namespace idem::gateway {
 namespace {

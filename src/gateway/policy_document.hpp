@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/problem.hpp"
+#include "core/exchange/problem.hpp"
 #include "gateway/settings.hpp"
 
 namespace idem::gateway {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/former_names.hpp"
-#include "core/path_pattern.hpp"
-#include "core/policy.hpp"
+#include "core/exchange/policy.hpp"
+#include "core/naming/former_names.hpp"
+#include "core/naming/path_pattern.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/event_source.hpp"
-#include "core/key_time.hpp"
-#include "gateway/jwt/jwt.hpp"
+#include "core/evidence/event_source.hpp"
+#include "core/key/key_time.hpp"
+#include "gateway/auth/jwt/jwt.hpp"
 #include "gateway/route.hpp"
 #include "http/network.hpp"
 #include "http/upstream_pool.hpp"

@@ -1,7 +1,7 @@
 #include "http/server_stream.hpp"
 
-#include "core/answers.hpp"
-#include "core/policy.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/exchange/policy.hpp"
 #include "http/alike.hpp"
 
 #include <idem/crash_point.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/error_form.hpp"
+#include "core/exchange/error_form.hpp"
 #include "http/body.hpp"
 #include "http/linger_room.hpp"
 #include "http/network.hpp"

@@ -1,7 +1,7 @@
 #include "json/writer.hpp"
 
-#include "core/problem.hpp"
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
+#include "core/exchange/problem.hpp"
 
 #include <charconv>
 

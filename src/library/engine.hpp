@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/exchange.hpp"
+#include "core/exchange/exchange.hpp"
 #include "library/transaction_threads.hpp"
 #include "metrics/shard.hpp"
 #include "store/damage_log.hpp"

@@ -1,4 +1,4 @@
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
 #include "store/internal_sql.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -35,8 +35,8 @@ std::string Transaction::enqueue(const Message& message) {
   if (auto why = what_is_wrong(message); !why.empty()) fail(std::move(why));
   std::string id = to_hex(random_token().bytes);
   InternalSql::run(*this, OwnStatement::put_message,
-               {id, to_hex(record_id().bytes), message.destination, message.aggregate_type,
-                message.aggregate_id, message.type, message.payload, message.content_type});
+                   {id, to_hex(record_id().bytes), message.destination, message.aggregate_type,
+                    message.aggregate_id, message.type, message.payload, message.content_type});
   return failed() ? std::string() : id;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/repetition.hpp"
+#include "core/evidence/repetition.hpp"
 #include "library/guard_rules.hpp"
 
 #include <idem/phases.hpp>

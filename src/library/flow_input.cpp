@@ -1,6 +1,6 @@
 #include "library/flow_input.hpp"
 
-#include "core/byte_cursor.hpp"
+#include "core/bytes/byte_cursor.hpp"
 
 namespace idem::library {
 namespace {

@@ -1,7 +1,7 @@
 #include "library/guard_rules.hpp"
 
-#include "core/answers.hpp"
-#include "core/preferences.hpp"
+#include "core/exchange/answers.hpp"
+#include "core/exchange/preferences.hpp"
 #include "library/misuse.hpp"
 
 #include <idem/assert.hpp>

@@ -1,4 +1,4 @@
-#include "core/answers.hpp"
+#include "core/exchange/answers.hpp"
 #include "library/guard_rules.hpp"
 #include "library/misuse.hpp"
 

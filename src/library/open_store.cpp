@@ -1,6 +1,6 @@
 #include <idem/open_store.hpp>
 
-#include "core/which_store.hpp"
+#include "core/record/which_store.hpp"
 #include "library/hybrid_url.hpp"
 #include "library/store_url.hpp"
 #include "store/store_kind.hpp"

@@ -1,5 +1,5 @@
-#include "core/backoff.hpp"
-#include "core/repetition.hpp"
+#include "core/evidence/repetition.hpp"
+#include "core/exchange/backoff.hpp"
 #include "library/engine.hpp"
 #include "library/misuse.hpp"
 #include "library/relay_queue.hpp"

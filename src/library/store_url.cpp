@@ -1,6 +1,6 @@
 #include "library/store_url.hpp"
 
-#include "core/percent.hpp"
+#include "core/bytes/percent.hpp"
 #include "library/hybrid_url.hpp"
 
 #include <idem/open_store.hpp>

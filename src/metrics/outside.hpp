@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/outage.hpp"
+#include "core/exchange/outage.hpp"
 
 #include <idem/worker_limits.hpp>
 

@@ -1,6 +1,6 @@
 #include "metrics/tenants.hpp"
 
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
 
 #include <functional>
 

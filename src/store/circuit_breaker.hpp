@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/backoff.hpp"
+#include "core/exchange/backoff.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/log.hpp>
@@ -47,6 +47,7 @@ class CircuitBreakerStore : public Store {
 /// Never answered so: what settles an attempt, what people decided, and the repeat of a
 /// reserve or claim whose answer was lost, because only the store can tell those (protocol.md §4).
 /// Their success ends the trouble.
-std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner, BreakerRule rule = {});
+std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner,
+                                                          BreakerRule rule = {});
 
 }  // namespace idem

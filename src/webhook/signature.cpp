@@ -1,5 +1,5 @@
-#include "core/base64.hpp"
-#include "core/event_signature.hpp"
+#include "core/bytes/base64.hpp"
+#include "core/evidence/event_signature.hpp"
 
 #include <idem/webhook.hpp>
 

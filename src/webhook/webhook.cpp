@@ -1,4 +1,4 @@
-#include "core/rfc3339.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "webhook/fetch.hpp"
 
 #include <idem/webhook.hpp>

@@ -1,7 +1,7 @@
 #include "workers/reconciler.hpp"
 
-#include "core/digests.hpp"
-#include "core/event_source.hpp"
+#include "core/bytes/digests.hpp"
+#include "core/evidence/event_source.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/store_wait.hpp>

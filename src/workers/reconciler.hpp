@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/backoff.hpp"
-#include "core/provider_rules.hpp"
+#include "core/evidence/provider_rules.hpp"
+#include "core/exchange/backoff.hpp"
 #include "metrics/shard.hpp"
 
 #include <idem/log.hpp>

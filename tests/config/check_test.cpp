@@ -1,4 +1,4 @@
-#include "cli/config_check.hpp"
+#include "cli/settings/config_check.hpp"
 
 #include "config/reading.hpp"
 #include "support/gateway_fixture.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/config_command.hpp"
+#include "cli/commands/config_command.hpp"
 #include "support/external_data.hpp"
 #include "support/temp_dir.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/roles.hpp"
+#include "cli/settings/roles.hpp"
 
 #include "config/reading.hpp"
 #include "support/admin.hpp"

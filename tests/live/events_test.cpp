@@ -2,7 +2,7 @@
 
 #include <idem/foreign_call.hpp>
 
-#include "core/record_handle.hpp"
+#include "core/naming/record_handle.hpp"
 #include "live/events.hpp"
 
 /// Outcomes that nobody heard, settled by what the provider tells by itself.

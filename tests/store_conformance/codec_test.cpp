@@ -1,4 +1,4 @@
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store_conformance/harness.hpp"
 
 #include <random>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/store_clock.hpp"
+#include "core/record/store_clock.hpp"
 #include "store_conformance/describe.hpp"
 #include "support/postgres.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/event_source.hpp"
+#include "core/evidence/event_source.hpp"
 #include "store_conformance/harness.hpp"
 #include "workers/reconciler.hpp"
 

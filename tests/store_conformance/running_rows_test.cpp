@@ -1,4 +1,4 @@
-#include "core/checksum.hpp"
+#include "core/bytes/checksum.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_conformance/harness.hpp"
 

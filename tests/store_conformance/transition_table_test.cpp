@@ -1,5 +1,5 @@
-#include "core/record_changes.hpp"
-#include "core/transitions.hpp"
+#include "core/transitions/record_changes.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store_conformance/transition_shapes.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Protocol §3, T37: what is stored of a request that runs later, and who gets it back.
-#include "gateway/async_request.hpp"
+#include "gateway/keyed/async_request.hpp"
 
-#include "gateway/reserve.hpp"
+#include "gateway/keyed/reserve.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/http_request_parsing.hpp"
 

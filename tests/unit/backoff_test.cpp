@@ -1,4 +1,4 @@
-#include "core/backoff.hpp"
+#include "core/exchange/backoff.hpp"
 
 #include <gtest/gtest.h>
 

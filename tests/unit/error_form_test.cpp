@@ -1,6 +1,6 @@
-#include "core/error_form.hpp"
+#include "core/exchange/error_form.hpp"
 
-#include "core/answers.hpp"
+#include "core/exchange/answers.hpp"
 
 #include <gtest/gtest.h>
 

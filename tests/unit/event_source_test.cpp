@@ -1,5 +1,5 @@
-#include "core/event_source.hpp"
-#include "core/base64.hpp"
+#include "core/evidence/event_source.hpp"
+#include "core/bytes/base64.hpp"
 
 #include <idem/limits.hpp>
 #include <idem/webhook.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/exchange.hpp"
+#include "core/exchange/exchange.hpp"
 
 #include <idem/limits.hpp>
 

@@ -1,6 +1,6 @@
 // Protocol §2 and §10: what the gateway asks the store for a request, and what a table of routes
 // that changes does to it.
-#include "gateway/reserve.hpp"
+#include "gateway/keyed/reserve.hpp"
 #include "store/stores.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/http_request_parsing.hpp"

@@ -1,6 +1,6 @@
 // Numbers: RFC 8785 §3.2.2.3 for canonicalize(), and protocol §10's exactness for
 // fingerprint_form().
-#include "core/json_decimal.hpp"
+#include "core/json/decimal.hpp"
 
 #include <idem/json.hpp>
 

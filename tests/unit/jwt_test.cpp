@@ -1,4 +1,4 @@
-#include "gateway/jwt/jwt.hpp"
+#include "gateway/auth/jwt/jwt.hpp"
 
 #include <gtest/gtest.h>
 

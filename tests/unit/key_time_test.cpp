@@ -1,4 +1,4 @@
-#include "core/key_time.hpp"
+#include "core/key/key_time.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cctype>
 #include <string>
 
-#include "core/rfc3339.hpp"
+#include "core/bytes/rfc3339.hpp"
 
 namespace idem {
 namespace {

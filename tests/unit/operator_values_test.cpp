@@ -1,6 +1,6 @@
 #include "admin/host.hpp"
-#include "core/base64.hpp"
-#include "core/rfc3339.hpp"
+#include "core/bytes/base64.hpp"
+#include "core/bytes/rfc3339.hpp"
 #include "json/value.hpp"
 #include "json/writer.hpp"
 

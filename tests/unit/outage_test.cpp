@@ -1,5 +1,5 @@
 // What is told of something outside that fails: at once, few lines, and the end of it.
-#include "core/outage.hpp"
+#include "core/exchange/outage.hpp"
 #include "metrics/registry.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "gateway/policy_document.hpp"
 
-#include "core/key_time.hpp"
+#include "core/key/key_time.hpp"
 
 #include <gtest/gtest.h>
 

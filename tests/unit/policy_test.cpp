@@ -1,4 +1,4 @@
-#include "core/policy.hpp"
+#include "core/exchange/policy.hpp"
 
 #include <gtest/gtest.h>
 

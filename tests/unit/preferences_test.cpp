@@ -1,4 +1,4 @@
-#include "core/preferences.hpp"
+#include "core/exchange/preferences.hpp"
 
 #include <gtest/gtest.h>
 

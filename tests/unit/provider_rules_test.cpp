@@ -1,5 +1,5 @@
-#include "core/provider_rules.hpp"
-#include "core/json_place.hpp"
+#include "core/evidence/provider_rules.hpp"
+#include "core/json/place.hpp"
 
 #include <idem/json.hpp>
 
@@ -61,8 +61,8 @@ TEST(ProviderRules, WhatIsNoRuleIsRefusedWithASentence) {
 
 TEST(ProviderRules, S19_whatIsNotClearSaysNothingYet) {
   const ResponseMatchers rules{.found = {rule("200 /charges/0")},
-                          .failed = {rule("200 /declined=true")},
-                          .not_there = {rule("404"), rule("200 !/charges/0")}};
+                               .failed = {rule("200 /declined=true")},
+                               .not_there = {rule("404"), rule("200 !/charges/0")}};
   EXPECT_EQ(judge(rules, 200, R"({"charges":[1]})"), Finding::found);
   EXPECT_EQ(judge(rules, 404, ""), Finding::not_there);
   EXPECT_EQ(judge(rules, 200, R"({"charges":[]})"), Finding::not_there);

@@ -1,4 +1,4 @@
-#include "core/repetition.hpp"
+#include "core/evidence/repetition.hpp"
 
 #include <idem/foreign_call.hpp>
 

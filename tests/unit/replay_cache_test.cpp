@@ -1,4 +1,4 @@
-#include "gateway/replay_cache.hpp"
+#include "gateway/keyed/replay_cache.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Protocol §2: a table of routes that gives a stored operation another name.
-#include "core/route_naming.hpp"
+#include "core/naming/route_naming.hpp"
 
 #include <idem/limits.hpp>
 

@@ -1,8 +1,8 @@
 // Protocol §22: bounds are per scope, so that nobody takes what all share.
 #include "gateway/scope_shares.hpp"
 
-#include "gateway/answers_under_way.hpp"
-#include "gateway/dispatch_turns.hpp"
+#include "gateway/background/dispatch_turns.hpp"
+#include "gateway/keyed/answers_under_way.hpp"
 
 #include <gtest/gtest.h>
 

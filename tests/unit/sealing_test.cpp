@@ -1,4 +1,4 @@
-#include "gateway/sealing.hpp"
+#include "gateway/keyed/sealing.hpp"
 
 #include <idem/fingerprint.hpp>
 

@@ -1,6 +1,6 @@
-#include "core/stored_record_codec.hpp"
-#include "core/checksum.hpp"
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_response_codec.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

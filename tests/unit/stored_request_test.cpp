@@ -1,8 +1,8 @@
-#include "core/stored_request.hpp"
-#include "core/seal.hpp"
-#include "gateway/async_request.hpp"
-#include "gateway/dispatch_places.hpp"
-#include "gateway/lookup_limit.hpp"
+#include "core/record/stored_request.hpp"
+#include "core/bytes/seal.hpp"
+#include "gateway/background/dispatch_places.hpp"
+#include "gateway/keyed/async_request.hpp"
+#include "gateway/keyed/lookup_limit.hpp"
 
 #include <idem/worker_limits.hpp>
 

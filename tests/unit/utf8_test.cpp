@@ -1,4 +1,4 @@
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
 
 #include <gtest/gtest.h>
 

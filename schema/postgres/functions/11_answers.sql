@@ -14,7 +14,7 @@ RETURN idem.little_endian(length(value), 4) || value;
 CREATE OR REPLACE FUNCTION idem.length_framed(part bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
 RETURN idem.little_endian(length(part), 8) || part;
 
--- What is never stored, as in src/core/policy.cpp (protocol.md §14): fields of one connection, cookies and credentials, and
+-- What is never stored, as in src/core/exchange/policy.cpp (protocol.md §14): fields of one connection, cookies and credentials, and
 -- those that Idem writes itself.
 CREATE OR REPLACE FUNCTION idem.may_store(field text) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN NOT (lower(field COLLATE "C") = ANY (ARRAY[

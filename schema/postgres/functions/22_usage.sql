@@ -1,4 +1,4 @@
--- What a scope may have (src/core/quota.hpp): new keys in a time, records that have not expired, and bytes. Decided in
+-- What a scope may have (src/core/transitions/quota.hpp): new keys in a time, records that have not expired, and bytes. Decided in
 -- the reserve, where it would make a record, so that no retry is ever refused for it; and counted in the transaction of
 -- each record that was made by a reserve with a quota.
 

@@ -1,6 +1,6 @@
 -- The state machine of protocol.md §3–§5, for one record at a time. `s` is the record, locked by who
 -- calls; nothing here reads or writes a table but for idem.put(), what lies beside the record (looks, large
--- answers) and the evidence log. The reference is src/core/transitions*.cpp; tests/store_conformance compares the
+-- answers) and the evidence log. The reference is src/core/transitions; tests/store_conformance compares the
 -- two verb by verb.
 
 CREATE OR REPLACE FUNCTION idem.clear_outcome(INOUT s idem.slots) LANGUAGE plpgsql

@@ -1,4 +1,4 @@
-#include "core/clock_shift.hpp"
+#include "core/record/clock_shift.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store/postgres/outcome.hpp"
 #include "store/postgres/owner_fields.hpp"
 #include "store/postgres/statements.hpp"
@@ -110,7 +110,7 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
 }
 
 std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
-                                                  const Rows& rows) {
+                                                           const Rows& rows) {
   std::vector<std::optional<CallResult>> told(calls.size());
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
@@ -118,7 +118,8 @@ std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reser
     for (std::size_t i = 0; i < std::min(granted.size(), calls.size()); ++i) {
       const auto fence = static_cast<Fence>(to_number(granted[i]));
       if (fence == 0) continue;
-      told[i] = CallResult{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
+      told[i] =
+          CallResult{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
@@ -182,7 +183,8 @@ std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, cons
     const auto until = to_elements(cells.bytes());
     for (std::size_t i = 0; i < std::min(usual.size(), until.size()); ++i) {
       const auto at = place_of(to_number(usual[i]), calls);
-      if (at) told[*at] = CallResult{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
+      if (at)
+        told[*at] = CallResult{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls);

@@ -1,4 +1,4 @@
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store/postgres/outcome.hpp"
 #include "store/postgres/statements.hpp"
 
@@ -278,6 +278,8 @@ struct ReplyDecoder {
 
 Statement ask_one(const StoreCall& call) { return std::visit(Ask{}, call); }
 
-CallResult results_of_one(const StoreCall& call, const Rows& rows) { return std::visit(ReplyDecoder{rows}, call); }
+CallResult results_of_one(const StoreCall& call, const Rows& rows) {
+  return std::visit(ReplyDecoder{rows}, call);
+}
 
 }  // namespace idem::postgres

@@ -1,6 +1,6 @@
 #include "store/postgres/call_scheduler.hpp"
 
-#include "core/which_store.hpp"
+#include "core/record/which_store.hpp"
 #include "store/postgres/backoff.hpp"
 
 #include <idem/crash_point.hpp>
@@ -204,7 +204,7 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
     statement = ask_owners(owners);
   }
   const QueryResult answer = co_await worker.connection.ask_often(statement.sql, statement.params,
-                                                             limits::store_reply_max);
+                                                                  limits::store_reply_max);
   if (!answer) {
     on_failure(worker.connection, std::move(batch), answer.error());
     co_return;
@@ -219,7 +219,8 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
   auto told = reserves.empty() ? results_of_owners(batch.size(), *answer)
                                : results_of_reserves(reserves, *answer);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    CallResult missing{std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
+    CallResult missing{
+        std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
     finish(batch[i], told[i] ? std::move(*told[i]) : std::move(missing));
   }
 }
@@ -281,14 +282,16 @@ void CallScheduler::ask_later(Waiting waiting) {
   later_.push_back({MonotonicClock::now() + limits::store_repeat_interval, std::move(waiting)});
 }
 
-void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why) {
+void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code,
+                           const std::string& why) {
   for (Waiting& one : batch) {
     const auto said = one.in_doubt ? StoreError::Code::in_doubt : code;
     finish(one, {std::unexpected(error(said, why))});
   }
 }
 
-void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure) {
+void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batch,
+                               const Failure& failure) {
   if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
   if (is_other_server(failure)) connection.close();
   if (is_race(failure)) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/naming.hpp"
+#include "core/naming/naming.hpp"
 #include "store/postgres/connection.hpp"
 
 /// How routes name operations, as it lies in idem.identity and idem.route_names. Within the

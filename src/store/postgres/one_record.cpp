@@ -1,6 +1,6 @@
 #include "store/postgres/one_record.hpp"
 
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/outcome.hpp"
 

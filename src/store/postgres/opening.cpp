@@ -1,8 +1,8 @@
 #include "store/postgres/opening.hpp"
 
-#include "core/adopt_routes.hpp"
-#include "core/identity_settling.hpp"
-#include "core/which_store.hpp"
+#include "core/naming/adopt_routes.hpp"
+#include "core/naming/identity_settling.hpp"
+#include "core/record/which_store.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/naming_rows.hpp"
 #include "store/postgres/schema.hpp"
@@ -158,8 +158,8 @@ Task<std::expected<Opened, std::string>> settle(Connection& connection,
   if (settled && settled->is_changed) {
     // What was read may be out of date by now: a node that runs may have reserved, or adopted a
     // table. Once no reserve can commit any more, it is read again.
-    const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
-                                                 limits::store_reply_max);
+    const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()",
+                                                      no_params, limits::store_reply_max);
     if (!alone) co_return std::unexpected(failure_text(alone.error()));
     settled = co_await settle_once(connection, settings, chooses);
     if (settled && settled->is_changed) {
@@ -219,7 +219,8 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
   if (problem) co_return std::unexpected(std::move(*problem));
   const Fence known = lineage.known_fence();
   const std::int64_t known_timeline = lineage.timeline();
-  const QueryResult which = co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
+  const QueryResult which =
+      co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
   if (!which) co_return std::unexpected(failure_text(which.error()));
   problem = why_not_this_store(*which, store_id);
   if (problem) co_return std::unexpected(std::move(*problem));
@@ -242,8 +243,8 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
       limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
   // Alone: no reserve of the generation before can commit from here on.
-  const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()", no_params,
-                                               limits::store_reply_max);
+  const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()",
+                                                    no_params, limits::store_reply_max);
   if (!alone) co_return std::unexpected(alone.error());
   auto naming = co_await read_naming(connection);
   if (!naming) co_return std::unexpected(std::move(naming.error()));
@@ -266,8 +267,8 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   AdoptRoutes asked = verb;
   AdoptRoutes::Reply reply = adopt(*naming, asked, {visit});
   if (is_visited) {
-    const QueryResult found = co_await connection.ask("SELECT * FROM idem.live_operations()", no_params,
-                                                 limits::store_migration_max);
+    const QueryResult found = co_await connection.ask("SELECT * FROM idem.live_operations()",
+                                                      no_params, limits::store_migration_max);
     if (!found) co_return std::unexpected(found.error());
     for (int row = 0; row < found->size(); ++row) {
       operations.push_back(from_text(found->cell(row, 0)));

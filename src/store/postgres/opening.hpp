@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/naming.hpp"
+#include "core/naming/naming.hpp"
 #include "store/postgres/connection.hpp"
 #include "store/postgres/lineage.hpp"
 #include "store/postgres/postgres_store.hpp"

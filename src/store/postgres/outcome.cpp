@@ -1,6 +1,6 @@
 #include "store/postgres/outcome.hpp"
 
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 
 namespace idem::postgres {
 namespace {

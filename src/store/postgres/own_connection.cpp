@@ -1,6 +1,6 @@
-#include "core/policy.hpp"
-#include "core/stored_response_codec.hpp"
-#include "core/verb_check.hpp"
+#include "core/exchange/policy.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "core/transitions/verb_check.hpp"
 #include "store/postgres/libpq.hpp"
 
 #include <idem/assert.hpp>

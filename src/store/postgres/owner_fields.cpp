@@ -1,6 +1,6 @@
 #include "store/postgres/owner_fields.hpp"
 
-#include "core/stored_response_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store/postgres/statements.hpp"
 
 #include <idem/assert.hpp>

@@ -1,7 +1,7 @@
 #include "store/postgres/postgres_store.hpp"
 
-#include "core/no_waiting.hpp"
-#include "core/verb_check.hpp"
+#include "core/record/no_waiting.hpp"
+#include "core/transitions/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"
 #include "store/postgres/call_scheduler.hpp"
@@ -22,7 +22,8 @@ using postgres::Waiting;
 
 class PostgresStore final : public Store {
  public:
-  explicit PostgresStore(std::string uri) : uri_(std::move(uri)), scheduler_(loop_, uri_, changes_) {}
+  explicit PostgresStore(std::string uri)
+      : uri_(std::move(uri)), scheduler_(loop_, uri_, changes_) {}
 
   ~PostgresStore() override {
     if (!thread_.joinable()) return;
@@ -48,8 +49,9 @@ class PostgresStore final : public Store {
     identity_ = std::move(*identity);
     // Waiters are told on the store's thread, as of what it did itself.
     const auto committed = [this](const StoreCall& call, postgres::CallResult told) {
-      loop_.post(
-          [this, call, told = std::move(told)]() mutable { scheduler_.note_result(call, std::move(told)); });
+      loop_.post([this, call, told = std::move(told)]() mutable {
+        scheduler_.note_result(call, std::move(told));
+      });
     };
     transactions_.emplace(uri_, scheduler_.store_id(), scheduler_.lineage(), committed);
     return {};

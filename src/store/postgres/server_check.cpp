@@ -1,6 +1,6 @@
 #include "store/postgres/server_check.hpp"
 
-#include "core/which_store.hpp"
+#include "core/record/which_store.hpp"
 #include "store/postgres/cells.hpp"
 #include "store/postgres/lanes.hpp"
 #include "store/postgres/migrations.hpp"

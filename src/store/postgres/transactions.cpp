@@ -1,6 +1,6 @@
 #include "store/postgres/transactions.hpp"
 
-#include "core/verb_check.hpp"
+#include "core/transitions/verb_check.hpp"
 #include "store/named_values.hpp"
 #include "store/postgres/backoff.hpp"
 #include "store/postgres/own_sql.hpp"
@@ -237,7 +237,7 @@ std::expected<SqlRows, std::string> PgTransactions::ask_alone(std::string_view s
   }
   if (what_does(sql) == Does::more) (*session)->invalidate_prepared();
   const QueryResult answer = (*session)->ask({sql, params->raw(), Session::Format::text},
-                                        limits::transaction_statement_max);
+                                             limits::transaction_statement_max);
   if (!answer) return std::unexpected(failure_text(answer.error()));
   return to_sql_rows(*answer);
 }

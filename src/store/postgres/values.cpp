@@ -1,6 +1,6 @@
 #include "store/postgres/values.hpp"
 
-#include "core/utf8.hpp"
+#include "core/bytes/utf8.hpp"
 
 #include <idem/assert.hpp>
 

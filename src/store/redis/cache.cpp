@@ -1,6 +1,6 @@
 #include "store/redis/cache.hpp"
 
-#include "core/transitions.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/redis/retrying_client.hpp"
 #include "store/redis/scripts.hpp"
 

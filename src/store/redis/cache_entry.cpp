@@ -1,6 +1,6 @@
 #include "store/redis/cache_entry.hpp"
 
-#include "core/byte_cursor.hpp"
+#include "core/bytes/byte_cursor.hpp"
 #include "store/redis/rows.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/digests.hpp"
+#include "core/bytes/digests.hpp"
 
 #include <idem/store.hpp>
 

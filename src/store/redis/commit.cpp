@@ -1,6 +1,6 @@
 #include "store/redis/commit.hpp"
 
-#include "core/checksum.hpp"
+#include "core/bytes/checksum.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/limits.hpp>

@@ -1,6 +1,6 @@
 #include "store/redis/hybrid_store.hpp"
 
-#include "core/no_waiting.hpp"
+#include "core/record/no_waiting.hpp"
 #include "store/redis/cache.hpp"
 
 #include <idem/limits.hpp>

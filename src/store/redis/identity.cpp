@@ -1,6 +1,6 @@
 #include "store/redis/identity.hpp"
 
-#include "core/byte_cursor.hpp"
+#include "core/bytes/byte_cursor.hpp"
 
 #include <idem/limits.hpp>
 

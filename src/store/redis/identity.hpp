@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/identity_settling.hpp"
-#include "core/naming.hpp"
+#include "core/naming/identity_settling.hpp"
+#include "core/naming/naming.hpp"
 #include "store/redis/rows.hpp"
 
 #include <expected>

@@ -1,7 +1,7 @@
 #include "store/redis/identity_steps.hpp"
 
-#include "core/adopt_routes.hpp"
-#include "core/which_store.hpp"
+#include "core/naming/adopt_routes.hpp"
+#include "core/record/which_store.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/fingerprint.hpp>

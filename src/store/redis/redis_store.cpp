@@ -1,7 +1,7 @@
 #include "store/redis/redis_store.hpp"
 
-#include "core/no_waiting.hpp"
-#include "core/verb_check.hpp"
+#include "core/record/no_waiting.hpp"
+#include "core/transitions/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/redis/store_driver.hpp"
 
@@ -14,8 +14,8 @@
 namespace idem {
 namespace {
 
-using redis::Url;
 using redis::StoreDriver;
+using redis::Url;
 
 class RedisStore final : public Store {
  public:

@@ -1,9 +1,9 @@
 #include "store/redis/rows.hpp"
 
-#include "core/byte_cursor.hpp"
-#include "core/stored_record_codec.hpp"
-#include "core/stored_response_codec.hpp"
-#include "core/transitions.hpp"
+#include "core/bytes/byte_cursor.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/redis/servers.hpp"
 
 #include <idem/fingerprint.hpp>

@@ -1,7 +1,7 @@
 #include "store/redis/scan_queries.hpp"
 
-#include "core/record_table.hpp"
-#include "core/transitions.hpp"
+#include "core/transitions/record_table.hpp"
+#include "core/transitions/transitions.hpp"
 
 #include <idem/limits.hpp>
 
@@ -57,8 +57,9 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidenc
   co_return log;
 }
 
-Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_view set, StoreTime now,
-                                                               std::size_t limit) {
+Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_view set,
+                                                                   StoreTime now,
+                                                                   std::size_t limit) {
   const std::string until = std::to_string(now.time_since_epoch().count());
   const std::string most = std::to_string(limit);
   std::vector<Question> questions;
@@ -93,7 +94,7 @@ Task<void> ScanQueries::hide(std::string_view set, RecordId id, bool is_there) {
 }
 
 Task<std::expected<ScanQueries::Ids, StoreError>> ScanQueries::ids_in(std::size_t bucket,
-                                                              std::optional<State> state) {
+                                                                      std::optional<State> state) {
   if (state == State::failed_retryable) {
     // They lie among all that have an answer; most buckets have none of them.
     Task<QuestionResult> counting =
@@ -124,7 +125,8 @@ Task<std::expected<ScanQueries::Ids, StoreError>> ScanQueries::ids_in(std::size_
   co_return ids;
 }
 
-Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(std::span<const RecordId> ids) {
+Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
+    std::span<const RecordId> ids) {
   std::vector<Question> questions;
   for (const RecordId& id : ids) {
     questions.push_back({names_.of(id).slot, command({"GET", key_of(names_, 'r', id)})});

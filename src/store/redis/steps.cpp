@@ -1,7 +1,7 @@
 #include "store/redis/steps.hpp"
 
-#include "core/checksum.hpp"
-#include "core/store_steps.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/transitions/store_steps.hpp"
 #include "store/redis/commit.hpp"
 #include "store/redis/scripts.hpp"
 
@@ -48,8 +48,8 @@ bool is_once(const StoreCall& call) {
 
 }  // namespace
 
-Steps::Steps(RetryingClient& asking, const Names& names, Versions& versions, IdentitySteps& identity,
-             std::function<StoreTime()> clock)
+Steps::Steps(RetryingClient& asking, const Names& names, Versions& versions,
+             IdentitySteps& identity, std::function<StoreTime()> clock)
     : client_(asking),
       names_(names),
       versions_(versions),
@@ -237,7 +237,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
       write.change.write == Write::insert || write.change.write == Write::update;
   bool was_in_doubt = false;
   Task<QuestionResult> asking = may_repeat ? client_.ask(std::move(question), &was_in_doubt)
-                                 : client_.ask_once(std::move(question));
+                                           : client_.ask_once(std::move(question));
   const QuestionResult told = co_await std::move(asking);
   tried.is_in_doubt |= was_in_doubt;
   // What is there already needs no room.

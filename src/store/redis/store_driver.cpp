@@ -1,7 +1,7 @@
 #include "store/redis/store_driver.hpp"
 
-#include "core/transitions.hpp"
-#include "core/which_store.hpp"
+#include "core/record/which_store.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/redis/scripts.hpp"
 #include "store/redis/server_check.hpp"
 
@@ -292,7 +292,7 @@ Task<StoreResult> StoreDriver::adopt(const AdoptRoutes& verb) {
 // ---- sweeping and reaping ----
 
 Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one, std::string_view set,
-                         std::vector<LifecycleStep>& steps, Ends& ends) {
+                                std::vector<LifecycleStep>& steps, Ends& ends) {
   Task<StoreResult> ending = steps_.make(one, {.id = id});
   StoreResult ended = co_await std::move(ending);
   if (ended) {

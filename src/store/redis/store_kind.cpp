@@ -1,6 +1,6 @@
 #include "store/store_kind.hpp"
 
-#include "core/store_clock.hpp"
+#include "core/record/store_clock.hpp"
 #include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
 

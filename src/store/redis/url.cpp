@@ -1,6 +1,6 @@
 #include "store/redis/url.hpp"
 
-#include "core/percent.hpp"
+#include "core/bytes/percent.hpp"
 
 #include <algorithm>
 #include <array>

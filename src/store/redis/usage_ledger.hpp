@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/quota.hpp"
+#include "core/transitions/quota.hpp"
 #include "store/redis/retrying_client.hpp"
 
 /// What scopes have of their quotas, as far as this process knows: what the buckets count, read

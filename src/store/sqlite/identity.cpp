@@ -1,8 +1,8 @@
 #include "store/sqlite/identity.hpp"
 
-#include "core/identity_settling.hpp"
-#include "core/transitions.hpp"
-#include "core/which_store.hpp"
+#include "core/naming/identity_settling.hpp"
+#include "core/record/which_store.hpp"
+#include "core/transitions/transitions.hpp"
 #include "store/sqlite/visit_records.hpp"
 
 #include <idem/fingerprint.hpp>

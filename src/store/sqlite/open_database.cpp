@@ -1,6 +1,6 @@
 #include "store/sqlite/open_database.hpp"
 
-#include "core/which_store.hpp"
+#include "core/record/which_store.hpp"
 #include "store/sqlite/buffered_log.hpp"
 #include "store/sqlite/identity.hpp"
 #include "store/sqlite/meta.hpp"

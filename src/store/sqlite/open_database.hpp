@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/naming.hpp"
+#include "core/naming/naming.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/id_index.hpp"
 #include "store/sqlite/open_file.hpp"

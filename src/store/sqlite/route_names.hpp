@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/naming.hpp"
+#include "core/naming/naming.hpp"
 #include "store/sqlite/connection.hpp"
 
 namespace idem::sqlite {

@@ -1,6 +1,6 @@
 #include "store/sqlite/running_rows.hpp"
 
-#include "core/stored_record_codec.hpp"
+#include "core/record/stored_record_codec.hpp"
 #include "store/sqlite/running_table.hpp"
 
 #include <idem/assert.hpp>

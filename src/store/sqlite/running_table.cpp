@@ -1,7 +1,7 @@
 #include "store/sqlite/running_table.hpp"
 
-#include "core/checksum.hpp"
-#include "core/stored_record_codec.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_record_codec.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/limits.hpp>

@@ -1,8 +1,8 @@
 #include "store/sqlite/slot_table.hpp"
 
-#include "core/checksum.hpp"
-#include "core/stored_record_codec.hpp"
-#include "core/stored_response_codec.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_record_codec.hpp"
+#include "core/record/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
 #include "store/sqlite/route_names.hpp"
 #include "store/sqlite/usage_rows.hpp"

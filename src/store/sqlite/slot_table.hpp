@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/record_table.hpp"
+#include "core/transitions/record_table.hpp"
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/id_index.hpp"
 

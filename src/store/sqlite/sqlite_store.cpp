@@ -1,7 +1,7 @@
 #include "store/sqlite/sqlite_store.hpp"
 
-#include "core/no_waiting.hpp"
-#include "core/store_steps.hpp"
+#include "core/record/no_waiting.hpp"
+#include "core/transitions/store_steps.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"
 #include "store/sqlite/meta.hpp"

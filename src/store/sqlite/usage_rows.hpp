@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/quota.hpp"
+#include "core/transitions/quota.hpp"
 #include "store/sqlite/connection.hpp"
 
 #include <set>

@@ -1,6 +1,6 @@
 #include "store/sqlite/visit_records.hpp"
 
-#include "core/stored_record_codec.hpp"
+#include "core/record/stored_record_codec.hpp"
 
 namespace idem::sqlite {
 

@@ -1,0 +1,169 @@
+#include "cli/commands/config_command.hpp"
+
+#include "cli/settings/config_check.hpp"
+#include "cli/settings/environment.hpp"
+#include "cli/settings/roles.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace idem::cli {
+namespace {
+
+int print_complaints(const std::vector<std::string>& lines) {
+  for (const auto& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
+  return usage;
+}
+
+int check(const SettingsSource& source, Purpose purpose) {
+  const auto settings = source.read_for(purpose);
+  if (!settings) return print_complaints(settings.error());
+  Complaints wrong;
+  check_named_files(*settings, wrong);
+  if (!wrong.empty()) return print_complaints(wrong.lines());
+  for (const auto& warning : settings->warnings) {
+    const auto place = warning.find(": ");
+    std::fprintf(stderr, "%s: warning%s\n", warning.substr(0, place).c_str(),
+                 warning.substr(place).c_str());
+  }
+  Complaints warnings;
+  warn_of_laxer_routes(*settings, warnings);
+  print_complaints(warnings.lines());
+  std::printf("ok\n%s", purpose == Purpose::worker
+                            ? "as settings of idem worker (--role gateway: as a gateway's)\n"
+                            : "");
+  return done;
+}
+
+/// One entry of a list of maps: an item whose first line has the dash.
+template <class Given>
+std::string print_item(Given given) {
+  constexpr std::size_t indent = 4;
+  auto text = config::to_yaml(settings_of(given), indent);
+  if (text.size() > indent) text[indent - 2] = '-';
+  return text;
+}
+
+}  // namespace
+
+std::string print_settings(GatewayFlags flags, Purpose purpose) {
+  auto table = settings_of(flags);
+  if (purpose == Purpose::worker) {
+    std::erase_if(table, [](const auto& setting) { return is_gateways_alone(setting.path); });
+  }
+  std::string text = config::to_yaml(table, 0, config::Unset::shown);
+  Complaints ignored;
+  const auto routes = read_routes(flags.routes, ignored);
+  if (!routes.empty()) text += "routes:\n";
+  for (const auto& route : routes) text += print_item(route);
+  const auto destinations = read_destinations(flags.destinations, ignored);
+  if (!destinations.empty()) text += "destinations:\n";
+  for (const auto& destination : destinations) text += print_item(destination);
+  const auto providers = read_providers(flags.providers, ignored);
+  if (!providers.empty()) text += "providers:\n";
+  for (const auto& provider : providers) text += print_item(provider);
+  return text;
+}
+
+std::string settings_schema() {
+  GatewayFlags flags;
+  RouteGiven route;
+  DestinationGiven destination;
+  ProviderGiven provider;
+  const config::ItemSchemas items{{"routes", config::to_schema(settings_of(route), {})},
+                                  {"destinations", config::to_schema(settings_of(destination), {})},
+                                  {"providers", config::to_schema(settings_of(provider), {})}};
+  return R"({"$schema":"https://json-schema.org/draft/2020-12/schema",)"
+         R"("title":"Configuration of idem gateway and idem worker",)" +
+         config::to_schema(settings_of(flags), items) + "}\n";
+}
+
+std::string settings_page() {
+  GatewayFlags flags;
+  RouteGiven route;
+  DestinationGiven destination;
+  ProviderGiven provider;
+  const auto section = [](std::string_view title, std::string_view text, const auto& table) {
+    return fmt::format("\n## {}\n\n{}\n\n{}", title, text, config::to_markdown(table, variable_of));
+  };
+  std::string page =
+      "# Configuration\n\n"
+      "`idem config docs` prints this page from the program's table of settings; a test compares "
+      "the two.\n\n"
+      "A setting stands in the YAML file (`--config FILE`), in an environment variable or in a "
+      "flag. A flag wins over a\n"
+      "variable, a variable over the file, the file over the default. `idem config check` says "
+      "what "
+      "is wrong with a\n"
+      "configuration, `idem config print` prints the effective settings, and `idem config schema` "
+      "prints a JSON Schema for\n"
+      "editors. `a.b` in the first column is the member `b` of the map `a`. In the column "
+      "\"reload\", "
+      "`yes` says that the\n"
+      "gateway applies a change on SIGHUP; the others need a restart.\n\n"
+      "Durations are whole numbers with `ms`, `s`, `m`, `h` or `d`; sizes with `B`, `KiB`, `MiB` "
+      "or "
+      "`GiB`. A relative path in a\n"
+      "file is relative to that file.\n";
+  page += section("Gateway and worker", "The worker refuses the settings that only a gateway has.",
+                  settings_of(flags));
+  page += section("`routes`",
+                  "One map for each route. The first route whose `match` fits a request applies; "
+                  "what it leaves out comes from\n`defaults` and `limits`. The gateway applies "
+                  "changes on SIGHUP.",
+                  settings_of(route));
+  page += section("`destinations`", "One map for each receiver of outbox messages.",
+                  settings_of(destination));
+  page += section("`providers`", "One map for each provider that knows the outcome of an attempt.",
+                  settings_of(provider));
+  return page;
+}
+
+ConfigCommand::ConfigCommand(CLI::App& app)
+    : command_(*app.add_subcommand("config", "Check, print or describe a configuration")),
+      check_(*command_.add_subcommand("check", "Say what is wrong with a configuration")),
+      print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
+      schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
+      docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
+      checked_(check_),
+      printed_(print_) {
+  command_.require_subcommand(1);
+  check_
+      .add_option("--role", role_,
+                  "whose settings they are; by default a worker's, where none of them is for a "
+                  "gateway alone")
+      ->check(CLI::IsMember({"gateway", "worker"}));
+}
+
+bool ConfigCommand::parsed() const { return command_.parsed(); }
+
+int ConfigCommand::run() const {
+  if (schema_.parsed()) {
+    std::fputs(settings_schema().c_str(), stdout);
+    return done;
+  }
+  if (docs_.parsed()) {
+    std::fputs(settings_page().c_str(), stdout);
+    return done;
+  }
+  if (check_.parsed()) {
+    if (role_ != "guessed") {
+      return check(checked_, role_ == "worker" ? Purpose::worker : Purpose::gateway);
+    }
+    const int code = check(checked_, checked_.guessed_purpose());
+    if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
+      std::fputs(
+          "these were checked as settings of idem gateway; --role worker checks a worker's\n",
+          stderr);
+    }
+    return code;
+  }
+  const auto purpose = printed_.guessed_purpose();
+  const auto settings = printed_.read_for(purpose);
+  if (!settings) return print_complaints(settings.error());
+  std::fputs(print_settings(settings->given, purpose).c_str(), stdout);
+  return done;
+}
+
+}  // namespace idem::cli

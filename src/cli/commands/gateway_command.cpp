@@ -1,0 +1,390 @@
+#include "admin/admin.hpp"
+#include "cli/commands/reconciling.hpp"
+#include "cli/settings/opening.hpp"
+#include "cli/settings/reload.hpp"
+#include "gateway/background/dispatcher.hpp"
+#include "gateway/background/early_events.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/keyed/answers_under_way.hpp"
+#include "gateway/keyed/lookup_limit.hpp"
+#include "gateway/keyed/waiters.hpp"
+#include "store/circuit_breaker.hpp"
+#include "workers/lifecycle.hpp"
+
+#include <idem/open_store.hpp>
+#include <idem/store_wait.hpp>
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <csignal>
+#include <cstdio>
+#include <latch>
+#include <optional>
+#include <thread>
+
+namespace idem::cli {
+namespace {
+
+/// Signals are taken by the main thread only, which waits for them.
+sigset_t block_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  // A file at the process's size limit is a full disk, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return set;
+}
+
+/// glibc raises this threshold with each large block that is freed, up to 32 MiB, and from then on
+/// keeps such blocks in every thread's heap: the canonical form of one large JSON body would stay
+/// for good. A fixed one gives them back to the kernel at once. Smaller ones are given back, and
+/// asked for anew, in steps of so much: each step is a system call that all threads wait for, and
+/// the store's thread made one for every tenth request when the steps were small.
+void give_large_blocks_back() {
+  constexpr int block_bytes = 1024 * 1024;
+  ::mallopt(M_MMAP_THRESHOLD, block_bytes);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * block_bytes);
+  ::mallopt(M_TOP_PAD, block_bytes / 4);
+}
+
+/// Each connection costs a descriptor, and its upstream another. Interactive shells still give a
+/// process 1,024 of those it may have; running out would starve the honest clients first.
+void take_all_descriptors() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+class GatewayProcess {
+ public:
+  GatewayProcess(const SettingsSource& source, ReadSettings read, LogSink log)
+      : source_(source),
+        given_(std::move(read.given)),
+        options_(std::move(read.options)),
+        log_(std::move(log)) {}
+
+  int run() {
+    signals_ = block_signals();
+    take_all_descriptors();
+    if (const auto opened = open(); !opened) return fail(located(given_.store, opened.error()));
+    if (!options_.destinations.empty() && store_->transactions() == nullptr) return fail(no_outbox);
+    auto spill = http::SpillSpace::open(options_.spill_dir);
+    if (!spill) return fail(given_.spill_dir.place.text() + ": " + spill.error());
+    spill_ = std::move(*spill);
+    auto waiters = std::make_shared<gateway::Waiters>(
+        *store_, options_.connections / limits::waiters_connections_divisor);
+    store_->watch(waiters);
+    registry_ =
+        std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    name_series();
+    observing_ = std::make_unique<gateway::Observing>(*registry_, log_, options_.log_requests);
+    shared_ =
+        std::make_unique<gateway::GatewayShared>(*store_, *spill_, std::move(waiters), *observing_);
+    shared_->lookups = std::make_shared<gateway::LookupLimit>();
+    shared_->early_events = std::make_shared<gateway::EarlyEvents>();
+    shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
+    shared_->digesting = &digesting_.emplace("idem-digest", loop_count());
+    auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
+    count_routes(*settings);
+    if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
+    settings_ = std::move(settings);
+    note_longest();
+    auto certificate = read_certificate();
+    if (!certificate) return fail(certificate.error());
+    tls_ = std::move(*certificate);
+    build_loops();
+    if (const auto opened = open_listeners(); !opened) return fail(opened.error());
+    start();
+    for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal == SIGHUP;) reload();
+    return stop();
+  }
+
+ private:
+  int fail(const std::string& sentence) {
+    std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
+    return failed;
+  }
+
+  std::expected<void, std::string> open() {
+    auto store = open_configured_store(options_, true, log_);
+    if (!store) return std::unexpected(std::move(store.error()));
+    store_ = make_circuit_breaker(
+        std::move(*store), {.on_change =
+                                [log = log_](bool answers, const std::string& why) {
+                                  if (answers) return log(LogLevel::info, "store_available", {});
+                                  log(LogLevel::error, "store_unavailable", {{"reason", why}});
+                                },
+                            .log = log_});
+    return {};
+  }
+
+  /// The store records how records get their names, or says why some would be lost; nothing may be
+  /// served by what it has not adopted. Waits for the store.
+  std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
+    auto adopted = ask_and_wait(
+        *store_, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
+    if (!adopted) {
+      return std::unexpected(shown_store_url(options_.store) + ": " + adopted.error().detail);
+    }
+    if (!adopted->why_not.empty()) return std::unexpected("routes: " + adopted->why_not);
+    settings.generation = adopted->generation;
+    return {};
+  }
+
+  using Certificate = std::shared_ptr<const http::TlsContext>;
+
+  // None is no error.
+  std::expected<Certificate, std::string> read_certificate() {
+    if (options_.tls.certificate.empty()) return Certificate{};
+    auto context = http::TlsContext::for_server(options_.tls, tls_.get());
+    if (!context) return std::unexpected("TLS: " + context.error());
+    return std::move(*context);
+  }
+
+  /// A file that another part names, such as the store's; a flag's error needs no place.
+  static std::string located(const Given& given, const std::string& error) {
+    return given.place.in_file() ? given.place.text() + ": " + error : error;
+  }
+
+  // All or nothing: whatever cannot be used leaves settings and certificate as they are, because a
+  // gateway that is up stays up.
+  void reload() {
+    auto read = read_again(source_, given_, *settings_);
+    auto certificate = read_certificate();
+    if (!read) return refuse_reload(read.error());
+    if (!certificate) return refuse_reload(certificate.error());
+    // Last, because it cannot be taken back.
+    const auto adopted = adopt_routes(read->options.settings);
+    if (!adopted) return refuse_reload(adopted.error());
+    given_ = std::move(read->given);
+    use(std::move(read->options.settings));
+    if (*certificate) {
+      tls_ = std::move(*certificate);
+      gateway_server_->use_tls(tls_);
+    }
+    log_(LogLevel::info, "reloaded",
+         {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
+  }
+
+  void refuse_reload(const std::string& reason) {
+    log_(LogLevel::error, "reload_failed", {{"reason", reason}});
+  }
+
+  // Returns when every loop has them: what is asked from then on is served by them.
+  void use(gateway::GatewaySettings settings) {
+    count_routes(settings);
+    settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
+    note_longest();
+    const auto taken = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      loops_[i]->post([taken, to = gateways_[i].get(), settings = settings_] {
+        to->use(settings);
+        taken->count_down();
+      });
+    }
+    admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
+    gateway_server_->use_proxies(settings_->scope.trusted_proxies);
+    dispatcher_->use(settings_);
+    reconciling_->use(settings_);
+    taken->wait();
+  }
+
+  /// What can be counted has its series from the start, or a first failure would be no increase.
+  void name_series() {
+    registry_->version(IDEM_VERSION);
+    registry_->add_upstream(options_.settings.authorize.has_value());
+    for (const auto& [name, provider] : options_.providers) {
+      registry_->add_provider(name, provider->counts);
+    }
+  }
+
+  void count_routes(gateway::GatewaySettings& settings) {
+    settings.routes.count_by(
+        [this](const std::string& label) { return registry_->routes().place_of(label); });
+  }
+
+  // Of all settings so far: requests that began before a reload keep theirs.
+  void note_longest() {
+    for (const auto& route : settings_->routes.all()) {
+      longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
+    }
+  }
+
+  unsigned loop_count() const {
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    return options_.threads > 0 ? options_.threads : cores;
+  }
+
+  void build_loops() {
+    const unsigned count = loop_count();
+    shared_->connections_per_loop = (options_.connections + count - 1) / count;
+    for (unsigned i = 0; i < count; ++i) {
+      auto& loop = *loops_.emplace_back(std::make_unique<Loop>());
+      gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
+      serving_.push_back({&loop, gateways_.back().get()});
+    }
+    // So that what nobody waits for never delays those who wait.
+    dispatch_loop_ = std::make_unique<Loop>();
+    dispatcher_ = gateway::make_dispatcher(*dispatch_loop_, *shared_, settings_);
+    shared_->dispatcher = dispatcher_.get();
+    // The operator has a loop of its own: it answers also while the others are busy or draining.
+    admin_loop_ = std::make_unique<Loop>();
+    named_by_ = settings_;
+    admin_ = admin::make_admin({.loop = *admin_loop_,
+                                .store = *store_,
+                                .spill = *spill_,
+                                .registry = *registry_,
+                                .draining = draining_,
+                                .log = log_,
+                                .gauges = [this] { return gauges(); },
+                                .parse_duration = parse_duration,
+                                .naming_parts =
+                                    [this](const std::string& operation) {
+                                      return named_by_->routes.naming_parts(operation);
+                                    },
+                                .hosts = options_.admin_hosts,
+                                .evidence_grace = options_.evidence_grace,
+                                .provider_of =
+                                    [this](const Record& record) {
+                                      auto name = named_by_->routes.provider_of(record);
+                                      return options_.providers.contains(name) ? name : "";
+                                    }});
+  }
+
+  metrics::Gauges gauges() const {
+    const StoreHealth store = store_->health();
+    return {.census = {},
+            .open_connections = gateway_server_->open_connections(),
+            .refused_connections = gateway_server_->refused_connections(),
+            .unsettled_attempts = shared_->unsettled.load(),
+            .store_answers = store.answers,
+            .store_calls_refused = store.refused_at_once,
+            .damaged_askings = store.damaged,
+            .destinations = names_of(options_.destinations)};
+  }
+
+  std::expected<void, std::string> open_listeners() {
+    http::Admission::Options admission{options_.connections, options_.connections_per_address,
+                                       settings_->scope.trusted_proxies, log_};
+    auto gateway = http::Server::listen(options_.listen, serving_, options_.timers, admission);
+    if (!gateway) return std::unexpected(given_.listen.place.text() + ": " + gateway.error());
+    gateway_server_ = std::move(*gateway);
+    if (options_.admin.empty()) return {};
+    auto admin = http::Server::listen(options_.admin, {{admin_loop_.get(), admin_.get()}},
+                                      options_.timers, {});
+    if (!admin) return std::unexpected(given_.admin.place.text() + ": " + admin.error());
+    admin_server_ = std::move(*admin);
+    return {};
+  }
+
+  void start() {
+    if (tls_) gateway_server_->use_tls(tls_);
+    gateway_server_->start();
+    if (admin_server_) admin_server_->start();
+    for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
+    threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
+    threads_.emplace_back([this] { admin_loop_->run("idem-admin"); });
+    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
+    reconciling_ = std::make_unique<Reconciling>(*store_, log_, registry_->add_shard(),
+                                                 options_.providers, settings_);
+    if (!options_.destinations.empty()) {
+      relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
+    }
+    announce("gateway", *gateway_server_);
+    if (admin_server_) announce("admin", *admin_server_);
+  }
+
+  void announce(std::string role, const http::Server& server) {
+    log_(LogLevel::info, "listening", {{"address", server.address()}, {"role", std::move(role)}});
+  }
+
+  // What runs is finished and settled; who is idle is let go; then the store is closed.
+  int stop() {
+    log_(LogLevel::info, "draining", {});
+    draining_.store(true);
+    gateway_server_->drain();
+    dispatcher_->drain();
+    if (!wait_until_idle()) {
+      // What is cut off here is in the store as dispatched, and becomes unknown by its lease.
+      log_(LogLevel::warning, "drain_timed_out", {});
+      std::_Exit(failed);
+    }
+    relay_.reset();
+    reconciling_.reset();
+    runner_->stop();
+    for (auto& loop : loops_) loop->stop();
+    dispatch_loop_->stop();
+    admin_loop_->stop();
+    for (auto& thread : threads_) thread.join();
+    admin_.reset();  // Its last questions are the store's.
+    store_.reset();
+    log_(LogLevel::info, "stopped", {});
+    return done;
+  }
+
+  // False: the drain time is over, or a second signal asked to stop at once.
+  bool wait_until_idle() {
+    // Long enough for a request that had just been dispatched, and for its settling.
+    const auto end = MonotonicClock::now() +
+                     std::max<Millis>(limits::drain_time_max, limits::drain_receive_max + longest_);
+    while (MonotonicClock::now() < end) {
+      if (gateway_server_->drained() && dispatcher_->drained()) return true;
+      const timespec pause{0, 5'000'000};
+      const int signal = sigtimedwait(&signals_, nullptr, &pause);
+      if (signal > 0 && signal != SIGHUP) return false;
+    }
+    return false;
+  }
+
+  const SettingsSource& source_;
+  GatewayFlags given_;
+  const GatewayOptions options_;  ///< As at the start; `settings_` are the current ones.
+  LogSink log_;
+  Millis longest_{};
+  std::unique_ptr<metrics::Registry> registry_;
+  std::unique_ptr<gateway::Observing> observing_;
+  sigset_t signals_{};
+  std::atomic<bool> draining_{false};
+  std::unique_ptr<CircuitBreakerStore> store_;
+  std::unique_ptr<http::SpillSpace> spill_;
+  std::unique_ptr<gateway::GatewayShared> shared_;
+  std::optional<Offload> digesting_;  ///< Made once signals are blocked, as all threads are.
+  gateway::SharedSettings settings_;
+  gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<Loop> dispatch_loop_;
+  std::unique_ptr<gateway::Dispatcher> dispatcher_;
+  std::unique_ptr<Loop> admin_loop_;
+  std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
+  std::unique_ptr<http::Service> admin_;
+  std::vector<http::ServingLoop> serving_;
+  std::shared_ptr<const http::TlsContext> tls_;
+  std::unique_ptr<http::Server> gateway_server_;
+  std::unique_ptr<http::Server> admin_server_;
+  std::vector<std::thread> threads_;
+  std::unique_ptr<workers::Runner> runner_;
+  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<Reconciling> reconciling_;
+};
+
+}  // namespace
+
+int run_gateway(const SettingsSource& source) {
+  auto read = source.read();
+  if (!read) {
+    for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
+    return usage;
+  }
+  give_large_blocks_back();
+  auto log = stderr_log(read->options.log_format);
+  log_warnings(*read, log);
+  GatewayProcess process(source, std::move(*read), std::move(log));
+  return process.run();
+}
+
+}  // namespace idem::cli

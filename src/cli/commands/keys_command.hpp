@@ -1,0 +1,51 @@
+#pragma once
+
+#include "cli/commands/operator_command.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+/// `idem keys list|show|resolve|release`: the operator's view of the records, through the admin
+/// API.
+class KeysCommand : public OperatorCommand {
+ public:
+  /// Declares the command; `app` outlives this.
+  explicit KeysCommand(CLI::App& app);
+
+  /// The exit code.
+  int run();
+
+ private:
+  struct Filter {
+    std::string state, scope, operation, key, older_than, newer_than, cursor;
+    std::optional<std::size_t> limit;
+  };
+  struct Answer {
+    int status = 0;
+    std::vector<std::string> headers;
+    std::string body_file;
+  };
+
+  void declare_list();
+  void declare_resolve();
+  int list();
+  int list_oldest();
+  std::string list_target() const;
+  int show();
+  int resolve();
+  int release();
+
+  CLI::App* list_ = nullptr;
+  CLI::App* show_ = nullptr;
+  CLI::App* resolve_ = nullptr;
+  CLI::App* release_ = nullptr;
+  Filter filter_;
+  std::string ref_, as_, evidence_, reason_, observed_at_;
+  std::uint64_t fence_ = 0;
+  Answer answer_;
+};
+
+}  // namespace idem::cli

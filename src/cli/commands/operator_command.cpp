@@ -1,0 +1,133 @@
+#include "cli/commands/operator_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/commands/tables.hpp"
+#include "json/value.hpp"
+
+#include <idem/limits.hpp>
+
+#include <pwd.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+namespace idem::cli {
+namespace {
+
+bool is_plain(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789._-") == std::string_view::npos;
+}
+
+std::string user_name() {
+  if (const char* const name = std::getenv("USER"); name != nullptr && is_plain(name)) return name;
+  // Without a login, as in a container or a job.
+  const passwd* const entry = ::getpwuid(::geteuid());
+  if (entry != nullptr && is_plain(entry->pw_name)) return entry->pw_name;
+  return "uid" + std::to_string(::geteuid());
+}
+
+/// The name under which a decision is kept unless another is given: USER@HOST.
+std::string login_name() {
+  std::array<char, 256> host{};
+  const bool has_host = ::gethostname(host.data(), host.size() - 1) == 0 && is_plain(host.data());
+  std::string name = user_name() + (has_host ? "@" + std::string(host.data()) : std::string());
+  name.resize(std::min(name.size(), limits::operator_name_bytes_max));
+  return name;
+}
+
+int exit_code_of(int status) {
+  if (status == 200) return done;
+  if (status == 404) return not_found;
+  if (status == 409) return refused;
+  return status >= 400 && status < 500 ? usage : failed;
+}
+
+}  // namespace
+
+OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs)
+    : name_(name), command_(app.add_subcommand(name, text)) {
+  access_.operator_name = login_name();
+  if (has_verbs) command_->require_subcommand(1);
+  // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
+  // too, and the last one would beat the flag.
+  command_->add_option("--admin-url", access_.url, "where the admin listener is")
+      ->envname("IDEM_ADMIN_URL")
+      ->capture_default_str();
+  command_->add_flag("--json", json_, "what the admin API answers, as it is");
+  command_
+      ->add_option("--operator", access_.operator_name,
+                   "who decides, USER@HOST unless you say so; kept for good")
+      ->envname("IDEM_OPERATOR")
+      ->capture_default_str();
+}
+
+CLI::App* OperatorCommand::declare(const char* name, const char* text) {
+  auto* one = command_->add_subcommand(name, text);
+  one->fallthrough();  // So that the options of all may stand behind the verb.
+  return one;
+}
+
+int OperatorCommand::complain(const std::string& sentence, int code) const {
+  std::fprintf(stderr, "idem %s: %s\n", name_.c_str(), sentence.c_str());
+  return code;
+}
+
+std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
+                                                     const std::string* body) const {
+  const auto fails = [&](const std::string& sentence, int code) {
+    return std::unexpected(complain(sentence, code));
+  };
+  // It becomes a field of the request, which a line break would end.
+  const bool is_name =
+      std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
+  if (!is_name) return fails("--operator is one name without blanks, in ASCII", usage);
+  auto answer = ask_admin(access_, target, body);
+  if (!answer) {
+    const auto& failure = answer.error();
+    if (failure.wrong_url) return fails("--admin-url: " + failure.why, usage);
+    return fails(access_.url + " cannot be reached: " + failure.why +
+                     "; is the gateway running with --admin?",
+                 not_reachable);
+  }
+  return std::move(*answer);
+}
+
+int OperatorCommand::complain_about(const AdminAnswer& answer) const {
+  return complain(sentence_of(answer), exit_code_of(answer.status));
+}
+
+int OperatorCommand::finish(const std::string& target, const std::string* body,
+                            void (*print)(const std::string& json)) {
+  const auto answer = ask(target, body);
+  if (!answer) return answer.error();
+  if (answer->status != 200) return complain_about(*answer);
+  if (json_) {
+    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+  } else {
+    print(answer->body);
+  }
+  return done;
+}
+
+void add_parameter(std::string& target, const char* name, const std::string& value) {
+  if (value.empty()) return;
+  target += target.find('?') == std::string::npos ? '?' : '&';
+  target += std::string(name) + '=' + percent_encoded(value);
+}
+
+std::string sentence_of(const AdminAnswer& answer) {
+  if (const auto value = json::parse(answer.body)) {
+    for (const auto* name : {"detail", "title"}) {
+      const auto* member = value->find(name);
+      const auto* text = member != nullptr ? std::get_if<std::string>(&member->is) : nullptr;
+      if (text != nullptr) return printable(*text);
+    }
+  }
+  return "the admin API answered " + std::to_string(answer.status);
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,104 @@
+#include "cli/commands/outbox_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/commands/outbox_print.hpp"
+#include "json/writer.hpp"
+
+namespace idem::cli {
+namespace {
+
+// An explicit 0 goes to the API, whose error says what to write instead.
+std::string number_or_nothing(const std::optional<std::size_t>& number) {
+  return number ? std::to_string(*number) : std::string();
+}
+
+}  // namespace
+
+OutboxCommand::OutboxCommand(CLI::App& app)
+    : OperatorCommand(app, "outbox", "See the messages of a running gateway or worker"),
+      list_(declare("list", "A page of messages, oldest first")),
+      show_(declare("show", "Everything about one message, with its history")),
+      retry_(declare("retry", "Send a message that was put off without waiting longer")) {
+  list_->add_option("--state", state_, "waiting, delivered, dead or discarded");
+  list_->add_option("--destination", destination_, "to this one");
+  list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
+  list_->add_option("--cursor", cursor_, "go on behind an earlier page");
+  for (auto* const one : {show_, retry_}) {
+    one->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
+  }
+}
+
+int OutboxCommand::run() {
+  if (show_->parsed()) {
+    return finish("/v1/outbox/" + percent_encoded(id_), nullptr, print_message);
+  }
+  if (retry_->parsed()) {
+    const std::string body = "{}";
+    return finish("/v1/outbox/" + percent_encoded(id_) + "/retry", &body, print_message);
+  }
+  std::string target = "/v1/outbox";
+  add_parameter(target, "state", state_);
+  add_parameter(target, "destination", destination_);
+  add_parameter(target, "limit", number_or_nothing(limit_));
+  add_parameter(target, "cursor", cursor_);
+  return finish(target, nullptr, print_messages);
+}
+
+DlqCommand::DlqCommand(CLI::App& app)
+    : OperatorCommand(app, "dlq", "See and decide about messages that were given up"),
+      list_(declare("list", "A page of dead letters, oldest first")),
+      show_(declare("show", "Everything about one message, with its history")),
+      redrive_(declare("redrive", "Send dead letters once more")),
+      discard_(declare("discard", "Give dead letters up for good")) {
+  list_->add_option("--cursor", cursor_, "go on behind an earlier page");
+  show_->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
+  for (auto* const one : {list_, redrive_, discard_}) {
+    one->add_option("--destination", destination_, "to this one");
+    one->add_option("--limit", limit_, "so many, 1 to 1000");
+  }
+  for (auto* const one : {redrive_, discard_}) {
+    one->add_option("id", id_, "one message's id; else --destination, --type or --all");
+    one->add_option("--type", type_, "of this type");
+    one->add_flag("--all", all_, "every dead letter; goes with none of the others");
+    one->add_flag("--dry-run", dry_run_, "say what would be done, and do nothing");
+    one->add_option("--reason", reason_, "why; kept with the message")->required();
+  }
+  redrive_->add_option("--rate", rate_, "messages a second, above 0; 10 by default");
+  redrive_->add_flag("--nothing-there", nothing_there_,
+                     "you have looked: those that may have arrived have not");
+}
+
+int DlqCommand::run() {
+  if (show_->parsed()) {
+    return finish("/v1/outbox/" + percent_encoded(id_), nullptr, print_message);
+  }
+  if (redrive_->parsed()) return order("redrive");
+  if (discard_->parsed()) return order("discard");
+  std::string target = "/v1/dlq";
+  add_parameter(target, "destination", destination_);
+  add_parameter(target, "limit", number_or_nothing(limit_));
+  add_parameter(target, "cursor", cursor_);
+  return finish(target, nullptr, print_messages);
+}
+
+int DlqCommand::order(const char* what) {
+  json::Writer out;
+  out.begin_object();
+  if (!id_.empty()) out.member("id", id_);
+  if (!destination_.empty()) out.member("destination", destination_);
+  if (!type_.empty()) out.member("type", type_);
+  if (all_) out.flag("all", true);
+  if (limit_) out.member("limit", *limit_);
+  if (dry_run_) out.flag("dry_run", true);
+  if (nothing_there_) out.flag("nothing_there", true);
+  if (rate_) {
+    out.name("rate");
+    out.real(*rate_);
+  }
+  out.member("reason", reason_);
+  out.end_object();
+  const std::string body = out.take();
+  return finish("/v1/dlq/" + std::string(what), &body, print_ordered);
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,115 @@
+#include "cli/commands/status_command.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/commands/tables.hpp"
+
+#include <cstdio>
+
+namespace idem::cli {
+namespace {
+
+using json::Value;
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string age_of(const Value* seconds) {
+  const std::string text = text_of(seconds);
+  return text == "-" ? "never" : text + " s ago";
+}
+
+/// The upstream, the authoriser or a provider.
+void add_standing(Rows& rows, const std::string& name, const Value& standing) {
+  const bool is_up = text_of(standing.find("up")) == "yes";
+  std::string text = is_up ? "up" : "DOWN";
+  text += ", last answer " + age_of(standing.find("last_answer_seconds"));
+  const auto* const failure = standing.find("last_failure");
+  if (failure != nullptr && std::holds_alternative<json::Object>(failure->is)) {
+    text += "; last failure " + age_of(failure->find("seconds")) + ": " +
+            text_of(failure->find("reason")) + ", " + text_of(failure->find("detail"));
+  }
+  rows.push_back({name, text});
+}
+
+void add_store(Rows& rows, const Value& status) {
+  const auto* const store = status.find("store");
+  if (store == nullptr) return;
+  const bool is_up = text_of(store->find("up")) == "yes";
+  std::string text = is_up ? "up" : "DOWN";
+  if (const auto* why = store->find("detail")) text += ": " + text_of(why);
+  rows.push_back({"store", text});
+  const auto* const keys = store->find("keys");
+  const auto* const states = keys != nullptr ? std::get_if<json::Object>(&keys->is) : nullptr;
+  if (states == nullptr) return;
+  std::string counts;
+  for (const auto& member : *states) {
+    counts +=
+        (counts.empty() ? "" : ", ") + std::string(member.name) + " " + text_of(&member.value);
+  }
+  rows.push_back({"records", counts});
+}
+
+void add_unsettled(Rows& rows, const Value& status) {
+  const auto* const unknown = status.find("unknown");
+  if (unknown != nullptr && std::holds_alternative<json::Object>(unknown->is)) {
+    rows.push_back({"unknown", text_of(unknown->find("count")) + ", the oldest for " +
+                                   text_of(unknown->find("oldest_seconds")) + " s; left to you " +
+                                   text_of(unknown->find("for_people"))});
+  }
+  const bool seen_all = text_of(status.find("seen_all")) == "yes";
+  const std::string at_least = seen_all ? "" : "at least ";
+  rows.push_back({"contested", at_least + text_of(status.find("contested"))});
+  rows.push_back({"leases overdue", at_least + text_of(status.find("leases_overdue"))});
+  rows.push_back({"outcomes not stored", text_of(status.find("unsettled_attempts"))});
+}
+
+void print_status(const Value& status) {
+  Rows rows;
+  rows.push_back({"version", text_of(status.find("version"))});
+  if (text_of(status.find("draining")) == "yes") rows.push_back({"draining", "yes"});
+  add_store(rows, status);
+  for (const auto* name : {"upstream", "authorizer"}) {
+    const auto* const one = status.find(name);
+    const bool is_there = one != nullptr && std::holds_alternative<json::Object>(one->is);
+    if (is_there) add_standing(rows, name, *one);
+  }
+  for (const auto& one : items_of(status.find("providers"))) {
+    add_standing(rows, "provider " + text_of(one.find("name")), one);
+  }
+  add_unsettled(rows, status);
+  for (const auto& one : items_of(status.find("outbox"))) {
+    rows.push_back({"outbox to " + text_of(one.find("destination")),
+                    text_of(one.find("waiting")) + " waiting, the oldest for " +
+                        text_of(one.find("oldest_seconds")) + " s; dead letters " +
+                        text_of(one.find("dead"))});
+  }
+  print_rows(rows);
+  const auto& troubles = items_of(status.find("troubles"));
+  std::printf("\n%s\n", troubles.empty() ? "all is well" : "needs you:");
+  for (const auto& one : troubles) {
+    std::printf("  %s: %s\n", text_of(one.find("code")).c_str(),
+                text_of(one.find("detail")).c_str());
+  }
+}
+
+}  // namespace
+
+StatusCommand::StatusCommand(CLI::App& app)
+    : OperatorCommand(app, "status",
+                      "How a running gateway or worker is; exit code 1: something is down or "
+                      "needs you",
+                      false) {}
+
+int StatusCommand::run() {
+  const auto answer = ask("/v1/status", nullptr);
+  if (!answer) return answer.error();
+  if (answer->status != 200) return complain_about(*answer);
+  const auto status = json::parse(answer->body);
+  if (!status) return complain("what the admin API answers is not understood", failed);
+  if (json()) {
+    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+  } else {
+    print_status(*status);
+  }
+  return text_of(status->find("ok")) == "yes" ? done : failed;
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,56 @@
+#include "cli/commands/tables.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace idem::cli {
+
+using json::Value;
+
+std::string text_of(const Value* value) {
+  if (value == nullptr) return "-";
+  if (const auto* text = std::get_if<std::string>(&value->is)) {
+    return text->empty() ? "-" : printable(*text);
+  }
+  if (const auto* number = std::get_if<std::int64_t>(&value->is)) return std::to_string(*number);
+  if (const auto* number = std::get_if<std::uint64_t>(&value->is)) return std::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&value->is)) return *flag ? "yes" : "no";
+  return "-";
+}
+
+const json::Array& items_of(const Value* value) {
+  static const json::Array none;
+  const auto* items = value != nullptr ? std::get_if<json::Array>(&value->is) : nullptr;
+  return items != nullptr ? *items : none;
+}
+
+void print_rows(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool last = i + 1 == row.size();
+      line += row[i] + (last ? "" : std::string(widths[i] - row[i].size() + 2, ' '));
+    }
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  std::ranges::replace_if(shown, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  // C1 controls, as UTF-8 spells them: C2 80 to C2 9F.
+  for (std::size_t i = 0; i + 1 < shown.size(); ++i) {
+    const auto next = static_cast<unsigned char>(shown[i + 1]);
+    if (static_cast<unsigned char>(shown[i]) == 0xC2 && next >= 0x80 && next < 0xA0) {
+      shown.replace(i, 2, "?");
+    }
+  }
+  return shown;
+}
+
+}  // namespace idem::cli

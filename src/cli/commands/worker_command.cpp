@@ -1,0 +1,164 @@
+#include "admin/admin.hpp"
+#include "cli/commands/reconciling.hpp"
+#include "cli/settings/opening.hpp"
+#include "cli/settings/settings_source.hpp"
+#include "gateway/route.hpp"
+#include "workers/lifecycle.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+namespace idem::cli {
+namespace {
+
+class WorkerProcess {
+ public:
+  WorkerProcess(ReadSettings read, LogSink log)
+      : given_(std::move(read.given)), options_(std::move(read.options)), log_(std::move(log)) {}
+
+  int run() {
+    block_signals();
+    if (const auto opened = open(); !opened) {
+      std::fprintf(stderr, "idem worker: %s\n", opened.error().c_str());
+      return failed;
+    }
+    start();
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    while (signal == SIGHUP) {
+      log_(LogLevel::warning, "reload_refused",
+           {{"reason", "a worker reads its settings at its start: start it anew"}});
+      sigwait(&signals_, &signal);
+    }
+    return stop();
+  }
+
+ private:
+  void block_signals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    // A file at the process's size limit is a full disk, not the end of the process.
+    std::signal(SIGXFSZ, SIG_IGN);
+  }
+
+  std::expected<void, std::string> open() {
+    auto store = open_configured_store(options_, false, log_);
+    if (!store) return std::unexpected(std::move(store.error()));
+    store_ = std::move(*store);
+    if (!options_.destinations.empty() && store_->transactions() == nullptr) {
+      return std::unexpected(no_outbox);
+    }
+    auto spill = http::SpillSpace::open(options_.spill_dir);
+    if (!spill) return std::unexpected(given_.spill_dir.place.text() + ": " + spill.error());
+    spill_ = std::move(*spill);
+    registry_ =
+        std::make_unique<metrics::Registry>(options_.tenant_label, store_->identity().secret);
+    registry_->version(IDEM_VERSION);
+    for (const auto& [name, provider] : options_.providers) {
+      registry_->add_provider(name, provider->counts);
+    }
+    return options_.admin.empty() ? std::expected<void, std::string>() : listen();
+  }
+
+  std::expected<void, std::string> listen() {
+    admin_ = admin::make_admin({.loop = loop_,
+                                .store = *store_,
+                                .spill = *spill_,
+                                .registry = *registry_,
+                                .draining = draining_,
+                                .log = log_,
+                                .gauges =
+                                    [this] {
+                                      metrics::Gauges gauges;
+                                      gauges.destinations = names_of(options_.destinations);
+                                      return gauges;
+                                    },
+                                .parse_duration = parse_duration,
+                                .naming_parts =
+                                    [this](const std::string& operation) {
+                                      return options_.settings.routes.naming_parts(operation);
+                                    },
+                                .hosts = options_.admin_hosts,
+                                .evidence_grace = options_.evidence_grace,
+                                .provider_of =
+                                    [this](const Record& record) {
+                                      auto name = options_.settings.routes.provider_of(record);
+                                      return options_.providers.contains(name) ? name : "";
+                                    }});
+    auto server =
+        http::Server::listen(options_.admin, {{&loop_, admin_.get()}}, options_.timers, {});
+    if (!server) return std::unexpected(given_.admin.place.text() + ": " + server.error());
+    server_ = std::move(*server);
+    return {};
+  }
+
+  void start() {
+    if (server_) server_->start();
+    thread_ = std::thread([this] { loop_.run("idem-admin"); });
+    runner_ = workers::keep_lifecycle(*store_, log_, registry_->add_shard());
+    reconciling_ = std::make_unique<Reconciling>(
+        *store_, log_, registry_->add_shard(), options_.providers,
+        std::make_shared<const gateway::GatewaySettings>(options_.settings));
+    if (!options_.destinations.empty()) {
+      relay_ = std::make_unique<Relay>(*store_, log_, options_.destinations);
+    }
+    log_(
+        LogLevel::info, "working",
+        {{"destinations", options_.destinations.size()}, {"providers", options_.providers.size()}});
+    if (server_) {
+      log_(LogLevel::info, "listening", {{"address", server_->address()}, {"role", "admin"}});
+    }
+  }
+
+  // What is under way is finished and noted; then the store is closed.
+  int stop() {
+    log_(LogLevel::info, "draining", {});
+    draining_.store(true);
+    relay_.reset();
+    reconciling_.reset();
+    runner_->stop();
+    loop_.stop();
+    thread_.join();
+    admin_.reset();
+    store_.reset();
+    log_(LogLevel::info, "stopped", {});
+    return done;
+  }
+
+  GatewayFlags given_;
+  const GatewayOptions options_;
+  LogSink log_;
+  sigset_t signals_{};
+  std::atomic<bool> draining_{false};
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<http::SpillSpace> spill_;
+  std::unique_ptr<metrics::Registry> registry_;
+  Loop loop_;
+  std::unique_ptr<http::Service> admin_;
+  std::unique_ptr<http::Server> server_;
+  std::thread thread_;
+  std::unique_ptr<workers::Runner> runner_;
+  std::unique_ptr<Relay> relay_;
+  std::unique_ptr<Reconciling> reconciling_;
+};
+
+}  // namespace
+
+int run_worker(const SettingsSource& source) {
+  auto read = source.read();
+  if (!read) {
+    for (const auto& line : read.error()) std::fprintf(stderr, "idem worker: %s\n", line.c_str());
+    return usage;
+  }
+  auto log = stderr_log(read->options.log_format);
+  log_warnings(*read, log);
+  WorkerProcess process(std::move(*read), std::move(log));
+  return process.run();
+}
+
+}  // namespace idem::cli

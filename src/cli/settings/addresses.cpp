@@ -1,0 +1,103 @@
+#include "cli/settings/addresses.hpp"
+
+#include "config/words.hpp"
+#include "http/server.hpp"
+#include "http/upstream_pool.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string_view>
+
+namespace idem::cli {
+namespace {
+
+using config::shown;
+using http::HostPort;
+
+std::optional<HostPort> parsed(const Given& given, Complaints& complaints) {
+  if (given.text.empty()) return std::nullopt;
+  auto address = http::parse_host_port(given.text);
+  if (address) return std::move(*address);
+  complaints.add(given.place, address.error() + "; write one such as 127.0.0.1:8080");
+  return std::nullopt;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_v4(std::string_view host) {
+  return !host.empty() && std::ranges::count(host, '.') == 3 &&
+         std::ranges::all_of(host, [](char c) { return is_digit(c) || c == '.'; });
+}
+
+bool is_loopback_host(std::string_view host) {
+  return host == "localhost" || host == "::1" || (is_v4(host) && host.starts_with("127."));
+}
+
+bool is_any_host(std::string_view host) { return host == "0.0.0.0" || host == "::"; }
+
+/// What is sent to `to` comes to who listens at `at`. A name that leads here is not looked up.
+bool comes_to(const HostPort& to, const HostPort& at) {
+  if (to.port != at.port || at.port == "0") return false;
+  if (to.host == at.host || (is_loopback_host(to.host) && is_loopback_host(at.host))) return true;
+  return is_any_host(at.host) && (is_loopback_host(to.host) || is_any_host(to.host));
+}
+
+/// Two listeners that take each other's place.
+bool is_one(const HostPort& a, const HostPort& b) { return comes_to(a, b) || comes_to(b, a); }
+
+bool is_host(std::string_view text) {
+  const bool is_v6 = text.size() > 2 && text.starts_with('[') && text.ends_with(']');
+  if (is_v6) {
+    return std::ranges::all_of(text.substr(1, text.size() - 2), [](unsigned char c) {
+      return std::isxdigit(c) != 0 || c == ':' || c == '.';
+    });
+  }
+  constexpr std::size_t name_bytes_max = 253;  // RFC 1035 §2.3.4
+  const bool is_name = std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  return is_name && !text.empty() && text.size() <= name_bytes_max && text.front() != '.' &&
+         text.front() != '-' && text.find("..") == text.npos;
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& address) {
+  const auto parts = http::parse_host_port(address);
+  return parts && is_loopback_host(parts->host);
+}
+
+void check_addresses(const GatewayFlags& flags, Purpose purpose, Complaints& complaints) {
+  const auto listen = parsed(flags.listen, complaints);
+  const auto admin = parsed(flags.admin, complaints);
+  if (purpose != Purpose::gateway || !listen) return;
+  if (admin && is_one(*listen, *admin)) {
+    complaints.add(flags.admin.place, shown(flags.admin.text) +
+                                          " is where clients come to (listen); write another port");
+  }
+  const auto upstream = http::parse_upstream_url(flags.upstream.text);
+  if (!upstream) return;  // Said elsewhere.
+  if (comes_to(upstream->endpoint, *listen)) {
+    complaints.add(flags.upstream.place,
+                   shown(config::without_password(flags.upstream.text)) +
+                       " is where this gateway listens itself (listen): each request would come "
+                       "back to it; write the address of the API behind it");
+  } else if (admin && comes_to(upstream->endpoint, *admin)) {
+    complaints.add(flags.upstream.place,
+                   shown(config::without_password(flags.upstream.text)) +
+                       " is this gateway's admin listener, which would be open to its clients; "
+                       "write the address of the API behind it");
+  }
+}
+
+void check_admin_hosts(const GivenList& hosts, Complaints& complaints) {
+  for (const auto& host : hosts.items) {
+    if (is_host(host.text)) continue;
+    complaints.add(host.place, shown(host.text) +
+                                   " is no host; write a name or an address without scheme, port "
+                                   "and path, such as idem.internal or [fd00::1]");
+  }
+}
+
+}  // namespace idem::cli

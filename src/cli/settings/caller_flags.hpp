@@ -1,0 +1,39 @@
+#pragma once
+
+#include "config/setting.hpp"
+#include "gateway/settings.hpp"
+
+#include <vector>
+
+namespace idem::cli {
+
+using config::Complaints;
+using config::Given;
+using config::GivenList;
+
+/// The texts of the flags that say who a caller is and whether it may go on, before they are
+/// understood.
+struct CallerFlags {
+  Given scope{};
+  Given trust_scope_header{"false"};
+  GivenList trusted_proxies{};
+  Given jwt_algorithm{};
+  Given jwt_key_file{};
+  Given jwt_jwks_file{};
+  Given jwt_issuer{};
+  Given jwt_audience{};
+  Given jwt_leeway{"0s"};
+  Given authorize_url{};
+  Given authorize_ca{};
+  Given authorize_timeout{"5s"};
+  Given authorize_cache{"0s"};
+};
+
+/// Their lines of the table of settings.
+std::vector<config::Setting> settings_of(CallerFlags& flags);
+
+/// Reads the files that are named.
+void parse_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
+                  Complaints& complaints);
+
+}  // namespace idem::cli

@@ -1,0 +1,94 @@
+#include "cli/settings/config_check.hpp"
+
+#include "config/words.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace idem::cli {
+namespace {
+
+using config::shown;
+using gateway::Route;
+
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path.empty() ? "." : path, ignored);
+}
+
+void check_store_file(const Given& store, Complaints& complaints) {
+  static constexpr std::string_view sqlite = "sqlite:";
+  if (!store.text.starts_with(sqlite)) return;
+  const std::filesystem::path file(store.text.substr(sqlite.size()));
+  if (!is_folder(file.parent_path())) {
+    complaints.add(store.place, shown(file.parent_path().string()) +
+                                    " is no directory, so that no store can be made there; make it "
+                                    "or write another path");
+  } else if (is_folder(file)) {
+    complaints.add(store.place, shown(file.string()) + " is a directory; write a file's path");
+  }
+}
+
+bool can_be_read(const Given& file, Complaints& complaints) {
+  if (file.text.empty()) return true;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(file.text, ignored) && std::ifstream(file.text)) return true;
+  complaints.add(file.place, shown(file.text) +
+                                 " cannot be read; write the path of a file that "
+                                 "this user may read");
+  return false;
+}
+
+/// A request that needs a key by `route` could, spelled otherwise, come to `later`, which takes
+/// more paths.
+bool takes_other_spellings(const Route& later, const Route& route) {
+  const auto meets = [&](const std::string& method) {
+    const bool there =
+        later.methods.empty() || std::ranges::find(later.methods, method) != later.methods.end();
+    const bool here =
+        route.methods.empty() || std::ranges::find(route.methods, method) != route.methods.end();
+    return there && here && route.needs_key(method);
+  };
+  return (meets("POST") || meets("PATCH")) && later.path.covers(route.path) &&
+         !route.path.covers(later.path);
+}
+
+}  // namespace
+
+void check_named_files(const ReadSettings& read, Complaints& complaints) {
+  const GatewayFlags& given = read.given;
+  check_store_file(given.store, complaints);
+  if (given.spill_dir.given && !is_folder(read.options.spill_dir)) {
+    complaints.add(given.spill_dir.place, shown(read.options.spill_dir) +
+                                              " is no directory; make it or write another one");
+  }
+  bool all_there = true;
+  for (const auto* file : {&given.tls_cert, &given.tls_key, &given.tls_client_ca}) {
+    all_there = can_be_read(*file, complaints) && all_there;
+  }
+  if (given.tls_cert.text.empty() || !all_there) return;
+  const auto context = http::TlsContext::for_server(read.options.tls);
+  if (!context) complaints.add(given.tls_cert.place, context.error());
+}
+
+void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings) {
+  Complaints ignored;
+  const auto given = read_routes(read.given.routes, ignored);
+  const auto& routes = read.options.settings.routes.all();
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    if (routes[i].require_key) continue;
+    const auto stricter =
+        std::find_if(routes.begin(), routes.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const Route& route) { return takes_other_spellings(routes[i], route); });
+    if (stricter == routes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    const RouteGiven& said = i < given.size() ? given[i] : read.given.rest;
+    warnings.add(said.require_key.given ? said.require_key.place : said.path.place,
+                 "warning: " + stricter->path.text() +
+                     " needs a key, and what is taken here does not: another spelling of that path "
+                     "(%70 for p, // for /, a / at the end) comes here and runs without one; "
+                     "require a key here too, or see that the upstream knows one spelling only");
+  }
+}
+
+}  // namespace idem::cli

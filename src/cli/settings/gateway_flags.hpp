@@ -1,0 +1,200 @@
+#pragma once
+
+#include "cli/commands.hpp"
+#include "cli/settings/caller_flags.hpp"
+#include "config/setting.hpp"
+
+#include <idem/worker_limits.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+using config::GivenMap;
+
+/// What may be said about one route, and about all others by the defaults. Empty: as the defaults.
+struct RouteGiven {
+  config::Place place{};
+  Given name{};
+  GivenList formerly{};
+  GivenList methods{};
+  Given path{};
+  Given mode{};
+  Given require_key{};
+  Given preset{};
+  GivenMap statuses{};
+  Given errors{};
+  GivenList fingerprint_include{};
+  GivenList fingerprint_exclude{};
+  GivenList fingerprint_headers{};
+  Given timeout{};
+  Given lease{};
+  Given lease_policy{};
+  Given repeating_is_safe{};
+  Given retention{};
+  Given tombstone{};
+  Given accept_rerun_after_expiry{};
+  Given wait_max{};
+  Given request_body{};
+  Given response_body{};
+  Given store_body{};
+  GivenList replay_headers{};
+  Given dispatch_mark{};
+  Given respond_async{};
+  GivenList async_keep_headers{};
+  Given async_concurrency{};
+  Given async_tenant_concurrency{};
+  Given reconcile{};
+};
+
+/// What every route is that says nothing else. Texts, as they could have been written.
+inline RouteGiven default_route() {
+  return {.mode{"conflict"},
+          .require_key{"true"},
+          .preset{"ietf"},
+          .timeout{"30s"},
+          .lease{"60s"},
+          .retention{"24h"},
+          .tombstone{"30d"},
+          .accept_rerun_after_expiry{"false"},
+          .wait_max{"30s"},
+          .request_body{"1MiB"},
+          .response_body{"1MiB"},
+          .store_body{"true"},
+          .dispatch_mark{"reserve"},
+          .respond_async{"false"},
+          .async_concurrency{std::to_string(limits::async_route_default)},
+          .async_tenant_concurrency{std::to_string(limits::async_tenant_default)}};
+}
+
+/// One entry of `destinations`: where messages of the outbox go.
+struct DestinationGiven {
+  config::Place place{};
+  Given name{};
+  Given url{};
+  GivenList secret_files{};
+  Given deduplicates{};
+  Given timeout{"10s"};
+  Given attempts{std::to_string(limits::delivery_attempts_default)};
+  Given source{"/idem"};
+  Given ca{};
+};
+
+/// One entry of `providers`: who knows whether work was done, and how to ask.
+struct ProviderGiven {
+  config::Place place{};
+  Given name{};
+  Given url{};
+  Given auth_file{};
+  Given ca{};
+  Given timeout{"10s"};
+  GivenList found{};
+  GivenList failed{};
+  GivenList not_there{};
+  Given grace{"60s"};
+  Given retry_first{"2s"};
+  Given retry_max{"10m"};
+  Given attempts{std::to_string(limits::reconcile_attempts_default)};
+  Given found_status{"200"};
+  Given failed_status{"402"};
+  Given content_type{"application/json"};
+  Given body{};
+  GivenList headers{};
+  Given event_signature{};
+  GivenList event_secrets{};
+  Given event_field{};
+  Given event_prefix{};
+  Given event_id{};
+  Given event_operation{};
+  Given event_key{};
+  Given event_derived_key{};
+  Given event_phase{};
+  Given event_reference{};
+  Given event_fence{};
+  GivenList event_found{};
+  GivenList event_failed{};
+  Given event_body{};
+  GivenList event_headers{};
+};
+
+/// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
+/// a line of settings_of() and its use in build_options().
+struct GatewayFlags {
+  Given listen{"127.0.0.1:8080"};
+  Given admin{};
+  Given upstream{};
+  Given tls_cert{};
+  Given tls_key{};
+  Given tls_client_ca{};
+  Given upstream_ca{};
+  Given upstream_verify{"true"};
+  Given store{"sqlite:./idem.db"};
+  Given store_id{};
+  Given migrate{"false"};
+  CallerFlags caller{};
+  GivenList admin_hosts{};
+  Given evidence_grace{"60s"};
+  Given metrics_tenants{"digest"};
+  Given log_requests{"false"};
+  GivenList key_headers{};
+  Given key_syntax{"any"};
+  Given key_scope{"operation"};
+  GivenList secret_files{};
+  GivenList async_secret_files{};
+  Given key_min_length{"1"};
+  Given key_reject_pii{"false"};
+  Given key_time{"ignored"};
+  Given key_first_sent{"false"};
+  Given key_forward{"keep"};
+  Given connect_timeout{"2s"};
+  Given keepalive_idle{"1s"};
+  Given tunnel_idle{"10m"};
+  RouteGiven rest = default_route();
+  Given spill_dir{};
+  Given head_timeout{"10s"};
+  Given idle_timeout{"75s"};
+  Given body_grace{"10s"};
+  Given write_timeout{"30s"};
+  Given quota_new_keys{"0"};
+  Given quota_at_once{"0"};
+  Given quota_keys{"0"};
+  Given quota_bytes{"16GiB"};
+  Given connections{std::to_string(limits::connections_default)};
+  Given connections_per_address{std::to_string(limits::connections_per_address_default)};
+  Given threads{"0"};
+  Given log_format{"text"};
+  std::vector<config::Node> routes{};
+  std::vector<config::Node> destinations{};
+  std::vector<config::Node> providers{};
+};
+
+/// The one table of settings: name in the file, flag, shape, place, help. The IDEM_* variable
+/// follows from the flag. Slots point into `flags`.
+std::vector<config::Setting> settings_of(GatewayFlags& flags);
+/// The table of one entry of `destinations`.
+std::vector<config::Setting> settings_of(DestinationGiven& destination);
+/// The table of one entry of `providers`.
+std::vector<config::Setting> settings_of(ProviderGiven& provider);
+/// The table of one entry of `routes`.
+std::vector<config::Setting> settings_of(RouteGiven& route);
+
+/// The entries of `routes`, each by its table.
+std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
+                                    Complaints& complaints);
+
+std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>& destinations,
+                                                Complaints& complaints);
+
+std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& providers,
+                                          Complaints& complaints);
+
+/// Who is to be run by the settings. A worker takes no requests: it needs neither upstream nor
+/// scope.
+enum class Purpose : std::uint8_t { gateway, worker };
+
+/// Understands the texts. Nothing when there was something to complain about.
+std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,
+                                            Complaints& complaints);
+}  // namespace idem::cli

@@ -1,0 +1,52 @@
+#include "cli/settings/methods.hpp"
+
+#include <array>
+
+namespace idem::cli {
+
+std::span<const std::string_view> known_methods() {
+  // The common ones first: of two that are equally near, the first is the one that was meant.
+  static constexpr auto methods = std::to_array<std::string_view>({"POST",
+                                                                   "GET",
+                                                                   "PUT",
+                                                                   "DELETE",
+                                                                   "PATCH",
+                                                                   "HEAD",
+                                                                   "OPTIONS",
+                                                                   "CONNECT",
+                                                                   "TRACE",
+                                                                   "ACL",
+                                                                   "BIND",
+                                                                   "CHECKIN",
+                                                                   "CHECKOUT",
+                                                                   "COPY",
+                                                                   "BASELINE-CONTROL",
+                                                                   "LABEL",
+                                                                   "LINK",
+                                                                   "LOCK",
+                                                                   "MERGE",
+                                                                   "MKACTIVITY",
+                                                                   "MKCALENDAR",
+                                                                   "MKCOL",
+                                                                   "MOVE",
+                                                                   "MKREDIRECTREF",
+                                                                   "MKWORKSPACE",
+                                                                   "ORDERPATCH",
+                                                                   "PROPFIND",
+                                                                   "PURGE",
+                                                                   "PROPPATCH",
+                                                                   "QUERY",
+                                                                   "REBIND",
+                                                                   "REPORT",
+                                                                   "SEARCH",
+                                                                   "UNBIND",
+                                                                   "UNCHECKOUT",
+                                                                   "UNLINK",
+                                                                   "UNLOCK",
+                                                                   "UPDATE",
+                                                                   "UPDATEREDIRECTREF",
+                                                                   "VERSION-CONTROL"});
+  return methods;
+}
+
+}  // namespace idem::cli

@@ -1,0 +1,250 @@
+#include "cli/settings/settings_source.hpp"
+
+#include "cli/settings/addresses.hpp"
+#include "cli/settings/environment.hpp"
+#include "cli/settings/paths.hpp"
+#include "cli/settings/roles.hpp"
+#include "config/words.hpp"
+
+#include <idem/open_store.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace idem::cli {
+namespace {
+
+using config::Setting;
+using config::Shape;
+
+std::string default_of(const Setting& setting) {
+  const auto* given = std::get_if<Given*>(&setting.slot);
+  return given == nullptr ? std::string{} : (*given)->text;
+}
+
+std::string help_of(const Setting& setting) {
+  std::string help(setting.help);
+  if (std::holds_alternative<GivenList*>(setting.slot)) help += "; repeatable";
+  if (setting.shape.kind == Shape::Kind::word) {
+    help += " {" + std::string(setting.shape.words) + "}";
+  }
+  return help + " (" + variable_of(setting.flag) + ", " + std::string(setting.path) + ")";
+}
+
+/// A truth that is false unless said is a flag without a value.
+bool is_switch(const Setting& setting) {
+  return setting.shape.kind == Shape::Kind::truth && default_of(setting) == "false";
+}
+
+void declare(CLI::App& command, const Setting& setting) {
+  const std::string flag(setting.flag);
+  const std::string help = help_of(setting);
+  if (is_switch(setting)) {
+    command.add_flag(flag, help)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    return;
+  }
+  auto* const option = command.add_option(flag, CLI::callback_t{}, help)->type_name("TEXT");
+  if (std::holds_alternative<GivenList*>(setting.slot)) {
+    option->expected(1, static_cast<int>(limits::config_entries_max))->allow_extra_args(false);
+    return;
+  }
+  option->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  const auto text = default_of(setting);
+  if (!text.empty()) option->default_str(text);
+}
+
+void assign(const Setting& setting, const std::vector<std::string>& values,
+            const std::string& source) {
+  const config::Place place{source};
+  if (auto* const* given = std::get_if<Given*>(&setting.slot)) {
+    **given = {values.front(), place, true};
+  } else if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) {
+    **list = {.place = place, .given = true};
+    for (const auto& value : values) (*list)->items.push_back({value, place, true});
+  }
+}
+
+void name_places(const std::vector<Setting>& table) {
+  for (const auto& setting : table) {
+    const config::Place place{std::string(setting.flag)};
+    if (auto* const* given = std::get_if<Given*>(&setting.slot)) (*given)->place = place;
+    if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) (*list)->place = place;
+  }
+}
+
+void parse_environment(const Setting& setting, Complaints& complaints) {
+  const auto name = variable_of(setting.flag);
+  const char* const value = std::getenv(name.c_str());
+  if (value == nullptr) return;
+  if (*value == '\0') {
+    // A number or a word has a default that holds then; a text may be what protection hangs on.
+    const auto kind = setting.shape.kind;
+    if (config::is_text(kind) || config::is_texts(kind)) {
+      complaints.add({name}, "is empty; write a value, or unset the variable");
+    }
+    return;
+  }
+  std::vector<std::string> values{value};
+  if (std::holds_alternative<GivenList*>(setting.slot)) {
+    const auto parts = config::split(value, ',');
+    values.assign(parts.begin(), parts.end());
+  }
+  assign(setting, values, name);
+  config::check(setting, complaints);
+}
+
+/// At most one byte more than may be; a directory or a file that is not there is an error.
+std::optional<std::string> read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::string text(limits::config_file_bytes_max + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof())) return std::nullopt;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
+    : command_(command), purpose_(purpose) {
+  command.add_option("--config", file_, "YAML file with settings")->envname("IDEM_CONFIG");
+  GatewayFlags defaults;
+  for (const auto& setting : settings_of(defaults)) {
+    if (!setting.flag.empty() && declares(setting)) declare(command, setting);
+  }
+}
+
+bool SettingsSource::declares(const Setting& setting) const {
+  return purpose_ == Purpose::gateway || !is_gateways_alone(setting.path);
+}
+
+bool SettingsSource::parse_file(std::vector<Setting>& table, Complaints& complaints) const {
+  if (file_.empty()) return true;
+  const auto text = read_whole(file_);
+  if (!text) {
+    complaints.add({"--config"}, config::shown(file_) +
+                                     " cannot be read; write the path of a file that this user may "
+                                     "read");
+    return false;
+  }
+  const auto document = config::read_yaml(*text, file_, complaints);
+  if (!document) return false;
+  config::take(*document, table, complaints);
+  return document->kind == config::Node::Kind::map;
+}
+
+std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const {
+  GatewayFlags flags;
+  auto table = settings_of(flags);
+  name_places(table);
+  if (!parse_file(table, complaints)) return std::nullopt;
+  for (const auto& setting : table) {
+    if (setting.flag.empty() || !declares(setting)) continue;
+    const auto* const option = command_.get_option(std::string(setting.flag));
+    if (option->count() == 0) {
+      parse_environment(setting, complaints);
+    } else {
+      assign(setting, option->results(), std::string(setting.flag));
+      config::check(setting, complaints);
+    }
+  }
+  // What nobody gave is a matter of the file, too, where there is one: else the same file started
+  // elsewhere would begin with an empty store.
+  make_paths_absolute(table, file_.empty() ? std::string() : folder_of(file_));
+  auto& mark = flags.rest.dispatch_mark;
+  if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
+  return flags;
+}
+
+namespace {
+
+/// Where the value was given; none: nowhere.
+const config::Place* given_at(const Setting& setting) {
+  if (auto* const* given = std::get_if<Given*>(&setting.slot)) {
+    return (*given)->given ? &(*given)->place : nullptr;
+  }
+  if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) {
+    return (*list)->given ? &(*list)->place : nullptr;
+  }
+  return nullptr;
+}
+
+bool is_variable(const config::Place& place) {
+  return !place.in_file() && !place.source.starts_with("--");
+}
+
+/// What has no effect is not accepted as if it had one. Variables are only warned of: several
+/// commands may share them.
+void refuse_gateways_settings(GatewayFlags& flags, Complaints& complaints) {
+  for (const auto& setting : settings_of(flags)) {
+    const auto* const place = given_at(setting);
+    if (place == nullptr || is_variable(*place) || !is_gateways_alone(setting.path)) continue;
+    complaints.add(*place, std::string(setting.path) +
+                               " is a setting of idem gateway, and a worker takes no requests; "
+                               "leave it out of the worker's settings");
+  }
+}
+
+std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& options,
+                                     Purpose purpose) {
+  const auto table = settings_of(given);
+  auto all = unknown_variables(table);
+  for (const auto& setting : table) {
+    if (purpose == Purpose::gateway || setting.flag.empty() || !is_gateways_alone(setting.path)) {
+      continue;
+    }
+    const auto name = variable_of(setting.flag);
+    if (std::getenv(name.c_str()) == nullptr) continue;
+    all.push_back(name + ": is a setting of idem gateway, and has no effect on a worker");
+  }
+  if (!options.admin.empty() && !is_loopback(options.admin)) {
+    all.push_back(given.admin.place.text() + ": " + config::shown(options.admin) +
+                  " can be reached from other machines, and whoever reaches it is an operator: it "
+                  "has no login and no TLS; write 127.0.0.1:PORT and forward to it, or see that "
+                  "only operators reach it");
+  }
+  return all;
+}
+
+}  // namespace
+
+std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read_for(
+    Purpose purpose) const {
+  Complaints complaints;
+  auto given = gather(complaints);
+  if (given && purpose == Purpose::worker) refuse_gateways_settings(*given, complaints);
+  auto options = given ? build_options(*given, purpose, complaints) : std::nullopt;
+  if (!options) return std::unexpected(complaints.lines());
+  auto warnings = warnings_of(*given, *options, purpose);
+  return ReadSettings{std::move(*given), std::move(*options), std::move(warnings)};
+}
+
+Purpose SettingsSource::guessed_purpose() const {
+  Complaints ignored;
+  auto given = gather(ignored);
+  if (!given || given->caller.scope.given) return Purpose::gateway;
+  bool is_anything = !given->destinations.empty() || !given->providers.empty();
+  for (const auto& setting : settings_of(*given)) {
+    if (given_at(setting) == nullptr) continue;
+    if (is_gateways_alone(setting.path)) return Purpose::gateway;
+    is_anything = true;
+  }
+  return is_anything && given->routes.empty() ? Purpose::worker : Purpose::gateway;
+}
+
+std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {
+  std::vector<std::string> changed;
+  const auto old_table = settings_of(before);
+  const auto new_table = settings_of(after);
+  for (std::size_t i = 0; i < old_table.size(); ++i) {
+    if (old_table[i].change == config::Change::live) continue;
+    if (config::same_value(old_table[i], new_table[i])) continue;
+    changed.emplace_back(old_table[i].path);
+  }
+  return changed;
+}
+
+}  // namespace idem::cli

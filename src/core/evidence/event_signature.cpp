@@ -1,0 +1,166 @@
+#include "core/evidence/event_signature.hpp"
+#include <idem/worker_limits.hpp>
+
+#include "core/bytes/base64.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace idem {
+namespace {
+
+constexpr std::string_view standard_prefix = "whsec_";
+constexpr std::size_t standard_bytes_min = 24;
+constexpr std::size_t standard_bytes_max = 64;
+constexpr std::size_t secret_bytes_min = 16;
+
+bool same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::optional<std::int64_t> seconds(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::string hex(std::string_view bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {digits[byte >> 4], digits[byte & 15]};
+  }
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+/// Whether one of those that stand in the head is what one of the secrets makes. All are looked at.
+template <class Spell>
+bool is_signed(const EventSignature& by, const std::vector<std::string>& offered,
+               const std::string& text, const Spell& spell) {
+  bool found = false;
+  for (const std::string& secret : by.secrets) {
+    const std::string right = spell(hmac_sha256(secret, text));
+    for (const std::string& one : offered) found = same(one, right) || found;
+  }
+  return found;
+}
+
+std::vector<std::string> parts(std::string_view text, char separator) {
+  std::vector<std::string> all;
+  while (!text.empty() && all.size() < limits::event_signatures_max) {
+    const auto end = std::min(text.find(separator), text.size());
+    std::string_view part = text.substr(0, end);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    all.emplace_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+std::expected<void, std::string> check_time(std::string_view timestamp, std::int64_t now) {
+  const auto at = seconds(timestamp);
+  if (!at) return std::unexpected("it has no timestamp");
+  const auto tolerance = std::chrono::duration_cast<std::chrono::seconds>(limits::event_tolerance);
+  if (*at < now - tolerance.count() || *at > now + tolerance.count()) {
+    return std::unexpected("its timestamp is too far from now");
+  }
+  return {};
+}
+
+constexpr const char* forged = "no signature of ours fits";
+
+std::expected<void, std::string> check_standard(const EventSignature& by, const SignedHead& head,
+                                                std::string_view body, std::int64_t now) {
+  if (auto timely = check_time(head.timestamp, now); !timely) return timely;
+  if (head.id.empty()) return std::unexpected("it has no webhook-id");
+  std::string text(head.id);
+  text += '.';
+  text += head.timestamp;
+  text += '.';
+  text += body;
+  std::vector<std::string> offered;
+  for (const std::string& one : parts(head.signature, ' ')) {
+    if (one.starts_with("v1,")) offered.push_back(one.substr(3));
+  }
+  if (!is_signed(by, offered, text, to_base64)) return std::unexpected(forged);
+  return {};
+}
+
+std::expected<void, std::string> check_stripe(const EventSignature& by, const SignedHead& head,
+                                              std::string_view body, std::int64_t now) {
+  std::string timestamp;
+  std::vector<std::string> offered;
+  for (const std::string& one : parts(head.signature, ',')) {
+    if (one.starts_with("t=") && timestamp.empty()) timestamp = one.substr(2);
+    if (one.starts_with("v1=")) offered.push_back(lower(one.substr(3)));
+  }
+  if (auto timely = check_time(timestamp, now); !timely) return timely;
+  const std::string text = timestamp + "." + std::string(body);
+  if (!is_signed(by, offered, text, hex)) return std::unexpected(forged);
+  return {};
+}
+
+std::expected<void, std::string> check_hmac(const EventSignature& by, const SignedHead& head,
+                                            std::string_view body) {
+  if (!head.signature.starts_with(by.prefix)) return std::unexpected(forged);
+  const std::string_view said = head.signature.substr(by.prefix.size());
+  const std::string text(body);
+  const bool fits = is_signed(by, {lower(said)}, text, hex) ||
+                    is_signed(by, {std::string(said)}, text, to_base64);
+  if (!fits) return std::unexpected(forged);
+  return {};
+}
+
+}  // namespace
+
+std::expected<void, std::string> check_signature(const EventSignature& by, const SignedHead& head,
+                                                 std::string_view body, std::int64_t now) {
+  switch (by.scheme) {
+    case EventSignature::Scheme::standard:
+      return check_standard(by, head, body, now);
+    case EventSignature::Scheme::stripe:
+      return check_stripe(by, head, body, now);
+    case EventSignature::Scheme::hmac:
+      return check_hmac(by, head, body);
+  }
+  return std::unexpected(forged);
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  ::HMAC(::EVP_sha256(), key.data(), static_cast<int>(key.size()),
+         reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest.data(),
+         &size);
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+std::optional<std::string> event_secret(EventSignature::Scheme scheme, std::string_view text) {
+  if (scheme != EventSignature::Scheme::standard) {
+    if (text.size() < secret_bytes_min) return std::nullopt;
+    return std::string(text);
+  }
+  if (!text.starts_with(standard_prefix)) return std::nullopt;
+  auto bytes = from_base64(text.substr(standard_prefix.size()));
+  if (!bytes || bytes->size() < standard_bytes_min || bytes->size() > standard_bytes_max) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace idem

@@ -1,0 +1,233 @@
+#include "core/exchange/answers.hpp"
+
+#include "core/exchange/policy.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace idem {
+namespace {
+
+constexpr std::string_view our_fields =
+    "Idempotent-Replayed, Idempotency-Expires, Idempotency-Outcome";
+
+void expose_our_fields(std::vector<Field>& headers) {
+  for (auto& field : headers) {
+    if (!equal_names(field.name, "Access-Control-Expose-Headers")) continue;
+    field.value += field.value.empty() ? "" : ", ";
+    field.value += our_fields;
+    return;
+  }
+}
+
+Answer not_stored_answer(const Replay& replay, const RecordId& id) {
+  Answer answer = to_answer({.code = ProblemCode::response_not_stored,
+                             .detail = "The operation completed once with status " +
+                                       std::to_string(replay.response.status) +
+                                       "; its body was not kept: it is too large or a stream, or "
+                                       "this operation keeps none.",
+                             .operation = id,
+                             .state = State::completed,
+                             .original_status = replay.response.status});
+  for (const auto& field : replay.response.headers) {
+    if (equal_names(field.name, "Location")) answer.headers.push_back(field);
+  }
+  return answer;
+}
+
+Answer problem(ProblemCode code, std::string detail, const RecordId& id, std::optional<State> state,
+               std::optional<Millis> retry_after = {}, std::optional<RetryAdvice> retry = {}) {
+  return to_answer({.code = code,
+                    .detail = std::move(detail),
+                    .retry = retry,
+                    .operation = id,
+                    .state = state,
+                    .retry_after = retry_after});
+}
+
+/// The one answer of ours that is stored: nobody else writes the record's own name into his.
+void recognize_ours(Answer& answer, const RecordId& id) {
+  if (answer.status != 408) return;
+  Answer ours = timed_out_answer(id);
+  if (answer.body_bytes() == ours.body) answer.problem = std::move(ours.problem);
+}
+
+}  // namespace
+
+std::string imf_fixdate(StoreTime time) {
+  static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto day = std::chrono::floor<std::chrono::days>(seconds);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(seconds - day);
+  std::string text = "Www, dd Mmm yyyy hh:mm:ss GMT";
+  const auto put = [&text](std::size_t at, std::size_t digits, auto number) {
+    for (auto rest = static_cast<unsigned>(number); digits-- > 0; rest /= 10) {
+      text[at + digits] = static_cast<char>('0' + rest % 10);
+    }
+  };
+  text.replace(0, 3, days[std::chrono::weekday(day).c_encoding()]);
+  put(5, 2, static_cast<unsigned>(date.day()));
+  text.replace(8, 3, months[static_cast<unsigned>(date.month()) - 1]);
+  put(12, 4, static_cast<int>(date.year()));
+  put(17, 2, clock.hours().count());
+  put(20, 2, clock.minutes().count());
+  put(23, 2, clock.seconds().count());
+  return text;
+}
+
+StoredResponse stored_head(const Answer& answer, bool body_is_stored,
+                           std::span<const std::string> replay_fields) {
+  StoredResponse stored;
+  stored.status = answer.status;
+  stored.body_stored = body_is_stored;
+  stored.headers.reserve(answer.headers.size());
+  for (const auto& field : answer.headers) {
+    if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
+  }
+  return stored;
+}
+
+void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at) {
+  expose_our_fields(answer.headers);
+  answer.headers.push_back({"Idempotency-Outcome", std::string(outcome)});
+  if (expires_at) answer.headers.push_back({"Idempotency-Expires", imf_fixdate(*expires_at)});
+}
+
+Answer replay_answer(Replay replay, const RecordId& id) {
+  if (!replay.response.body_stored) return not_stored_answer(replay, id);
+  Answer answer{replay.response.status, std::move(replay.response.headers),
+                std::move(replay.response.body)};
+  // A service that completed its own record (§17) stored only the fields that it named. Without
+  // this each replay would be dated by whoever writes it, and retries would not be alike.
+  const bool dated =
+      std::any_of(answer.headers.begin(), answer.headers.end(),
+                  [](const Field& field) { return equal_names(field.name, "Date"); });
+  if (!dated) answer.headers.push_back({"Date", imf_fixdate(replay.completed_at)});
+  answer.headers.push_back({"Idempotent-Replayed", "true"});
+  mark_outcome(answer, "stored", replay.expires_at);
+  recognize_ours(answer, id);
+  return answer;
+}
+
+Answer replay_answer(const std::shared_ptr<const Record>& record) {
+  const StoredResponse& stored = *record->response;
+  const auto expires = record->expires_at.value_or(StoreTime{});
+  Answer answer = replay_answer({{stored.status, stored.headers, {}, stored.body_stored},
+                                 record->completed_at.value_or(expires),
+                                 expires},
+                                record->id);
+  if (stored.body_stored) {
+    answer.shared_body = std::shared_ptr<const std::string>(record, &stored.body);
+    recognize_ours(answer, record->id);
+  }
+  return answer;
+}
+
+Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
+  return problem(ProblemCode::in_progress,
+                 "The first request with this key has not ended yet. Ask again with the same key.",
+                 id, State::in_progress, outcome.lease_remaining);
+}
+
+Answer misuse_answer(const KeyMisuse& misuse, Preset preset) {
+  Problem reused{.code = ProblemCode::key_reused,
+                 .detail =
+                     "This key was first used for a request with other content. Nothing was "
+                     "run now; use a new key for a new operation.",
+                 .operation = misuse.id};
+  if (!misuse.is_other) {
+    reused.detail =
+        "This key was first used under other rules of what counts of a request, so nobody can tell "
+        "whether it was for this one. Nothing was run now; a new key might do the work again.";
+    reused.retry = RetryAdvice::never;
+  }
+  if (preset == Preset::stripe) reused.status = 400;
+  return to_answer(reused);
+}
+
+Answer expired_answer(const RecordId& id) {
+  return problem(
+      ProblemCode::key_expired,
+      "The operation completed under this key; its answer is no longer kept. It will not "
+      "be run again.",
+      id, State::expired);
+}
+
+std::string operation_path(const RecordId& id) { return "/.idem/operations/" + to_hex(id.bytes); }
+
+std::string retry_after_text(Millis time) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(time);
+  return std::to_string(std::max<std::int64_t>(1, seconds.count()));
+}
+
+Answer pending_answer(const RecordId& id, State state, Millis retry_after) {
+  const std::string path = operation_path(id);
+  Answer answer{202, {}, {}};
+  answer.headers.push_back({"Location", path});
+  answer.headers.push_back({"Retry-After", retry_after_text(retry_after)});
+  answer.headers.push_back({"Content-Type", "application/json"});
+  answer.headers.push_back({"Cache-Control", "no-store"});
+  answer.body = R"({"operation_ref":")" + to_hex(id.bytes) + R"(","state":")";
+  answer.body += name_of(state);
+  answer.body += R"(","status":")" + path + "\"}\n";
+  return answer;
+}
+
+Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
+  return problem(
+      ProblemCode::outcome_unknown,
+      "An earlier attempt was sent and no answer proves how it ended. It will not be run "
+      "again until evidence settles it.",
+      id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
+}
+
+Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
+  return problem(ProblemCode::attempt_released,
+                 "The attempt was released; ask again with the same key.", id,
+                 is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
+}
+
+Answer timed_out_answer(const RecordId& id) {
+  return to_answer({.code = ProblemCode::request_timeout,
+                    .detail = "The stored request expired before it could be run.",
+                    .operation = id,
+                    .state = State::completed});
+}
+
+Answer store_unavailable_answer(Millis retry_after) {
+  return to_answer({.code = ProblemCode::store_unavailable,
+                    .detail = "The record of this key could not be reached, so nothing was run.",
+                    .retry_after = retry_after});
+}
+
+Answer record_damaged_answer(const RecordId& id) {
+  return to_answer({.code = ProblemCode::record_damaged,
+                    .detail =
+                        "What is stored under this key is not what was written, so nobody can "
+                        "tell whether the operation ran. Nothing was run now; a new key might "
+                        "do the work again.",
+                    .operation = id});
+}
+
+Answer store_error_answer(const StoreError& error, Millis retry_after) {
+  const bool is_damaged = error.code == StoreError::Code::damaged && error.record;
+  return is_damaged ? record_damaged_answer(*error.record) : store_unavailable_answer(retry_after);
+}
+
+Answer overloaded_answer(std::string detail) {
+  return to_answer({.code = ProblemCode::overloaded,
+                    .detail = std::move(detail) + " Ask again with the same key.",
+                    .retry_after = Millis(1000)});
+}
+
+Answer accept_in_doubt_answer(Millis retry_after) {
+  return to_answer({.code = ProblemCode::store_unavailable,
+                    .detail = "Whether the request was stored is not known yet. Ask again with the "
+                              "same key: it will run once.",
+                    .retry_after = retry_after});
+}
+
+}  // namespace idem

@@ -1,0 +1,84 @@
+#include <idem/worker_limits.hpp>
+#include "core/exchange/exchange.hpp"
+
+#include "core/exchange/preferences.hpp"
+
+#include <algorithm>
+
+/// The part of the exchange that stores a request instead of sending it, and that sends one which
+/// was stored (protocol.md §3, §7).
+namespace idem {
+namespace {
+
+constexpr Millis retry_hint{1000};
+
+/// Its Retry-After in seconds, as far as it is believed; a date would need a clock.
+Millis retry_after_of(const Answer& answer) {
+  for (const Field& field : answer.headers) {
+    if (!equal_names(field.name, "Retry-After")) continue;
+    const auto seconds = delta_seconds(field.value);
+    if (seconds) return std::min<Millis>(*seconds, limits::retry_after_max);
+  }
+  return Millis{};
+}
+
+}  // namespace
+
+Exchange::Exchange(const ExchangeSettings& settings, Accept accept)
+    : Exchange(settings, std::move(accept.as)) {
+  to_store_ = std::move(accept.request);
+}
+
+Exchange::Exchange(const ExchangeSettings& settings, const Claimed& claimed, Millis lease)
+    : settings_(settings), claimed_(true), delay_(settings.settle_retry_first) {
+  reserve_.id = claimed.id;
+  reserve_.token = claimed.attempt.token;
+  reserve_.lease = lease;
+  reserve_.dispatched = false;
+  attempt_ = claimed.attempt;
+}
+
+StoreCall Exchange::asking() const {
+  if (to_store_) return Accept{reserve_, *to_store_};
+  return reserve_;
+}
+
+// Only what is stored is run again by itself; to all others the client comes back when it likes.
+Millis Exchange::rest_before_next(const Answer& answer) const {
+  if (!claimed_) return Millis{};
+  return std::max(settings_.rest, retry_after_of(answer));
+}
+
+ExchangeAction Exchange::on_pending(const Pending& pending, MonotonicTime now) {
+  reserve_.id = pending.id;
+  to_store_.reset();
+  in_background_ = true;
+  phase_ = Phase::waiting;
+  return wait_on(now);
+}
+
+// A stored request is run by a dispatcher, over as many attempts as it takes: who waits for it
+// waits for its end, and becomes nobody's successor by that.
+ExchangeAction Exchange::on_background(const std::shared_ptr<const Record>& record,
+                                       MonotonicTime now) {
+  if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));
+  switch (record->state) {
+    case State::pending:
+    case State::in_progress:
+      return wait_on(now);
+    case State::completed:
+      return finish_waiting(replay_answer(record));
+    case State::failed_retryable:
+      return finish_waiting(released_answer(reserve_.id, retry_hint));
+    case State::unknown: {
+      std::optional<Millis> reconcile_in;
+      if (record->reconcile_after) reconcile_in = settings_.look_again;
+      return finish_waiting(unknown_answer(reconcile_in, reserve_.id));
+    }
+    case State::expired:
+      return finish_waiting(expired_answer(reserve_.id));
+  }
+  return wait_on(now);
+}
+
+}  // namespace idem

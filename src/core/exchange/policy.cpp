@@ -1,0 +1,141 @@
+#include "core/exchange/policy.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace idem {
+namespace {
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+template <class Names>
+bool is_among(std::string_view name, const Names& names) noexcept {
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view other) { return equal_names(name, other); });
+}
+
+bool has_prefix(std::string_view name, std::string_view prefix) noexcept {
+  return name.size() >= prefix.size() && equal_names(name.substr(0, prefix.size()), prefix);
+}
+
+// RFC 9110 §15.5.20 (421), RFC 8470 §5.2 (425), RFC 9110 §15.5.9 (408 before we had finished): the
+// answer itself says that the request was not processed. 417 proves it only for an Expect of ours,
+// and the gateway never adds one.
+bool proves_not_executed(const AnswerFacts& facts) noexcept {
+  return facts.status == 421 || facts.status == 425 || (facts.status == 408 && facts.while_sending);
+}
+
+}  // namespace
+
+bool detail::equal_names(std::string_view a, std::string_view b) noexcept {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept {
+  if (value == "store") return UpstreamSays::store;
+  if (value == "not-executed") return UpstreamSays::not_executed;
+  if (value == "unknown") return UpstreamSays::unknown;
+  return std::nullopt;
+}
+
+namespace {
+
+Disposition as_disposition(UpstreamSays says) noexcept {
+  switch (says) {
+    case UpstreamSays::store:
+      return Disposition::store;
+    case UpstreamSays::not_executed:
+      return Disposition::release_proven;
+    case UpstreamSays::unknown:
+      return Disposition::unknown;
+  }
+  return Disposition::unknown;
+}
+
+Disposition as_disposition(StatusRule rule) noexcept {
+  switch (rule) {
+    case StatusRule::store:
+      return Disposition::store;
+    case StatusRule::release:
+      return Disposition::release_declared;
+    case StatusRule::unknown:
+      return Disposition::unknown;
+  }
+  return Disposition::unknown;
+}
+
+// A row of §12 in the order of its columns.
+Disposition of_row(Preset preset, Disposition ietf, Disposition stripe,
+                   Disposition lenient) noexcept {
+  switch (preset) {
+    case Preset::ietf:
+      return ietf;
+    case Preset::stripe:
+      return stripe;
+    case Preset::lenient:
+      return lenient;
+  }
+  return ietf;
+}
+
+Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
+  using enum Disposition;
+  switch (facts.status) {
+    case 401:
+    case 403:
+    case 429:
+      return release_declared;
+    case 408:
+      return of_row(preset, unknown, store, release_declared);
+    case 409:
+      return facts.has_retry_after ? of_row(preset, unknown, store, release_declared) : store;
+    case 502:
+    case 504:
+      return of_row(preset, unknown, store, unknown);
+    default:
+      return facts.status < 500 ? store : of_row(preset, unknown, store, release_declared);
+  }
+}
+
+}  // namespace
+
+Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept {
+  if (proves_not_executed(facts)) {
+    // Who says anything else beside it contradicts itself, so that neither is believed.
+    const bool alone =
+        facts.says.value_or(UpstreamSays::not_executed) == UpstreamSays::not_executed;
+    return alone ? Disposition::release_proven : Disposition::unknown;
+  }
+  if (facts.says) return as_disposition(*facts.says);
+  if (const auto rule = policy.statuses.find(facts.status); rule != policy.statuses.end()) {
+    return as_disposition(rule->second);
+  }
+  const bool of_the_service = facts.status >= 500 && (facts.status < 502 || facts.status > 504);
+  if (policy.errors_rolled_back && of_the_service) return Disposition::release_proven;
+  return by_preset(facts, policy.preset);
+}
+
+bool is_reserved_field(std::string_view name) noexcept {
+  return has_prefix(name, "Idem-") || equal_names(name, "Idempotent-Replayed") ||
+         equal_names(name, "Idempotency-Outcome") || equal_names(name, "Idempotency-Expires");
+}
+
+bool is_withheld(std::string_view name) noexcept {
+  static constexpr std::array<std::string_view, 6> withheld{
+      "Set-Cookie",          "Set-Cookie2", "WWW-Authenticate",
+      "Authentication-Info", "Alt-Svc",     "Clear-Site-Data"};
+  return is_among(name, withheld);
+}
+
+bool may_store(std::string_view name, std::span<const std::string> allowed) noexcept {
+  static constexpr std::array<std::string_view, 10> never{
+      "Connection", "Keep-Alive",     "TE",  "Trailer",          "Transfer-Encoding",
+      "Upgrade",    "Content-Length", "Via", "Proxy-Connection", "Authorization"};
+  if (is_withheld(name)) return is_among(name, allowed);
+  return !is_among(name, never) && !has_prefix(name, "Proxy-") && !is_reserved_field(name);
+}
+
+}  // namespace idem

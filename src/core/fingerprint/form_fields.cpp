@@ -1,0 +1,183 @@
+#include "core/fingerprint/form_fields.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace idem {
+namespace {
+
+struct FormField {
+  std::string_view text;  // as spelled: name, and value with its equals sign
+  std::string name;       // what it is sorted by
+  std::string place{};    // which it stands for where it has parts; else empty
+};
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool is_well_formed(std::string_view body) noexcept {
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (c <= ' ' || c >= 0x7F || c == ';') return false;
+    if (c != '%') continue;
+    if (i + 2 >= body.size() || hex_digit(body[i + 1]) < 0 || hex_digit(body[i + 2]) < 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// In lower case. None: it holds a control character, where some servers end a name, or a byte whose
+// case depends on who reads it.
+std::optional<std::string> decoded_name(std::string_view spelled) {
+  std::string name;
+  name.reserve(spelled.size());
+  for (std::size_t i = 0; i < spelled.size(); ++i) {
+    char c = spelled[i];
+    if (c == '%') {
+      c = static_cast<char>(hex_digit(spelled[i + 1]) * 16 + hex_digit(spelled[i + 2]));
+      i += 2;
+    } else if (c == '+') {
+      c = ' ';
+    }
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
+      return std::nullopt;
+    }
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    name += c;
+  }
+  return name;
+}
+
+bool is_bracket(char c) noexcept { return c == '[' || c == ']'; }
+
+// PHP strips blanks in front of a name and makes another one of `a[b`, Rack takes `[a]` for `a`,
+// others trim: which names are one then is not ours to know.
+bool is_mended_by_some(std::string_view name) noexcept {
+  if (name.starts_with(' ') || name.ends_with(' ') || name.starts_with('[')) return true;
+  bool open = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == ' ' && (is_bracket(name[i - 1]) || is_bracket(name[i + 1]))) return true;
+    if (c == ']' && !open) return true;
+    if (is_bracket(c)) open = c == '[';
+  }
+  return open;
+}
+
+// `a.b`, `a[b]`: parts with a byte between that no name has; numbers as parsers read them. Empty
+// for a name of one part.
+std::string place_of(std::string_view name) {
+  std::string place;
+  if (name.find_first_of(".[") == name.npos) return place;
+  for (std::size_t at = 0; at < name.size();) {
+    const auto end = std::min(name.find_first_of(".[]", at), name.size());
+    std::string_view part = name.substr(at, end - at);
+    const bool number = part.find_first_not_of("0123456789") == part.npos;
+    while (number && part.size() > 1 && part.front() == '0') part.remove_prefix(1);
+    place += '\n';
+    place += part;
+    at = end + 1;
+    // "]." and "][" are one step.
+    const bool closed = end < name.size() && name[end] == ']' && at < name.size();
+    if (closed && (name[at] == '.' || name[at] == '[')) ++at;
+  }
+  return place;
+}
+
+std::string sorting_name(std::string name) {
+  std::ranges::replace_if(name, [](char c) { return c == '.' || c == ' '; }, '_');
+  return name;
+}
+
+std::optional<std::vector<FormField>> fields_of(std::string_view body) {
+  if (!is_well_formed(body)) return std::nullopt;
+  const auto count = static_cast<std::size_t>(std::ranges::count(body, '&')) + 1;
+  if (count > limits::form_fields_max) return std::nullopt;
+  std::vector<FormField> fields;
+  fields.reserve(count);
+  for (;;) {
+    const auto end = std::min(body.find('&'), body.size());
+    const std::string_view text = body.substr(0, end);
+    auto name = decoded_name(text.substr(0, text.find('=')));
+    if (!name || is_mended_by_some(*name)) return std::nullopt;
+    auto place = place_of(*name);
+    fields.push_back({text, sorting_name(std::move(*name)), std::move(place)});
+    if (end == body.size()) return fields;
+    body.remove_prefix(end + 1);
+  }
+}
+
+// Two names that are sorted apart and mean one place to some.
+bool has_two_names_for_a_place(const std::vector<FormField>& fields) {
+  std::vector<const FormField*> parted;
+  for (const FormField& field : fields) {
+    if (!field.place.empty()) parted.push_back(&field);
+  }
+  std::ranges::sort(parted, {}, [](const FormField* f) { return std::tie(f->place, f->name); });
+  const auto twins = [](const FormField* a, const FormField* b) {
+    return a->place == b->place && a->name != b->name;
+  };
+  return std::ranges::adjacent_find(parted, twins) != parted.end();
+}
+
+std::string_view base_of(std::string_view name) noexcept { return name.substr(0, name.find('[')); }
+
+// `base[a][b]`: brackets that hold something, one behind the other, and nothing else.
+bool is_plain_path(std::string_view brackets) noexcept {
+  while (!brackets.empty()) {
+    const auto end = brackets.find(']');
+    if (brackets.front() != '[' || end == brackets.npos || end == 1) return false;
+    if (brackets.substr(1, end - 1).find('[') != brackets.npos) return false;
+    brackets.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+// `names` have one base and are sorted. A name that lies inside another comes right behind it, or
+// behind others that do.
+bool order_matters(std::span<const FormField> names) noexcept {
+  if (names.front().name == names.back().name) return false;
+  const std::size_t base = base_of(names.front().name).size();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[i].name;
+    if (!is_plain_path(name.substr(base))) return true;
+    if (i == 0 || name == names[i - 1].name || !name.starts_with(names[i - 1].name)) continue;
+    if (name[names[i - 1].name.size()] == '[') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Digest> form_fields_digest(std::string_view body) {
+  auto fields = fields_of(body);
+  if (!fields || has_two_names_for_a_place(*fields)) return std::nullopt;
+  const auto by_base = [](const FormField& a, const FormField& b) {
+    return base_of(a.name) < base_of(b.name);
+  };
+  std::ranges::stable_sort(*fields, by_base);
+  const auto end = fields->end();
+  for (auto first = fields->begin(); first != end;) {
+    const auto last = std::upper_bound(first, end, *first, by_base);
+    std::vector<FormField> sorted(first, last);
+    std::ranges::stable_sort(sorted, {}, &FormField::name);
+    if (!order_matters(sorted)) std::ranges::move(sorted, first);
+    first = last;
+  }
+
+  FramedDigest digest;
+  digest.add_number(fields->size());
+  for (const FormField& field : *fields) digest.add(field.text);
+  return digest.finish();
+}
+
+}  // namespace idem

@@ -1,0 +1,72 @@
+#include "core/record/store_clock.hpp"
+
+#include "core/record/clock_shift.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+namespace idem {
+namespace {
+
+// An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
+bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
+  return !host.boot_id.empty() && host.boot_id == last.boot_id && uptime >= last.uptime;
+}
+
+StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<ClockMark>& last) {
+  if (!last) return host.wall();
+  if (is_same_boot(host, uptime, *last)) return last->store + (uptime - last->uptime);
+  // Another boot, and only the wall clock to go by, which may be wrong by years (an RTC before its
+  // first synchronisation). A step back is not taken; a step forward is taken up to a bound,
+  // because lagging behind only delays expiry, while a jump would end every replay and tombstone at
+  // once.
+  return std::clamp(host.wall(), last->store, last->store + limits::store_clock_jump_max);
+}
+
+}  // namespace
+
+StoreTime wall_time() noexcept {
+  const auto now = std::chrono::time_point_cast<Millis>(std::chrono::system_clock::now());
+  return now + clock_shift().wall;
+}
+
+std::function<StoreTime()> moved_server_clock() {
+  if (!clock_shift().by_test) return {};
+  return [] {
+    const ClockShift shift = clock_shift();
+    return wall_time() - shift.wall + shift.uptime;
+  };
+}
+
+Millis uptime() noexcept { return MonotonicClock::now().time_since_epoch() + clock_shift().uptime; }
+
+HostClock this_host() {
+  HostClock host;
+  host.wall = wall_time;
+  host.uptime = uptime;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> host.boot_id;
+  return host;
+}
+
+StoreClock::StoreClock(HostClock host, const std::optional<ClockMark>& last)
+    : host_(std::move(host)),
+      base_uptime_(host_.uptime()),
+      base_(base_of(host_, base_uptime_, last)),
+      was_restarted_(last && !is_same_boot(host_, base_uptime_, *last)) {
+  if (!was_restarted_) return;
+  const StoreTime wall = host_.wall();
+  has_lost_time_ = wall < last->store || wall > last->store + limits::store_clock_jump_max;
+}
+
+StoreTime StoreClock::now() const {
+  return base_ + std::max(Millis::zero(), host_.uptime() - base_uptime_);
+}
+
+ClockMark StoreClock::mark() const {
+  const Millis uptime = std::max(base_uptime_, host_.uptime());
+  return {base_ + (uptime - base_uptime_), uptime, host_.boot_id};
+}
+
+}  // namespace idem

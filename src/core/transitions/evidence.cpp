@@ -1,0 +1,180 @@
+#include "core/transitions/record_changes.hpp"
+
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::transitions {
+namespace {
+
+using Verdict = Resolve::Verdict;
+
+Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noexcept {
+  const bool positive = verb.as == Resolve::As::completed;
+  switch (record.state) {
+    case State::unknown:
+      break;
+    case State::pending:
+    case State::failed_retryable:
+      if (!positive) return Verdict::wrong_state;
+      break;
+    case State::in_progress:
+    case State::completed:
+    case State::expired:
+      return Verdict::wrong_state;
+  }
+  // A pending record that nobody ever ran has no attempt that evidence could speak of.
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  if (positive && !verb.response) return Verdict::missing_response;
+  const bool is_late_enough =
+      verb.observed_at > record.locked_until + verb.grace && verb.observed_at <= now;
+  if (!positive && !is_late_enough) return Verdict::too_early;
+  const bool is_denial = !positive || verb.denies;
+  return is_denial && record.is_contested ? Verdict::by_evidence : Verdict::done;
+}
+
+bool may_be_about(const Record& record, const Resolve& verb) noexcept {
+  return record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
+}
+
+/// Whether what could not be applied is kept to be compared with the answer that may come yet.
+bool is_kept_denial(const Record& record, const Resolve& verb) noexcept {
+  const bool is_open = record.state == State::in_progress || record.state == State::unknown;
+  return is_open && verb.as == Resolve::As::completed && verb.denies &&
+         may_be_about(record, verb) && !is_denied(record);
+}
+
+/// Whether what could not be applied says that this very attempt was done, or may say it. That it
+/// was refused does not: nothing came of it that could come of it twice.
+bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
+  const bool says_done = verb.as == Resolve::As::completed && !verb.denies;
+  if (!says_done || !may_be_about(record, verb) || record.is_contested) return false;
+  if (verdict == Verdict::missing_response || verdict == Verdict::wrong_fence) return true;
+  if (verdict != Verdict::wrong_state) return false;
+  return record.state == State::in_progress || (state_at(record, now) == State::completed &&
+                                                record.response && record.response->status >= 500);
+}
+
+bool would_run(State state) noexcept {
+  return state == State::failed_retryable || state == State::pending;
+}
+
+/// unknown, and asked about from now on.
+void hold(Record& record, StoreTime now) {
+  if (!record.stored_request) record.expires_at.reset();
+  turn_unknown(record, "contested", now);
+  record.reconcile_after = now;
+}
+
+Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const EvidenceEntry> log,
+                   StoreTime now) noexcept {
+  const bool is_stored_error = state_at(record, now) == State::completed && record.response &&
+                               record.response->status >= 500;
+  if (!is_stored_error) return Verdict::wrong_state;
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  const bool was_found_out = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
+    return entry.applied && entry.after == State::completed && entry.fence == verb.fence;
+  });
+  return was_found_out || record.is_contested ? Verdict::by_evidence : Verdict::done;
+}
+
+Verdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
+  if (record.state != State::unknown) return Verdict::wrong_state;
+  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  return verb.attempts == record.reconcile_attempts ? Verdict::done : Verdict::superseded;
+}
+
+/// Closes the log's line over what became of the record.
+void conclude(EvidenceStep& step, const std::optional<Record>& record, StoreTime now) {
+  if (step.outcome.verdict == Verdict::not_found) return;
+  step.entry.after = state_at(*record, now);
+  step.entry.applied = step.outcome.verdict == Verdict::done;
+  step.outcome.state = step.entry.after;
+}
+
+}  // namespace
+
+EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.fence = verb.fence,
+                .source = std::move(verb.source),
+                .evidence = std::move(verb.evidence),
+                .reason = std::move(verb.reason),
+                .observed_at = verb.observed_at,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.before = state_at(*record, now);
+  step.outcome.verdict = verdict_on(*record, verb, now);
+  if (step.outcome.verdict == Verdict::done) {
+    switch (verb.as) {
+      case Resolve::As::completed:
+        step.change = finish(*record, std::move(*verb.response), now);
+        step.outcome.is_contradicted = record->is_contested;
+        break;
+      case Resolve::As::failed_retryable:
+        step.change = release_attempt(*record, ReleaseBasis::proven, "resolved", Millis(0), now);
+        break;
+    }
+  } else if (contests(*record, verb, step.outcome.verdict, now)) {
+    record->is_contested = true;
+    // One that would run again is not known to be undone any more.
+    if (would_run(record->state)) hold(*record, now);
+    step.change = {Write::update, false, false};
+  } else if (is_kept_denial(*record, verb)) {
+    record->last_error_code = denied_code;
+    step.change = {Write::update, false, false};
+  }
+  conclude(step, record, now);
+  return step;
+}
+
+EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
+                        std::span<const EvidenceEntry> log, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.fence = verb.fence,
+                .source = verb.source,
+                .evidence = "cache-bust",
+                .reason = verb.reason,
+                .observed_at = now,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.before = state_at(*record, now);
+  step.outcome.verdict = verdict_on(*record, verb, log, now);
+  if (step.outcome.verdict == Verdict::done) {
+    step.change = release_attempt(*record, ReleaseBasis::declared, "cache_bust", Millis(0), now);
+    step.change.response = true;
+    record->response.reset();
+    if (record->charged != 0) record->charged = limits::record_charge;
+    record->completed_at.reset();
+    record->tombstone_until.reset();
+    // The attempt has had its say. A repeat of its complete must not bring the answer back, so its
+    // token is forgotten; evidence may still speak of its fence.
+    record->attempt.token = {};
+  }
+  conclude(step, record, now);
+  return step;
+}
+
+EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, StoreTime now) {
+  EvidenceStep step;
+  step.entry = {.fence = verb.fence,
+                .source = verb.source,
+                .evidence = verb.evidence,
+                .reason = verb.reason,
+                .observed_at = verb.observed_at,
+                .recorded_at = now};
+  if (!record || !is_live(*record, now)) return step;
+  step.entry.before = state_at(*record, now);
+  step.outcome.verdict = verdict_on(*record, verb);
+  if (step.outcome.verdict == Verdict::done) {
+    record->reconcile_attempts += 1;
+    record->reconcile_after.reset();
+    if (verb.reconcile_in) record->reconcile_after = now + *verb.reconcile_in;
+    step.change = {Write::update, false, false};
+  }
+  conclude(step, record, now);
+  step.entry.applied = false;  // It decides nothing about what is known.
+  return step;
+}
+
+}  // namespace idem::transitions

@@ -1,0 +1,72 @@
+#include "core/transitions/verb_check.hpp"
+
+#include <idem/limits.hpp>
+
+namespace idem {
+namespace {
+
+using Complaint = std::optional<std::string>;
+
+bool is_length(Millis length) { return length > Millis(0) && length <= limits::duration_max; }
+
+Complaint bad_lease(Millis lease) {
+  if (is_length(lease)) return std::nullopt;
+  return "a lease of " + std::to_string(lease.count()) + " ms";
+}
+
+Complaint bad_delay(Millis delay) {
+  if (delay >= Millis(0) && delay <= limits::duration_max) return std::nullopt;
+  return "a delay of " + std::to_string(delay.count()) + " ms";
+}
+
+Complaint bad_response(const StoredResponse& response) {
+  if (response.status >= 100 && response.status <= 999) return std::nullopt;
+  return "a response of status " + std::to_string(response.status);
+}
+
+/// What Reserve and Accept share.
+Complaint bad_record(const Reserve& verb) {
+  if (verb.fingerprints.empty()) return "a reserve without a fingerprint";
+  if (!is_length(verb.retention)) {
+    return "a retention of " + std::to_string(verb.retention.count()) + " ms";
+  }
+  if (verb.tombstone < Millis(0) || verb.tombstone > limits::duration_max) {
+    return "a tombstone of " + std::to_string(verb.tombstone.count()) + " ms";
+  }
+  return std::nullopt;
+}
+
+struct Check {
+  Complaint operator()(const Reserve& verb) const {
+    auto bad = bad_lease(verb.lease);
+    return bad ? bad : bad_record(verb);
+  }
+  Complaint operator()(const Accept& verb) const { return bad_record(verb.as); }
+  Complaint operator()(const Claim& verb) const { return bad_lease(verb.lease); }
+  Complaint operator()(const Renew& verb) const { return bad_lease(verb.lease); }
+  Complaint operator()(const Complete& verb) const { return bad_response(verb.response); }
+  Complaint operator()(const Release& verb) const { return bad_delay(verb.retry_in); }
+  Complaint operator()(const MarkUnknown& verb) const {
+    return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
+  }
+  Complaint operator()(const Resolve& verb) const {
+    auto bad = bad_delay(verb.grace);
+    if (!bad && verb.response) bad = bad_response(*verb.response);
+    return bad;
+  }
+  Complaint operator()(const Reschedule& verb) const {
+    return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
+  }
+  template <class Verb>
+  Complaint operator()(const Verb&) const {
+    return std::nullopt;
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> what_is_wrong(const StoreCall& call) {
+  return std::visit(Check(), call);
+}
+
+}  // namespace idem

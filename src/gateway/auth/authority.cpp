@@ -1,0 +1,51 @@
+#include "gateway/auth/authority.hpp"
+
+#include "core/record/store_clock.hpp"
+
+namespace idem::gateway {
+namespace {
+
+using Refusal = std::optional<Answer>;
+
+Answer scope_missing(const GatewaySettings& settings, std::string detail) {
+  Answer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
+  // RFC 6750 §3: what kind of credential would have been taken.
+  if (settings.scope.kind == ScopeSource::Kind::jwt) {
+    answer.headers.push_back({"WWW-Authenticate", "Bearer"});
+  }
+  return answer;
+}
+
+}  // namespace
+
+Task<Refusal> Authority::check() {
+  const Millis asked_at = uptime();
+  const SharedSettings settings = settings_;  // A reload must not take them away under us.
+  if (!is_believed(client_, settings->scope)) {
+    co_return Refusal(scope_missing(*settings, "The scope field of this peer does not count."));
+  }
+  auto scope = scopes_.read(client_, *settings);
+  if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));
+  if (!scope_.empty() && *scope != scope_) {
+    co_return Refusal(scope_missing(*settings, "The request belongs to somebody else by now."));
+  }
+  const bool is_first = scope_.empty();
+  scope_ = *scope;
+  if (const auto authorizer = authorizer_) {
+    auto refusal = co_await authorizer->ask(client_.head(), settings->scope, scope_);
+    if (refusal && is_first) scope_.clear();
+    if (refusal) co_return refusal;
+  }
+  checked_at_ = asked_at;
+  checked_by_ = settings;
+  co_return Refusal();
+}
+
+Task<Refusal> Authority::check_again() {
+  const bool is_fresh = uptime() - checked_at_ <= limits::authority_age_max;
+  if (is_fresh && checked_by_ == settings_) co_return Refusal();
+  auto refusal = co_await check();
+  co_return refusal;
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/exchange/problem.hpp"
+#include "gateway/scope_shares.hpp"
+
+#include <idem/limits.hpp>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace idem::gateway {
+
+/// The bodies of large stored answers that are being sent to clients, over all loops: one copy of
+/// each, however many it goes to and however slowly they read, and no more of them all than there
+/// is room for. A scope has its share of that. Safe from any thread; must be owned by a shared_ptr.
+class AnswersUnderWay : public std::enable_shared_from_this<AnswersUnderWay> {
+ public:
+  explicit AnswersUnderWay(std::size_t bytes_max = limits::answers_under_way_bytes)
+      : shares_(bytes_max) {}
+
+  /// Puts the one copy in the place of the answer's body; it is counted until the last of those
+  /// answers goes. False: there is no room, and the answer is as it was. `scope`: as it is bounded;
+  /// empty: by nothing but the room for all.
+  bool admit(const RecordId& id, const std::string& scope, Answer& answer);
+  /// The same for an answer that nobody could ask for again: counted, never refused.
+  void admit_anyhow(const RecordId& id, const std::string& scope, Answer& answer);
+
+ private:
+  /// One body.
+  struct Copy {
+    ~Copy();
+    std::shared_ptr<AnswersUnderWay> owner;
+    RecordId id;
+    std::string scope;
+    std::shared_ptr<const std::string> bytes;
+  };
+  struct HashId {
+    std::size_t operator()(const RecordId& id) const noexcept {
+      std::size_t hash = 0;  // An id is a keyed digest: any part of it is as good as random.
+      std::memcpy(&hash, id.bytes.data(), sizeof hash);
+      return hash;
+    }
+  };
+
+  bool admit(const RecordId& id, const std::string& scope, Answer& answer, bool may_refuse);
+  std::shared_ptr<const Copy> find(const RecordId& id);
+
+  std::mutex mutex_;
+  ScopeShares shares_;
+  std::unordered_map<RecordId, std::weak_ptr<const Copy>, HashId> copies_;  ///< The latest of each.
+};
+
+}  // namespace idem::gateway

@@ -1,0 +1,161 @@
+#include "gateway/keyed/dispatch.hpp"
+
+#include "gateway/forward.hpp"
+#include "gateway/passthrough/stream_body.hpp"
+
+#include <idem/assert.hpp>
+#include <idem/crash_point.hpp>
+#include <idem/limits.hpp>
+
+#include <algorithm>
+
+namespace idem::gateway {
+
+using http::BodyReader;
+using http::UpstreamCall;
+
+Task<ExchangeEvent> Dispatch::connect() {
+  wire_ = pool_.take_idle();
+  pooled_ = wire_ != nullptr;
+  if (pooled_) co_return UpstreamReady{};
+  auto fresh = co_await pool_.connect();
+  if (!fresh) co_return not_reached(std::move(fresh.error()));
+  wire_ = std::move(*fresh);
+  co_return UpstreamReady{};
+}
+
+Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view head,
+                                   std::string_view body, MonotonicTime not_after,
+                                   const UpstreamCall::InterimSink& on_interim) {
+  IDEM_ASSERT(wire_ != nullptr);
+  call_.emplace(std::move(wire_));
+  broken_ = given_back_ = false;
+  const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;
+  const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
+  if (answered) {
+    auto event = co_await read_answer();
+    co_return event;
+  }
+  broken_ = true;
+  switch (answered.error()) {
+    case UpstreamCall::Failure::timeout:
+      co_return lost(UpstreamLost::How::timeout, {});
+    case UpstreamCall::Failure::closed:
+      co_return lost(UpstreamLost::How::closed, {});
+    case UpstreamCall::Failure::malformed:
+      co_return lost(UpstreamLost::How::malformed, {});
+    case UpstreamCall::Failure::nothing_sent:
+      break;
+  }
+  if (!pooled_) {
+    observer_.upstream_took_nothing();
+    co_return UpstreamNotReached{"The upstream closed before it took a byte."};
+  }
+  pooled_ = false;
+  auto fresh = co_await pool_.connect();
+  if (!fresh) co_return not_reached(std::move(fresh.error()));
+  wire_ = std::move(*fresh);
+  co_return UpstreamReady{};
+}
+
+Task<ExchangeEvent> Dispatch::read_answer() {
+  UpstreamAnswered answered = end_to_end(call_->head());
+  add_date(answered.answer);
+  answered.while_sending = call_->answered_early();
+  const int status = call_->head().status;
+  // A stream is not waited for, and neither is what announces that it cannot be kept. What is known
+  // about either stands in its head.
+  const bool too_large = call_->head().framing == http::Framing::content_length &&
+                         call_->head().content_length > route_.response_body_bytes_max;
+  if (too_large || is_stream(call_->head(), call_->body())) {
+    observer_.upstream_answered();
+    co_return UpstreamOversize{std::move(answered)};
+  }
+  if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
+    // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3); TLS would (§9.8).
+    co_return lost(UpstreamLost::How::unframed, status);
+  }
+  for (;;) {
+    const auto piece = co_await call_->next_piece();
+    if (!piece) {
+      broken_ = true;
+      const bool timeout = piece.error().trouble == BodyReader::Trouble::timeout;
+      co_return lost(timeout ? UpstreamLost::How::timeout : UpstreamLost::How::cut, status);
+    }
+    crash_point(CrashPoint::response_mid_body);
+    body_.append(*piece);
+    if (body_.size() > route_.response_body_bytes_max) {
+      observer_.upstream_answered();
+      co_return UpstreamOversize{std::move(answered)};
+    }
+    if (call_->body().finished()) break;
+  }
+  answered.answer.body = std::move(body_);
+  observer_.upstream_answered();
+  call_->send_some();
+  if (!call_->answered_while_sending()) give_back();
+  co_return answered;
+}
+
+ExchangeEvent Dispatch::not_reached(http::ConnectFailure failure) {
+  observer_.upstream_not_reached(failure);
+  return UpstreamNotReached{std::move(failure.why)};
+}
+
+ExchangeEvent Dispatch::lost(UpstreamLost::How how, std::optional<int> status) {
+  switch (how) {
+    case UpstreamLost::How::timeout:
+      observer_.upstream_failed(metrics::Forwarded::timeout, "it did not answer within its time");
+      break;
+    case UpstreamLost::How::closed:
+      observer_.upstream_failed(metrics::Forwarded::closed, "it closed before it answered");
+      break;
+    case UpstreamLost::How::malformed:
+      observer_.upstream_failed(metrics::Forwarded::malformed, "its answer was not valid HTTP");
+      break;
+    case UpstreamLost::How::cut:
+      observer_.upstream_failed(metrics::Forwarded::cut, "its answer was cut");
+      break;
+    case UpstreamLost::How::unframed:
+      observer_.upstream_failed(metrics::Forwarded::unframed,
+                                "nothing tells the end of its answer from a cut");
+      break;
+  }
+  return UpstreamLost{how, status};
+}
+
+bool Dispatch::has_rest() const noexcept {
+  if (!call_ || broken_ || given_back_) return false;
+  return !call_->body().finished() || call_->answered_while_sending();
+}
+
+bool Dispatch::is_endless() const noexcept { return is_stream(call_->head(), call_->body()); }
+
+Task<void> Dispatch::read_out(std::function<bool()> is_draining) {
+  if (!call_ || broken_ || given_back_) co_return;
+  std::string().swap(body_);
+  MonotonicTime end = MonotonicClock::now() + limits::unread_answer_max;
+  bool drains = false;
+  while (!call_->body().finished()) {
+    const MonotonicTime now = MonotonicClock::now();
+    if (!std::exchange(drains, is_draining()) && drains) {
+      end = std::min(end, now + limits::drain_send_max);
+    }
+    if (now >= end) co_return;
+    call_->wire().deadline(std::min(end, now + route_.upstream_timeout));
+    const auto piece = co_await call_->next_piece();
+    if (!piece) co_return;
+  }
+  call_->wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
+  co_await call_->finish_sending();
+  give_back();
+}
+
+void Dispatch::give_back() {
+  if (auto wire = call_->take_reusable()) {
+    pool_.give_back(std::move(wire));
+    given_back_ = true;
+  }
+}
+
+}  // namespace idem::gateway

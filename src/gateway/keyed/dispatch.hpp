@@ -1,0 +1,66 @@
+#pragma once
+
+#include "core/exchange/exchange.hpp"
+#include "gateway/observation.hpp"
+#include "gateway/settings.hpp"
+#include "http/upstream_call.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace idem::gateway {
+
+/// The one sending of a keyed request: a connection, the bytes, and what came of it as an event for
+/// the exchange. Loop's thread only.
+class Dispatch {
+ public:
+  /// `observer` counts how it ends.
+  Dispatch(http::UpstreamPool& pool, const Route& route, Observer& observer)
+      : pool_(pool), route_(route), observer_(observer) {}
+
+  /// Gets a connection: UpstreamReady or UpstreamNotReached.
+  Task<ExchangeEvent> connect();
+
+  /// Sends `head` and `body` once. A pooled connection on which the kernel accepted zero bytes is
+  /// replaced by a fresh one and reported as UpstreamReady: ask the exchange again before sending.
+  Task<ExchangeEvent> send(std::string_view method, std::string_view head, std::string_view body,
+                           MonotonicTime not_after,
+                           const http::UpstreamCall::InterimSink& on_interim);
+
+  /// After UpstreamOversize: the part of the body that was read already, and the call to read on
+  /// from.
+  std::string take_begun_body() noexcept { return std::move(body_); }
+  http::UpstreamCall& call() noexcept { return *call_; }
+  /// The upstream has answered, and has not yet taken all of the request, or not all of its answer
+  /// was read.
+  bool has_rest() const noexcept;
+  /// Of an answer: its end has not come yet.
+  bool is_unread() const noexcept { return has_rest() && !call_->body().finished(); }
+  /// The answer is not meant to end (is_stream()). After its head.
+  bool is_endless() const noexcept;
+  /// Sends what the upstream still takes, reads its answer to the end and throws that away: a
+  /// connection that closes before makes many servers cancel the work. Each piece may take the
+  /// upstream's timeout, all of them limits::unread_answer_max; once the gateway stops, which
+  /// `is_draining` tells, limits::drain_send_max. Then the connection is given back where it can be
+  /// used again. What was given to send() must still be there.
+  Task<void> read_out(std::function<bool()> is_draining);
+
+ private:
+  Task<ExchangeEvent> read_answer();
+  ExchangeEvent not_reached(http::ConnectFailure failure);
+  ExchangeEvent lost(UpstreamLost::How how, std::optional<int> status);
+  void give_back();
+
+  http::UpstreamPool& pool_;
+  const Route& route_;
+  Observer& observer_;
+  std::unique_ptr<http::Wire> wire_;
+  bool pooled_ = false;
+  std::optional<http::UpstreamCall> call_;
+  std::string body_;
+  bool broken_ = false;      ///< There is nothing to read any more: it broke off, or was too late.
+  bool given_back_ = false;  ///< `call_` has no connection.
+};
+
+}  // namespace idem::gateway

@@ -1,0 +1,333 @@
+#include "gateway/keyed/keyed.hpp"
+
+#include "core/exchange/answers.hpp"
+#include "core/exchange/preferences.hpp"
+#include "core/record/store_clock.hpp"
+#include "gateway/background/dispatcher.hpp"
+#include "gateway/forward.hpp"
+#include "gateway/keyed/answers_under_way.hpp"
+#include "gateway/keyed/async_request.hpp"
+#include "gateway/keyed/dispatch.hpp"
+#include "gateway/keyed/heartbeat.hpp"
+#include "gateway/keyed/reserve.hpp"
+#include "gateway/keyed/waiters.hpp"
+#include "gateway/passthrough/stream_body.hpp"
+#include "loop/store_link.hpp"
+
+#include <idem/crash_point.hpp>
+
+#include <functional>
+
+namespace idem::gateway {
+namespace {
+
+/// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
+/// after its client was told 503 or 504.
+Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
+                       Observer& observer) {
+  metrics::Shard& shard = observer.shard();
+  shared.unsettled.fetch_add(1);
+  ExchangeAction action = exchange->on(RetryDue{}, MonotonicClock::now());
+  while (!std::holds_alternative<Done>(action)) {
+    if (auto* asked = std::get_if<Ask>(&action)) {
+      auto asking = ask_store(loop, shared.store, asked->call);
+      auto result = co_await asking;
+      count_failure(shard, result);
+      action = exchange->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
+    } else if (auto* later = std::get_if<AskLater>(&action)) {
+      co_await loop.sleep(later->delay);
+      action = exchange->on(RetryDue{}, MonotonicClock::now());
+    } else {
+      break;  // A second answer has nobody to go to.
+    }
+  }
+  if (exchange->is_contradicted()) Observation::contradicted(observer, exchange->id());
+  shared.unsettled.fetch_sub(1);
+}
+
+WaitRule wait_of(const http::RequestHead& head, const Route& route) {
+  PreferredWait preferred;
+  for (const auto& field : head.fields) {
+    if (http::same_name(field.name, "Prefer")) preferred.read(field.value);
+  }
+  const Millis by_itself = route.mode == Mode::wait ? route.wait_max : Millis{0};
+  return wait_rule(by_itself, route.wait_max, preferred.value());
+}
+
+ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route, bool async,
+                                   Millis look_again) {
+  const WaitRule wait = wait_of(head, route);
+  return {.dispatch_timeout = route.upstream_timeout,
+          .renew_interval = route.lease / 3,
+          .replay_fields = route.replay_fields,
+          .answers = route.answers,
+          .store_body = route.store_body,
+          .wait = wait.time,
+          .wait_applied = wait.applied,
+          .respond_async = async,
+          .async_applied = async && route.mode != Mode::async,
+          .look_again = look_again,
+          .reconcile_in = route.reconcile_in,
+          .no_record = {}};
+}
+
+/// Its memory, too: what is moved into keeps its own, so it is moved out of.
+void drop_body(http::ReceivedBody& body, http::SpillSpace& spill) {
+  const http::ReceivedBody dropped(std::move(body));
+  body = http::ReceivedBody(spill);
+}
+
+class KeyedDriver {
+ public:
+  KeyedDriver(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
+              const GatewaySettings& settings, const Route& route, KeyedRequest request,
+              std::shared_ptr<Exchange> exchange)
+      : client_(client),
+        shared_(shared),
+        settings_(settings),
+        route_(route),
+        request_(std::move(request)),
+        exchange_(std::move(exchange)),
+        heartbeat_(client.loop(), shared.store, exchange_),
+        dispatch_(pool, route, request_.seen.observer()) {}
+
+  Task<void> run() {
+    ExchangeAction action = exchange_->start(MonotonicClock::now());
+    for (;;) {
+      if (auto* asked = std::get_if<Ask>(&action)) {
+        request_.seen.asking(asked->call);
+        const Millis asked_at = uptime();
+        auto asking = ask_store(client_.loop(), shared_.store, asked->call);
+        auto result = co_await asking;
+        request_.seen.answered(result, request_.scope);
+        keep_until_ = replayed_until(result, asked_at);
+        if (is_pending(result)) shared_.dispatcher->wake();
+        action = exchange_->on(StoreAnswered{std::move(result)}, MonotonicClock::now());
+      } else if (auto* later = std::get_if<AskLater>(&action)) {
+        action = co_await ask_later(later->delay);
+      } else if (std::holds_alternative<Connect>(action)) {
+        auto event = co_await dispatch_.connect();
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* send = std::get_if<Send>(&action)) {
+        sent_ = true;
+        request_.seen.sending();
+        auto event = co_await send_request(*send);
+        request_.seen.sent();
+        waiting_since_ = MonotonicTime{};  // Waiting for the settling write is counted anew.
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+      } else if (auto* wait = std::get_if<WaitFor>(&action)) {
+        auto event = co_await wait_for(*wait);
+        action = exchange_->on(std::move(event), MonotonicClock::now());
+        if (std::holds_alternative<WaitFor>(action)) continue;
+        auto refusal = co_await request_.authority->check_again();
+        if (refusal) {  // Whatever became of the attempt is no longer this caller's to hear.
+          waiter_.reset();
+          co_await client_.answer(*refusal);
+          co_return;
+        }
+      } else if (auto* answer = std::get_if<AnswerClient>(&action)) {
+        if (exchange_->owes_settlement()) {
+          client_.loop().spawn(
+              settle_owed(client_.loop(), shared_, exchange_, request_.seen.observer()));
+        }
+        if (!admit(answer->answer)) {
+          answer->answer =
+              overloaded_answer("Too many stored answers are on their way to this caller already.");
+          keep_until_.reset();
+        }
+        request_.seen.finished(*exchange_, route_, answer->answer.status);
+        if (keep_until_ && request_.asked) {
+          co_await answer_and_keep(std::move(answer->answer));
+          co_return;
+        }
+        // A slow reader must not hold the file.
+        const bool has_rest = dispatch_.has_rest();
+        if (!has_rest) drop_body(request_.body, shared_.spill);
+        waiter_.reset();  // Nor a place.
+        // A request behind this one on the connection would wait for what the upstream still sends.
+        if (dispatch_.is_unread()) client_.close_after();
+        co_await client_.answer(answer->answer);
+        if (has_rest) co_await read_out();
+        co_return;
+      } else if (auto* stream = std::get_if<StreamThrough>(&action)) {
+        request_.seen.finished(*exchange_, route_, stream->head.status);
+        co_await stream_through(stream->head);
+        co_return;
+      } else {
+        co_return;
+      }
+    }
+  }
+
+ private:
+  /// How long the answer to this reserve stays what it is: counted from before it was asked.
+  static std::optional<Millis> replayed_until(const StoreResult& result, Millis asked_at) {
+    const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
+    const auto* replay = outcome ? std::get_if<Replay>(outcome) : nullptr;
+    if (replay == nullptr || !replay->response.body_stored) return std::nullopt;
+    return asked_at + std::min<Millis>(replay->expires_in, limits::replay_cache_time_max);
+  }
+
+  static bool is_pending(const StoreResult& result) {
+    const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
+    return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
+  }
+
+  /// False: it would have to be held for a client that may read slowly, and there is no room; it
+  /// can be asked for again.
+  bool admit(Answer& answer) {
+    if (answer.body_bytes().size() < limits::answer_counted_bytes_min) return true;
+    const std::string scope = bounded_scope(settings_.scope, request_.scope);
+    if (!sent_) return shared_.answers->admit(exchange_->id(), scope, answer);
+    shared_.answers->admit_anyhow(exchange_->id(), scope, answer);
+    return true;
+  }
+
+  Task<void> answer_and_keep(Answer answer) {
+    const auto shared = std::make_shared<const Answer>(std::move(answer));
+    request_.replays->put(*request_.asked, {shared, exchange_->id(), *keep_until_});
+    drop_body(request_.body, shared_.spill);
+    co_await client_.answer(*shared);
+  }
+
+  Task<ExchangeAction> ask_later(Millis delay) {
+    const MonotonicTime now = MonotonicClock::now();
+    if (waiting_since_ == MonotonicTime{}) waiting_since_ = now;
+    if (now + delay > waiting_since_ + limits::settle_wait_max) {
+      co_return exchange_->on(ClientDeadline{}, now);
+    }
+    co_await client_.loop().sleep(delay);
+    co_return exchange_->on(RetryDue{}, MonotonicClock::now());
+  }
+
+  // Its fingerprint was all that was needed of the body, which never runs now.
+  Task<ExchangeEvent> wait_for(const WaitFor& wait) {
+    drop_body(request_.body, shared_.spill);
+    if (!waiter_) {
+      waiter_.emplace(shared_.waiters, client_, wait.id,
+                      bounded_scope(settings_.scope, request_.scope));
+    }
+    auto event = co_await waiter_->wait(wait.until);
+    co_return event;
+  }
+
+  Task<ExchangeEvent> send_request(const Send& send) {
+    head_.clear();
+    append_forwarded_head(head_, client_.head(), settings_);
+    append_attempt_fields(head_, send.attempt, send.id);
+    append_content_length(head_, request_.body.bytes().size());
+    head_ += "\r\n";
+    auto on_interim = [this](const http::ResponseHead& head) { return pass_interim(head); };
+    http::UpstreamCall::InterimSink sink(on_interim);
+    const std::string_view body = request_.body.bytes();
+    auto event = co_await dispatch_.send(client_.head().method, head_, body, send.not_after, sink);
+    co_return event;
+  }
+
+  Task<void> pass_interim(const http::ResponseHead& head) {
+    const UpstreamAnswered interim = end_to_end(head);
+    co_await client_.interim(interim.answer);
+  }
+
+  // The completion is durable, so the client may have bytes. What the upstream cannot finish is cut
+  // off, and a retry hears that the answer was not kept.
+  Task<void> stream_through(const Answer& head) {
+    auto& call = dispatch_.call();
+    call.wire().no_deadline();
+    // A stream may last for days: what is sent need not be kept so long.
+    if (!call.answered_while_sending()) drop_body(request_.body, shared_.spill);
+    const auto framing = call.head().framing;
+    const http::ServerStream::StreamFraming length{framing, call.head().content_length};
+    const http::ServerStream::StreamStart nothing_yet{};
+    bool sent = co_await client_.begin_stream(head, length, nothing_yet);
+    if (sent) sent = co_await send_begun();
+    StreamEnd end = StreamEnd::client_left;
+    if (sent) end = co_await stream_body(client_, call, route_.upstream_timeout);
+    if (end == StreamEnd::broken) co_return;
+    co_await read_out();
+  }
+
+  // Whoever went away: dispatched work is not cancelled by us.
+  Task<void> read_out() {
+    if (client_.aborted()) client_.reset();
+    const bool endless = dispatch_.is_endless();
+    if (endless && client_.draining()) co_return;
+    const http::ServerStream::CutAtDrain cut(client_, endless ? &dispatch_.call().wire() : nullptr);
+    co_await dispatch_.read_out([this] { return client_.draining(); });
+  }
+
+  // In slices, because each has its time: a slow reader is served, one that has stopped is not.
+  Task<bool> send_begun() {
+    const std::string begun = dispatch_.take_begun_body();
+    std::string_view rest = begun;
+    bool sent = true;
+    while (sent && !rest.empty()) {
+      const auto slice = rest.substr(0, limits::write_slice_bytes);
+      rest.remove_prefix(slice.size());
+      sent = co_await client_.stream_piece(slice);
+    }
+    co_return sent;
+  }
+
+  http::ServerStream& client_;
+  GatewayShared& shared_;
+  const GatewaySettings& settings_;
+  const Route& route_;
+  KeyedRequest request_;
+  std::shared_ptr<Exchange> exchange_;
+  Heartbeat heartbeat_;
+  Dispatch dispatch_;
+  std::optional<Waiter> waiter_;
+  std::string head_;
+  MonotonicTime waiting_since_{};
+  bool sent_ = false;                 ///< The answer is this request's own.
+  std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
+};
+
+/// Of a large body, which is canonicalised and digested beside the loop: that serves others
+/// meanwhile.
+Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
+                             const GatewaySettings& settings, const Route& route,
+                             const KeyedRequest& request) {
+  std::function<Reserve()> work = [&client, &shared, &settings, &route, &request] {
+    return make_reserve(client.head(), request, shared.store.identity(), settings, route);
+  };
+  auto digesting = run_offloaded(client.loop(), *shared.digesting, work, request.scope);
+  Reserve reserve = co_await digesting;
+  co_return reserve;
+}
+
+}  // namespace
+
+Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
+                       const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
+  Reserve reserve;
+  if (request.body.size() <= limits::digest_on_loop_bytes_max) {
+    reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
+  } else {
+    reserve = co_await reserve_beside(client, shared, settings, route, request);
+    auto refusal = co_await request.authority->check_again();  // It took its time.
+    if (refusal) {
+      co_await client.answer(*refusal);
+      co_return;
+    }
+  }
+  crash_point(CrashPoint::fingerprinted);
+  const bool async = is_async(client.head(), route);
+  auto rules = exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
+  if (request.new_key_rejection) rules.no_record = to_answer(*request.new_key_rejection);
+  std::shared_ptr<Exchange> exchange;
+  if (async) {
+    auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),
+                                   settings, route);
+    exchange = std::make_shared<Exchange>(rules, Accept{std::move(reserve), std::move(stored)});
+    drop_body(request.body, shared.spill);  // The store has it from here on.
+  } else {
+    exchange = std::make_shared<Exchange>(rules, std::move(reserve));
+  }
+  KeyedDriver driver(client, pool, shared, settings, route, std::move(request),
+                     std::move(exchange));
+  co_await driver.run();
+}
+
+}  // namespace idem::gateway

@@ -1,0 +1,107 @@
+#include "gateway/keyed/reserve.hpp"
+
+#include "gateway/keyed/sealing.hpp"
+
+#include <idem/fingerprint.hpp>
+
+#include <algorithm>
+
+namespace idem::gateway {
+namespace {
+
+/// Every line of the fields that the route's rule names, as name and value, in the order in which
+/// they came.
+std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
+                                             const FingerprintRule& rule) {
+  std::vector<std::string_view> chosen;
+  if (rule.headers.empty()) return chosen;
+  for (const auto& field : head.fields) {
+    const auto names_it = [&](const std::string& name) {
+      return http::same_name(field.name, name);
+    };
+    if (std::ranges::any_of(rule.headers, names_it)) {
+      chosen.insert(chosen.end(), {field.name, field.value});
+    }
+  }
+  return chosen;
+}
+
+RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& request,
+                        const FingerprintRule& rule) {
+  const auto chosen = chosen_headers(head, rule);
+  FingerprintParts parts{.method = head.method,
+                         .target = head.origin_form,
+                         .content_type = {},
+                         .chosen_headers = chosen,
+                         .body = request.body.bytes(),
+                         .rule = &rule};
+  std::vector<std::string_view> codings;
+  for (const auto& field : head.fields) {
+    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
+    if (http::same_name(field.name, "Content-Encoding")) codings.push_back(field.value);
+  }
+  parts.content_encoding = codings;
+  return RequestDigest(parts);
+}
+
+/// What an operation adds to a record's name: nothing, where a key is unique in its scope.
+std::vector<std::string> naming_parts(const http::RequestHead& head,
+                                      const GatewaySettings& settings, const Route& route) {
+  if (settings.key_scope == KeyScope::tenant) return {std::string()};
+  const auto path = std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
+  auto parts = settings.routes.former_operations(route, head.method, path);
+  parts.insert(parts.begin(), route.operation(head.method, path));
+  return parts;
+}
+
+}  // namespace
+
+Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
+                     const Identity& identity, const GatewaySettings& settings,
+                     const Route& route) {
+  const RequestDigest digest = digest_of(head, request, route.fingerprint);
+  const auto parts = naming_parts(head, settings, route);
+  Reserve reserve;
+  reserve.scope = request.scope;
+  reserve.operation = request.operation;
+  reserve.fingerprints = digest.under(identity.secret);
+  reserve.id = record_id(identity.secret, request.scope, parts.front(), request.key);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    reserve.also.push_back({record_id(identity.secret, request.scope, parts[i], request.key)});
+  }
+  for (const Secret& older : identity.older) {
+    for (const auto& part : parts) {
+      reserve.also.push_back(
+          {record_id(older, request.scope, part, request.key), digest.under(older)});
+    }
+  }
+  reserve.token = random_token();
+  reserve.owner = settings.owner;
+  reserve.lease = route.lease;
+  reserve.lease_policy = route.lease_policy;
+  reserve.dispatched = !route.separate_dispatch_mark;
+  reserve.retention = route.retention;
+  reserve.tombstone = route.tombstone;
+  reserve.quota = request.new_key_rejection ? no_room : settings.quota;
+  reserve.provider = route.reconcile;
+  if (route.reconciles_by_key) {
+    reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);
+  }
+  reserve.generation = settings.generation;
+  return reserve;
+}
+
+std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,
+                                   const GatewaySettings& settings, const Route& route,
+                                   const std::string& scope, const std::string& key) {
+  const auto parts = naming_parts(head, settings, route);
+  std::vector<RecordId> ids;
+  const auto add = [&](const Secret& secret) {
+    for (const auto& part : parts) ids.push_back(record_id(secret, scope, part, key));
+  };
+  add(identity.secret);
+  for (const Secret& older : identity.older) add(older);
+  return ids;
+}
+
+}  // namespace idem::gateway

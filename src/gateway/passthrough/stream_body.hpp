@@ -1,0 +1,22 @@
+#pragma once
+
+#include "http/server_stream.hpp"
+#include "http/upstream_call.hpp"
+
+#include <cstdint>
+
+namespace idem::gateway {
+
+/// True for an answer whose body is not meant to end: server-sent events and server push by
+/// multipart. False where no body follows.
+bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noexcept;
+
+/// After begin_stream(): sends what is left of the upstream's body on to the client, piece by
+/// piece, each of which may take the upstream's timeout. Where it breaks off, the client's
+/// connection is aborted, so that nobody takes the cut for the end. A stream is cut at drain.
+/// `client_left`: the upstream goes on with its answer.
+enum class StreamEnd : std::uint8_t { whole, client_left, broken };
+Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call,
+                            Millis upstream_timeout);
+
+}  // namespace idem::gateway
