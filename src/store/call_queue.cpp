@@ -1,42 +1,11 @@
 #include "store/call_queue.hpp"
 
+#include "store/verb_traits.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 namespace idem {
-namespace {
-
-struct IsNewWork {
-  bool operator()(const Reserve&) const { return true; }
-  bool operator()(const Accept&) const { return true; }
-  bool operator()(const Claim&) const { return true; }
-  bool operator()(const List&) const { return true; }
-  bool operator()(const Sweep&) const { return true; }
-  bool operator()(const Reap&) const { return true; }
-  bool operator()(const ReadEvidence&) const { return true; }
-  bool operator()(const Count&) const { return true; }
-  bool operator()(const AdoptRoutes&) const { return true; }
-  bool operator()(const Dispatched&) const { return false; }
-  bool operator()(const Renew&) const { return false; }
-  bool operator()(const Advance&) const { return false; }
-  bool operator()(const Complete&) const { return false; }
-  bool operator()(const Release&) const { return false; }
-  bool operator()(const MarkUnknown&) const { return false; }
-  bool operator()(const Resolve&) const { return false; }
-  bool operator()(const CacheBust&) const { return false; }
-  bool operator()(const Reschedule&) const { return true; }
-  bool operator()(const Find&) const { return false; }  // How an owner that lost settles.
-};
-
-}  // namespace
-
-bool is_new_work(const StoreCall& call) noexcept { return std::visit(IsNewWork(), call); }
-
-bool is_patient(const StoreCall& call) noexcept {
-  return std::holds_alternative<Sweep>(call) || std::holds_alternative<Reap>(call) ||
-         std::holds_alternative<Reschedule>(call) || std::holds_alternative<Resolve>(call);
-}
-
 StoreResult queue_is_full() {
   return std::unexpected(StoreError{StoreError::Code::unavailable, "the store's queue is full"});
 }
@@ -45,9 +14,9 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    const bool patient = is_patient(call);
+    const bool patient = traits_of(call).is_deferred;
     if (!patient) asked_.fetch_add(1, std::memory_order_relaxed);
-    if (waiting_ >= limits::store_queue_max && is_new_work(call)) {
+    if (waiting_ >= limits::store_queue_max && traits_of(call).is_new_work) {
       turned_away_.push_back(std::move(done));
     } else {
       if (patient && deferred_.empty()) {

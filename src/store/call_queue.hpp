@@ -58,7 +58,7 @@ class CallQueue {
   MonotonicTime patient_until_{};
   std::vector<StoreCompletion> turned_away_;
   std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock.
-  std::size_t waiting_ = 0;  ///< incoming_, deferred_ and what is left of taken_.
+  std::size_t waiting_ = 0;              ///< incoming_, deferred_ and what is left of taken_.
   bool asleep_ = false;
   bool closed_ = false;
 
@@ -69,11 +69,5 @@ class CallQueue {
 
 /// What is told to those who were turned away.
 StoreResult queue_is_full();
-
-/// True for what no client waits for: what becomes due, and questions to those who know.
-bool is_patient(const StoreCall& call) noexcept;
-
-/// True for what may be refused when the store is overloaded: nobody's attempt depends on it.
-bool is_new_work(const StoreCall& call) noexcept;
 
 }  // namespace idem

@@ -1,6 +1,7 @@
 #include "store/circuit_breaker.hpp"
 
 #include "store/damage_log.hpp"
+#include "store/verb_traits.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -12,34 +13,6 @@
 
 namespace idem {
 namespace {
-
-/// What may be answered without the store: nobody's attempt, and no decision, depends on it.
-struct MayBeRefused {
-  bool operator()(const Reserve&) const { return true; }
-  bool operator()(const Accept&) const { return true; }
-  bool operator()(const Claim&) const { return true; }
-  bool operator()(const Find&) const { return true; }
-  bool operator()(const List&) const { return true; }
-  bool operator()(const ReadEvidence&) const { return true; }
-  bool operator()(const Count&) const { return true; }
-  bool operator()(const Sweep&) const { return true; }
-  bool operator()(const Reap&) const { return true; }
-  bool operator()(const Dispatched&) const { return false; }
-  bool operator()(const Renew&) const { return false; }
-  bool operator()(const Advance&) const { return false; }
-  bool operator()(const Complete&) const { return false; }
-  bool operator()(const Release&) const { return false; }
-  bool operator()(const MarkUnknown&) const { return false; }
-  bool operator()(const Resolve&) const { return false; }
-  bool operator()(const CacheBust&) const { return false; }
-  bool operator()(const Reschedule&) const { return false; }
-  bool operator()(const AdoptRoutes&) const { return false; }
-};
-
-bool asks_for_a_record(const StoreCall& call) noexcept {
-  return std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call) ||
-         std::holds_alternative<Claim>(call);
-}
 
 /// Of the verbs by which a reservation comes and goes.
 std::optional<Token> token_of(const StoreCall& call) noexcept {
@@ -130,9 +103,9 @@ class CircuitBreaker final : public CircuitBreakerStore {
   }
 
   void call(StoreCall what, StoreCompletion done) override {
-    const bool asks = asks_for_a_record(what);
+    const bool asks = traits_of(what).asks_for_a_record;
     const auto token = token_of(what);
-    if (given_up_.load(std::memory_order_acquire) && std::visit(MayBeRefused(), what) &&
+    if (given_up_.load(std::memory_order_acquire) && traits_of(what).may_be_refused &&
         !(asks && doubts_.has(*token))) {
       return refuse(std::move(done));
     }
@@ -279,7 +252,8 @@ class CircuitBreaker final : public CircuitBreakerStore {
 
 }  // namespace
 
-std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner, BreakerRule rule) {
+std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner,
+                                                          BreakerRule rule) {
   return std::make_unique<CircuitBreaker>(std::move(inner), std::move(rule));
 }
 

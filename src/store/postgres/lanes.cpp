@@ -1,6 +1,7 @@
 #include "store/postgres/lanes.hpp"
 
 #include "store/postgres/statements.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
 
@@ -51,15 +52,10 @@ Terms terms_of(const Reserve& reserve) {
 Lane lane_of(const StoreCall& call) noexcept {
   if (std::holds_alternative<Reserve>(call)) return Lane::reserves;
   if (std::holds_alternative<Find>(call)) return Lane::finds;
-  return is_owners(call) ? Lane::owners : Lane::others;
+  return traits_of(call).is_owners ? Lane::owners : Lane::others;
 }
 
-bool may_be_repeated(const StoreCall& call) noexcept {
-  // The others would do more, or log a decision twice.
-  return lane_of(call) != Lane::others || std::holds_alternative<Accept>(call) ||
-         std::holds_alternative<List>(call) || std::holds_alternative<ReadEvidence>(call) ||
-         std::holds_alternative<Count>(call);
-}
+bool may_be_repeated(const StoreCall& call) noexcept { return traits_of(call).is_repeatable; }
 
 const RecordId* record_of(const StoreCall& call) noexcept {
   // One with other names may meet any of them; it is asked alone.
@@ -67,7 +63,7 @@ const RecordId* record_of(const StoreCall& call) noexcept {
     return reserve->also.empty() ? &reserve->id : nullptr;
   }
   if (const auto* find = std::get_if<Find>(&call)) return &find->id;
-  return is_owners(call) ? &id_of_owners(call) : nullptr;
+  return traits_of(call).is_owners ? &id_of_owners(call) : nullptr;
 }
 
 void Lanes::add(Waiting waiting) {

@@ -56,12 +56,6 @@ struct FieldsOf {
 
 }  // namespace
 
-bool is_owners(const StoreCall& call) noexcept {
-  return std::holds_alternative<Dispatched>(call) || std::holds_alternative<Renew>(call) ||
-         std::holds_alternative<Advance>(call) || std::holds_alternative<Complete>(call) ||
-         std::holds_alternative<Release>(call) || std::holds_alternative<MarkUnknown>(call);
-}
-
 const RecordId& id_of_owners(const StoreCall& call) {
   return std::visit(
       [](const auto& verb) -> const RecordId& {

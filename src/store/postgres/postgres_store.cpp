@@ -6,6 +6,7 @@
 #include "store/change_notifier.hpp"
 #include "store/postgres/call_scheduler.hpp"
 #include "store/postgres/transactions.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
 
@@ -86,7 +87,8 @@ class PostgresStore final : public Store {
     for (Waiting& waiting : taken_) {
       if (auto bad = what_is_wrong(waiting.call)) {
         waiting.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
-      } else if (scheduler_.waiting() >= limits::store_queue_max && is_new_work(waiting.call)) {
+      } else if (scheduler_.waiting() >= limits::store_queue_max &&
+                 traits_of(waiting.call).is_new_work) {
         waiting.done(queue_is_full());
       } else {
         scheduler_.add(std::move(waiting));

@@ -32,10 +32,9 @@ void add_quota(Params& to, const std::optional<Quota>& quota);
 Statement ask_reserves(std::span<const Reserve* const> calls);
 /// In the order of the calls; none where the answer lacks one.
 std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
-                                                  const Rows& rows);
+                                                           const Rows& rows);
 
-/// Dispatched, Renew, Advance, Complete, Release and MarkUnknown, likewise.
-bool is_owners(const StoreCall& call) noexcept;
+/// Owners' verbs (store/verb_traits.hpp), likewise.
 const RecordId& id_of_owners(const StoreCall& call);
 Statement ask_owners(std::span<const StoreCall* const> calls);
 std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, const Rows& rows);

@@ -4,6 +4,7 @@
 #include "core/transitions/verb_check.hpp"
 #include "store/call_queue.hpp"
 #include "store/redis/store_driver.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/limits.hpp>
 
@@ -82,7 +83,7 @@ class RedisStore final : public Store {
     for (QueuedCall& one : taken_) {
       if (auto bad = what_is_wrong(one.call)) {
         one.done(std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)}));
-      } else if (serving_ >= limits::store_queue_max && is_new_work(one.call)) {
+      } else if (serving_ >= limits::store_queue_max && traits_of(one.call).is_new_work) {
         one.done(queue_is_full());
       } else {
         ++serving_;

@@ -4,6 +4,7 @@
 #include "core/transitions/store_steps.hpp"
 #include "store/redis/commit.hpp"
 #include "store/redis/scripts.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -42,8 +43,7 @@ std::string parts_of(const Subject& subject) {
 
 /// Made twice, it does more, or tells its asker something else.
 bool is_once(const StoreCall& call) {
-  return std::holds_alternative<Resolve>(call) || std::holds_alternative<CacheBust>(call) ||
-         std::holds_alternative<Reschedule>(call) || std::holds_alternative<Claim>(call);
+  return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
 }
 
 }  // namespace

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <idem/store.hpp>
+
+#include <array>
+#include <utility>
+
+/// What the queues, the circuit breaker and the drivers have to know of a verb: one row for each.
+namespace idem {
+
+struct VerbTraits {
+  bool is_owners = false;          ///< Of one attempt, by its token.
+  bool is_new_work = false;        ///< A full queue turns it away: nobody's attempt needs it.
+  bool is_deferred = false;        ///< No client waits for it: it joins the next batch.
+  bool may_be_refused = false;     ///< While the store fails: no attempt and no decision needs it.
+  bool asks_for_a_record = false;  ///< By it a reservation comes into being.
+  bool is_repeatable = false;      ///< Where its reply was lost: twice is once.
+  bool is_lifecycle = false;       ///< Of all records that are due; of one record, twice is once.
+};
+
+/// A verb without a row does not compile.
+template <class Verb>
+inline constexpr VerbTraits traits_of_verb = [] {
+  static_assert(sizeof(Verb) == 0, "give this verb a row in store/verb_traits.hpp");
+  return VerbTraits{};
+}();
+
+inline constexpr VerbTraits reserving{
+    .is_new_work = true, .may_be_refused = true, .asks_for_a_record = true, .is_repeatable = true};
+inline constexpr VerbTraits owning{.is_owners = true, .is_repeatable = true};
+inline constexpr VerbTraits reading{
+    .is_new_work = true, .may_be_refused = true, .is_repeatable = true};
+inline constexpr VerbTraits lifecycle{
+    .is_new_work = true, .is_deferred = true, .may_be_refused = true, .is_lifecycle = true};
+
+template <>
+inline constexpr VerbTraits traits_of_verb<Reserve> = reserving;
+template <>
+inline constexpr VerbTraits traits_of_verb<Accept> = reserving;
+/// Repeated, it takes another request.
+template <>
+inline constexpr VerbTraits traits_of_verb<Claim> = {
+    .is_new_work = true, .may_be_refused = true, .asks_for_a_record = true};
+template <>
+inline constexpr VerbTraits traits_of_verb<Dispatched> = owning;
+template <>
+inline constexpr VerbTraits traits_of_verb<Renew> = owning;
+template <>
+inline constexpr VerbTraits traits_of_verb<Advance> = owning;
+template <>
+inline constexpr VerbTraits traits_of_verb<Complete> = owning;
+template <>
+inline constexpr VerbTraits traits_of_verb<Release> = owning;
+template <>
+inline constexpr VerbTraits traits_of_verb<MarkUnknown> = owning;
+/// These leave a line in the evidence log each time.
+template <>
+inline constexpr VerbTraits traits_of_verb<Resolve> = {.is_deferred = true};
+template <>
+inline constexpr VerbTraits traits_of_verb<CacheBust> = {};
+template <>
+inline constexpr VerbTraits traits_of_verb<Reschedule> = {.is_new_work = true, .is_deferred = true};
+/// By it an owner that lost learns what became of its record: no queue turns it away.
+template <>
+inline constexpr VerbTraits traits_of_verb<Find> = {.may_be_refused = true, .is_repeatable = true};
+template <>
+inline constexpr VerbTraits traits_of_verb<List> = reading;
+template <>
+inline constexpr VerbTraits traits_of_verb<ReadEvidence> = reading;
+template <>
+inline constexpr VerbTraits traits_of_verb<Count> = reading;
+/// Their steps are told once.
+template <>
+inline constexpr VerbTraits traits_of_verb<Sweep> = lifecycle;
+template <>
+inline constexpr VerbTraits traits_of_verb<Reap> = lifecycle;
+template <>
+inline constexpr VerbTraits traits_of_verb<AdoptRoutes> = {.is_new_work = true};
+
+/// Of whatever verb the call is.
+inline const VerbTraits& traits_of(const StoreCall& call) noexcept {
+  static constexpr auto rows = []<std::size_t... n>(std::index_sequence<n...>) {
+    return std::array{traits_of_verb<std::variant_alternative_t<n, StoreCall>>...};
+  }(std::make_index_sequence<std::variant_size_v<StoreCall>>());
+  return rows[call.index()];
+}
+
+}  // namespace idem
