@@ -48,7 +48,7 @@ void add_records(std::vector<Trouble>& troubles, const Status& status) {
   if (records.leases_overdue > 0) {
     troubles.push_back({"leases_overdue",
                         at_least + number_of(records.leases_overdue, "lease has", "leases have") +
-                            " ended and " + "nobody sweeps; does a gateway or worker run?"});
+                            " ended, and no process sweeps; does a gateway or worker run?"});
   }
   if (!status.census) return;
   const Millis age = oldest_unknown(*status.census);

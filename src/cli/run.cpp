@@ -16,7 +16,7 @@ int version() {
 }
 
 constexpr const char* footer =
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 nobody answered, 4 not found, "
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no answer, 4 not found, "
     "5 refused by the state that a record or a store is in.\n"
     "Settings: a flag beats its IDEM_* variable beats the file of --config. A relative path in the "
     "file is taken from the file's folder, any other one from the working directory.";

@@ -183,7 +183,7 @@ void write_outbox(Text& text, const Gauges& gauges) {
   write_messages(text, gauges, names, MessageState::waiting, "idem_outbox_oldest_age_seconds",
                  "api.idempotency.outbox.oldest: how old the oldest of them is.", age);
   write_messages(text, gauges, names, MessageState::dead, "idem_dead_letters",
-                 "api.idempotency.dead.letters: messages that were given up, until somebody "
+                 "api.idempotency.dead.letters: messages that were given up, until an operator "
                  "redrives or discards them.",
                  messages);
 }

@@ -249,7 +249,9 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   if (!kept->response && !is_last_word) return false;
   if (!kept->response) {
     if (kept->is_contradicted) tell_contradiction(task, "found and failed", "unknown");
-    leave_to_people(task, "it was done, and no answer can be made of what was told", {}, now());
+    leave_to_people(task,
+                    "the provider says that it was done, and its answer has no response to replay",
+                    {}, now());
     return true;
   }
   Resolve verb;

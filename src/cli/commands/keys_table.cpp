@@ -41,7 +41,7 @@ std::string reason_of(const Value& record) {
   const std::string why = code == "-" ? "its lease ended" : code;
   if (next != "-") return why + "; asked " + turns + " times, again at " + next;
   if (turns != "0") return why + "; left to you after " + turns + " turns";
-  return text("provider") == "-" ? why + "; nobody is asked" : why;
+  return text("provider") == "-" ? why + "; no provider is asked" : why;
 }
 
 }  // namespace

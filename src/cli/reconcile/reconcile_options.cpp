@@ -98,8 +98,8 @@ Checked check_resolving(const ReconcileOptions& options) {
   }
   if (options.response_status == 0) {
     return wrong(
-        "--resolve: who asks again with a key that is settled must hear an answer; give its "
-        "--response-status, and the line becomes its body");
+        "--resolve: the client's next retry needs an answer: give its --response-status; the "
+        "export's line becomes its body");
   }
   if (options.happened.empty()) {
     return wrong(

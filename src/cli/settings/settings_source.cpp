@@ -202,9 +202,9 @@ std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& 
   }
   if (!options.admin.empty() && !is_loopback(options.admin)) {
     all.push_back(given.admin.place.text() + ": " + config::shown(options.admin) +
-                  " can be reached from other machines, and whoever reaches it is an operator: it "
-                  "has no login and no TLS; write 127.0.0.1:PORT and forward to it, or see that "
-                  "only operators reach it");
+                  " can be reached from other machines, and it has no login and no TLS: everyone "
+                  "who reaches it is an operator; write 127.0.0.1:PORT and forward to it, or see "
+                  "that only operators reach it");
   }
   return all;
 }

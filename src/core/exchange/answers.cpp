@@ -140,8 +140,9 @@ Answer misuse_answer(const KeyMisuse& misuse, Preset preset) {
                  .operation = misuse.id};
   if (!misuse.is_other) {
     reused.detail =
-        "This key was first used under other rules of what counts of a request, so nobody can tell "
-        "whether it was for this one. Nothing was run now; a new key might do the work again.";
+        "This key was first used under other rules of what counts of a request, so Idem cannot "
+        "tell whether it was for this request. Nothing was run now; a new key might do the work "
+        "again.";
     reused.retry = RetryAdvice::never;
   }
   if (preset == Preset::stripe) reused.status = 400;
@@ -205,10 +206,9 @@ Answer store_unavailable_answer(Millis retry_after) {
 
 Answer record_damaged_answer(const RecordId& id) {
   return to_answer({.code = ProblemCode::record_damaged,
-                    .detail =
-                        "What is stored under this key is not what was written, so nobody can "
-                        "tell whether the operation ran. Nothing was run now; a new key might "
-                        "do the work again.",
+                    .detail = "The record of this key is damaged, so Idem cannot tell whether the "
+                              "operation ran. Nothing was run now; a new key might do the work "
+                              "again. An operator has to look at the record.",
                     .operation = id});
 }
 

@@ -300,7 +300,8 @@ ExchangeAction Exchange::on_committed(WorkCommitted event) {
 
 ExchangeAction Exchange::on_unknown(WorkUnknown event) {
   IDEM_ASSERT(phase_ == Phase::sending);
-  Answer answer = outcome_unknown(502, "The work may have been done; nobody knows yet.");
+  Answer answer =
+      outcome_unknown(502, "The work may have been done; its outcome is not known yet.");
   return settle(
       MarkUnknown{
           reserve_.id, attempt_, std::move(event.error_code), {}, std::move(event.reference)},

@@ -27,7 +27,7 @@ Task<Refusal> Authority::check() {
   auto scope = scopes_.read(client_, *settings);
   if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));
   if (!scope_.empty() && *scope != scope_) {
-    co_return Refusal(scope_missing(*settings, "The request belongs to somebody else by now."));
+    co_return Refusal(scope_missing(*settings, "The request belongs to another scope by now."));
   }
   const bool is_first = scope_.empty();
   scope_ = *scope;

@@ -45,7 +45,7 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
   }
   if (value_of(info, "aof_enabled") != "1") {
     check.warnings.push_back(
-        "appendonly is off: when the server ends, it forgets what it was told since its last "
+        "appendonly is off: when the server ends, it forgets what it stored since its last "
         "snapshot, and retries of those requests run again");
   } else if (appendfsync.empty()) {
     check.warnings.push_back(

@@ -274,7 +274,7 @@ Task<bool> Servers::learn_slots_from(Connection& connection) {
     co_return false;
   }
   if (told->items.empty()) {
-    why_ = "the cluster has given its slots to nobody";
+    why_ = "no node of the cluster has its slots";
     co_return false;
   }
   std::vector<Server*> slots(cluster_slots, nullptr);
@@ -292,7 +292,7 @@ Task<bool> Servers::learn_slots_from(Connection& connection) {
     }
   }
   slots_ = std::move(slots);
-  why_ = "nobody in the cluster has the slot of this record";
+  why_ = "no node of the cluster has the slot of this record";
   co_return true;
 }
 

@@ -77,7 +77,7 @@ class Servers {
   std::map<std::pair<Address, unsigned>, std::unique_ptr<Server>> servers_;
   std::vector<Server*> slots_;      ///< Of a cluster; null: nobody is known to have it.
   std::vector<Server*> masters_{};  ///< Otherwise, by lane; none: unknown yet.
-  std::string why_ = "nobody was asked yet";
+  std::string why_ = "no server was asked yet";
   MonotonicTime learn_again_{};
   std::vector<Resumption<bool>> finding_;
   bool is_finding_ = false;

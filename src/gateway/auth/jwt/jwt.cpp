@@ -188,9 +188,9 @@ std::string_view describe(JwtFault fault) noexcept {
     case JwtFault::not_yet_valid:
       return "The bearer token is not valid yet.";
     case JwtFault::issuer:
-      return "The bearer token was issued by somebody else.";
+      return "The bearer token was issued by another issuer.";
     case JwtFault::audience:
-      return "The bearer token is meant for somebody else.";
+      return "The bearer token is for another audience.";
     case JwtFault::claim:
       return "The bearer token lacks the claim that says who a key belongs to.";
   }
