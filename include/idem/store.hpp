@@ -26,7 +26,7 @@ struct StoreError {
     unavailable,  ///< Nothing was changed. Ask again later.
     in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
     refused,      ///< Never valid as asked (generation changed, unsafe set-up).
-    damaged,  ///< What lies there is not what was written. Its key never runs: people look.
+    damaged,      ///< What lies there is not what was written. Its key never runs: people look.
   };
   Code code = Code::unavailable;
   std::string detail;
@@ -337,7 +337,7 @@ struct LifecycleStep {
   RecordId id;
   State from;
   std::optional<State> to;
-  Millis late{};  ///< For how long it had been due.
+  Millis late{};         ///< For how long it had been due.
   bool damaged = false;  ///< It was due and is damaged; nothing was done, and it is due no more.
   bool operator==(const LifecycleStep&) const = default;
 };

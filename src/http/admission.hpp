@@ -47,8 +47,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   };
 
   /// Only in a shared_ptr: a place may outlive the server.
-  explicit Admission(Options options)
-      : options_(std::move(options)), proxies_(options_.proxies) {}
+  explicit Admission(Options options) : options_(std::move(options)), proxies_(options_.proxies) {}
 
   /// Instead of Options::proxies, for connections from now on.
   void use_proxies(std::vector<Network> proxies);

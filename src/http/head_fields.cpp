@@ -141,8 +141,8 @@ bool looks_like_framing(std::string_view name) noexcept {
 
 bool has_escape(std::string_view name) noexcept {
   for (auto at = name.find('%'); at != std::string_view::npos; at = name.find('%', at + 1)) {
-    const bool escapes = name.size() - at > 2 && is_char(name[at + 1], char_hex) &&
-                         is_char(name[at + 2], char_hex);
+    const bool escapes =
+        name.size() - at > 2 && is_char(name[at + 1], char_hex) && is_char(name[at + 2], char_hex);
     if (escapes) return true;
   }
   return false;

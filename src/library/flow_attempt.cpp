@@ -27,9 +27,9 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
   const std::string& record_point = transaction.recovery_point();
   const SqlRows rows =
       InternalSql::run(transaction, OwnStatement::open_flow,
-                   {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
-                    std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
-                    std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
+                       {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
+                        std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
+                        std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
   if (rows.size() != 1 || rows[0].size() != 6) return std::nullopt;
   const SqlRow& row = rows[0];
   const auto* const kept = std::get_if<SqlBytes>(&row[5]);
@@ -171,8 +171,9 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
   }
   if (state_.quiet_since || notes_calls(phase) || state_.next != phase.name) {
     // From here on it may be on its way, and who comes after this attempt must know that.
-    const auto noted = InternalSql::run(transactions(), OwnStatement::note_call,
-                                    {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
+    const auto noted =
+        InternalSql::run(transactions(), OwnStatement::note_call,
+                         {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
     if (!noted || noted->empty()) return leave("the call could not be noted");
     state_.next = phase.name;
     if (!covers(phase.call.timeout)) return leave("the lease does not cover the call");
@@ -271,7 +272,8 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
          std::int64_t{is_noted_behind(index) ? 1 : 0}, name_behind(index)});
     if (transaction.failed()) return std::nullopt;
     if (passed.empty()) {
-      const SqlRows at = InternalSql::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
+      const SqlRows at =
+          InternalSql::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
       if (transaction.failed()) return std::nullopt;
       found.was_passed = !at.empty() && text_of(at[0].at(0)) == phase.name;
       found.is_lost = !found.was_passed;
@@ -293,7 +295,7 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
       return std::nullopt;
     }
     InternalSql::run(transaction, OwnStatement::close_flow,
-                 {to_hex(id.bytes), to_hex(attempt.token.bytes)});
+                     {to_hex(id.bytes), to_hex(attempt.token.bytes)});
     answer_ = std::move(*response);
     return rules_.complete_with(*answer_, id, attempt);
   };
@@ -318,8 +320,8 @@ void FlowAttempt::rest(Millis retry_in) {
   const Millis delay =
       std::max(serving_.lease_left(), std::min(retry_in, Millis(limits::retry_after_max)));
   const auto rested = InternalSql::run(transactions(), OwnStatement::rest_flow,
-                                   {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
-                                    std::int64_t{delay.count()}, std::int64_t{0}});
+                                       {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
+                                        std::int64_t{delay.count()}, std::int64_t{0}});
   // Not noted: the next attempt takes it for open, which is what is safe.
   if (!rested) log(LogLevel::warning, "rest_failed", {}, rested.error());
 }
@@ -337,9 +339,10 @@ ExchangeEvent FlowAttempt::give_up(std::string code, std::string reference) {
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
     // Whoever executes it again has had evidence that nothing is there.
-    InternalSql::run(transaction, OwnStatement::rest_flow,
-                 {to_hex(id.bytes), to_hex(attempt.token.bytes),
-                  std::int64_t{Millis(limits::flow_unknown_interval).count()}, std::int64_t{1}});
+    InternalSql::run(
+        transaction, OwnStatement::rest_flow,
+        {to_hex(id.bytes), to_hex(attempt.token.bytes),
+         std::int64_t{Millis(limits::flow_unknown_interval).count()}, std::int64_t{1}});
     return MarkUnknown{id, attempt, code, {}, reference};
   };
   const TransactionEnd end = transactions().run(std::move(what));

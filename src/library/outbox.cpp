@@ -77,8 +77,8 @@ std::optional<MessageState> message_state(std::string_view name) noexcept {
 Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
   const auto rows =
       InternalSql::run(*transactions_, OwnStatement::list_messages,
-                   {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
-                    filter.after, static_cast<std::int64_t>(filter.limit)});
+                       {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
+                        filter.after, static_cast<std::int64_t>(filter.limit)});
   if (!rows) return std::unexpected(rows.error());
   std::vector<StoredMessage> all;
   for (const SqlRow& row : *rows) all.push_back(message_of(row));
@@ -127,10 +127,10 @@ Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
 
 Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
   if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
-  const auto rows = InternalSql::run(*transactions_,
-                                 order.dry_run ? OwnStatement::try_discard : OwnStatement::discard,
-                                 {any_or(order.which.destination), any_or(order.which.id),
-                                  any_or(order.which.type), most_of(order.which), order.reason});
+  const auto rows = InternalSql::run(
+      *transactions_, order.dry_run ? OwnStatement::try_discard : OwnStatement::discard,
+      {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),
+       most_of(order.which), order.reason});
   if (!rows) return std::unexpected(rows.error());
   return ordered(*rows);
 }

@@ -198,7 +198,7 @@ std::size_t PhasedGuard::Flows::complete_due() {
 
 std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
   const auto due = InternalSql::run(transactions(), OwnStatement::due_flows,
-                                {operation, std::int64_t{limits::completer_batch}});
+                                    {operation, std::int64_t{limits::completer_batch}});
   if (!due) {
     rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
     return 0;
@@ -213,7 +213,7 @@ std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
 
 void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {
   (void)InternalSql::run(transactions(), OwnStatement::put_off_flow,
-                     {to_hex(id.bytes), std::int64_t{delay.count()}});
+                         {to_hex(id.bytes), std::int64_t{delay.count()}});
 }
 
 Reserve PhasedGuard::Flows::reserve_of(const Record& record) const {
@@ -255,7 +255,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   if (record && (record->state == State::completed || record->state == State::expired)) {
     // Settled by somebody else. Only what was seen here goes: another life may have begun.
     (void)InternalSql::run(transactions(), OwnStatement::close_flow,
-                       {to_hex(id.bytes), text_of(due.at(3))});
+                           {to_hex(id.bytes), text_of(due.at(3))});
     return false;
   }
   // One that was released before anything committed is its client's to ask for again; behind that,

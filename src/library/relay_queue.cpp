@@ -41,8 +41,8 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
   const auto asked_at = MonotonicClock::now();
   const auto rows =
       InternalSql::run(transactions_, OwnStatement::claim_messages,
-                   {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
-                    std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
+                       {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
+                        std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
   const auto told_at = MonotonicClock::now();
   std::vector<ClaimedMessage> claimed;
@@ -77,11 +77,11 @@ std::expected<bool, std::string> RelayQueue::note_sending(const ClaimedMessage& 
 }
 
 std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {
-  const auto rows =
-      InternalSql::run(transactions_, OwnStatement::note_delivery,
-                   {claimed.seq, claimed.fence, std::string(name_of(note.how)),
-                    printable(note.reference), printable(note.why),
-                    std::int64_t{note.delay.count()}, std::int64_t{note.may_have_arrived ? 1 : 0}});
+  const auto rows = InternalSql::run(
+      transactions_, OwnStatement::note_delivery,
+      {claimed.seq, claimed.fence, std::string(name_of(note.how)), printable(note.reference),
+       printable(note.why), std::int64_t{note.delay.count()},
+       std::int64_t{note.may_have_arrived ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
   return !rows->empty();
 }
@@ -89,7 +89,7 @@ std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed,
 std::expected<std::size_t, std::string> RelayQueue::reap(std::size_t most, Millis retention) {
   const auto rows =
       InternalSql::run(transactions_, OwnStatement::reap_messages,
-                   {static_cast<std::int64_t>(most), std::int64_t{retention.count()}});
+                       {static_cast<std::int64_t>(most), std::int64_t{retention.count()}});
   if (!rows) return std::unexpected(rows.error());
   return rows->size();
 }

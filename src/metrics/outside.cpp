@@ -100,7 +100,7 @@ std::optional<OutageLines::Line> Availability::answered(MonotonicTime now) {
 }
 
 std::optional<OutageLines::Line> Availability::failed(MonotonicTime now, std::string_view reason,
-                                                  std::string detail, bool is_proof) {
+                                                      std::string detail, bool is_proof) {
   const std::lock_guard lock(mutex_);
   ++seen_.failures;
   seen_.is_down = seen_.is_down || is_proof || seen_.failures >= limits::breaker_failures;

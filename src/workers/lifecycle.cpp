@@ -1,5 +1,6 @@
 #include "workers/lifecycle.hpp"
 
+#include "core/exchange/outage.hpp"
 #include "workers/pace.hpp"
 #include "workers/reaper.hpp"
 #include "workers/sweeper.hpp"
@@ -16,8 +17,10 @@ using Clock = std::chrono::steady_clock;
 
 /// Sweeper or reaper, each at a pace of its own: what is due of one says nothing of the other.
 struct Worker {
-  std::optional<Pass> (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
+  std::expected<Pass, StoreError> (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
+  std::string_view failed_event;
   Pace pace;
+  OutageLines failures{limits::outage_line_interval};
   Clock::time_point next{};
 };
 
@@ -47,9 +50,17 @@ class Lifecycle {
     const bool is_idle = idleness_.is_idle(store_.asked(), began);
     const auto pass = worker.run_once(store_, log_, shard_, worker.pace.slice(is_idle));
     const auto ended = Clock::now();
-    worker.next =
-        ended + worker.pace.rest_after(pass.value_or(Pass{}), ended - began, is_idle);
-    return pass;
+    worker.next = ended + worker.pace.rest_after(pass.value_or(Pass{}), ended - began, is_idle);
+    if (pass) {
+      (void)worker.failures.succeeded(MonotonicClock::now());
+      return *pass;
+    }
+    // It is tried some times a second.
+    if (const auto line = worker.failures.failed(MonotonicClock::now())) {
+      log_(LogLevel::warning, worker.failed_event,
+           {{"detail", pass.error().detail}, {"failures", line->failures}});
+    }
+    return std::nullopt;
   }
 
   // A line for each slice would be hundreds a second.
@@ -64,8 +75,8 @@ class Lifecycle {
   LogSink log_;
   metrics::Shard& shard_;
   Idleness idleness_;
-  Worker sweeper_{sweep_once, Pace(store_.lifecycle_slice())};
-  Worker reaper_{reap_once, Pace(store_.lifecycle_slice())};
+  Worker sweeper_{sweep_once, "sweep_failed", Pace(store_.lifecycle_slice())};
+  Worker reaper_{reap_once, "reap_failed", Pace(store_.lifecycle_slice())};
   std::size_t reaped_ = 0;  ///< Since the last line.
 };
 

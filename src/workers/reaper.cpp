@@ -8,13 +8,12 @@
 
 namespace idem::workers {
 
-std::optional<Pass> reap_once(Store& store, const LogSink& log, metrics::Shard& shard,
-                              std::size_t most) {
+std::expected<Pass, StoreError> reap_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                                          std::size_t most) {
   const auto reaped = ask_and_wait(store, Reap{most});
   if (!reaped) {
     shard.store_errors.add();
-    log(LogLevel::warning, "reap_failed", {{"detail", reaped.error().detail}});
-    return std::nullopt;
+    return std::unexpected(reaped.error());
   }
   Pass pass{reaped->size()};
   for (const LifecycleStep& step : *reaped) {

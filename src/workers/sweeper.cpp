@@ -8,13 +8,12 @@
 
 namespace idem::workers {
 
-std::optional<Pass> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
-                               std::size_t most) {
+std::expected<Pass, StoreError> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                                           std::size_t most) {
   const auto swept = ask_and_wait(store, Sweep{most});
   if (!swept) {
     shard.store_errors.add();
-    log(LogLevel::warning, "sweep_failed", {{"detail", swept.error().detail}});
-    return std::nullopt;
+    return std::unexpected(swept.error());
   }
   Pass pass{swept->size()};
   for (const auto& step : *swept) {

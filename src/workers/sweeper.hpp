@@ -8,9 +8,9 @@
 
 namespace idem::workers {
 
-/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. None: the store could
-/// not be asked, which is logged, and is met again at the next turn.
-std::optional<Pass> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
-                               std::size_t most);
+/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. An error: the store
+/// could not be asked, and is asked again at the next turn.
+std::expected<Pass, StoreError> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
+                                           std::size_t most);
 
 }  // namespace idem::workers

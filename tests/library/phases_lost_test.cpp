@@ -210,13 +210,13 @@ TEST_P(LostPhases, S16_what_there_was_to_do_is_gone_under_an_attempt_and_nothing
   auto made = phases(Declares::none);
   made[1].call.send = [&](const PhaseCall& call) {
     const auto due = InternalSql::run(*engine_->transactions(), OwnStatement::put_off_flow,
-                                  {to_hex(call.id.bytes), std::int64_t{-60'000}});
+                                      {to_hex(call.id.bytes), std::int64_t{-60'000}});
     const auto rows = InternalSql::run(*engine_->transactions(), OwnStatement::due_flows,
-                                   {std::string("charge"), std::int64_t{10}});
+                                       {std::string("charge"), std::int64_t{10}});
     EXPECT_TRUE(due && rows && rows->size() == 1);
     const auto token = std::get<std::string>(rows->at(0).at(3));
     EXPECT_TRUE(InternalSql::run(*engine_->transactions(), OwnStatement::close_flow,
-                             {to_hex(call.id.bytes), token}));
+                                 {to_hex(call.id.bytes), token}));
     return bank_.charge(call.key);
   };
   PhasedGuard guard(*engine_, rules(), made);

@@ -329,8 +329,7 @@ class AsyncTurns : public Scripted {
 
 // What is due the longest is handed out first, and all of that is one tenant's.
 TEST_F(AsyncTurns, S22_T39_ClaimsGoRoundTheTenants) {
-  ASSERT_NO_FATAL_FAILURE(
-      begin({"--async-concurrency", "2", "--async-tenant-concurrency", "2"}));
+  ASSERT_NO_FATAL_FAILURE(begin({"--async-concurrency", "2", "--async-tenant-concurrency", "2"}));
   for (int i = 0; i < 20; ++i) ASSERT_EQ(accept("a", i).status, 202);
   ASSERT_TRUE(upstream_->wait_for_requests(2));
   std::vector<Response> theirs;

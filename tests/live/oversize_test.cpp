@@ -154,8 +154,8 @@ class Dispatched : public Scripted {
   }
   static std::string created(bool chunked, const std::string& more = {}) {
     const std::string length = "Content-Length: " + std::to_string(whole);
-    return "HTTP/1.1 201 Created\r\n" + more +
-           (chunked ? "Transfer-Encoding: chunked" : length) + "\r\n\r\n";
+    return "HTTP/1.1 201 Created\r\n" + more + (chunked ? "Transfer-Encoding: chunked" : length) +
+           "\r\n\r\n";
   }
 };
 

@@ -129,16 +129,25 @@ TEST(WorkerMetrics, V31_a_store_that_does_not_answer_is_down) {
                   .arguments = {"worker", "--admin", "127.0.0.1:0", store[0], store[1]}});
   const auto admin = worker.wait_for_address("admin");
   ASSERT_FALSE(admin.empty()) << worker.output();
-  const auto says = [&](const char* line) {
-    const auto metrics = send_once(admin, {.method = "GET", .target = "/metrics", .fields = {}});
-    return metrics.body.find(line) != std::string::npos;
+  const auto metric = [&](const std::string& name) {
+    const auto metrics =
+        send_once(admin, {.method = "GET", .target = "/metrics", .fields = {{"Host", admin}}});
+    const auto at = metrics.body.find("\n" + name + " ");
+    return at == metrics.body.npos ? -1 : std::atoi(metrics.body.c_str() + at + name.size() + 2);
   };
-  EXPECT_TRUE(says("\nidem_store_up 1\n"));
+  EXPECT_EQ(metric("idem_store_up"), 1);
   server.stop();
   const auto until = std::chrono::steady_clock::now() + patience;
-  while (!says("\nidem_store_up 0\n")) {
+  while (metric("idem_store_up") != 0 || metric("idem_store_errors_total") < 10) {
     ASSERT_LT(std::chrono::steady_clock::now(), until) << worker.output();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  // Few lines are written of many failures: sweeper and reaper try some times a second.
+  for (const std::string event : {"sweep_failed", "reap_failed"}) {
+    const std::string output = worker.output();
+    const auto first = output.find(event);
+    ASSERT_NE(first, output.npos) << event;
+    EXPECT_EQ(output.find(event, first + 1), output.npos) << event;
   }
 }
 

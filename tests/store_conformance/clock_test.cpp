@@ -123,14 +123,14 @@ TEST(SqliteRestart, S16_where_time_was_lost_every_window_is_over) {
     Transactions& sql = *(*store)->transactions();
     const std::string id(32, 'a');
     ASSERT_TRUE(InternalSql::run(sql, OwnStatement::open_flow,
-                             {id, std::string("pay"), SqlBytes{"input"}, std::int64_t{1000}, id,
-                              std::int64_t{0}, std::string("charged"), std::string()}));
+                                 {id, std::string("pay"), SqlBytes{"input"}, std::int64_t{1000}, id,
+                                  std::int64_t{0}, std::string("charged"), std::string()}));
     ASSERT_TRUE(InternalSql::run(sql, OwnStatement::put_message,
-                             {id, id, std::string("d"), std::string(), std::string(),
-                              std::string("t"), std::string("p"), std::string("c")}));
+                                 {id, id, std::string("d"), std::string(), std::string(),
+                                  std::string("t"), std::string("p"), std::string("c")}));
     ASSERT_TRUE(InternalSql::run(sql, OwnStatement::claim_messages,
-                             {std::string("d"), std::int64_t{1}, std::int64_t{1000},
-                              std::int64_t{1000}, std::int64_t{0}}));
+                                 {std::string("d"), std::int64_t{1}, std::int64_t{1000},
+                                  std::int64_t{1000}, std::int64_t{0}}));
   }
   EXPECT_GT(ages("boot-1", 0ms).first, 0);
   EXPECT_GT(ages("boot-2", 1min).second, 0);

@@ -82,9 +82,8 @@ struct DescribeReply {
   std::string operator()(const std::vector<LifecycleStep>& x) const {
     std::vector<std::string> lines;
     for (const LifecycleStep& step : x) {
-      lines.push_back(
-          fmt::format("{} {}->{} after {} ms", to_hex(step.id.bytes), text(step.from),
-                      text(step.to), step.late.count()));
+      lines.push_back(fmt::format("{} {}->{} after {} ms", to_hex(step.id.bytes), text(step.from),
+                                  text(step.to), step.late.count()));
     }
     std::ranges::sort(lines);
     return fmt::format("{} steps {}", lines.size(), fmt::join(lines, ", "));

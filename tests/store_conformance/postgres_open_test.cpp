@@ -28,8 +28,8 @@ TEST(PostgresOpen, S02_settings_that_forget_are_refused_by_name) {
   }
   for (const std::string level : {"serializable", "repeatable read", "read uncommitted"}) {
     session.run("ALTER ROLE postgres SET default_transaction_isolation = '" + level + "'");
-    EXPECT_TRUE(refusal(server.uri())
-                    .starts_with("default_transaction_isolation is " + level + ": "));
+    EXPECT_TRUE(
+        refusal(server.uri()).starts_with("default_transaction_isolation is " + level + ": "));
   }
   session.run("ALTER ROLE postgres SET default_transaction_isolation = 'read committed'");
   EXPECT_EQ(refusal(server.uri()), "");

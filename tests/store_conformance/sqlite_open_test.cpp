@@ -91,7 +91,7 @@ TEST_F(SqliteOpen, S02_other_settings_are_refused_by_name) {
 
 TEST_F(SqliteOpen, S02_the_file_is_for_its_owner_alone) {
   make_store();
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(stat(path().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }

@@ -85,9 +85,9 @@ struct Model {
 };
 
 struct Seen {
-  Duration late{};        ///< In the end.
-  Duration late_before{}; ///< After half of the time.
-  Duration took{};        ///< Until nothing was due.
+  Duration late{};         ///< In the end.
+  Duration late_before{};  ///< After half of the time.
+  Duration took{};         ///< Until nothing was due.
   std::size_t slice_max = 0;
   Duration rest_min = 1h;
 };

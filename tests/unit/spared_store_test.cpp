@@ -112,13 +112,13 @@ class CircuitBreaker : public testing::Test {
   void open(Millis pause) {
     auto inner = std::make_unique<Failing>();
     inner_ = inner.get();
-    store_ = make_circuit_breaker(std::move(inner),
-                         {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
-                          .on_change = [this](bool answers, const auto& why) {
-                            const std::lock_guard lock(mutex_);
-                            changes_.push_back(answers ? "back" : why);
-                            changed_.notify_all();
-                          }});
+    store_ = make_circuit_breaker(
+        std::move(inner), {.breaker = {.failures = 3, .pause_first = pause, .pause_max = pause},
+                           .on_change = [this](bool answers, const auto& why) {
+                             const std::lock_guard lock(mutex_);
+                             changes_.push_back(answers ? "back" : why);
+                             changed_.notify_all();
+                           }});
   }
   void give_up() {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);

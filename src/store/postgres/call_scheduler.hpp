@@ -1,9 +1,9 @@
 #pragma once
 
 #include "store/change_notifier.hpp"
+#include "store/postgres/change_poller.hpp"
 #include "store/postgres/days.hpp"
 #include "store/postgres/lanes.hpp"
-#include "store/postgres/change_poller.hpp"
 #include "store/postgres/opening.hpp"
 #include "store/postgres/statements.hpp"
 

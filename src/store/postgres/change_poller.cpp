@@ -8,7 +8,7 @@
 namespace idem::postgres {
 
 ChangePoller::ChangePoller(Loop& loop, std::string uri, const Uuid& store_id,
-                 std::shared_ptr<Lineage> lineage, ChangeNotifier& changes)
+                           std::shared_ptr<Lineage> lineage, ChangeNotifier& changes)
     : Timed(loop),
       store_id_(store_id),
       lineage_(std::move(lineage)),
@@ -44,7 +44,7 @@ Task<void> ChangePoller::look(std::vector<RecordId> ids) {
     params.array(Type::uuid_array);
     for (const RecordId& id : ids) params.append_uuid(id.bytes);
     const QueryResult answer = co_await connection_.ask("SELECT * FROM idem.standings($1)", params,
-                                                   limits::store_reply_max);
+                                                        limits::store_reply_max);
     if (answer) {
       Seen now;
       for (const RecordId& id : ids) now[id] = std::nullopt;

@@ -14,7 +14,7 @@ namespace idem::postgres {
 class ChangePoller final : Timed {
  public:
   ChangePoller(Loop& loop, std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
-          ChangeNotifier& changes);
+               ChangeNotifier& changes);
 
   void stop() noexcept { stopped_ = true; }
 

@@ -143,7 +143,8 @@ Task<bool> Connection::prepare(const std::string& name, std::string_view sql,
   co_return prepared.has_value() || prepared.error().sqlstate == "42P05";
 }
 
-Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& params, Millis patience) {
+Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& params,
+                                        Millis patience) {
   IDEM_ASSERT(is_open());
   const auto [known, is_new] = known_.try_emplace(std::string(sql), Known::asked);
   if (is_new || known->second == Known::not_to_be) {

@@ -21,8 +21,8 @@ Task<void> Days::keep(Connection& connection) {
     for (int day = 0; day < days_ahead && connection.is_open(); ++day) {
       Params params;
       params.number(retention.count()).small(day);
-      const QueryResult made = co_await connection.ask("SELECT idem.make_day(idem.expiry_day($1, $2))",
-                                                  params, limits::store_reply_max);
+      const QueryResult made = co_await connection.ask(
+          "SELECT idem.make_day(idem.expiry_day($1, $2))", params, limits::store_reply_max);
       (void)made;
     }
   }

@@ -44,7 +44,8 @@ constexpr const char* which_is_there =
 
 Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
   const Params no_params;
-  const QueryResult there = co_await connection.ask(what_is_there, no_params, limits::store_reply_max);
+  const QueryResult there =
+      co_await connection.ask(what_is_there, no_params, limits::store_reply_max);
   if (!there) co_return std::unexpected(failure_text(there.error()));
   Cells are(*there, 0);
   Found found;

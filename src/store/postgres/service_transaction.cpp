@@ -32,7 +32,7 @@ constexpr std::string_view commit_sql = "COMMIT";
 
 /// Begins and asks, in one round trip. `left_over`: what was prepared and is to go first.
 QueryResult begin_with(Session& session, const Session::Asked& first,
-                  std::vector<std::string> left_over = {}) {
+                       std::vector<std::string> left_over = {}) {
   std::vector<Session::Asked> asked;
   for (std::string& name : left_over) {
     name.insert(0, "DEALLOCATE ");
@@ -58,7 +58,8 @@ TransactionEnd end_of_step(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
                           is_other_server(failure) || is_forgotten(failure);
-  return ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure), failure.sqlstate);
+  return ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
+               failure.sqlstate);
 }
 
 TransactionEnd end_of_commit(const QueryResult& committed) {

@@ -92,7 +92,8 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
   if (auto behind = lineage.why_refused(its, known)) return refused(std::move(*behind));
   timeline_ = its.timeline;
   // A pooler gives out numbers of its own, as nobody's session is any server's for long.
-  const QueryResult pid = ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
+  const QueryResult pid =
+      ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
   if (!pid) return refused(failure_text(pid.error()));
   is_direct_ = to_number(pid->cell(0, 0)) == PQbackendPID(connection_);
   return {};

@@ -100,12 +100,15 @@ Task<CommandResult> Connection::ask(std::string command) {
 
 Task<CommandResult> Connection::ask_last(std::string commands, std::size_t count) {
   if (!session_) co_return std::unexpected(Lost{"there is no connection", false});
-  const auto start = [&](Resumption<CommandResult> done) { send(commands, count, std::move(done)); };
+  const auto start = [&](Resumption<CommandResult> done) {
+    send(commands, count, std::move(done));
+  };
   auto waiting = suspend<CommandResult>(start);
   co_return co_await waiting;
 }
 
-void Connection::send(std::string_view commands, std::size_t count, Resumption<CommandResult> done) {
+void Connection::send(std::string_view commands, std::size_t count,
+                      Resumption<CommandResult> done) {
   Session& session = *session_;
   session.to_send.append(commands);
   const MonotonicTime now = MonotonicClock::now();

@@ -16,8 +16,8 @@ struct HybridOptions {
   /// For tests that must not depend on how busy the machine is: what the cache may take for an
   /// answer.
   Millis reply_max = limits::cache_reply_max;
-  /// Called when the cache cannot be used any more, and when it can again: sentences. On a thread of
-  /// the store's.
+  /// Called when the cache cannot be used any more, and when it can again: sentences. On a thread
+  /// of the store's.
   std::function<void(const std::string&)> warn{};
 };
 

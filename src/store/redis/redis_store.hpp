@@ -13,7 +13,8 @@ namespace idem {
 struct RedisOptions {
   /// For tests: the store's time, in place of the servers' own clocks.
   std::function<StoreTime()> clock{};
-  /// Called with what the servers' settings would make them forget: sentences. On the store's thread.
+  /// Called with what the servers' settings would make them forget: sentences. On the store's
+  /// thread.
   std::function<void(const std::string&)> warn{};
   WhichStore which{};
   std::function<void(const OpenedStore&)> opened{};  ///< On the store's thread.

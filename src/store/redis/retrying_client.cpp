@@ -56,7 +56,8 @@ Task<QuestionResult> RetryingClient::ask_once(Question question) {
   co_return co_await std::move(asking);
 }
 
-Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repeat, bool* was_in_doubt) {
+Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repeat,
+                                               bool* was_in_doubt) {
   const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
   bool in_doubt = false;
   for (;;) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "store/redis/retrying_client.hpp"
 #include "store/redis/attempts.hpp"
 #include "store/redis/identity_steps.hpp"
+#include "store/redis/retrying_client.hpp"
 #include "store/redis/usage_ledger.hpp"
 #include "store/snapshot_table.hpp"
 

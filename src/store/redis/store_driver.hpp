@@ -1,8 +1,8 @@
 #pragma once
 
 #include "store/change_notifier.hpp"
-#include "store/redis/scan_queries.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/redis/scan_queries.hpp"
 #include "store/redis/steps.hpp"
 
 #include <map>

@@ -15,7 +15,7 @@ std::string name_of(sqlite3* db) {
 
 // What is not there at the start, a log that is written elsewhere, is not missed later either.
 OpenFile::Named::Named(std::string where) : path(std::move(where)) {
-  struct stat found {};
+  struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
     path.clear();
     return;
@@ -26,7 +26,7 @@ OpenFile::Named::Named(std::string where) : path(std::move(where)) {
 
 bool OpenFile::Named::is_there() const {
   if (path.empty()) return true;
-  struct stat found {};
+  struct stat found{};
   return ::stat(path.c_str(), &found) == 0 && found.st_dev == device && found.st_ino == inode;
 }
 
