@@ -127,7 +127,8 @@ TEST_F(ConfigRoles, TheHelpNamesStoresExitCodesAndTheVersion) {
            {"--help"}, {"gateway", "--help"}, {"worker", "--help"}, {"keys", "list", "--help"}}) {
     const auto ran = idem(words);
     EXPECT_EQ(ran.exit_code, 0);
-    for (const char* const code : {"0 done", "1 failed", "2 wrong", "3 nobody", "4 not", "5 ref"}) {
+    for (const char* const code :
+         {"0 done", "1 failed", "2 wrong", "3 no answer", "4 not", "5 ref"}) {
       expect_has(ran, code);
     }
   }
