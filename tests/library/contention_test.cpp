@@ -51,6 +51,7 @@ class Contended : public Guarded {
   }
 };
 
+// One of the two gives way, and runs again; on a busy machine it may meet the other once more.
 INSTANTIATE_TEST_SUITE_P(Stores, Contended, testing::Values("postgres"),
                          [](const auto& kind) { return kind.param; });
 
@@ -61,7 +62,7 @@ TEST_P(Contended, T57_S17_of_two_handlers_in_a_deadlock_both_commit) {
     return charging.serve(request,
                           [&](const Request&, Execution& run) { return run.commit(work); });
   });
-  EXPECT_EQ(runs, 3);
+  EXPECT_GE(runs, 3);
   EXPECT_EQ(booked(), 4);
 }
 
@@ -70,7 +71,7 @@ TEST_P(Contended, S17_of_two_works_in_one_commit_and_in_a_deadlock_both_commit) 
   const int runs = meet_in_a_ring([&](const Request& request, const TransactionWork& work) {
     return guard_->serve_in_transaction(request, work);
   });
-  EXPECT_EQ(runs, 3);
+  EXPECT_GE(runs, 3);
   EXPECT_EQ(booked(), 4);
 }
 
@@ -83,14 +84,14 @@ TEST_P(Contended, T57_S17_a_work_that_throws_as_a_deadlock_left_it_no_row_is_run
                               [&](const Request&, Execution& run) { return run.commit(work); });
       },
       book_and_read);
-  EXPECT_EQ(in_commit, 3);
+  EXPECT_GE(in_commit, 3);
   EXPECT_EQ(booked(), 4);
   const int in_one_commit = meet_in_a_ring(
       [&](const Request& request, const TransactionWork& work) {
         return guard_->serve_in_transaction(request, work);
       },
       book_and_read);
-  EXPECT_EQ(in_one_commit, 3);
+  EXPECT_GE(in_one_commit, 3);
   EXPECT_EQ(booked(), 8);
 }
 

@@ -81,7 +81,7 @@ TEST_F(KeysCommand, ListsTheOldestFirstWithTheirAgeAndWhyTheyAreAsTheyAre) {
   for (const auto* part : {"AGE", "CONTESTED", "REASON", "declared: "}) {
     EXPECT_NE(listed.output.find(part), std::string::npos) << listed.output;
   }
-  EXPECT_NE(listed.output.find("nobody is asked"), std::string::npos) << listed.output;
+  EXPECT_NE(listed.output.find("no provider is asked"), std::string::npos) << listed.output;
   const auto none = idem({"list", "--newer-than", "2100-01-01T00:00:00Z"});
   EXPECT_EQ(none.output.find(refs[0]), std::string::npos) << none.output;
   EXPECT_NE(idem({"list", "--newer-than", "24h"}).output.find(refs[0]), std::string::npos);

@@ -114,7 +114,7 @@ TEST_P(Reconciling, S19_who_can_be_asked_has_the_answer_of_what_was_said_to_be_d
   turn();
   EXPECT_EQ(record(3).state, State::unknown);
   EXPECT_FALSE(record(3).reconcile_after);
-  EXPECT_NE(story(3).back().reason.find("no answer can be made"), std::string::npos);
+  EXPECT_NE(story(3).back().reason.find("has no response to replay"), std::string::npos);
 }
 
 TEST_P(Reconciling, S19_word_that_comes_behind_the_last_look_is_heard_by_the_store) {
