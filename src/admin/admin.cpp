@@ -106,8 +106,8 @@ class Admin final : public http::Service {
     metrics::Gauges gauges = parts_.gauges();
     if (counted) {
       gauges.census = std::get<Census>(*counted);
-    } else if (!counted.error().is_final()) {
-      gauges.store_answers = false;  // A worker has no other sign of it.
+    } else if (!parts_.watches_store && !counted.error().is_final()) {
+      gauges.store_answers = false;
     }
     auto counting_messages = outbox_.count();
     gauges.messages = co_await counting_messages;

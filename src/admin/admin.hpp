@@ -24,6 +24,8 @@ struct AdminParts {
   LogSink log;
   /// Everything of Gauges but the census; asked on the loop's thread.
   std::function<metrics::Gauges()> gauges;
+  /// Gauges say whether the store answers; otherwise only the census tells.
+  bool watches_store = true;
   std::function<std::expected<Millis, std::string>(const std::string&)> parse_duration;
   /// An operation, and the others under which its records may lie; asked on the loop's thread.
   std::function<std::vector<std::string>(const std::string&)> naming_parts;

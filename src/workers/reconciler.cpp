@@ -294,6 +294,7 @@ std::optional<StoreTime> Reconciler::plan(Task& task) {
                   .reconcile_in = pause};
   if (auto untold = untold_about(record)) {
     verb.source = source_of(*task.provider);
+    verb.evidence = "no_answer";
     verb.reason = "no answer: " + untold->why;
     verb.observed_at = untold->observed_at;
   }

@@ -199,7 +199,10 @@ class Auditor {
     for (const Json& line : record["evidence"].items) {
       const bool is_whole = !line["source"].string.empty() && !line["evidence"].string.empty() &&
                             !line["observed_at"].string.empty() && line["fence"].integer > 0;
-      require(is_whole, "a line of its evidence lacks something");
+      require(is_whole, fmt::format("a line of its evidence lacks something: {} {} {} fence {}, {}",
+                                    line["source"].string, line["evidence"].string,
+                                    line["observed_at"].string, line["fence"].integer,
+                                    line["reason"].string));
       if (!line["applied"].boolean) {
         books_.kept += line["before"].string == "in_progress" ? 1 : 0;
         continue;

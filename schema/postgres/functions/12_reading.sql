@@ -47,8 +47,16 @@ RETURN idem.is_live(s, at) AND (
 CREATE OR REPLACE FUNCTION idem.fingerprints(joined bytea) RETURNS bytea[] LANGUAGE sql IMMUTABLE
 RETURN (SELECT array_agg(substr(joined, 36 * n + 1, 36) ORDER BY n) FROM generate_series(0, length(joined) / 36 - 1) n);
 
+-- A value that damage has made NULL differs, too. What has no checksum was stored before there were any.
 CREATE OR REPLACE FUNCTION idem.has_damaged_request(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN s.request IS NOT NULL AND coalesce(s.checksum <> idem.checksum(s.id, s.fingerprint, '', s.request), false);
+RETURN s.checksum IS NOT NULL AND s.response_status IS NULL
+  AND s.checksum IS DISTINCT FROM idem.checksum(s.id, s.fingerprint, '', s.request);
+
+CREATE OR REPLACE FUNCTION idem.has_damaged_answer(s idem.slots, head bytea, body bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN s.checksum IS NOT NULL AND CASE
+  WHEN s.checksum IS DISTINCT FROM idem.checksum(s.id, s.fingerprint, head, body) THEN true
+  ELSE s.response_status IS DISTINCT FROM idem.status_of(head) OR s.body_kept IS DISTINCT FROM idem.has_body(head)
+END;
 
 -- Records as they read now: what counts as none is left out, a completed one past its expiry reads as the
 -- reaper will leave it. Without answers; idem.find() has them.
@@ -64,6 +72,7 @@ BEGIN
     s.answer := NULL;
     s.response_status := NULL;
     s.body_kept := NULL;
+    s.checksum := NULL;
   END IF;
   RETURN s;
 END $$;

@@ -60,7 +60,7 @@ BEGIN
         -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
         IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
       END IF;
-      IF s.checksum <> idem.checksum(s.id, s.fingerprint, o.response_head, o.response_body) THEN
+      IF idem.has_damaged_answer(s, o.response_head, o.response_body) THEN
         o.outcome := 'damaged';
         o.response_head := NULL;
         o.response_body := NULL;
@@ -107,8 +107,19 @@ END $$;
 -- The answer in a record that has one.
 CREATE OR REPLACE FUNCTION idem.read_answer(s idem.slots, r idem.reservation, offered bytea[], accepts boolean, at timestamptz)
 RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o idem.outcome;
 BEGIN
-  IF NOT idem.matches(offered, s.fingerprint) THEN RETURN idem.misuses(s, offered, at); END IF;
+  IF NOT idem.matches(offered, s.fingerprint) THEN
+    -- Where the fingerprint is damaged, this may be the first request's own retry.
+    IF idem.state_at(s, at) = 'completed' THEN
+      o := idem.answers_as(s, false, at);
+      IF o.outcome = 'damaged' THEN RETURN o; END IF;
+    END IF;
+    o := idem.misuses(s, offered, at);
+    IF s.request IS NOT NULL AND idem.has_damaged_request(s) THEN o.outcome := 'damaged'; END IF;
+    RETURN o;
+  END IF;
   -- Only the token proves that the reservation is the asker's (§4).
   IF NOT accepts AND s.state = 'in_progress' AND idem.is_same_attempt(s, 0, r.token) THEN
     RETURN idem.executes(s, false, false);

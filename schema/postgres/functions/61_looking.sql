@@ -12,8 +12,7 @@ BEGIN
     FROM idem.slots s CROSS JOIN LATERAL idem.view_of(s, at) v
       LEFT JOIN idem.answers a ON a.expires_at = v.expires_at AND a.number = v.answer
       CROSS JOIN LATERAL (SELECT coalesce(v.response_head, a.head) AS head, coalesce(v.response_body, a.body) AS body) b
-      CROSS JOIN LATERAL (SELECT v.response_status IS NOT NULL AND
-          coalesce(v.checksum <> idem.checksum(v.id, v.fingerprint, b.head, b.body), false) AS is_damaged) d
+      CROSS JOIN LATERAL (SELECT v.state = 'completed' AND idem.has_damaged_answer(v, b.head, b.body) AS is_damaged) d
     WHERE s.id = ANY (ids) AND v.id IS NOT NULL;
 END $$;
 

@@ -114,7 +114,7 @@ DECLARE
 BEGIN
   SELECT * INTO f FROM idem.find_many(ARRAY[operation]);
   IF NOT FOUND THEN RETURN; END IF;
-  IF (f.record).response_status IS NOT NULL AND f.response_head IS NULL THEN
+  IF (f.record).state = 'completed' AND f.response_head IS NULL THEN
     RAISE EXCEPTION 'find: the stored answer of % is damaged', idem.handle(operation) USING ERRCODE = 'IDM08',
       HINT = 'The work ran. Look at it where its effect is, and tell an operator.';
   END IF;
@@ -171,7 +171,9 @@ BEGIN
     PERFORM idem.must('enqueue', operation, ROW('stale', s.state, NULL)::idem.owner_reply);
   END IF;
   PERFORM idem.put_message(message, operation, destination, aggregatetype, aggregateid, type, payload, content_type);
-  PERFORM set_config('idem.enqueued', concat(current_setting('idem.enqueued', true), ' ', operation), true);
+  IF position(operation::text IN coalesce(current_setting('idem.enqueued', true), '')) = 0 THEN
+    PERFORM set_config('idem.enqueued', concat(current_setting('idem.enqueued', true), ' ', operation), true);
+  END IF;
   PERFORM set_config('lock_timeout', before, true);
   RETURN message;
 END $$;

@@ -59,7 +59,9 @@ DECLARE
 BEGIN
   PERFORM idem.set_row_security(true);
   FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
-    CONTINUE WHEN EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t AND p.polname = role);
+    -- By the role and not by the name: a renamed role's policies have its old one.
+    CONTINUE WHEN EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t AND NOT p.polpermissive
+                            AND p.polroles = ARRAY[quote_ident(role)::regrole::oid]);
     EXECUTE format('CREATE POLICY %1$I ON %2$s AS RESTRICTIVE TO %1$I USING (%3$s) WITH CHECK (false)', role, t,
       CASE WHEN t <> 'idem.slots'::regclass THEN 'false'
            WHEN scope IS NULL THEN 'scope = current_setting(''idem.scope'', true)'

@@ -78,6 +78,7 @@ class WorkerProcess {
                                       gauges.destinations = names_of(options_.destinations);
                                       return gauges;
                                     },
+                                .watches_store = false,
                                 .parse_duration = parse_duration,
                                 .naming_parts =
                                     [this](const std::string& operation) {

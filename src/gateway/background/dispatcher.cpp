@@ -150,7 +150,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
     auto result = co_await asking;
     count_failure(observer_.shard(), result);
     // In doubt: what may have been claimed is not dispatched, and free again after its lease.
-    if (!result) co_return false;
+    // One that is damaged is put off, and others may be due.
+    if (!result) co_return result.error().code == StoreError::Code::damaged;
     auto& claimed = std::get<std::optional<Claimed>>(*result);
     if (!claimed) co_return false;
     crash_point(CrashPoint::claimed);

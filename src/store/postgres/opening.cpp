@@ -32,7 +32,7 @@ Task<Problem> check_server(Connection& connection) {
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
   const QueryResult answer = co_await connection.ask(
-      "SELECT pg_catalog.current_setting('data_checksums')", no_params, limits::store_reply_max);
+      "SELECT pg_catalog.current_setting('data_checksums', true)", no_params, limits::store_reply_max);
   if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
