@@ -70,6 +70,7 @@ std::uint64_t anonymous_bytes(pid_t pid) {
 std::uint64_t waits_of(pid_t pid, std::string_view thread) {
   static constexpr std::string_view field = "voluntary_ctxt_switches:";
   std::error_code gone;
+  std::uint64_t waits = 0;
   const auto tasks = "/proc/" + std::to_string(pid) + "/task";
   for (const auto& entry : std::filesystem::directory_iterator(tasks, gone)) {
     std::string name;
@@ -77,10 +78,10 @@ std::uint64_t waits_of(pid_t pid, std::string_view thread) {
     if (name != thread) continue;
     std::ifstream status(entry.path() / "status");
     for (std::string line; std::getline(status, line);) {
-      if (line.starts_with(field)) return std::strtoull(line.c_str() + field.size(), nullptr, 10);
+      if (line.starts_with(field)) waits += std::strtoull(line.c_str() + field.size(), nullptr, 10);
     }
   }
-  return 0;
+  return waits;
 }
 
 int unlinked_files(pid_t pid, std::string_view directory) {

@@ -38,8 +38,8 @@ bool receive_pattern(Socket& socket, std::string_view seen, std::uint64_t total)
 /// Memory of a process that no file stands behind (RssAnon of proc(5)).
 std::uint64_t anonymous_bytes(pid_t pid);
 
-/// How often the thread of this name has waited for something (voluntary_ctxt_switches of proc(5)):
-/// once for each job, at least. 0 where there is none.
+/// How often the threads of this name have waited for something (voluntary_ctxt_switches of
+/// proc(5)): once for each job, at least. 0 where there is none.
 std::uint64_t waits_of(pid_t pid, std::string_view thread);
 
 /// Files without a name that a process holds open or mapped and that lay in this directory.
