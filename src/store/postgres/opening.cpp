@@ -31,8 +31,9 @@ Task<Problem> check_server(Connection& connection) {
 /// What lies in the tables beside answers and stored requests has no checksum of ours.
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
-  const QueryResult answer = co_await connection.ask(
-      "SELECT pg_catalog.current_setting('data_checksums', true)", no_params, limits::store_reply_max);
+  const QueryResult answer =
+      co_await connection.ask("SELECT pg_catalog.current_setting('data_checksums', true)",
+                              no_params, limits::store_reply_max);
   if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
