@@ -36,7 +36,7 @@ class ConfigCheck : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ConfigCheck, WhatAStartWouldMissIsNamedAtItsPlace) {
+TEST_F(ConfigCheck, what_a_start_would_miss_is_named_at_its_place) {
   const auto here = dir_.path().string();
   EXPECT_TRUE(missing("store: \"sqlite:" + here + "/new.db\"\nspill_dir: " + here + "\n").empty());
   EXPECT_TRUE(missing("store: \"memory:\"\n").empty());
@@ -51,7 +51,7 @@ TEST_F(ConfigCheck, WhatAStartWouldMissIsNamedAtItsPlace) {
   expect_missing("tls: {cert: " + file() + ", key: " + file() + "}\n", "3:13", "");
 }
 
-TEST_F(ConfigCheck, APasswordOfAUrlIsInNoMessage) {
+TEST_F(ConfigCheck, a_password_of_a_url_is_in_no_message) {
   for (const std::string text : {"store: \"mysql://idem:s3cret@db/idem\"\n",
                                  "authorize: {url: \"ftp://idem:s3cret@auth/\"}\n",
                                  "authorize: {url: \"http://idem:/s3cret@auth\"}\n"}) {
@@ -64,7 +64,7 @@ TEST_F(ConfigCheck, APasswordOfAUrlIsInNoMessage) {
   }
 }
 
-TEST_F(ConfigCheck, P03_ALaxerRestIsWarnedOfBecausePathsAreComparedAsTheyAreSent) {
+TEST_F(ConfigCheck, P03_a_laxer_rest_is_warned_of_because_paths_are_compared_as_they_are_sent) {
   const std::string strict =
       "  - {match: {methods: [POST], path: /v1/payments}, require_key: true}\n";
   const auto rest = warnings("defaults: {require_key: false}\nroutes:\n" + strict);
@@ -93,7 +93,7 @@ TEST_F(ConfigCheck, P03_ALaxerRestIsWarnedOfBecausePathsAreComparedAsTheyAreSent
   }
 }
 
-TEST_F(ConfigCheck, TheCommandFailsOnWhatIsMissingAndNotOnAWarning) {
+TEST_F(ConfigCheck, the_command_fails_on_what_is_missing_and_not_on_a_warning) {
   const std::string lax =
       "store: \"memory:\"\ndefaults: {require_key: false}\n"
       "routes:\n  - {match: {path: /a}, require_key: true}\n";

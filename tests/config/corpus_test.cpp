@@ -25,7 +25,7 @@ std::vector<Expected> expected_of(const std::string& text) {
   return expected;
 }
 
-TEST(ConfigCorpus, EveryWrongFileIsRefusedAtItsPlaceAndWithItsReason) {
+TEST(ConfigCorpus, every_wrong_file_is_refused_at_its_place_and_with_its_reason) {
   const auto files = files_of(corpus("wrong"));
   EXPECT_GE(files.size(), 50U);
   for (const auto& file : files) {
@@ -73,7 +73,7 @@ void expect_equal(const gateway::Route& a, const gateway::Route& b) {
   EXPECT_EQ(a.async_tenant_max, b.async_tenant_max);
 }
 
-TEST(ConfigCorpus, EveryRightFileIsTakenAndPrintedAsAFileThatGivesTheSame) {
+TEST(ConfigCorpus, every_right_file_is_taken_and_printed_as_a_file_that_gives_the_same) {
   TempDir dir;
   const auto files = files_of(corpus("right"));
   EXPECT_GE(files.size(), 5U);
@@ -94,7 +94,7 @@ TEST(ConfigCorpus, EveryRightFileIsTakenAndPrintedAsAFileThatGivesTheSame) {
   }
 }
 
-TEST(ConfigCorpus, MoreErrorsThanAScreenHoldsAreCounted) {
+TEST(ConfigCorpus, more_errors_than_a_screen_holds_are_counted) {
   TempDir dir;
   std::string text = "routes:\n";
   for (int i = 0; i < 30; ++i) text += "  - {match: {path: x" + std::to_string(i) + "}}\n";
@@ -105,7 +105,7 @@ TEST(ConfigCorpus, MoreErrorsThanAScreenHoldsAreCounted) {
   EXPECT_EQ(read.error().back(), "and 12 more");  // 30 paths, no upstream, no scope.
 }
 
-TEST(ConfigCorpus, FilesAreBounded) {
+TEST(ConfigCorpus, files_are_bounded) {
   TempDir dir;
   const auto refused = [&](const std::string& text, std::string_view part) {
     write_text(dir.path() / "large.yaml", text);
@@ -128,7 +128,7 @@ TEST(ConfigCorpus, FilesAreBounded) {
   refused(map, "more entries than any setting has");
 }
 
-TEST(ConfigCorpus, AFileThatIsNotThereIsNamed) {
+TEST(ConfigCorpus, a_file_that_is_not_there_is_named) {
   for (const auto* path : {"/no/such/file.yaml", "/"}) {
     const auto read = read_config(path);
     ASSERT_FALSE(read.has_value());

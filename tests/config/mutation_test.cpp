@@ -38,7 +38,7 @@ std::string damaged(std::string text, const std::vector<std::string>& others,
   return text;
 }
 
-TEST(ConfigMutations, AreRefusedWithAPlaceOrPrintedAsWhatTheyMean) {
+TEST(ConfigMutations, are_refused_with_a_place_or_printed_as_what_they_mean) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);

@@ -28,7 +28,7 @@ Route route(std::string_view name, std::vector<std::string> methods, std::string
   return made;
 }
 
-TEST(PathPattern, LiteralsAreComparedByteByByte) {
+TEST(PathPattern, literals_are_compared_byte_by_byte) {
   EXPECT_TRUE(matches("/v1/payments", "/v1/payments"));
   EXPECT_TRUE(matches("/", "/"));
   for (const auto* other : {"/v1/payments/", "/v1/Payments", "/v1//payments", "/v1/payment", "/v1",
@@ -38,7 +38,7 @@ TEST(PathPattern, LiteralsAreComparedByteByByte) {
   EXPECT_TRUE(matches("/v1/payments/", "/v1/payments/"));
 }
 
-TEST(PathPattern, AHoleTakesOneSegmentThatIsNotEmpty) {
+TEST(PathPattern, a_hole_takes_one_segment_that_is_not_empty) {
   EXPECT_TRUE(matches("/v1/quotes/{id}", "/v1/quotes/7"));
   EXPECT_TRUE(matches("/{a}/{b}", "/x/y"));
   EXPECT_TRUE(matches("/{a}/b", "/%2F/b"));
@@ -47,7 +47,7 @@ TEST(PathPattern, AHoleTakesOneSegmentThatIsNotEmpty) {
   }
 }
 
-TEST(PathPattern, ATailTakesWhateverFollows) {
+TEST(PathPattern, a_tail_takes_whatever_follows) {
   for (const auto* path : {"/", "/a", "/a/b/", "//"}) {
     EXPECT_TRUE(matches("/{rest...}", path)) << path;
   }
@@ -58,14 +58,14 @@ TEST(PathPattern, ATailTakesWhateverFollows) {
   EXPECT_FALSE(matches("/{rest...}", "*"));
 }
 
-TEST(PathPattern, WhatIsNoPatternIsRefused) {
+TEST(PathPattern, what_is_no_pattern_is_refused) {
   for (const auto* text : {"", "v1", "/a b", "/a?b", "/a#b", "/\x7F", "/\xC3\xBC", "/a{b}", "/{a}b",
                            "/{}", "/{", "/}", "/{a...}/b", "/a\n"}) {
     EXPECT_FALSE(PathPattern::parse(text).has_value()) << text;
   }
 }
 
-TEST(PathPattern, CoversExactlyWhatItMatchesMoreThan) {
+TEST(PathPattern, covers_exactly_what_it_matches_more_than) {
   // The patterns and paths are few enough to compare all with all: who covers another must match
   // whatever that one does, and on these paths also the other way round.
   const std::vector<const char*> texts{"/",
@@ -112,7 +112,7 @@ TEST(PathPattern, CoversExactlyWhatItMatchesMoreThan) {
   EXPECT_GT(covering, 30);
 }
 
-TEST(RouteTable, TheFirstThatMatchesWinsAndTheRestTakesWhatIsLeft) {
+TEST(RouteTable, the_first_that_matches_wins_and_the_rest_takes_what_is_left) {
   const RouteTable table({route("narrow", {"POST"}, "/a/{x}"), route("wide", {}, "/a/{rest...}")},
                          Route{});
   EXPECT_EQ(table.find("POST", "/a/1").name, "narrow");
@@ -123,7 +123,7 @@ TEST(RouteTable, TheFirstThatMatchesWinsAndTheRestTakesWhatIsLeft) {
   EXPECT_EQ(table.find("OPTIONS", "*").name, "") << "asterisk form matches no pattern";
 }
 
-TEST(RouteTable, ARouteCoversAnotherOnlyWithAllItsMethods) {
+TEST(RouteTable, a_route_covers_another_only_with_all_its_methods) {
   const Route all = route("", {}, "/a/{x}");
   const Route post = route("", {"POST"}, "/a/{y}");
   const Route both = route("", {"PUT", "POST"}, "/a/{z}");

@@ -43,7 +43,7 @@ class ConfigPaths : public testing::Test {
   const fs::path started_in_ = fs::current_path();
 };
 
-TEST_F(ConfigPaths, AStoreOfAFileIsTheSameWhereverItIsStarted) {
+TEST_F(ConfigPaths, a_store_of_a_file_is_the_same_wherever_it_is_started) {
   const auto given = file("store: sqlite:./data/idem.db\n");
   for (const auto& folder : {etc(), elsewhere(), fs::path("/")}) {
     fs::current_path(folder);
@@ -56,12 +56,12 @@ TEST_F(ConfigPaths, AStoreOfAFileIsTheSameWhereverItIsStarted) {
   EXPECT_EQ(store_of({"--config", file("store: sqlite:/var/idem.db\n")}), "sqlite:/var/idem.db");
 }
 
-TEST_F(ConfigPaths, WhatNobodyGaveLiesBesideTheFile) {
+TEST_F(ConfigPaths, what_nobody_gave_lies_beside_the_file) {
   EXPECT_EQ(store_of({"--config", file("")}), "sqlite:" + in_etc("idem.db"));
   EXPECT_EQ(store_of({}), "sqlite:" + (elsewhere() / "idem.db").string());
 }
 
-TEST_F(ConfigPaths, AFlagAndAVariableAreOfTheWorkingDirectory) {
+TEST_F(ConfigPaths, a_flag_and_a_variable_are_of_the_working_directory) {
   const auto given = file("store: sqlite:in-the-file.db\n");
   EXPECT_EQ(store_of({"--config", given, "--store", "sqlite:x.db"}),
             "sqlite:" + (elsewhere() / "x.db").string());
@@ -94,7 +94,7 @@ bool is_path(const config::Setting& setting) {
          setting.shape.kind == config::Shape::Kind::paths;
 }
 
-TEST_F(ConfigPaths, EveryOtherPathOfAFileIsTakenFromItToo) {
+TEST_F(ConfigPaths, every_other_path_of_a_file_is_taken_from_it_too) {
   cli::GatewayFlags names;
   std::size_t seen = 0;
   for (const auto& named : cli::settings_of(names)) {
@@ -132,7 +132,7 @@ void expect_paths_in_items(const std::string& list, Read read, const std::string
   EXPECT_GE(seen, 2U);
 }
 
-TEST_F(ConfigPaths, SoAreThoseOfDestinationsAndProviders) {
+TEST_F(ConfigPaths, so_are_those_of_destinations_and_providers) {
   const auto gather = [&](const std::string& text) {
     return gathered({"--config", file(text, "")});
   };
@@ -151,7 +151,7 @@ TEST_F(ConfigPaths, SoAreThoseOfDestinationsAndProviders) {
 }
 
 /// A setting whose help tells of a file, and that is not read as a path, is one that was forgotten.
-TEST_F(ConfigPaths, NoSettingOfAFileIsForgotten) {
+TEST_F(ConfigPaths, no_setting_of_a_file_is_forgotten) {
   const auto look = [](const std::vector<config::Setting>& table) {
     for (const auto& setting : table) {
       const bool is_named_so =
@@ -173,7 +173,7 @@ TEST_F(ConfigPaths, NoSettingOfAFileIsForgotten) {
   look(cli::settings_of(provider));
 }
 
-TEST_F(ConfigPaths, AStoreIdMustBeOne) {
+TEST_F(ConfigPaths, a_store_id_must_be_one) {
   const auto wrong = read_config(file("store_id: mine\n"));
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(joined(wrong.error()).find("idem.yaml:3:11: \"mine\" is no store's id"),

@@ -44,7 +44,7 @@ std::string lease_of(const std::expected<cli::ReadSettings, std::vector<std::str
   return read ? read->given.rest.lease.text : joined(read.error());
 }
 
-TEST_F(ConfigPrecedence, AFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault) {
+TEST_F(ConfigPrecedence, a_flag_beats_the_environment_beats_the_file_beats_the_default) {
   const auto plain = file(enough).string();
   EXPECT_EQ(lease_of(read_settings({"--config", plain})), "60s");
   const auto path = file(enough + "defaults: {lease: 61s}\n").string();
@@ -56,12 +56,12 @@ TEST_F(ConfigPrecedence, AFlagBeatsTheEnvironmentBeatsTheFileBeatsTheDefault) {
   EXPECT_EQ(lease_of(read_settings({})), "62s");
 }
 
-TEST_F(ConfigPrecedence, AnEmptyVariableSaysNothing) {
+TEST_F(ConfigPrecedence, an_empty_variable_says_nothing) {
   const Variable lease("IDEM_LEASE", "");
   EXPECT_EQ(lease_of(read_settings(enough_flags)), "60s");
 }
 
-TEST_F(ConfigPrecedence, AnErrorNamesWhereTheValueCameFrom) {
+TEST_F(ConfigPrecedence, an_error_names_where_the_value_came_from) {
   auto flags = enough_flags;
   flags.insert(flags.end(), {"--lease", "1"});
   const auto by_flag = read_settings(flags);
@@ -75,7 +75,7 @@ TEST_F(ConfigPrecedence, AnErrorNamesWhereTheValueCameFrom) {
             "IDEM_PRESET: \"strip\" is none of ietf, stripe or lenient; did you mean stripe?");
 }
 
-TEST_F(ConfigPrecedence, ASettingGivenTwiceIsAnErrorAndAListIsNot) {
+TEST_F(ConfigPrecedence, a_setting_given_twice_is_an_error_and_a_list_is_not) {
   for (const std::vector<std::string>& twice :
        {std::vector<std::string>{"--lease", "60s", "--lease", "61s"},
         {"--listen", "a:1", "--listen", "a:1"},
@@ -95,7 +95,7 @@ TEST_F(ConfigPrecedence, ASettingGivenTwiceIsAnErrorAndAListIsNot) {
   EXPECT_EQ(read->options.settings.key_headers, (std::vector<std::string>{"A", "B"}));
 }
 
-TEST_F(ConfigPrecedence, AListInAVariableIsSeparatedByCommas) {
+TEST_F(ConfigPrecedence, a_list_in_a_variable_is_separated_by_commas) {
   const Variable headers("IDEM_KEY_HEADER", "A,B");
   const auto read = read_settings(enough_flags);
   ASSERT_TRUE(read.has_value());
@@ -159,7 +159,7 @@ std::string printed(std::vector<std::string> arguments) {
   return cli::print_settings(source.gather(complaints).value());
 }
 
-TEST_F(ConfigPrecedence, EverySettingIsAFlagAVariableAndAKeyWithOneMeaning) {
+TEST_F(ConfigPrecedence, every_setting_is_a_flag_a_variable_and_a_key_with_one_meaning) {
   cli::GatewayFlags flags;
   const auto nothing = printed({});
   std::size_t seen = 0;
@@ -177,7 +177,7 @@ TEST_F(ConfigPrecedence, EverySettingIsAFlagAVariableAndAKeyWithOneMeaning) {
   EXPECT_GT(seen, 40U);
 }
 
-TEST_F(ConfigPrecedence, T32_AnEmptyTextSwitchesNothingOff) {
+TEST_F(ConfigPrecedence, T32_an_empty_text_switches_nothing_off) {
   cli::GatewayFlags flags;
   std::size_t seen = 0;
   for (const auto& setting : cli::settings_of(flags)) {
@@ -202,7 +202,7 @@ TEST_F(ConfigPrecedence, T32_AnEmptyTextSwitchesNothingOff) {
   EXPECT_GT(seen, 15U);
 }
 
-TEST_F(ConfigPrecedence, NoTwoSettingsShareAKeyOrAFlag) {
+TEST_F(ConfigPrecedence, no_two_settings_share_a_key_or_a_flag) {
   cli::GatewayFlags flags;
   std::set<std::string_view> names;
   for (const auto& setting : cli::settings_of(flags)) {
@@ -214,13 +214,13 @@ TEST_F(ConfigPrecedence, NoTwoSettingsShareAKeyOrAFlag) {
   }
 }
 
-TEST_F(ConfigPrecedence, APasswordInAUrlIsNotPrinted) {
+TEST_F(ConfigPrecedence, a_password_in_a_url_is_not_printed) {
   const auto text = printed({"--store", "postgres://idem:s3cret@db:5432/idem"});
   EXPECT_EQ(text.find("s3cret"), std::string::npos) << text;
   EXPECT_NE(text.find("postgres://idem:***@db:5432/idem"), std::string::npos) << text;
 }
 
-TEST_F(ConfigPrecedence, AChangedPasswordIsAChange) {
+TEST_F(ConfigPrecedence, a_changed_password_is_a_change) {
   cli::GatewayFlags before;
   before.store.text = "postgres://idem:one@db/idem";
   cli::GatewayFlags after = before;

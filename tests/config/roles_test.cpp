@@ -36,7 +36,7 @@ const std::string workers =
 const std::string gateways =
     "upstream: {url: \"http://127.0.0.1:9\"}\nscope: {from: authorization}\n";
 
-TEST_F(ConfigRoles, AWorkersFileIsCheckedAsOne) {
+TEST_F(ConfigRoles, a_workers_file_is_checked_as_one) {
   const auto guessed = check(workers);
   EXPECT_EQ(guessed.exit_code, 0) << guessed.output;
   expect_has(guessed, "idem worker");
@@ -49,7 +49,7 @@ TEST_F(ConfigRoles, AWorkersFileIsCheckedAsOne) {
   expect_has(gateway, "--role worker");
 }
 
-TEST_F(ConfigRoles, SettingsOfAGatewayAreRefusedInAWorkersFileAtTheirPlace) {
+TEST_F(ConfigRoles, settings_of_a_gateway_are_refused_in_a_workers_file_at_their_place) {
   cli::GatewayFlags flags;
   std::size_t seen = 0;
   for (const auto& setting : cli::settings_of(flags)) {
@@ -71,7 +71,7 @@ TEST_F(ConfigRoles, SettingsOfAGatewayAreRefusedInAWorkersFileAtTheirPlace) {
   expect_has(flag, "--listen");
 }
 
-TEST_F(ConfigRoles, UnknownVariablesAreWarnedOf) {
+TEST_F(ConfigRoles, unknown_variables_are_warned_of) {
   const std::vector<std::string> environment{"IDEM_UPSTRAEM=http://x", "IDEM_SERVICE_HOST=10.0.0.1",
                                              "IDEM_PORT_8080_TCP=tcp://10.0.0.1:8080",
                                              "IDEM_OPERATOR=grace"};
@@ -88,7 +88,7 @@ TEST_F(ConfigRoles, UnknownVariablesAreWarnedOf) {
   expect_has(of_a_gateway, "IDEM_LISTEN: warning: is a setting of idem gateway");
 }
 
-TEST_F(ConfigRoles, AnAdminListenerForOtherMachinesIsWarnedOf) {
+TEST_F(ConfigRoles, an_admin_listener_for_other_machines_is_warned_of) {
   const std::string text = gateways + "store: \"memory:\"\nadmin: ";
   for (const char* const open : {"0.0.0.0:9901", "\"[::]:9901\"", "10.1.2.3:9901", "idem.lan:9901",
                                  "127.example.org:9901"}) {
@@ -102,7 +102,7 @@ TEST_F(ConfigRoles, AnAdminListenerForOtherMachinesIsWarnedOf) {
   }
 }
 
-TEST_F(ConfigRoles, AWorkersHelpHasItsOwnFlagsAndNoOthers) {
+TEST_F(ConfigRoles, a_workers_help_has_its_own_flags_and_no_others) {
   const auto worker = idem({"worker", "--help"});
   const auto gateway = idem({"gateway", "--help"});
   cli::GatewayFlags flags;
@@ -116,7 +116,7 @@ TEST_F(ConfigRoles, AWorkersHelpHasItsOwnFlagsAndNoOthers) {
   }
 }
 
-TEST_F(ConfigRoles, TheHelpNamesStoresExitCodesAndTheVersion) {
+TEST_F(ConfigRoles, the_help_names_stores_exit_codes_and_the_version) {
   const auto gateway = idem({"gateway", "--help"});
   for (const char* const store :
        {"sqlite:PATH", "postgres://", "redis://", "rediss://", "redis+cluster://",
@@ -141,7 +141,7 @@ TEST_F(ConfigRoles, TheHelpNamesStoresExitCodesAndTheVersion) {
   }
 }
 
-TEST_F(ConfigRoles, MigrateMakesAStoreAndTellsItsId) {
+TEST_F(ConfigRoles, migrate_makes_a_store_and_tells_its_id) {
   const auto path = (dir_.path() / "idem.db").string();
   const auto made = idem({"migrate", "--store", "sqlite:" + path});
   EXPECT_EQ(made.exit_code, 0) << made.output;
@@ -157,7 +157,7 @@ TEST_F(ConfigRoles, MigrateMakesAStoreAndTellsItsId) {
 }
 
 /// Print and schema name every setting of the table, set or not.
-TEST_F(ConfigRoles, PrintHasEverySettingOfTheTable) {
+TEST_F(ConfigRoles, print_has_every_setting_of_the_table) {
   const auto text = idem({"config", "print", "--config", file(gateways)}).output;
   cli::GatewayFlags flags;
   for (const auto& setting : cli::settings_of(flags)) {

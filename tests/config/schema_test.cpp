@@ -42,11 +42,11 @@ class ConfigSchema : public testing::Test {
   std::string output_;
 };
 
-TEST_F(ConfigSchema, AdmitsWhatTheGatewayAdmits) {
+TEST_F(ConfigSchema, admits_what_the_gateway_admits) {
   for (const auto& file : files_of(corpus("right"))) EXPECT_TRUE(valid(file)) << output_;
 }
 
-TEST_F(ConfigSchema, RefusesWhatHasTheWrongShape) {
+TEST_F(ConfigSchema, refuses_what_has_the_wrong_shape) {
   for (const auto* name : {"unknown_key",           "unknown_key_in_section",
                            "unknown_key_in_route",  "unknown_word",
                            "section_is_text",       "section_is_empty",
@@ -84,7 +84,7 @@ std::set<std::string> paths_of(const std::vector<config::Setting>& table) {
   return paths;
 }
 
-TEST(ConfigSchemaNames, AreThoseOfTheTable) {
+TEST(ConfigSchemaNames, are_those_of_the_table) {
   const auto schema = parse_json(cli::settings_schema());
   ASSERT_TRUE(schema.has_value());
   cli::GatewayFlags flags;

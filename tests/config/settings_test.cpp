@@ -31,7 +31,7 @@ class ConfigSettings : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ConfigSettings, TheContractsExampleMeansWhatItSays) {
+TEST_F(ConfigSettings, the_contracts_example_means_what_it_says) {
   const auto read = read_config(corpus("right/contract.yaml"));
   ASSERT_TRUE(read.has_value()) << joined(read.error());
   const auto& settings = read->options.settings;
@@ -57,7 +57,7 @@ TEST_F(ConfigSettings, TheContractsExampleMeansWhatItSays) {
   EXPECT_EQ(other.mode, gateway::Mode::conflict);
 }
 
-TEST_F(ConfigSettings, AQuotaOfZeroIsNone) {
+TEST_F(ConfigSettings, a_quota_of_zero_is_none) {
   const auto by_default = read("");
   ASSERT_TRUE(by_default) << joined(by_default.error());
   ASSERT_TRUE(by_default->options.settings.quota);
@@ -82,7 +82,7 @@ class ConfigEvents : public ConfigSettings {
   const std::filesystem::path secret_ = dir_.path() / "secret";
 };
 
-TEST_F(ConfigEvents, RulesThatFitNoEventAreRefused) {
+TEST_F(ConfigEvents, rules_that_fit_no_event_are_refused) {
   EXPECT_EQ(refusal(events("      found: [/type=charge.succeeded]\n")), "accepted")
       << "and the line of a secret may end as it does elsewhere";
   for (const auto* part : {"found", "failed"}) {
@@ -94,7 +94,7 @@ TEST_F(ConfigEvents, RulesThatFitNoEventAreRefused) {
   EXPECT_NE(nothing.find("whatever events tell would say nothing"), nothing.npos) << nothing;
 }
 
-TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
+TEST_F(ConfigEvents, a_failure_needs_its_attempt) {
   const std::string failed = "      failed: [/type=charge.failed]\n";
   const auto said = refusal(events(failed));
   EXPECT_NE(said.find("9:16: that an attempt failed says nothing about the next one"), said.npos)
@@ -102,7 +102,7 @@ TEST_F(ConfigEvents, AFailureNeedsItsAttempt) {
   EXPECT_EQ(refusal(events(failed + "      fence: /fence\n")), "accepted");
 }
 
-TEST_F(ConfigEvents, AKeyAloneMayBeThatOfTwoScopesOrOperations) {
+TEST_F(ConfigEvents, a_key_alone_may_be_that_of_two_scopes_or_operations) {
   const std::string asked =
       "providers:\n  - {name: bank, found: [2xx], url: \"http://bank/?key={key}";
   const auto said = refusal(asked + "\"}\n");
@@ -144,13 +144,13 @@ class ConfigAsking : public ConfigSettings {
   }};
 };
 
-TEST_F(ConfigAsking, AProviderIsAskedAboutTheRecordAndItsAttempt) {
+TEST_F(ConfigAsking, a_provider_is_asked_about_the_record_and_its_attempt) {
   ASSERT_TRUE(ask("/charges/{reference}?fence={fence}", "a/../b"));
   EXPECT_TRUE(bank_.received().at(0).starts_with("GET /charges/a%2F..%2Fb?fence=7 HTTP/1.1\r\n"))
       << bank_.received().at(0);
 }
 
-TEST_F(ConfigAsking, AClientsKeyStandsInTheUrlAsOnePart) {
+TEST_F(ConfigAsking, a_clients_key_stands_in_the_url_as_one_part) {
   ASSERT_TRUE(ask("/charges?key={key}&of={scope}", "", "a/b&c=d ?#%"));
   EXPECT_TRUE(bank_.received().at(0).starts_with(
       "GET /charges?key=a%2Fb%26c%3Dd%20%3F%23%25&of=acme HTTP/1.1\r\n"))
@@ -163,7 +163,7 @@ TEST_F(ConfigAsking, AClientsKeyStandsInTheUrlAsOnePart) {
   EXPECT_EQ(bank_.connections(), 1);
 }
 
-TEST_F(ConfigAsking, AReferenceOfDotsIsNone) {
+TEST_F(ConfigAsking, a_reference_of_dots_is_none) {
   for (const auto* reference : {"", ".", ".."}) {
     const auto said = ask("/charges/{reference}", reference);
     ASSERT_FALSE(said) << reference;
@@ -172,7 +172,7 @@ TEST_F(ConfigAsking, AReferenceOfDotsIsNone) {
   EXPECT_EQ(bank_.connections(), 0) << "an answer about all charges would be one about this one";
 }
 
-TEST_F(ConfigAsking, AnAnswerThatWouldNotBeStoredIsNotRead) {
+TEST_F(ConfigAsking, an_answer_that_would_not_be_stored_is_not_read) {
   answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\nConnection: close\r\n\r\n" +
             std::string(1'048'577, ' ');
   EXPECT_FALSE(ask("/{operation}", ""));
@@ -181,7 +181,7 @@ TEST_F(ConfigAsking, AnAnswerThatWouldNotBeStoredIsNotRead) {
   EXPECT_TRUE(ask("/{operation}", ""));
 }
 
-TEST_F(ConfigSettings, EverySettingOfARouteArrives) {
+TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   const auto read = read_config(corpus("right/everything.yaml"));
   ASSERT_TRUE(read.has_value()) << joined(read.error());
   const auto& route = read->options.settings.routes.find("PUT", "/v2/accounts/a/transfers");
@@ -221,7 +221,7 @@ TEST_F(ConfigSettings, EverySettingOfARouteArrives) {
   EXPECT_EQ(read->options.connections, 100U);
 }
 
-TEST_F(ConfigSettings, T32_AnEmptyListIsPrintedAsOneBecauseItTakesADefaultBack) {
+TEST_F(ConfigSettings, T32_an_empty_list_is_printed_as_one_because_it_takes_a_default_back) {
   const auto given = read_config(corpus("right/empty_lists.yaml"));
   ASSERT_TRUE(given.has_value()) << joined(given.error());
   write_text(dir_.path() / "printed.yaml", cli::print_settings(given->given));
@@ -234,7 +234,7 @@ TEST_F(ConfigSettings, T32_AnEmptyListIsPrintedAsOneBecauseItTakesADefaultBack) 
   }
 }
 
-TEST_F(ConfigSettings, T06_TheLifeOfAnAnswerAndOfALeaseAreTwoSettings) {
+TEST_F(ConfigSettings, T06_the_life_of_an_answer_and_of_a_lease_are_two_settings) {
   const auto before = rest("");
   const auto longer_answer = rest("defaults: {retention: 48h}\n");
   EXPECT_EQ(longer_answer.retention, 48h);
@@ -247,7 +247,7 @@ TEST_F(ConfigSettings, T06_TheLifeOfAnAnswerAndOfALeaseAreTwoSettings) {
   EXPECT_NE(refusal("defaults: {ttl: 5m}\n").find("\"ttl\" is no setting"), std::string::npos);
 }
 
-TEST_F(ConfigSettings, T07_NoValueOfALeaseMeansNone) {
+TEST_F(ConfigSettings, T07_no_value_of_a_lease_means_none) {
   for (const auto* lease :
        {"0", "0s", "0ms", "-1s", "~", "\"\"", "false", "none", "[]", "{}", ""}) {
     for (const std::string section :
@@ -259,7 +259,7 @@ TEST_F(ConfigSettings, T07_NoValueOfALeaseMeansNone) {
   }
 }
 
-TEST_F(ConfigSettings, T50_TimesOfZeroAndBelowAreRefused) {
+TEST_F(ConfigSettings, T50_times_of_zero_and_below_are_refused) {
   for (const auto* time : {"0", "0s", "-1s", ".nan", ".inf", "1e3"}) {
     for (const std::string section :
          {"defaults: {retention: ", "routes:\n  - {match: {path: /a}, retention: ",
@@ -271,11 +271,11 @@ TEST_F(ConfigSettings, T50_TimesOfZeroAndBelowAreRefused) {
   }
 }
 
-TEST_F(ConfigSettings, AnAcknowledgedTombstoneOfZeroIsTaken) {
+TEST_F(ConfigSettings, an_acknowledged_tombstone_of_zero_is_taken) {
   EXPECT_EQ(rest("defaults: {tombstone: 0, accept_rerun_after_expiry: true}\n").tombstone, 0s);
 }
 
-TEST_F(ConfigSettings, ALeaseMustOutlastTheTimeoutOfEachRoute) {
+TEST_F(ConfigSettings, a_lease_must_outlast_the_timeout_of_each_route) {
   EXPECT_NE(refusal("routes:\n  - {match: {path: /a}, lease: 34s}\n").find(":4:32: "),
             std::string::npos);
   EXPECT_EQ(refusal("routes:\n  - {match: {path: /a}, timeout: 54s}\n"), "accepted");

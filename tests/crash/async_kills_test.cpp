@@ -36,7 +36,7 @@ void run_async_client(int client, unsigned seed, Whereabouts& whereabouts, Told&
 
 class AsyncKills : public testing::TestWithParam<std::string> {};
 
-TEST_P(AsyncKills, V09_V19_V28_GatewaysThatAreKilledInTurn) {
+TEST_P(AsyncKills, V09_V19_V28_gateways_that_are_killed_in_turn) {
   IDEM_NEED_PROGRAM("idem-crash");
   const SharedStoreUrl store(GetParam());
   const Provider provider;
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Stores, AsyncKills, testing::ValuesIn(shared_store_kind
 /// SIGSTOP beyond the lease, and on: by then the other gateway has had the request.
 class AsyncStopped : public testing::TestWithParam<const char*> {};
 
-TEST_P(AsyncStopped, T08_V19_TheOtherGatewayHasItAndItRunsOnce) {
+TEST_P(AsyncStopped, T08_V19_the_other_gateway_has_it_and_it_runs_once) {
   IDEM_NEED_PROGRAM("idem-crash");
   const SharedStoreUrl store("postgres");
   const Provider provider;

@@ -83,7 +83,7 @@ AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsig
 
 class AsyncCrashPoints : public testing::TestWithParam<std::tuple<std::string, const char*>> {};
 
-TEST_P(AsyncCrashPoints, V19_V28_WhatWasAcceptedEndsAndNothingRunsTwice) {
+TEST_P(AsyncCrashPoints, V19_V28_what_was_accepted_ends_and_nothing_runs_twice) {
   IDEM_NEED_PROGRAM("idem-crash");
   const auto& [kind, point] = GetParam();
   const int runs = number_from("IDEM_CRASH_RUNS", 3);

@@ -14,7 +14,7 @@ Response success(std::string body) {
   return answer;
 }
 
-TEST(TheJudge, ConvictsASecondExecution) {
+TEST(TheJudge, convicts_a_second_execution) {
   const Provider unguarded;  // Asked directly, it charges at every retry.
   Judge judge;
   judge.sent("k", charge("k"));
@@ -26,7 +26,7 @@ TEST(TheJudge, ConvictsASecondExecution) {
   EXPECT_EQ(verdict.violations[1], "k: two different successes");
 }
 
-TEST(TheJudge, ConvictsASuccessThatNobodyExecuted) {
+TEST(TheJudge, convicts_a_success_that_nobody_executed) {
   const Provider provider;
   Judge judge;
   judge.sent("k", charge("k", "refuse=409"));
@@ -36,7 +36,7 @@ TEST(TheJudge, ConvictsASuccessThatNobodyExecuted) {
   EXPECT_EQ(verdict.violations[0], "k: a client heard success, effects 0");
 }
 
-TEST(TheJudge, ConvictsAnAnswerThatSettlesNothing) {
+TEST(TheJudge, convicts_an_answer_that_settles_nothing) {
   const Provider provider;
   Judge judge;
   judge.sent("k", charge("k", "refuse=422"));

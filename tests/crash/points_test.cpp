@@ -86,7 +86,7 @@ CrashedRun crash_once(const std::string& point, unsigned seed) {
 
 class CrashPoints : public testing::TestWithParam<const char*> {};
 
-TEST_P(CrashPoints, V19_NoKeyRunsTwiceAndNoAnswerIsLost) {
+TEST_P(CrashPoints, V19_no_key_runs_twice_and_no_answer_is_lost) {
   IDEM_NEED_PROGRAM("idem-crash");
   const int runs = number_from("IDEM_CRASH_RUNS", 5);
   const unsigned seed = seed_of_this_run();

@@ -55,7 +55,7 @@ Outcome kill_again_and_again(int kills, unsigned seed) {
   return outcome;
 }
 
-TEST(RandomKills, V19_NoKeyRunsTwiceAndNoAnswerIsLost) {
+TEST(RandomKills, V19_no_key_runs_twice_and_no_answer_is_lost) {
   IDEM_NEED_PROGRAM("idem-crash");
   const int kills = number_from("IDEM_CRASH_KILLS", 160);
   const unsigned seed = seed_of_this_run();

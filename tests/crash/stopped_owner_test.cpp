@@ -31,7 +31,7 @@ class StoppedOwner : public testing::TestWithParam<const char*> {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_P(StoppedOwner, T08_NeverCausesASecondEffect) {
+TEST_P(StoppedOwner, T08_never_causes_a_second_effect) {
   Connection owner(gateway_->address());
   owner.send(charge("k"));
   ASSERT_TRUE(gateway_->process().wait_stopped()) << "the point was not reached";
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Points, StoppedOwner,
 
 // The pooled connection dies between the look at it and the first byte. What was read of the
 // client's body by then belongs to the request that goes over the next one.
-TEST(StoppedRelay, P23_ABodyIsSentAgainWithItsHeadOnAnotherConnection) {
+TEST(StoppedRelay, P23_a_body_is_sent_again_with_its_head_on_another_connection) {
   IDEM_NEED_PROGRAM("idem-crash");
   Gate stopped;
   Gate reset;

@@ -240,7 +240,7 @@ TYPED_TEST(Adapter, S10_a_body_counts_with_every_byte_whatever_they_are) {
   EXPECT_EQ(this->payments(), 3U);
 }
 
-TYPED_TEST(Adapter, P09_one_connection_serves_many_and_HTTP_1_0_closes) {
+TYPED_TEST(Adapter, P09_one_connection_serves_many_and_http_1_0_closes) {
   Connection connection(this->address_);
   for (int i = 0; i < 3; ++i) {
     const auto answer = connection.exchange(this->payment("k"));

@@ -10,7 +10,7 @@ namespace {
 
 using AdminKeys = Operated;
 
-TEST_F(AdminKeys, AreListedWithEverythingThatIsPromised) {
+TEST_F(AdminKeys, are_listed_with_everything_that_is_promised) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   const Json page = read("/v1/keys");
   ASSERT_EQ(page["keys"].items.size(), 1U);
@@ -29,7 +29,7 @@ TEST_F(AdminKeys, AreListedWithEverythingThatIsPromised) {
   }
 }
 
-TEST_F(AdminKeys, AreListedWithValuesOfTheirAnswersAsTheyAreSpelled) {
+TEST_F(AdminKeys, are_listed_with_values_of_their_answers_as_they_are_spelled) {
   ask(charge("k", "", R"({"amount":12345678901234567890.10,"currency":"EUR"})"));
   ask(charge("lost", "drop-after"));
   const Json done =
@@ -50,7 +50,7 @@ TEST_F(AdminKeys, AreListedWithValuesOfTheirAnswersAsTheyAreSpelled) {
   }
 }
 
-TEST_F(AdminKeys, AreListedFromAMomentOn) {
+TEST_F(AdminKeys, are_listed_from_a_moment_on) {
   ask(charge("k"));
   const std::string created = read("/v1/keys")["keys"].items.at(0)["created_at"].string;
   EXPECT_EQ(read("/v1/keys?newer_than=" + created)["keys"].items.size(), 1U);
@@ -58,7 +58,7 @@ TEST_F(AdminKeys, AreListedFromAMomentOn) {
   EXPECT_EQ(read("/v1/keys?newer_than=2100-01-01T00:00:00Z")["keys"].items.size(), 0U);
 }
 
-TEST_F(AdminKeys, NamesOfManyKeysAreToldWithoutLookingAtThem) {
+TEST_F(AdminKeys, names_of_many_keys_are_told_without_looking_at_them) {
   ask(charge("k"));
   const std::string ref = only("completed")["ref"].string;
   const auto named = post("/v1/keys/refs", R"({"keys":[
@@ -80,7 +80,7 @@ TEST_F(AdminKeys, NamesOfManyKeysAreToldWithoutLookingAtThem) {
   EXPECT_EQ(get("/v1/keys/refs").status, 405);
 }
 
-TEST_F(AdminKeys, AreShownWithTheStoredAnswerAndWithoutSecrets) {
+TEST_F(AdminKeys, are_shown_with_the_stored_answer_and_without_secrets) {
   const auto first = ask(charge("k", "header=ETag:\"v1\""));
   const Json record = read("/v1/keys/" + only("completed")["ref"].string);
   EXPECT_EQ(record["response"]["status"].integer, 201);
@@ -98,7 +98,7 @@ TEST_F(AdminKeys, AreShownWithTheStoredAnswerAndWithoutSecrets) {
   }
 }
 
-TEST_F(AdminKeys, AreFoundByStateScopeOperationAndAge) {
+TEST_F(AdminKeys, are_found_by_state_scope_operation_and_age) {
   ask(charge("done"));
   ask(charge("lost", "drop-after"));
   auto other = with(without(charge("other"), "X-Tenant-Id"), "X-Tenant-Id", "globex");
@@ -122,7 +122,7 @@ TEST_F(AdminKeys, AreFoundByStateScopeOperationAndAge) {
   }
 }
 
-TEST_F(AdminKeys, V33_AreFoundByAKeyThatOnlyItsDigestIsStoredOf) {
+TEST_F(AdminKeys, V33_are_found_by_a_key_that_only_its_digest_is_stored_of) {
   ask(charge("order-17"));
   ask(charge("order-18"));
   const Json page = read("/v1/keys?scope=acme&operation=POST+/charges&key=order-17");
@@ -138,7 +138,7 @@ TEST_F(AdminKeys, V33_AreFoundByAKeyThatOnlyItsDigestIsStoredOf) {
   EXPECT_EQ(refused.raw.find("order-17"), std::string::npos);
 }
 
-TEST_F(AdminKeys, PagesShowEveryRecordOnceAlsoWhileOthersCome) {
+TEST_F(AdminKeys, pages_show_every_record_once_also_while_others_come) {
   constexpr int count = 25;
   for (int i = 0; i < count; ++i) ask(charge(fmt::format("k{}", i)));
   std::set<std::string> before;
@@ -159,14 +159,14 @@ TEST_F(AdminKeys, PagesShowEveryRecordOnceAlsoWhileOthersCome) {
   for (const auto& ref : seen) EXPECT_EQ(seen.count(ref), 1U);
 }
 
-TEST_F(AdminKeys, ARefThatIsNoneIsRefusedAndAnUnknownOneIsNotFound) {
+TEST_F(AdminKeys, a_ref_that_is_none_is_refused_and_an_unknown_one_is_not_found) {
   EXPECT_TRUE(is_problem(get("/v1/keys/" + std::string(32, '0')), 404, "not_found"));
   for (const auto* ref : {"17", "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "", "%2e%2e"}) {
     EXPECT_TRUE(is_problem(get(std::string("/v1/keys/") + ref), 400, "invalid_request")) << ref;
   }
 }
 
-TEST_F(AdminKeys, RefuseParametersThatTheyDoNotKnowOrCannotRead) {
+TEST_F(AdminKeys, refuse_parameters_that_they_do_not_know_or_cannot_read) {
   for (const auto* query :
        {"state=broken", "stat=unknown", "limit=0", "limit=1001", "limit=ten", "older_than=soon",
         "older_than=2026-02-30T00:00:00Z", "cursor=17", "state=unknown&state=unknown",
@@ -178,7 +178,7 @@ TEST_F(AdminKeys, RefuseParametersThatTheyDoNotKnowOrCannotRead) {
   EXPECT_NE(get("/v1/keys?limit=0").body.find("limit: "), std::string::npos) << "it says where";
 }
 
-TEST_F(AdminKeys, NothingOfTheOperatorIsServedToClients) {
+TEST_F(AdminKeys, nothing_of_the_operator_is_served_to_clients) {
   ask(charge("k"));
   const auto ref = only("completed")["ref"].string;
   for (const auto& path : {std::string("/metrics"), std::string("/livez"), std::string("/v1/keys"),
@@ -191,7 +191,7 @@ TEST_F(AdminKeys, NothingOfTheOperatorIsServedToClients) {
   }
 }
 
-TEST_F(AdminKeys, AreNotServedUnderAForeignHost) {
+TEST_F(AdminKeys, are_not_served_under_a_foreign_host) {
   for (const auto* host : {"evil.example", "127.evil.example", "127.0.0.1.evil.example", "127.0.0",
                            "localhost.evil.example", "[::2]", "0.0.0.0", "127.0.0.1.1"}) {
     for (const auto* path : {"/v1/keys", "/metrics", "/readyz"}) {
@@ -207,7 +207,7 @@ TEST_F(AdminKeys, AreNotServedUnderAForeignHost) {
   }
 }
 
-TEST_F(AdminKeys, AreNotServedToAPageOfAnotherOrigin) {
+TEST_F(AdminKeys, are_not_served_to_a_page_of_another_origin) {
   const auto by = [&](const char* path, const char* name, const char* value) {
     return send_once(
         gateway_->admin(),
@@ -235,7 +235,7 @@ class AdminHost : public Operated {
   }
 };
 
-TEST_F(AdminHost, MayBeNamed) {
+TEST_F(AdminHost, may_be_named) {
   for (const auto& [host, status] :
        {std::pair("idem.internal:9901", 200), std::pair("IDEM-2.internal", 200),
         std::pair("idem-3.internal", 400)}) {

@@ -35,7 +35,7 @@ constexpr std::string_view found_answer =
     R"(,"response":{"status":201,"headers":[["Content-Type","text/plain"],["ETag","\"1\""]],)"
     R"("body_b64":"Zm91bmQ="})";
 
-TEST_F(AdminOrders, V29_AnUnknownRecordIsSeenSettledByEvidenceAndThenReplayed) {
+TEST_F(AdminOrders, V29_an_unknown_record_is_seen_settled_by_evidence_and_then_replayed) {
   ask(charge("k", "drop-after"));
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"))
       << "a client cannot run it again";
@@ -65,7 +65,7 @@ TEST_F(AdminOrders, V29_AnUnknownRecordIsSeenSettledByEvidenceAndThenReplayed) {
   EXPECT_TRUE(gateway_->process().wait_for_line("source=operator:ada"));
 }
 
-TEST_F(AdminOrders, V29_S19_ThatNothingIsThereCountsOnlyOnceTheAttemptCannotRun) {
+TEST_F(AdminOrders, V29_S19_that_nothing_is_there_counts_only_once_the_attempt_cannot_run) {
   ask(charge("older", "drop-before"));
   const Json older = only("unknown");
   EXPECT_EQ(ask(charge("k", "drop-before")).status, 502);
@@ -101,7 +101,7 @@ TEST_F(AdminOrders, V29_S19_ThatNothingIsThereCountsOnlyOnceTheAttemptCannotRun)
   EXPECT_EQ(ask(charge("older")).status, 201);
 }
 
-TEST_F(AdminOrders, NameWhoDecidesInTheBodyOrInTheHead) {
+TEST_F(AdminOrders, name_who_decides_in_the_body_or_in_the_head) {
   ask(charge("lost", "drop-after"));
   const Json lost = only("unknown");
   const auto by = [&](std::string_view name) {
@@ -124,7 +124,7 @@ TEST_F(AdminOrders, NameWhoDecidesInTheBodyOrInTheHead) {
   EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator:ada@ops-1");
 }
 
-TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
+TEST_F(AdminOrders, S19_are_refused_where_the_state_does_not_allow_them) {
   ask(charge("done"));
   ask(charge("lost", "drop-after"));
   const Json done = only("completed");
@@ -153,7 +153,7 @@ TEST_F(AdminOrders, S19_AreRefusedWhereTheStateDoesNotAllowThem) {
                          "not_found"));
 }
 
-TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
+TEST_F(AdminOrders, are_refused_when_malformed_and_change_nothing) {
   ask(charge("lost", "drop-after"));
   const Json lost = only("unknown");
   const auto resolve = path(lost, "resolve");
@@ -212,7 +212,7 @@ TEST_F(AdminOrders, AreRefusedWhenMalformedAndChangeNothing) {
   EXPECT_EQ(after["evidence"].items.size(), 0U);
 }
 
-TEST_F(AdminOrders, WhatTheySayReachesNoTerminalRaw) {
+TEST_F(AdminOrders, what_they_say_reaches_no_terminal_raw) {
   ask(charge("done"));
   const Json done = only("completed");
   post(path(done, "release"),
@@ -225,7 +225,7 @@ TEST_F(AdminOrders, WhatTheySayReachesNoTerminalRaw) {
   EXPECT_TRUE(std::ranges::all_of(*line, [](char c) { return c >= ' ' && c < 0x7F; })) << *line;
 }
 
-TEST_F(AdminOrders, NeedTheMediaTypeThatNoWebPageSendsUnasked) {
+TEST_F(AdminOrders, need_the_media_type_that_no_web_page_sends_unasked) {
   ask(charge("lost", "drop-after"));
   const Json lost = only("unknown");
   const auto good = order(path(lost, "resolve"), resolving(lost, "completed", found_answer));
@@ -261,7 +261,7 @@ class StripeOrders : public AdminOrders {
   std::vector<std::string> flags() const override { return {"--preset", "stripe"}; }
 };
 
-TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns) {
+TEST_F(StripeOrders, V36_a_stored_server_error_is_released_with_a_reason_and_the_retry_runs) {
   const auto first = ask(charge("k", "refuse=500"));
   EXPECT_EQ(first.status, 500);
   EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
@@ -286,7 +286,7 @@ TEST_F(StripeOrders, V36_AStoredServerErrorIsReleasedWithAReasonAndTheRetryRuns)
   EXPECT_TRUE(replays(retry, ask(charge("k"))));
 }
 
-TEST_F(StripeOrders, S19_TwoOperatorsWhoReleaseTheSameFailureLetOneRetryRun) {
+TEST_F(StripeOrders, S19_two_operators_who_release_the_same_failure_let_one_retry_run) {
   ask(charge("k", "refuse=500"));
   const Json seen = only("completed");
   const auto order = releasing(seen, "nothing of it at the provider");
@@ -301,7 +301,7 @@ TEST_F(StripeOrders, S19_TwoOperatorsWhoReleaseTheSameFailureLetOneRetryRun) {
   EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
 }
 
-TEST_F(AdminOrders, S19_WhatEvidenceCompletedIsNotReleased) {
+TEST_F(AdminOrders, S19_what_evidence_completed_is_not_released) {
   ask(charge("k", "drop-after"));
   const Json lost = only("unknown");
   const auto ran = resolving(lost, "completed", R"(,"response":{"status":500})");
@@ -341,7 +341,7 @@ class TimedOrders : public AdminOrders {
   MovedClock clock_;
 };
 
-TEST_F(TimedOrders, S19_WhatIsToBeSeenInTheFutureProvesNothing) {
+TEST_F(TimedOrders, S19_what_is_to_be_seen_in_the_future_proves_nothing) {
   ask(charge("k", "drop-before"));
   const Json lost = only("unknown");
   clock_.pass(4L * 3600);
@@ -355,7 +355,7 @@ TEST_F(TimedOrders, S19_WhatIsToBeSeenInTheFutureProvesNothing) {
   EXPECT_EQ(nothing_there(lost, moment("later")).status, 200) << "seen after lease and grace";
 }
 
-TEST_F(TimedOrders, S15_S19_AMomentByAnotherClockThanTheStoresIsNotCompared) {
+TEST_F(TimedOrders, S15_S19_a_moment_by_another_clock_than_the_stores_is_not_compared) {
   ask(charge("k", "drop-before"));
   const Json lost = only("unknown");
   for (const std::int64_t step : {3600, -7200}) {
@@ -371,7 +371,7 @@ TEST_F(TimedOrders, S15_S19_AMomentByAnotherClockThanTheStoresIsNotCompared) {
       << "what is seen now is of now by any clock";
 }
 
-TEST_F(AdminOrders, S19_AnAttemptThatAStartEndsIsADecisionInTheLog) {
+TEST_F(AdminOrders, S19_an_attempt_that_a_start_ends_is_a_decision_in_the_log) {
   auto client = std::thread([&] { ask(charge("k", "hold=h")); });
   ASSERT_TRUE(provider_->wait_held("h", 1));
   gateway_->kill();

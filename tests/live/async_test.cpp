@@ -39,7 +39,7 @@ class Async : public Live {
   }
 };
 
-TEST_F(Async, S03_S13_AcceptedIsStoredRunOnceAndReplayed) {
+TEST_F(Async, S03_S13_accepted_is_stored_run_once_and_replayed) {
   const auto accepted = ask(charge("k"));
   EXPECT_EQ(accepted.status, 202) << accepted.raw;
   EXPECT_TRUE(accepted.get("Retry-After"));
@@ -57,7 +57,7 @@ TEST_F(Async, S03_S13_AcceptedIsStoredRunOnceAndReplayed) {
   EXPECT_EQ(calls.fences.size(), 1U) << "an attempt in the background is fenced like any other";
 }
 
-TEST_F(Async, S07_EachAttemptCarriesItsFenceAndToken) {
+TEST_F(Async, S07_each_attempt_carries_its_fence_and_token) {
   auto request = charge("k");
   request.target = "/echo?a=1";
   const auto state = ended(ask(with(std::move(request), "Prefer", "return=minimal, wait=0")));
@@ -71,7 +71,7 @@ TEST_F(Async, S07_EachAttemptCarriesItsFenceAndToken) {
       << "what was met here is not asked for again";
 }
 
-TEST_F(Async, S07_DuplicatesHearWhatTheTableSays) {
+TEST_F(Async, S07_duplicates_hear_what_the_table_says) {
   const auto accepted = ask(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
   const auto again = ask(charge("k", "hold=h"));
@@ -93,7 +93,7 @@ TEST_F(Async, S07_DuplicatesHearWhatTheTableSays) {
   EXPECT_EQ(provider_->effects("lost"), 1);
 }
 
-TEST_F(Async, S07_ARecordThatAnotherModeMadeIsAnsweredByTheTable) {
+TEST_F(Async, S07_a_record_that_another_mode_made_is_answered_by_the_table) {
   start_with({});
   EXPECT_EQ(ask(charge("released", "refuse=401")).status, 401);
   const auto first = ask(charge("completed"));
@@ -120,13 +120,13 @@ TEST_F(Async, S07_ARecordThatAnotherModeMadeIsAnsweredByTheTable) {
   EXPECT_EQ(provider_->effects("pending"), 1);
 }
 
-TEST_F(Async, S07_WhoWaitsFromTheStartHearsTheAnswer) {
+TEST_F(Async, S07_who_waits_from_the_start_hears_the_answer) {
   const auto answer = ask(with(charge("k"), "Prefer", "wait=30"));
   EXPECT_EQ(answer.status, 201) << answer.raw;
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(Async, S07_RespondAsyncOnlyWhereItIsPermitted) {
+TEST_F(Async, S07_respond_async_only_where_it_is_permitted) {
   start_with({});
   const auto asked = with(charge("a"), "Prefer", "respond-async");
   EXPECT_EQ(ask(asked).status, 201);
@@ -139,7 +139,7 @@ TEST_F(Async, S07_RespondAsyncOnlyWhereItIsPermitted) {
   EXPECT_EQ(provider_->effects("c"), 1);
 }
 
-TEST_F(Async, S03_AnUpstreamThatIsDownIsTriedUntilItIsThere) {
+TEST_F(Async, S03_an_upstream_that_is_down_is_tried_until_it_is_there) {
   const auto address = provider_->address();
   provider_.reset();
   const auto accepted = ask(charge("k"));
@@ -153,7 +153,7 @@ TEST_F(Async, S03_AnUpstreamThatIsDownIsTriedUntilItIsThere) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(Async, S12_ADeclaredReleaseIsTriedAgain) {
+TEST_F(Async, S12_a_declared_release_is_tried_again) {
   auto request = charge("k");
   provider_->arm("refuse=429");
   const auto state = ended(ask(request));
@@ -162,7 +162,7 @@ TEST_F(Async, S12_ADeclaredReleaseIsTriedAgain) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(Async, T37_V33_CredentialsAndKeysAreNotReadableInTheStore) {
+TEST_F(Async, T37_V33_credentials_and_keys_are_not_readable_in_the_store) {
   const auto secret = [&](std::string_view key, std::string_view token = "told-to-the-echo") {
     auto request = with(charge(key), "Authorization", "Bearer " + std::string(token));
     request.target = "/echo";
@@ -191,7 +191,7 @@ TEST_F(Async, T37_V33_CredentialsAndKeysAreNotReadableInTheStore) {
   EXPECT_EQ(content.find("canary-in-the-store"), std::string::npos);
 }
 
-TEST_F(Async, S09_AnotherScopeSeesNothing) {
+TEST_F(Async, S09_another_scope_sees_nothing) {
   const auto accepted = ask(charge("k"));
   const auto place = *accepted.get("Location");
   ended(accepted);
@@ -206,7 +206,7 @@ TEST_F(Async, S09_AnotherScopeSeesNothing) {
   EXPECT_EQ(provider_->ledger().arrivals, 1) << "nothing of this is forwarded";
 }
 
-TEST_F(Async, S07_TheStatusResourceWaitsAndHasAHead) {
+TEST_F(Async, S07_the_status_resource_waits_and_has_a_head) {
   const auto accepted = ask(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
   const auto place = *accepted.get("Location");
@@ -230,7 +230,7 @@ TEST_F(Async, S07_TheStatusResourceWaitsAndHasAHead) {
   EXPECT_EQ(connection.exchange(looking_up(place)).status, 200) << "nothing was left on the wire";
 }
 
-TEST_F(Async, S09_LookupsAreBounded) {
+TEST_F(Async, S09_lookups_are_bounded) {
   const auto nothing = looking_up("/.idem/operations/00112233445566778899aabbccddeeff");
   Connection connection(gateway_->address());
   int refused = 0;
@@ -246,7 +246,7 @@ TEST_F(Async, S09_LookupsAreBounded) {
   EXPECT_EQ(lookup(nothing.target, "other").status, 404) << "and each scope has its own";
 }
 
-TEST_F(Async, V28_PendingPastItsExpiryIsAStoredTimeoutThatTheClientCanRead) {
+TEST_F(Async, V28_pending_past_its_expiry_is_a_stored_timeout_that_the_client_can_read) {
   IDEM_NEED_PROGRAM("idem-crash");
   MovedClock clock;
   const auto address = provider_->address();
@@ -273,7 +273,7 @@ TEST_F(Async, V28_PendingPastItsExpiryIsAStoredTimeoutThatTheClientCanRead) {
   EXPECT_EQ(provider_->ledger().arrivals, 0) << "what timed out is never run";
 }
 
-TEST_F(Async, S15_SigtermFinishesWhatRunsAndLeavesTheRestForTheNext) {
+TEST_F(Async, S15_sigterm_finishes_what_runs_and_leaves_the_rest_for_the_next) {
   start_with({"--mode", "async", "--async-tenant-concurrency", "1"});
   const auto first = ask(charge("first", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -328,7 +328,7 @@ class AsyncTurns : public Scripted {
 };
 
 // What is due the longest is handed out first, and all of that is one tenant's.
-TEST_F(AsyncTurns, S22_T39_ClaimsGoRoundTheTenants) {
+TEST_F(AsyncTurns, S22_T39_claims_go_round_the_tenants) {
   ASSERT_NO_FATAL_FAILURE(begin({"--async-concurrency", "2", "--async-tenant-concurrency", "2"}));
   for (int i = 0; i < 20; ++i) ASSERT_EQ(accept("a", i).status, 202);
   ASSERT_TRUE(upstream_->wait_for_requests(2));
@@ -346,7 +346,7 @@ TEST_F(AsyncTurns, S22_T39_ClaimsGoRoundTheTenants) {
   EXPECT_LT(seen.rfind('b'), 10U) << seen << ": its three are among the next, not behind all";
 }
 
-TEST_F(Async, S03_ABusyTenantDoesNotBlockAnother) {
+TEST_F(Async, S03_a_busy_tenant_does_not_block_another) {
   start_with({"--mode", "async", "--async-tenant-concurrency", "1"});
   ASSERT_EQ(ask(charge("held", "hold=h")).status, 202);
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -362,7 +362,7 @@ TEST_F(Async, S03_ABusyTenantDoesNotBlockAnother) {
   EXPECT_EQ(provider_->ledger().effects, 22);
 }
 
-TEST_F(Async, S13_AnAnswerTooLargeToStoreIsSaidToBe) {
+TEST_F(Async, S13_an_answer_too_large_to_store_is_said_to_be) {
   start_with({"--mode", "async", "--response-body-max", "1KiB"});
   const auto state = ended(ask(charge("k", "size=5000")));
   EXPECT_EQ(state["response_status"].integer, 201);
@@ -370,7 +370,7 @@ TEST_F(Async, S13_AnAnswerTooLargeToStoreIsSaidToBe) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(Async, S03_AReloadKeepsWhatWasAccepted) {
+TEST_F(Async, S03_a_reload_keeps_what_was_accepted) {
   auto body = std::string(200'000, 'x');
   body.replace(0, 5, std::string("a\0b\r\n", 5));
   auto request = charge("k", "hold=h", body);

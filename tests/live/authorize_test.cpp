@@ -46,7 +46,7 @@ class Authorize : public Scripted {
   std::unique_ptr<ScriptedUpstream> authoriser_;
 };
 
-TEST_F(Authorize, T34_V35_ARevokedCallerGetsNoReplay) {
+TEST_F(Authorize, T34_V35_a_revoked_caller_gets_no_replay) {
   start_asking();
   say(204);
   EXPECT_EQ(ask(charge("k")).status, 200);
@@ -65,7 +65,7 @@ TEST_F(Authorize, T34_V35_ARevokedCallerGetsNoReplay) {
   EXPECT_EQ(authoriser_->requests(), 5);
 }
 
-TEST_F(Authorize, T34_V35_NothingIsReservedForARefusedCaller) {
+TEST_F(Authorize, T34_V35_nothing_is_reserved_for_a_refused_caller) {
   start_asking();
   say(401, "WWW-Authenticate: Bearer realm=\"pay\"\r\nSet-Cookie: a=b\r\n", "who?");
   const auto refused = ask(charge("k"));
@@ -82,7 +82,7 @@ TEST_F(Authorize, T34_V35_NothingIsReservedForARefusedCaller) {
   EXPECT_EQ(upstream_->requests(), 1);
 }
 
-TEST_F(Authorize, S06_ItIsAskedWithTheCallersCredentialsAndWithoutKeyOrBody) {
+TEST_F(Authorize, S06_it_is_asked_with_the_callers_credentials_and_without_key_or_body) {
   start_asking();
   say(200);
   auto request = with(with(charge("secret-key"), "Authorization", "Bearer tok"), "Cookie", "s=1");
@@ -108,7 +108,7 @@ TEST_F(Authorize, S06_ItIsAskedWithTheCallersCredentialsAndWithoutKeyOrBody) {
   EXPECT_TRUE(contains(head, "Host: " + authoriser_->address() + "\r\n"));
 }
 
-TEST_F(Authorize, S06_UnkeyedRequestsAndCallersWithoutAScopeDoNotAsk) {
+TEST_F(Authorize, S06_unkeyed_requests_and_callers_without_a_scope_do_not_ask) {
   start_asking();
   say(403);
   EXPECT_EQ(ask({.method = "GET", .target = "/x"}).status, 200);
@@ -117,7 +117,7 @@ TEST_F(Authorize, S06_UnkeyedRequestsAndCallersWithoutAScopeDoNotAsk) {
   EXPECT_EQ(ask(without(charge("k"), "Idempotency-Key")).status, 403) << "before the key is read";
 }
 
-TEST_F(Authorize, S06_AnythingButAClearAnswerFailsClosed) {
+TEST_F(Authorize, S06_anything_but_a_clear_answer_fails_closed) {
   start_asking();
   const std::string answers[] = {
       "HTTP/1.1 302 X\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n",
@@ -142,7 +142,7 @@ TEST_F(Authorize, S06_AnythingButAClearAnswerFailsClosed) {
   EXPECT_TRUE(is_problem(ask(charge("k")), 503, "store_unavailable")) << "nobody is there";
 }
 
-TEST_F(Authorize, S06_AnAuthoriserThatNeverAnswersIsGivenUp) {
+TEST_F(Authorize, S06_an_authoriser_that_never_answers_is_given_up) {
   authoriser_ = std::make_unique<ScriptedUpstream>([](UpstreamConnection& connection) {
     connection.read_request();
     while (connection.read_some()) {
@@ -154,7 +154,7 @@ TEST_F(Authorize, S06_AnAuthoriserThatNeverAnswersIsGivenUp) {
   EXPECT_EQ(upstream_->requests(), 0);
 }
 
-TEST_F(Authorize, S06_AKeptConnectionThatDiedIsReplaced) {
+TEST_F(Authorize, S06_a_kept_connection_that_died_is_replaced) {
   authoriser_ = std::make_unique<ScriptedUpstream>([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     connection.write("HTTP/1.1 204 OK\r\n\r\n");
@@ -167,7 +167,7 @@ TEST_F(Authorize, S06_AKeptConnectionThatDiedIsReplaced) {
   EXPECT_EQ(authoriser_->connections(), 2);
 }
 
-TEST_F(Authorize, S06_ALargeRefusalIsPassedOnWithoutItsBody) {
+TEST_F(Authorize, S06_a_large_refusal_is_passed_on_without_its_body) {
   start_asking();
   say(403, "", std::string(100'000, 'x'));
   const auto refused = ask(charge("k"));
@@ -176,7 +176,7 @@ TEST_F(Authorize, S06_ALargeRefusalIsPassedOnWithoutItsBody) {
 }
 
 // The one would look at the first line, the other at the last.
-TEST_F(Authorize, T34_TwoLinesOfOneCredentialAreRefused) {
+TEST_F(Authorize, T34_two_lines_of_one_credential_are_refused) {
   start_asking();
   say(200);
   const auto once = with(with(charge("k"), "Authorization", "Bearer a"), "Cookie", "s=1");
@@ -185,7 +185,7 @@ TEST_F(Authorize, T34_TwoLinesOfOneCredentialAreRefused) {
   EXPECT_EQ(authoriser_->requests(), 0);
 }
 
-TEST_F(Authorize, P14_ConnectionCannotTakeTheCredentialAway) {
+TEST_F(Authorize, P14_connection_cannot_take_the_credential_away) {
   start_asking();
   say(200);
   const auto asking = with(with(charge("k"), "Authorization", "Bearer a"), "Cookie", "s=1");
@@ -195,7 +195,7 @@ TEST_F(Authorize, P14_ConnectionCannotTakeTheCredentialAway) {
   EXPECT_EQ(upstream_->requests(), 0);
 }
 
-TEST_F(Authorize, V35_AYesIsKeptOnlyWhereThatWasAskedForAndForTheSameQuestion) {
+TEST_F(Authorize, V35_a_yes_is_kept_only_where_that_was_asked_for_and_for_the_same_question) {
   start_asking({"--authorize-cache", "60s"});
   say(200);
   const auto asking = with(charge("k"), "Authorization", "Bearer a");
@@ -219,7 +219,7 @@ TEST_F(Authorize, V35_AYesIsKeptOnlyWhereThatWasAskedForAndForTheSameQuestion) {
   EXPECT_EQ(authoriser_->requests(), 8);
 }
 
-TEST_F(Authorize, V35_ANoIsNeverKept) {
+TEST_F(Authorize, V35_a_no_is_never_kept) {
   start_asking({"--authorize-cache", "60s"});
   say(403);
   EXPECT_EQ(ask(charge("k")).status, 403);
@@ -266,7 +266,7 @@ class LongAfterTheYes : public Authorize {
   MovedClock clock_;
 };
 
-TEST_F(LongAfterTheYes, T34_V35_ASlowBodyDoesNotOutliveIt) {
+TEST_F(LongAfterTheYes, T34_V35_a_slow_body_does_not_outlive_it) {
   ASSERT_NO_FATAL_FAILURE(begin());
   EXPECT_EQ(ask(charge("done")).status, 200);
   auto replay = begun("done");
@@ -281,7 +281,7 @@ TEST_F(LongAfterTheYes, T34_V35_ASlowBodyDoesNotOutliveIt) {
   EXPECT_FALSE(ask(charge("new", {}, "another body")).get("Idempotent-Replayed"));
 }
 
-TEST_F(LongAfterTheYes, T34_V35_AWaitDoesNotOutliveIt) {
+TEST_F(LongAfterTheYes, T34_V35_a_wait_does_not_outlive_it) {
   Gate gate;
   script_ = [&gate](UpstreamConnection& connection) {
     if (connection.read_request() && gate.wait()) connection.write_answer("secret");
@@ -299,7 +299,7 @@ TEST_F(LongAfterTheYes, T34_V35_AWaitDoesNotOutliveIt) {
   expect_revoked(waiter.read_response());
 }
 
-TEST_F(Authorize, S06_OverTlsNobodyElseIsAsked) {
+TEST_F(Authorize, S06_over_tls_nobody_else_is_asked) {
   const auto folder = dir_.path() / "pki";
   Authority authority(folder, "own"), stranger(folder, "stranger");
   const auto files =
@@ -318,7 +318,7 @@ TEST_F(Authorize, S06_OverTlsNobodyElseIsAsked) {
   EXPECT_EQ(authoriser_->requests(), 1);
 }
 
-TEST_F(Authorize, S06_WhatCannotBeMeantKeepsTheGatewayFromStarting) {
+TEST_F(Authorize, S06_what_cannot_be_meant_keeps_the_gateway_from_starting) {
   const std::vector<std::vector<std::string>> wrong{
       {"--authorize-url", "127.0.0.1:1/x"},
       {"--authorize-url", "http://127.0.0.1:1"},

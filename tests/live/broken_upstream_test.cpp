@@ -9,7 +9,7 @@ namespace {
 
 using BrokenUpstream = Live;
 
-TEST_F(BrokenUpstream, T19_T20_T22_T23_EveryBrokenAnswerIsUnknownAndNeverRunAgain) {
+TEST_F(BrokenUpstream, T19_T20_T22_T23_every_broken_answer_is_unknown_and_never_run_again) {
   struct {
     const char* faults;
     int effects;
@@ -29,7 +29,7 @@ TEST_F(BrokenUpstream, T19_T20_T22_T23_EveryBrokenAnswerIsUnknownAndNeverRunAgai
   }
 }
 
-TEST_F(BrokenUpstream, T20_AnUnreachableUpstreamIsProvenHarmlessAndTheRetryRuns) {
+TEST_F(BrokenUpstream, T20_an_unreachable_upstream_is_proven_harmless_and_the_retry_runs) {
   const auto address = unused_address();
   auto options = this->options(address);
   options.store = dir_.path() / "down.db";
@@ -49,7 +49,7 @@ TEST_F(BrokenUpstream, T20_AnUnreachableUpstreamIsProvenHarmlessAndTheRetryRuns)
   EXPECT_EQ(late.effects("k"), 1);
 }
 
-TEST_F(BrokenUpstream, UnkeyedRequestsHearA502) {
+TEST_F(BrokenUpstream, unkeyed_requests_hear_a_502) {
   const auto read = [&](std::string_view faults) {
     return ask({.method = "PUT", .target = "/charges?fault=" + std::string(faults), .body = "{}"});
   };
@@ -67,7 +67,7 @@ class ShortTimeout : public Live {
   }
 };
 
-TEST_F(ShortTimeout, T21_IsUnknownNotAFailure) {
+TEST_F(ShortTimeout, T21_is_unknown_not_a_failure) {
   const auto first = ask(charge("k", "hold=h"));
   EXPECT_TRUE(is_problem(first, 504, "outcome_unknown"));
   provider_->release("h");
@@ -75,14 +75,14 @@ TEST_F(ShortTimeout, T21_IsUnknownNotAFailure) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ShortTimeout, UnkeyedRequestsHearA504) {
+TEST_F(ShortTimeout, unkeyed_requests_hear_a_504) {
   EXPECT_TRUE(is_problem(ask({.method = "PUT", .target = "/charges?fault=hold=h", .body = "{}"}),
                          504, "upstream_timeout"));
 }
 
 using ScriptedLive = Scripted;
 
-TEST_F(ScriptedLive, T66_ARequestThatWasReadIsNeverSentAgain) {
+TEST_F(ScriptedLive, T66_a_request_that_was_read_is_never_sent_again) {
   const ScriptedUpstream::Script endings[] = {
       [](UpstreamConnection& c) { c.read_request(), c.close(); },
       [](UpstreamConnection& c) { c.read_request(), c.reset(); },
@@ -100,7 +100,7 @@ TEST_F(ScriptedLive, T66_ARequestThatWasReadIsNeverSentAgain) {
   }
 }
 
-TEST_F(ScriptedLive, T66_ADeadPooledConnectionIsReplacedBeforeAnythingIsSent) {
+TEST_F(ScriptedLive, T66_a_dead_pooled_connection_is_replaced_before_anything_is_sent) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write_answer("first");
     if (connection.index() > 0) ScriptedUpstream::answer_all(connection);
@@ -113,7 +113,7 @@ TEST_F(ScriptedLive, T66_ADeadPooledConnectionIsReplacedBeforeAnythingIsSent) {
   EXPECT_EQ(upstream_->requests(), 2);
 }
 
-TEST_F(ScriptedLive, T66_APooledConnectionThatDiesAfterReadingIsUnknownToo) {
+TEST_F(ScriptedLive, T66_a_pooled_connection_that_dies_after_reading_is_unknown_too) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write_answer();
     connection.read_request();  // A second request on this connection is read and never answered.
@@ -125,7 +125,7 @@ TEST_F(ScriptedLive, T66_APooledConnectionThatDiesAfterReadingIsUnknownToo) {
   EXPECT_EQ(upstream_->requests(), 2) << "k2 was sent more than once";
 }
 
-TEST_F(ScriptedLive, P23_AConnectionWithBytesLeftOverIsNotUsedAgain) {
+TEST_F(ScriptedLive, P23_a_connection_with_bytes_left_over_is_not_used_again) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write(
@@ -139,7 +139,7 @@ TEST_F(ScriptedLive, P23_AConnectionWithBytesLeftOverIsNotUsedAgain) {
   EXPECT_EQ(upstream_->connections(), 3);
 }
 
-TEST_F(ScriptedLive, P11_AnswersWhoseFramingIsInDoubtAreUnknown) {
+TEST_F(ScriptedLive, P11_answers_whose_framing_is_in_doubt_are_unknown) {
   const char* heads[] = {
       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
       "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -166,7 +166,7 @@ TEST_F(ScriptedLive, P11_AnswersWhoseFramingIsInDoubtAreUnknown) {
   EXPECT_EQ(upstream_->requests(), number);
 }
 
-TEST_F(ScriptedLive, P25_AnAnswerThatComesBeforeTheBodyIsReadCounts) {
+TEST_F(ScriptedLive, P25_an_answer_that_comes_before_the_body_is_read_counts) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     connection.read_some();
     connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge");
@@ -179,7 +179,7 @@ TEST_F(ScriptedLive, P25_AnAnswerThatComesBeforeTheBodyIsReadCounts) {
   EXPECT_EQ(first.body, "large");
 }
 
-TEST_F(ScriptedLive, OnlyInterimAnswersAreNoAnswer) {
+TEST_F(ScriptedLive, only_interim_answers_are_no_answer) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     for (int i = 0; i < 1000; ++i) {

@@ -49,7 +49,7 @@ class Canary : public Operated, public testing::WithParamInterface<const char*> 
   }
 };
 
-TEST_P(Canary, V33_T38_NotInLogsMetricsListingsOrTheStore) {
+TEST_P(Canary, V33_T38_not_in_logs_metrics_listings_or_the_store) {
   EXPECT_EQ(ask(secretive()).status, 201);
   EXPECT_EQ(ask(secretive()).get("Idempotent-Replayed"), "true");
   EXPECT_EQ(ask(secretive({}, "-other")).status, 422);
@@ -87,7 +87,7 @@ TEST_P(Canary, V33_T38_NotInLogsMetricsListingsOrTheStore) {
 }
 
 // An operation without a name is its path, and a path may name a person.
-TEST_P(Canary, V33_ThePathOfAnOperationWithoutANameIsNotInTheLog) {
+TEST_P(Canary, V33_the_path_of_an_operation_without_a_name_is_not_in_the_log) {
   auto request = charge("k");
   request.target = "/customers/jane.doe/4111111111111111/charges";
   ask(request);

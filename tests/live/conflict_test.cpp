@@ -13,7 +13,7 @@ namespace {
 
 using Conflict = Live;
 
-TEST_F(Conflict, T67_V10_InProgressTellsWhenToAskAgain) {
+TEST_F(Conflict, T67_V10_in_progress_tells_when_to_ask_again) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -31,7 +31,7 @@ TEST_F(Conflict, T67_V10_InProgressTellsWhenToAskAgain) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Conflict, V01_TwoAtOneInstantHearTheSameResult) {
+TEST_F(Conflict, V01_two_at_one_instant_hear_the_same_result) {
   for (int round = 0; round < 50; ++round) {
     const auto key = fmt::format("k{}", round);
     Connection one(gateway_->address());
@@ -75,7 +75,7 @@ std::vector<Response> read_answers(std::deque<Connection>& connections, std::vec
   return answers;
 }
 
-TEST_F(Conflict, V12_AThousandDuplicatesAreOneDispatch) {
+TEST_F(Conflict, V12_a_thousand_duplicates_are_one_dispatch) {
   constexpr std::size_t count = 1000;
   std::deque<Connection> connections;
   for (std::size_t i = 0; i < count; ++i) connections.emplace_back(gateway_->address());
@@ -96,7 +96,7 @@ TEST_F(Conflict, V12_AThousandDuplicatesAreOneDispatch) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Conflict, V12_WithoutAHoldTooNoneRunsTwice) {
+TEST_F(Conflict, V12_without_a_hold_too_none_runs_twice) {
   std::vector<std::thread> clients;
   for (int i = 0; i < 16; ++i) {
     clients.emplace_back([this] {
@@ -111,7 +111,7 @@ TEST_F(Conflict, V12_WithoutAHoldTooNoneRunsTwice) {
   for (const auto& [key, counts] : ledger.keys) EXPECT_EQ(counts.effects, 1) << key;
 }
 
-TEST_F(Conflict, V03_TwoTenantsWithOneKeyAreIndependent) {
+TEST_F(Conflict, V03_two_tenants_with_one_key_are_independent) {
   const auto acme = charge("k");
   const auto globex = with(without(acme, "X-Tenant-Id"), "X-Tenant-Id", "globex");
   const auto first = ask(acme);

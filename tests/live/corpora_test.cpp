@@ -84,7 +84,7 @@ class Corpora : public testing::Test {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(Corpora, MalformedRequestsAreRefusedAndReachNobody) {
+TEST_F(Corpora, malformed_requests_are_refused_and_reach_nobody) {
   IDEM_NEED_EXTERNAL(data);
   const auto cases = read_cases(data).reject;
   int misses = 0;
@@ -105,7 +105,7 @@ TEST_F(Corpora, MalformedRequestsAreRefusedAndReachNobody) {
   EXPECT_LE(misses, 2);
 }
 
-TEST_F(Corpora, WellFormedRequestsAreNotRefused) {
+TEST_F(Corpora, well_formed_requests_are_not_refused) {
   IDEM_NEED_EXTERNAL(data);
   const auto cases = read_cases(data).accept;
   // A refusal comes within milliseconds; a case that is still silent waits for the rest of a
@@ -163,7 +163,7 @@ std::string framing_doubt(const Head& head) {
   return lengths + codings == 1 ? "" : "not exactly one framing field";
 }
 
-TEST_F(Corpora, P08_P11_NoSmuggledRequestArrives) {
+TEST_F(Corpora, P08_P11_no_smuggled_request_arrives) {
   IDEM_NEED_EXTERNAL(data);
   const auto list =
       parse_json(read_file(data / "portswigger-desync" / "requests.json")).value_or(Json{});

@@ -23,7 +23,7 @@ class Credentials : public Live {
   }
 };
 
-TEST_F(Credentials, V04_AHeadersTenantIsOneWhateverTheCredential) {
+TEST_F(Credentials, V04_a_headers_tenant_is_one_whatever_the_credential) {
   const auto first = ask(by("Bearer one", "session=1"));
   EXPECT_EQ(first.status, 201);
   EXPECT_TRUE(replays(first, ask(by("Bearer two", "session=2"))));
@@ -31,7 +31,7 @@ TEST_F(Credentials, V04_AHeadersTenantIsOneWhateverTheCredential) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Credentials, V04_AStaticScopeIsOneWhateverTheCredentialOrTenant) {
+TEST_F(Credentials, V04_a_static_scope_is_one_whatever_the_credential_or_tenant) {
   scope({"--scope", "static:shop"});
   const auto first = ask(by("Bearer one", "session=1"));
   EXPECT_EQ(first.status, 201);
@@ -40,7 +40,7 @@ TEST_F(Credentials, V04_AStaticScopeIsOneWhateverTheCredentialOrTenant) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Credentials, V04_ACredentialIsItsOwnScopeWhateverTheTenantHeaderOrSession) {
+TEST_F(Credentials, V04_a_credential_is_its_own_scope_whatever_the_tenant_header_or_session) {
   scope({"--scope", "authorization"});
   const auto first = ask(by("Bearer sk_1", "session=1"));
   EXPECT_EQ(first.status, 201);
@@ -54,7 +54,7 @@ TEST_F(Credentials, V04_ACredentialIsItsOwnScopeWhateverTheTenantHeaderOrSession
   EXPECT_EQ(effects("k"), 3);
 }
 
-TEST_F(Credentials, S09_TwoCredentialsAreNone) {
+TEST_F(Credentials, S09_two_credentials_are_none) {
   scope({"--scope", "authorization"});
   EXPECT_TRUE(
       is_problem(ask(with(by("Bearer a"), "Authorization", "Bearer a")), 401, "scope_missing"));
@@ -62,7 +62,7 @@ TEST_F(Credentials, S09_TwoCredentialsAreNone) {
 }
 
 // The upstream would see an anonymous request under a scope that was taken from the credential.
-TEST_F(Credentials, P14_ConnectionCannotTakeTheCredentialAway) {
+TEST_F(Credentials, P14_connection_cannot_take_the_credential_away) {
   scope({"--scope", "authorization"});
   EXPECT_TRUE(
       is_problem(ask(with(by("Bearer a"), "Connection", "authorization")), 400, "bad_request"));
@@ -70,7 +70,7 @@ TEST_F(Credentials, P14_ConnectionCannotTakeTheCredentialAway) {
 }
 
 // A scope is shown to operators and stands in the store.
-TEST_F(Credentials, T38_ACredentialIsNotTakenForATenantsName) {
+TEST_F(Credentials, T38_a_credential_is_not_taken_for_a_tenants_name) {
   for (const auto* name : {"Authorization", "cookie", "Proxy-Authorization"}) {
     GatewayOptions options{.upstream = unused_address(), .store = dir_.path() / "no.db"};
     options.scope = {"--scope", "header:" + std::string(name), "--trust-scope-header"};

@@ -7,7 +7,7 @@ namespace {
 
 using Disconnect = Live;
 
-TEST_F(Disconnect, T17_V20_AClientThatLeavesChangesNothing) {
+TEST_F(Disconnect, T17_V20_a_client_that_leaves_changes_nothing) {
   int number = 0;
   for (const bool reset : {true, false}) {
     const auto key = "k" + std::to_string(number++);
@@ -26,7 +26,7 @@ TEST_F(Disconnect, T17_V20_AClientThatLeavesChangesNothing) {
   }
 }
 
-TEST_F(Disconnect, T17_AClientThatOnlyClosedItsSendingSideIsAnswered) {
+TEST_F(Disconnect, T17_a_client_that_only_closed_its_sending_side_is_answered) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   client.socket().half_close();
@@ -37,7 +37,7 @@ TEST_F(Disconnect, T17_AClientThatOnlyClosedItsSendingSideIsAnswered) {
   EXPECT_TRUE(replays(first, ask(charge("k"))));
 }
 
-TEST_F(Disconnect, P30_AnIncompleteBodyReservesAndDispatchesNothing) {
+TEST_F(Disconnect, P30_an_incomplete_body_reserves_and_dispatches_nothing) {
   for (int i = 0; i < 3; ++i) {
     Connection client(gateway_->address());
     const auto whole = to_wire(charge("k"));
@@ -51,7 +51,7 @@ TEST_F(Disconnect, P30_AnIncompleteBodyReservesAndDispatchesNothing) {
   EXPECT_FALSE(answer.get("Idempotent-Replayed"));
 }
 
-TEST_F(Disconnect, P30_AnIncompleteChunkedBodyNeither) {
+TEST_F(Disconnect, P30_an_incomplete_chunked_body_neither) {
   Connection client(gateway_->address());
   auto request = with(charge("k", "", ""), "Transfer-Encoding", "chunked");
   request.body = "5\r\nhello\r\n";
@@ -62,7 +62,7 @@ TEST_F(Disconnect, P30_AnIncompleteChunkedBodyNeither) {
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Disconnect, P27_PipelinedKeyedRequestsAreAnsweredInOrder) {
+TEST_F(Disconnect, P27_pipelined_keyed_requests_are_answered_in_order) {
   Connection client(gateway_->address());
   std::string all;
   for (const auto* key : {"a", "b", "a", "c"}) all += to_wire(charge(key));
@@ -78,14 +78,14 @@ TEST_F(Disconnect, P27_PipelinedKeyedRequestsAreAnsweredInOrder) {
   EXPECT_EQ(provider_->ledger().effects, 3);
 }
 
-TEST_F(Disconnect, AChunkedRequestIsTheSameRequestAsOneWithALength) {
+TEST_F(Disconnect, a_chunked_request_is_the_same_request_as_one_with_a_length) {
   const auto first = ask(charge("k", "", "hello world"));
   auto chunked = with(charge("k", "", ""), "Transfer-Encoding", "chunked");
   chunked.body = "5\r\nhello\r\n6;ext=1\r\n world\r\n0\r\nX-Trailer: t\r\n\r\n";
   EXPECT_TRUE(replays(first, ask(chunked)));
 }
 
-TEST_F(Disconnect, ABodySentByteByByteIsTheSameRequest) {
+TEST_F(Disconnect, a_body_sent_byte_by_byte_is_the_same_request) {
   const auto first = ask(charge("k"));
   Connection client(gateway_->address());
   for (const char byte : to_wire(charge("k"))) client.send_raw(std::string_view(&byte, 1));

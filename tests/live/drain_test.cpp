@@ -21,7 +21,7 @@ class Drain : public Live {
   }
 };
 
-TEST_F(Drain, P22_WhatIsInFlightIsSettledAndAnsweredWithClose) {
+TEST_F(Drain, P22_what_is_in_flight_is_settled_and_answered_with_close) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -41,7 +41,7 @@ TEST_F(Drain, P22_WhatIsInFlightIsSettledAndAnsweredWithClose) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Drain, S13_ReadinessSaysItWhileTheRestIsFinished) {
+TEST_F(Drain, S13_readiness_says_it_while_the_rest_is_finished) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -54,7 +54,7 @@ TEST_F(Drain, S13_ReadinessSaysItWhileTheRestIsFinished) {
   EXPECT_EQ(client.read_response().status, 201);
 }
 
-TEST_F(Drain, P22_AStreamedAnswerIsFinishedToo) {
+TEST_F(Drain, P22_a_streamed_answer_is_finished_too) {
   Connection client(gateway_->address());
   client.send({.method = "PUT", .target = "/charges?fault=hold=h,size=300000", .body = "{}"});
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -70,7 +70,7 @@ TEST_F(Drain, P22_AStreamedAnswerIsFinishedToo) {
 
 // Bytes that arrive at a closed socket are answered with a reset, and a reset erases what the
 // client has not read yet: so the sending side is closed first, and the rest is read for a while.
-TEST_F(Drain, P22_TheLastAnswerSurvivesAClientThatStillSends) {
+TEST_F(Drain, P22_the_last_answer_survives_a_client_that_still_sends) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -92,7 +92,7 @@ TEST_F(Drain, P22_TheLastAnswerSurvivesAClientThatStillSends) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Drain, ABodyThatIsStillArrivingIsWaitedFor) {
+TEST_F(Drain, a_body_that_is_still_arriving_is_waited_for) {
   Connection client(gateway_->address());
   const auto whole = to_wire(charge("k"));
   ASSERT_TRUE(client.send_raw(std::string_view(whole).substr(0, whole.size() - 5)));
@@ -105,7 +105,7 @@ TEST_F(Drain, ABodyThatIsStillArrivingIsWaitedFor) {
   EXPECT_EQ(gateway_->process().exit_code(), 0);
 }
 
-TEST_F(Drain, P22_ABodyThatNeverArrivesDoesNotKeepItFromEnding) {
+TEST_F(Drain, P22_a_body_that_never_arrives_does_not_keep_it_from_ending) {
   Connection head(gateway_->address());
   ASSERT_TRUE(head.send_raw("POST /charges HTTP/1.1\r\nHost: a\r\nX-"));
   Connection client(gateway_->address());
@@ -129,7 +129,7 @@ TEST_F(Drain, P22_ABodyThatNeverArrivesDoesNotKeepItFromEnding) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(Drain, P22_AnAnswerThatNobodyTakesDoesNotKeepItFromEnding) {
+TEST_F(Drain, P22_an_answer_that_nobody_takes_does_not_keep_it_from_ending) {
   Connection(gateway_->address()).exchange(charge("k", "size=1000000"));
   Socket client = Socket::connect_with_small_window(gateway_->address(), "127.0.0.1");
   ASSERT_TRUE(client.send_all(to_wire(charge("k", "size=1000000"))));

@@ -17,7 +17,7 @@ Request echo_charge(std::string_view key, std::string_view faults = {}) {
   return request;
 }
 
-TEST_F(Headers, IdemFieldsOfTheClientStopHereAndOursReachTheUpstream) {
+TEST_F(Headers, idem_fields_of_the_client_stop_here_and_ours_reach_the_upstream) {
   auto request = echo_charge("k");
   for (const auto* name :
        {"Idem-Operation", "Idem-Fence", "Idem-Attempt", "idem-outcome", "Idem-Anything"}) {
@@ -38,7 +38,7 @@ TEST_F(Headers, IdemFieldsOfTheClientStopHereAndOursReachTheUpstream) {
 }
 
 // A server that puts `_` for `-`, or drops both, would take either for ours.
-TEST_F(Headers, FieldsThatAServerMayTakeForOursStopHere) {
+TEST_F(Headers, fields_that_a_server_may_take_for_ours_stop_here) {
   const auto disguised = {"Idem_Attempt", "IDEM.FENCE",    "IdemOperation",
                           "idem_scope",   "-Idem-Attempt", "Id_em-Fence",
                           "Idem_Any",     "idem.any",      "Idem~Any"};
@@ -51,7 +51,7 @@ TEST_F(Headers, FieldsThatAServerMayTakeForOursStopHere) {
 }
 
 // No client escapes a field's name, and whoever decodes it sees another field than we did.
-TEST_F(Headers, T33_EscapedFieldNamesAreRefused) {
+TEST_F(Headers, T33_escaped_field_names_are_refused) {
   for (const auto* name : {"Idem%2dFence", "Idem%2DFence", "%49dem-Fence", "X%2DTenant-Id",
                            "Idempotency%2dKey", "X%5FAny"}) {
     EXPECT_TRUE(is_problem(ask(with(charge("k"), name, "forged")), 400, "bad_request")) << name;
@@ -65,7 +65,7 @@ TEST_F(Headers, T33_EscapedFieldNamesAreRefused) {
 
 // The upstream would see a request of nobody, of another type or without what the record was made
 // by. Also where there is no key: whose it is decides there, too.
-TEST_F(Headers, P14_ConnectionNamesNothingThatIsReliedOn) {
+TEST_F(Headers, P14_connection_names_nothing_that_is_relied_on) {
   for (const auto* name : {"X-Tenant-Id", "x-tenant-id", "X_Tenant_Id", "Content-Type",
                            "Content-Encoding", "Cookie", "X-Forwarded-For", "Forwarded", "Via"}) {
     const auto option = "keep-alive, " + std::string(name);
@@ -79,13 +79,13 @@ TEST_F(Headers, P14_ConnectionNamesNothingThatIsReliedOn) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Headers, P14_TwoContentTypesAreRefused) {
+TEST_F(Headers, P14_two_content_types_are_refused) {
   const auto two = with(charge("k"), "content-type", "text/plain");
   EXPECT_TRUE(is_problem(ask(with(two, "Content-Type", "application/json")), 400, "bad_request"));
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Headers, S10_HowABodyIsEncodedCounts) {
+TEST_F(Headers, S10_how_a_body_is_encoded_counts) {
   const auto gzip = with(charge("k"), "Content-Encoding", "gzip");
   const auto first = ask(gzip);
   EXPECT_EQ(first.status, 201) << first.raw;
@@ -97,26 +97,26 @@ TEST_F(Headers, S10_HowABodyIsEncodedCounts) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Headers, IdemFieldsOfAnUnkeyedRequestStopHereToo) {
+TEST_F(Headers, idem_fields_of_an_unkeyed_request_stop_here_too) {
   const auto answer =
       ask({.method = "GET", .target = "/echo", .fields = {{"Idem-Fence", "999"}, {"X-A", "1"}}});
   EXPECT_TRUE(echoed(answer, "Idem-Fence").empty());
   EXPECT_EQ(echoed(answer, "X-A"), Values{"1"});
 }
 
-TEST_F(Headers, IdemFieldsOfTheUpstreamStopHere) {
+TEST_F(Headers, idem_fields_of_the_upstream_stop_here) {
   const auto answer = ask(charge("k", "header=Idem-Reference:ref,header=Idem-Other:x"));
   for (const auto& field : answer.fields) {
     EXPECT_FALSE(same_name(std::string_view(field.name).substr(0, 5), "Idem-")) << field.name;
   }
 }
 
-TEST_F(Headers, TheKeyIsForwardedAsTheClientWroteIt) {
+TEST_F(Headers, the_key_is_forwarded_as_the_client_wrote_it) {
   EXPECT_EQ(echoed(ask(echo_charge("bare")), "Idempotency-Key"), Values{"bare"});
   EXPECT_EQ(echoed(ask(echo_charge(R"("quoted")")), "Idempotency-Key"), Values{R"("quoted")"});
 }
 
-TEST_F(Headers, P03_TargetBytesAreNotTouched) {
+TEST_F(Headers, P03_target_bytes_are_not_touched) {
   for (const auto* target :
        {"/echo?a=%2f%2F&b=1+2&a=3", "/echo?", "/echo?x=%00%ff&&=", "/echo/../echo//x;p=1"}) {
     const auto answer = ask({.method = "GET", .target = target});
@@ -126,7 +126,7 @@ TEST_F(Headers, P03_TargetBytesAreNotTouched) {
   }
 }
 
-TEST_F(Headers, P02_AnAbsoluteTargetNamesTheHost) {
+TEST_F(Headers, P02_an_absolute_target_names_the_host) {
   const auto answer = ask({.method = "GET",
                            .target = "http://shop.example/echo?x=1",
                            .fields = {{"Host", "other.example"}}});
@@ -136,7 +136,7 @@ TEST_F(Headers, P02_AnAbsoluteTargetNamesTheHost) {
   EXPECT_EQ(echoed(answer, "Host"), Values{"shop.example"});
 }
 
-TEST_F(Headers, P14_HopByHopFieldsStopHere) {
+TEST_F(Headers, P14_hop_by_hop_fields_stop_here) {
   const auto answer = ask({.method = "GET",
                            .target = "/echo",
                            .fields = {{"Connection", "X-Hop, keep-alive"},
@@ -151,7 +151,7 @@ TEST_F(Headers, P14_HopByHopFieldsStopHere) {
   EXPECT_EQ(echoed(answer, "X-End"), Values{"2"});
 }
 
-TEST_F(Headers, P13_TrailersNeverJoinTheHeaders) {
+TEST_F(Headers, P13_trailers_never_join_the_headers) {
   auto request = with(echo_charge("k"), "Transfer-Encoding", "chunked");
   request.body = "2\r\n{}\r\n0\r\nX-Trailer: 1\r\nIdempotency-Key: other\r\n\r\n";
   const auto answer = ask(request);
@@ -160,7 +160,7 @@ TEST_F(Headers, P13_TrailersNeverJoinTheHeaders) {
   EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{"k"});
 }
 
-TEST_F(Headers, P16_SaysThatItPassedByAndDetectsALoop) {
+TEST_F(Headers, P16_says_that_it_passed_by_and_detects_a_loop) {
   const auto answer = ask({.method = "GET", .target = "/echo"});
   const auto via = echoed(answer, "Via");
   ASSERT_EQ(via.size(), 1U);
@@ -171,7 +171,7 @@ TEST_F(Headers, P16_SaysThatItPassedByAndDetectsALoop) {
   EXPECT_EQ(other.status, 200);
 }
 
-TEST_F(Headers, P17_ExpectIsAnsweredAtOnce) {
+TEST_F(Headers, P17_expect_is_answered_at_once) {
   Connection client(gateway_->address());
   auto request = with(charge("k", "", ""), "Expect", "100-continue");
   request = with(request, "Content-Length", "2");
@@ -185,13 +185,13 @@ TEST_F(Headers, P17_ExpectIsAnsweredAtOnce) {
   EXPECT_EQ(client.read_response().status, 201);
 }
 
-TEST_F(Headers, P22_CloseIsHonoured) {
+TEST_F(Headers, P22_close_is_honoured) {
   Connection client(gateway_->address());
   EXPECT_EQ(client.exchange(with(charge("k"), "Connection", "close")).status, 201);
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST_F(Headers, P29_Http10IsAnsweredAndClosed) {
+TEST_F(Headers, P29_http_1_0_is_answered_and_closed) {
   Connection client(gateway_->address());
   client.send_raw("GET /charges/ch_1 HTTP/1.0\r\nHost: a\r\n\r\n");
   const auto bytes = client.read_until_close();

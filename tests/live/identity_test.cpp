@@ -49,14 +49,14 @@ Request form(std::string_view key, std::string_view type, std::string_view body)
   return with(without(charge(key, "", body), "Content-Type"), "Content-Type", type);
 }
 
-TEST_F(IdentityLive, T46_AKeyBelongsToItsOperation) {
+TEST_F(IdentityLive, T46_a_key_belongs_to_its_operation) {
   EXPECT_EQ(ask(charge("k")).status, 201);
   const auto other = ask(to(charge("k"), "/echo"));
   EXPECT_EQ(other.status / 100, 2);
   EXPECT_FALSE(other.get("Idempotent-Replayed"));
 }
 
-TEST_F(IdentityLive, T46_WithKeyScopeTenantAnotherOperationIsAMisuse) {
+TEST_F(IdentityLive, T46_with_key_scope_tenant_another_operation_is_a_misuse) {
   restart_with({"--key-scope", "operation"});
   restart_with({"--key-scope", "tenant"});
   ASSERT_TRUE(gateway_->running()) << "an empty store takes any: " << gateway_->process().output();
@@ -70,7 +70,7 @@ TEST_F(IdentityLive, T46_WithKeyScopeTenantAnotherOperationIsAMisuse) {
   expect_refused("key_scope is 'tenant'");
 }
 
-TEST_F(IdentityLive, T47_SecretsRotateWithoutLosingARecord) {
+TEST_F(IdentityLive, T47_secrets_rotate_without_losing_a_record) {
   const auto old_secret = good_secret("old"), fresh = good_secret("new");
   const auto first = ask(charge("own"));
   restart_with({"--secret-file", old_secret});
@@ -94,7 +94,7 @@ TEST_F(IdentityLive, T47_SecretsRotateWithoutLosingARecord) {
   EXPECT_EQ(ask(charge("new")).status, 201);
 }
 
-TEST_F(IdentityLive, T47_AStaticCredentialStaysOneScopeOverARotation) {
+TEST_F(IdentityLive, T47_a_static_credential_stays_one_scope_over_a_rotation) {
   const auto by_credential = [&](std::vector<std::string> flags) {
     auto options = this->options(provider_->address());
     options.store = dir_.path() / "credential.db";
@@ -110,7 +110,7 @@ TEST_F(IdentityLive, T47_AStaticCredentialStaysOneScopeOverARotation) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(IdentityLive, S02_AnUnsafeSecretFileIsRefused) {
+TEST_F(IdentityLive, S02_an_unsafe_secret_file_is_refused) {
   const auto path = good_secret("s");
   std::filesystem::permissions(path, std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);
@@ -127,7 +127,7 @@ TEST_F(IdentityLive, S02_AnUnsafeSecretFileIsRefused) {
   expect_refused("given before", 2);
 }
 
-TEST_F(IdentityLive, V08_AFormInAnotherOrderReplays) {
+TEST_F(IdentityLive, V08_a_form_in_another_order_replays) {
   const auto* type = "application/x-www-form-urlencoded";
   const auto first = ask(form("k", type, "amount=5&currency=EUR&tag=a&tag=b"));
   EXPECT_EQ(first.status, 201);
@@ -138,7 +138,7 @@ TEST_F(IdentityLive, V08_AFormInAnotherOrderReplays) {
       is_problem(ask(form("k", type, "tag=a&tag=b&currency=EUR&amount=6")), 422, "key_reused"));
 }
 
-TEST_F(IdentityLive, T45_AMultipartWithAnotherBoundaryReplays) {
+TEST_F(IdentityLive, T45_a_multipart_with_another_boundary_replays) {
   const auto upload = [](const std::string& boundary, const std::string& amount) {
     return form("k", "multipart/form-data; boundary=" + boundary,
                 "--" + boundary + "\r\nContent-Disposition: form-data; name=\"amount\"\r\n\r\n" +
@@ -163,7 +163,7 @@ std::vector<std::string> refs_of(const Gateway& gateway, std::string_view operat
   return refs;
 }
 
-TEST_F(IdentityLive, S02_TheOperatorFindsAKeyWhoseRecordAnOlderSecretNamed) {
+TEST_F(IdentityLive, S02_the_operator_finds_a_key_whose_record_an_older_secret_named) {
   const auto a = good_secret("a");
   const auto b = good_secret("b");
   restart_with({"--secret-file", a});
@@ -175,13 +175,13 @@ TEST_F(IdentityLive, S02_TheOperatorFindsAKeyWhoseRecordAnOlderSecretNamed) {
   EXPECT_EQ(refs_of(*gateway_, "POST+/charges"), before);
 }
 
-TEST_F(IdentityLive, S02_TheOperatorFindsAKeyThatIsUniqueInItsScope) {
+TEST_F(IdentityLive, S02_the_operator_finds_a_key_that_is_unique_in_its_scope) {
   restart_with({"--key-scope", "tenant"});
   ASSERT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(refs_of(*gateway_, "POST+/charges").size(), 1U);
 }
 
-TEST_F(IdentityLive, S02_TheOperatorFindsAKeyUnderFormerNamesOfItsOperation) {
+TEST_F(IdentityLive, S02_the_operator_finds_a_key_under_former_names_of_its_operation) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   const auto before = refs_of(*gateway_, "POST+/charges");
   ASSERT_EQ(before.size(), 1U);

@@ -60,7 +60,7 @@ class JwtScope : public Live {
   TokenMaker new_key_{"ES256"};
 };
 
-TEST_F(JwtScope, V04_S09_TheClaimIsTheScopeWhateverTheToken) {
+TEST_F(JwtScope, V04_S09_the_claim_is_the_scope_whatever_the_token) {
   ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
   const auto first = ask(as(old_key_.token(claims("acme"), "old")));
   EXPECT_EQ(first.status, 201);
@@ -73,7 +73,7 @@ TEST_F(JwtScope, V04_S09_TheClaimIsTheScopeWhateverTheToken) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(JwtScope, T33_WhatNobodySignedIsNobody) {
+TEST_F(JwtScope, T33_what_nobody_signed_is_nobody) {
   const auto token = new_key_.token(claims("acme"), "new");
   ASSERT_EQ(ask(as(token)).status, 201);
   const auto payload = base64url(claims("acme"));
@@ -96,7 +96,7 @@ TEST_F(JwtScope, T33_WhatNobodySignedIsNobody) {
   EXPECT_EQ(provider_->ledger().arrivals, 1) << "and nothing else ran";
 }
 
-TEST_F(JwtScope, S09_TheTokenIsReadFromOneAuthorizationFieldOnly) {
+TEST_F(JwtScope, S09_the_token_is_read_from_one_authorization_field_only) {
   const auto token = new_key_.token(claims("acme"), "new");
   const auto nobody = without(charge("k"), "X-Tenant-Id");
   auto in_query = nobody;
@@ -117,14 +117,14 @@ TEST_F(JwtScope, S09_TheTokenIsReadFromOneAuthorizationFieldOnly) {
   EXPECT_EQ(ask(with(nobody, "Authorization", "bearer  " + token)).status, 201);
 }
 
-TEST_F(JwtScope, P14_ConnectionCannotTakeTheTokenAway) {
+TEST_F(JwtScope, P14_connection_cannot_take_the_token_away) {
   const auto request =
       with(as(new_key_.token(claims("acme"), "new")), "Connection", "Authorization");
   EXPECT_TRUE(is_problem(ask(request), 400, "bad_request"));
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(JwtScope, S09_KeysAreReadAgainOnSighup) {
+TEST_F(JwtScope, S09_keys_are_read_again_on_sighup) {
   start("https://id.test", {"--threads", "1"});  // One loop: what it has verified, it remembers.
   const auto by_old = old_key_.token(claims("acme"), "old");
   const auto by_new = new_key_.token(claims("acme"), "new");
@@ -145,7 +145,7 @@ TEST_F(JwtScope, S09_KeysAreReadAgainOnSighup) {
 }
 
 // A body takes as long as its client likes: who it belongs to is asked again once it is here.
-TEST_F(JwtScope, S06_ABodyThatWasComingWhenItsKeyWasTakenAwayIsNobodys) {
+TEST_F(JwtScope, S06_a_body_that_was_coming_when_its_key_was_taken_away_is_nobodys) {
   start("https://id.test", {"--threads", "1"});
   const auto request = to_wire(as(old_key_.token(claims("acme"), "old")));
   Connection client(gateway_->address());
@@ -161,7 +161,7 @@ TEST_F(JwtScope, S06_ABodyThatWasComingWhenItsKeyWasTakenAwayIsNobodys) {
 }
 
 // With another issuer no record would be found, and every retry would run again.
-TEST_F(JwtScope, T33_AStoreServesOneIssuer) {
+TEST_F(JwtScope, T33_a_store_serves_one_issuer) {
   ASSERT_EQ(ask(as(new_key_.token(claims("acme"), "new"))).status, 201);
   ASSERT_EQ(gateway_->terminate(), 0);
   start("https://other.test");
@@ -173,7 +173,7 @@ TEST_F(JwtScope, T33_AStoreServesOneIssuer) {
   EXPECT_EQ(ask(as(later)).get("Idempotent-Replayed"), "true");
 }
 
-TEST_F(JwtScope, S09_ASecretOfHs256IsOnesOwn) {
+TEST_F(JwtScope, S09_a_secret_of_hs256_is_ones_own) {
   using std::filesystem::perms;
   const TokenMaker maker("HS256");
   const auto start_with = [&](const char* flag, const std::string& text, perms mode) {
@@ -209,7 +209,7 @@ TEST_F(JwtScope, S09_ASecretOfHs256IsOnesOwn) {
   }
 }
 
-TEST_F(JwtScope, S09_AGatewayThatCouldNotVerifyDoesNotStart) {
+TEST_F(JwtScope, S09_a_gateway_that_could_not_verify_does_not_start) {
   write("public.pem", new_key_.key_text());
   write("secret", "too short");
   const std::string jwks = path("jwks.json");

@@ -215,7 +215,7 @@ class KeepAliveRace : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(KeepAliveRace, T66_S11_NothingIsCalledNotExecutedThatWasRead) {
+TEST_F(KeepAliveRace, T66_S11_nothing_is_called_not_executed_that_was_read) {
   GatewayOptions options{.upstream = upstream_.address(), .store = dir_.path() / "idem.db"};
   options.flags = {"--threads", std::to_string(lanes), "--keepalive-idle", "10s"};
   const Gateway gateway(options);

@@ -29,12 +29,12 @@ class KeyField : public Live {
   std::vector<std::string> flags_;
 };
 
-TEST_F(KeyField, IsForwardedAsItCameByDefault) {
+TEST_F(KeyField, is_forwarded_as_it_came_by_default) {
   start({});
   EXPECT_EQ(echoed(echo({}), "Idempotency-Key"), Values{"k"});
 }
 
-TEST_F(KeyField, CanBeStripped) {
+TEST_F(KeyField, can_be_stripped) {
   start({"--key-forward", "strip"});
   EXPECT_EQ(echoed(echo({{"X-Other", "1"}}), "Idempotency-Key"), Values{});
   auto unkeyed = charge("k");
@@ -44,7 +44,7 @@ TEST_F(KeyField, CanBeStripped) {
   EXPECT_EQ(echoed(ask(unkeyed), "Idempotency-Key"), Values{}) << "also where it is ignored";
 }
 
-TEST_F(KeyField, CanBeRenamedAndNobodyElseUsesThatName) {
+TEST_F(KeyField, can_be_renamed_and_nobody_else_uses_that_name) {
   start({"--key-forward", "rename:X-Dedupe"});
   const auto answer = echo({{"x-dedupe", "forged"}, {"X_Dedupe", "forged"}, {"xdedupe", "forged"}});
   EXPECT_EQ(echoed(answer, "X_Dedupe"), Values{});
@@ -53,7 +53,7 @@ TEST_F(KeyField, CanBeRenamedAndNobodyElseUsesThatName) {
   EXPECT_EQ(echoed(answer, "X-Dedupe"), Values{"k"});
 }
 
-TEST_F(KeyField, P34_WithAnotherInDisguiseBesideItIsRefused) {
+TEST_F(KeyField, P34_with_another_in_disguise_beside_it_is_refused) {
   start({});
   for (const auto* name : {"Idempotency_Key", "IDEMPOTENCY.KEY", "idempotencykey"}) {
     EXPECT_TRUE(is_problem(ask(with(charge("k"), name, "other")), 400, "key_invalid")) << name;
@@ -64,7 +64,7 @@ TEST_F(KeyField, P34_WithAnotherInDisguiseBesideItIsRefused) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(KeyField, SeveralAcceptedNamesCanBecomeOne) {
+TEST_F(KeyField, several_accepted_names_can_become_one) {
   start({"--key-header", "X-Key", "--key-header", "Idempotency-Key", "--key-forward",
          "rename:Idempotency-Key"});
   auto request = with(without(charge(""), "Idempotency-Key"), "X-Key", "k");
@@ -74,7 +74,7 @@ TEST_F(KeyField, SeveralAcceptedNamesCanBecomeOne) {
   EXPECT_EQ(echoed(answer, "X-Key"), Values{});
 }
 
-TEST_F(KeyField, ThatIsTooShortIsRefused) {
+TEST_F(KeyField, that_is_too_short_is_refused) {
   start({"--key-min-length", "8"});
   EXPECT_TRUE(is_problem(ask(charge("1234567")), 400, "key_invalid"));
   EXPECT_TRUE(is_problem(ask(charge("\"1234567\"")), 400, "key_invalid"))
@@ -82,7 +82,7 @@ TEST_F(KeyField, ThatIsTooShortIsRefused) {
   EXPECT_EQ(ask(charge("12345678")).status, 201);
 }
 
-TEST_F(KeyField, ThatLooksLikeAPersonIsRefusedWhereThatIsAsked) {
+TEST_F(KeyField, that_looks_like_a_person_is_refused_where_that_is_asked) {
   start({"--key-reject-pii"});
   for (const auto* key : {"jane@example.com", "4111111111111111", "+14155550123"}) {
     const auto answer = ask(charge(key));
@@ -93,7 +93,7 @@ TEST_F(KeyField, ThatLooksLikeAPersonIsRefusedWhereThatIsAsked) {
   EXPECT_EQ(provider_->ledger().effects, 1);
 }
 
-TEST_F(KeyField, ThatLooksLikeAPersonIsTakenOtherwise) {
+TEST_F(KeyField, that_looks_like_a_person_is_taken_otherwise) {
   start({});
   EXPECT_EQ(ask(charge("jane@example.com")).status, 201);
 }

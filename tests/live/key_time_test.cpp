@@ -76,7 +76,7 @@ class KeyTime : public Live {
   MovedClock clock_;
 };
 
-TEST_F(KeyTime, V25_ANewKeyThatIsOlderThanTheRetentionIsRefusedWhereItSaysSo) {
+TEST_F(KeyTime, V25_a_new_key_that_is_older_than_the_retention_is_refused_where_it_says_so) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked"}));
   for (const auto& old : {uuid_made(-day - hour), ulid_made(-day - hour)}) {
     const auto refused = ask(charge(old));
@@ -97,7 +97,7 @@ TEST_F(KeyTime, V25_ANewKeyThatIsOlderThanTheRetentionIsRefusedWhereItSaysSo) {
   }
 }
 
-TEST_F(KeyTime, V25_WhereTheTimeIsRequiredAKeyWithoutOneIsRefused) {
+TEST_F(KeyTime, V25_where_the_time_is_required_a_key_without_one_is_refused) {
   ASSERT_NO_FATAL_FAILURE(start({}));
   const auto before = ask(charge("k"));
   ASSERT_EQ(before.status, 201);
@@ -110,7 +110,7 @@ TEST_F(KeyTime, V25_WhereTheTimeIsRequiredAKeyWithoutOneIsRefused) {
   EXPECT_EQ(arrivals(), 2);
 }
 
-TEST_F(KeyTime, V25_AReplayIsNeverRefusedForTheAgeOfItsKey) {
+TEST_F(KeyTime, V25_a_replay_is_never_refused_for_the_age_of_its_key) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked"}));
   const auto key = uuid_made(-23 * hour);
   const auto released = ulid_made(-23 * hour);
@@ -127,7 +127,7 @@ TEST_F(KeyTime, V25_AReplayIsNeverRefusedForTheAgeOfItsKey) {
 }
 
 // What the check is for: without it the key would run once more when its tombstone is gone, too.
-TEST_F(KeyTime, V25_WithItAKeyNeverRunsAgainHoweverLongAgoItsRecordWent) {
+TEST_F(KeyTime, V25_with_it_a_key_never_runs_again_however_long_ago_its_record_went) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked"}));
   const auto key = uuid_made(0);
   ASSERT_EQ(ask(charge(key)).status, 201);
@@ -146,7 +146,7 @@ TEST_F(KeyTime, V25_WithItAKeyNeverRunsAgainHoweverLongAgoItsRecordWent) {
 
 // Its clock was ahead by less than is tolerated, and nothing remembers the key beyond its
 // retention: what says how old it is, says so too late.
-TEST_F(KeyTime, V25_AKeyOfAClientThatIsAheadIsNotNewWhenItsRecordHasJustGone) {
+TEST_F(KeyTime, V25_a_key_of_a_client_that_is_ahead_is_not_new_when_its_record_has_just_gone) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--key-first-sent", "--tombstone", "0",
                                  "--accept-rerun-after-expiry"}));
   const auto key = uuid_made(240);
@@ -161,7 +161,7 @@ TEST_F(KeyTime, V25_AKeyOfAClientThatIsAheadIsNotNewWhenItsRecordHasJustGone) {
 }
 
 // Between the head of a retry and the end of its body the last trace of the key went.
-TEST_F(KeyTime, V25_AnOldKeyWhoseRecordGoesWhileItsBodyComesDoesNotRun) {
+TEST_F(KeyTime, V25_an_old_key_whose_record_goes_while_its_body_comes_does_not_run) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--tombstone", "0",
                                  "--accept-rerun-after-expiry", "--retention", "1h"}));
   const auto key = uuid_made(-50 * 60);
@@ -180,7 +180,7 @@ TEST_F(KeyTime, V25_AnOldKeyWhoseRecordGoesWhileItsBodyComesDoesNotRun) {
   EXPECT_EQ(effects(key), 1);
 }
 
-TEST_F(KeyTime, V25_AKeyThatGrowsTooOldWhileItsBodyComesDoesNotRunAgain) {
+TEST_F(KeyTime, V25_a_key_that_grows_too_old_while_its_body_comes_does_not_run_again) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--tombstone", "0",
                                  "--accept-rerun-after-expiry", "--retention", "1h"}));
   const auto key = uuid_made(-50 * 60);
@@ -196,7 +196,7 @@ TEST_F(KeyTime, V25_AKeyThatGrowsTooOldWhileItsBodyComesDoesNotRunAgain) {
   EXPECT_EQ(effects(key), 1);
 }
 
-TEST_F(KeyTime, V25_ARequestThatWasSentFirstTooLongAgoIsRefused) {
+TEST_F(KeyTime, V25_a_request_that_was_sent_first_too_long_ago_is_refused) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-first-sent"}));
   EXPECT_TRUE(is_problem(ask(sent_first("a", date_of(-day - hour))), 410, "key_expired"));
   EXPECT_TRUE(is_problem(ask(sent_first("b", date_of(hour))), 400, "key_invalid"));
@@ -219,7 +219,7 @@ TEST_F(KeyTime, V25_ARequestThatWasSentFirstTooLongAgoIsRefused) {
   EXPECT_EQ(arrivals(), 2);
 }
 
-TEST_F(KeyTime, V25_WithoutTheSettingsNobodyLooksAtTimes) {
+TEST_F(KeyTime, V25_without_the_settings_nobody_looks_at_times) {
   ASSERT_NO_FATAL_FAILURE(start({}));
   EXPECT_EQ(ask(charge(uuid_made(-99 * day))).status, 201);
   EXPECT_EQ(ask(charge(ulid_made(99 * day))).status, 201);

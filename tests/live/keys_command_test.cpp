@@ -20,7 +20,7 @@ class KeysCommand : public Operated {
   }
 };
 
-TEST_F(KeysCommand, ListsAndShowsForPeopleAndForPrograms) {
+TEST_F(KeysCommand, lists_and_shows_for_people_and_for_programs) {
   ask(charge("k"));
   const auto listed = idem({"list"});
   EXPECT_EQ(listed.exit_code, 0) << listed.output;
@@ -42,7 +42,7 @@ TEST_F(KeysCommand, ListsAndShowsForPeopleAndForPrograms) {
   EXPECT_NE(by_key.output.find(ref), std::string::npos);
 }
 
-TEST_F(KeysCommand, PagesGoOnWithACursor) {
+TEST_F(KeysCommand, pages_go_on_with_a_cursor) {
   for (int i = 0; i < 3; ++i) ask(charge(fmt::format("k{}", i)));
   const auto first = parse_json(idem({"list", "--json", "--limit", "2"}).output).value_or(Json{});
   EXPECT_EQ(first["keys"].items.size(), 2U);
@@ -54,7 +54,7 @@ TEST_F(KeysCommand, PagesGoOnWithACursor) {
   EXPECT_EQ(rest["next"].kind, Json::Kind::null);
 }
 
-TEST_F(KeysCommand, ListsTheOldestFirstWithTheirAgeAndWhyTheyAreAsTheyAre) {
+TEST_F(KeysCommand, lists_the_oldest_first_with_their_age_and_why_they_are_as_they_are) {
   std::vector<std::string> refs;
   for (int i = 0; i < 12; ++i) {
     ask(charge(fmt::format("k{}", i), i == 3 ? "drop-after" : i == 5 ? "refuse=429" : ""));
@@ -87,7 +87,7 @@ TEST_F(KeysCommand, ListsTheOldestFirstWithTheirAgeAndWhyTheyAreAsTheyAre) {
   EXPECT_NE(idem({"list", "--newer-than", "24h"}).output.find(refs[0]), std::string::npos);
 }
 
-TEST_F(KeysCommand, V36_ADecisionIsKeptUnderTheNameOfWhoeverIsLoggedIn) {
+TEST_F(KeysCommand, V36_a_decision_is_kept_under_the_name_of_whoever_is_logged_in) {
   ask(charge("k", "refuse=500"));
   const Json record = only("completed");
   const auto released = idem({"release", record["ref"].string, "--fence",
@@ -97,7 +97,7 @@ TEST_F(KeysCommand, V36_ADecisionIsKeptUnderTheNameOfWhoeverIsLoggedIn) {
   EXPECT_NE(released.output.find("operator:hopper@"), std::string::npos) << released.output;
 }
 
-TEST_F(KeysCommand, V36_ReleasesAStored5xxInTheOperatorsName) {
+TEST_F(KeysCommand, V36_releases_a_stored_5xx_in_the_operators_name) {
   ask(charge("k", "refuse=500"));
   const Json record = only("completed");
   const auto ref = record["ref"].string;
@@ -112,7 +112,7 @@ TEST_F(KeysCommand, V36_ReleasesAStored5xxInTheOperatorsName) {
   EXPECT_EQ(idem({"release", ref, "--fence", fence, "--reason", "again"}).exit_code, 5);
 }
 
-TEST_F(KeysCommand, V29_ResolvesAnUnknownWithTheAnswerThatItsCallerShallHave) {
+TEST_F(KeysCommand, V29_resolves_an_unknown_with_the_answer_that_its_caller_shall_have) {
   ask(charge("k", "drop-after"));
   const Json lost = only("unknown");
   const auto ref = lost["ref"].string;
@@ -140,7 +140,7 @@ TEST_F(KeysCommand, V29_ResolvesAnUnknownWithTheAnswerThatItsCallerShallHave) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
+TEST_F(KeysCommand, exit_codes_tell_what_happened) {
   const std::string none(32, '0');
   const std::pair<std::vector<std::string>, int> cases[] = {
       {{"show", none}, 4},
@@ -173,7 +173,7 @@ TEST_F(KeysCommand, ExitCodesTellWhatHappened) {
             0);
 }
 
-TEST_F(KeysCommand, TerminalsAreNotDrivenByWhatClientsSend) {
+TEST_F(KeysCommand, terminals_are_not_driven_by_what_clients_send) {
   auto request = without(charge("k"), "X-Tenant-Id");
   request.fields.push_back({"X-Tenant-Id", "ac\tme\xC2\x9B"});
   ASSERT_EQ(ask(request).status, 201);
@@ -184,7 +184,7 @@ TEST_F(KeysCommand, TerminalsAreNotDrivenByWhatClientsSend) {
 
 using KeysClient = Scripted;
 
-TEST_F(KeysClient, WhatIsNoAdminApiOrCutsItsAnswerIsNotReachable) {
+TEST_F(KeysClient, what_is_no_admin_api_or_cuts_its_answer_is_not_reachable) {
   for (const auto* answer : {"hello\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
                              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", ""}) {
     ScriptedUpstream other([answer](UpstreamConnection& connection) {

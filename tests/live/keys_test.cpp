@@ -17,7 +17,7 @@ Request keyless(std::string_view method, std::string_view target = "/charges") {
   return request;
 }
 
-TEST_F(Keys, V11_PostAndPatchNeedOne) {
+TEST_F(Keys, V11_post_and_patch_need_one) {
   for (const auto* method : {"POST", "PATCH"}) {
     const auto answer = ask(keyless(method));
     EXPECT_TRUE(is_problem(answer, 400, "key_missing")) << method;
@@ -26,7 +26,7 @@ TEST_F(Keys, V11_PostAndPatchNeedOne) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Keys, V11_TheOthersPassWithout) {
+TEST_F(Keys, V11_the_others_pass_without) {
   EXPECT_EQ(ask(keyless("PUT")).status, 201);
   EXPECT_EQ(ask(keyless("PUT")).status, 201);
   EXPECT_EQ(ask(keyless("DELETE")).status, 201);
@@ -38,7 +38,7 @@ TEST_F(Keys, V11_TheOthersPassWithout) {
   EXPECT_NE(head.get("Content-Length").value_or("0"), "0");
 }
 
-TEST_F(Keys, S08_GetIgnoresAKey) {
+TEST_F(Keys, S08_get_ignores_a_key) {
   auto request = with(keyless("GET", "/echo"), "Idempotency-Key", "k");
   for (int i = 0; i < 2; ++i) {
     const auto answer = ask(request);
@@ -49,7 +49,7 @@ TEST_F(Keys, S08_GetIgnoresAKey) {
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Keys, S08_PutAndDeleteHonourOne) {
+TEST_F(Keys, S08_put_and_delete_honour_one) {
   for (const auto* method : {"PUT", "DELETE", "PATCH"}) {
     auto request = charge(method);
     request.method = method;
@@ -59,7 +59,7 @@ TEST_F(Keys, S08_PutAndDeleteHonourOne) {
   }
 }
 
-TEST_F(Keys, P34_SeveralLinesOrAListAreRefused) {
+TEST_F(Keys, P34_several_lines_or_a_list_are_refused) {
   EXPECT_TRUE(is_problem(ask(with(charge("a"), "Idempotency-Key", "b")), 400, "key_invalid"));
   EXPECT_TRUE(is_problem(ask(with(charge("a"), "idempotency-key", "a")), 400, "key_invalid"));
   EXPECT_TRUE(is_problem(ask(charge("a, b")), 400, "key_invalid"));
@@ -67,7 +67,7 @@ TEST_F(Keys, P34_SeveralLinesOrAListAreRefused) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Keys, T48_MalformedOnesAreRefused) {
+TEST_F(Keys, T48_malformed_ones_are_refused) {
   const std::string bad[] = {"",
                              R"("")",
                              R"("open)",
@@ -88,7 +88,7 @@ TEST_F(Keys, T48_MalformedOnesAreRefused) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Keys, V07_QuotedAndBareAreOneKey) {
+TEST_F(Keys, V07_quoted_and_bare_are_one_key) {
   const auto first = ask(charge("k-1"));
   EXPECT_TRUE(replays(first, ask(charge(R"("k-1")"))));
   EXPECT_TRUE(replays(first, ask(charge(R"("k-1";p=1)"))));
@@ -97,20 +97,20 @@ TEST_F(Keys, V07_QuotedAndBareAreOneKey) {
   EXPECT_EQ(provider_->ledger().effects, 2);
 }
 
-TEST_F(Keys, V07_AreOpaqueAndCaseSensitive) {
+TEST_F(Keys, V07_are_opaque_and_case_sensitive) {
   for (const auto* key : {"k", "K", "k.", "0", "00", R"("with space")"}) {
     EXPECT_FALSE(ask(charge(key)).get("Idempotent-Replayed")) << key;
   }
   EXPECT_EQ(provider_->ledger().effects, 6);
 }
 
-TEST_F(Keys, V07_TheLongestIs255Bytes) {
+TEST_F(Keys, V07_the_longest_is_255_bytes) {
   const std::string longest(255, 'k');
   const auto first = ask(charge(longest));
   EXPECT_TRUE(replays(first, ask(charge(longest))));
 }
 
-TEST_F(Keys, P14_ConnectionCannotTakeTheKeyAway) {
+TEST_F(Keys, P14_connection_cannot_take_the_key_away) {
   for (const auto* name : {"Idempotency-Key", "Authorization", "Content-Length"}) {
     const auto answer = ask(with(charge("k"), "Connection", name));
     EXPECT_TRUE(is_problem(answer, 400, "bad_request")) << name;
@@ -118,7 +118,7 @@ TEST_F(Keys, P14_ConnectionCannotTakeTheKeyAway) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Keys, V33_AreNeitherInTheLogNorInTheStore) {
+TEST_F(Keys, V33_are_neither_in_the_log_nor_in_the_store) {
   const std::string canary = "canary-key-5417";
   ask(charge(canary));
   ask(charge(canary));

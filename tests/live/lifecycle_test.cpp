@@ -10,7 +10,7 @@ namespace {
 
 using Lifecycle = Live;
 
-TEST_F(Lifecycle, SigtermFinishesWhatIsInFlight) {
+TEST_F(Lifecycle, sigterm_finishes_what_is_in_flight) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -24,13 +24,13 @@ TEST_F(Lifecycle, SigtermFinishesWhatIsInFlight) {
   EXPECT_TRUE(replays(answer, ask(charge("k"))));
 }
 
-TEST_F(Lifecycle, SigtermWithIdleConnectionsEndsAtOnce) {
+TEST_F(Lifecycle, sigterm_with_idle_connections_ends_at_once) {
   Connection idle(gateway_->address());
   EXPECT_EQ(idle.exchange(charge("k")).status, 201);
   EXPECT_EQ(gateway_->terminate(), 0);
 }
 
-TEST_F(Lifecycle, APortInUseIsRefused) {
+TEST_F(Lifecycle, a_port_in_use_is_refused) {
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "second.db";
   options.listen = gateway_->address();
@@ -42,7 +42,7 @@ TEST_F(Lifecycle, APortInUseIsRefused) {
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Lifecycle, AStoreInUseIsRefused) {
+TEST_F(Lifecycle, a_store_in_use_is_refused) {
   if (live_store_kind() != "sqlite") GTEST_SKIP() << "a server is for several gateways";
   Gateway second(options(provider_->address()));
   EXPECT_FALSE(second.running());
@@ -52,7 +52,7 @@ TEST_F(Lifecycle, AStoreInUseIsRefused) {
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Lifecycle, T33_WithoutAScopeItDoesNotStart) {
+TEST_F(Lifecycle, T33_without_a_scope_it_does_not_start) {
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "second.db";
   options.scope.clear();
@@ -65,7 +65,7 @@ TEST_F(Lifecycle, T33_WithoutAScopeItDoesNotStart) {
   EXPECT_EQ(third.process().exit_code(), 2) << "a client's word is no scope unless it is trusted";
 }
 
-TEST_F(Lifecycle, T15_ALeaseThatDoesNotOutlastTheTimeoutIsRefused) {
+TEST_F(Lifecycle, T15_a_lease_that_does_not_outlast_the_timeout_is_refused) {
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "second.db";
   options.flags = {"--lease", "30s", "--upstream-timeout", "30s"};
@@ -74,7 +74,7 @@ TEST_F(Lifecycle, T15_ALeaseThatDoesNotOutlastTheTimeoutIsRefused) {
   EXPECT_NE(second.process().output().find("lease"), std::string::npos);
 }
 
-TEST_F(Lifecycle, MistakesOnTheCommandLineAreUsageErrors) {
+TEST_F(Lifecycle, mistakes_on_the_command_line_are_usage_errors) {
   const std::vector<std::string> mistakes[] = {{"--no-such-flag"},
                                                {"--lease", "soon"},
                                                {"--lease", "60s", "--lease", "61s"},
@@ -89,7 +89,7 @@ TEST_F(Lifecycle, MistakesOnTheCommandLineAreUsageErrors) {
   }
 }
 
-TEST_F(Lifecycle, AStoreThatCannotBeOpenedIsRefused) {
+TEST_F(Lifecycle, a_store_that_cannot_be_opened_is_refused) {
   if (live_store_kind() != "sqlite") GTEST_SKIP() << "it is a file that cannot be opened";
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "no" / "such" / "folder" / "idem.db";
@@ -98,7 +98,7 @@ TEST_F(Lifecycle, AStoreThatCannotBeOpenedIsRefused) {
   EXPECT_NE(second.process().exit_code(), 0);
 }
 
-TEST_F(Lifecycle, AStoreOfAnotherScopeSourceIsRefused) {
+TEST_F(Lifecycle, a_store_of_another_scope_source_is_refused) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(gateway_->terminate(), 0);
   auto options = this->options(provider_->address());
@@ -108,7 +108,7 @@ TEST_F(Lifecycle, AStoreOfAnotherScopeSourceIsRefused) {
   EXPECT_NE(other.process().exit_code(), 0);
 }
 
-TEST_F(Lifecycle, TheAdminListenerSaysThatItLivesAndIsReady) {
+TEST_F(Lifecycle, the_admin_listener_says_that_it_lives_and_is_ready) {
   for (const auto* path : {"/livez", "/readyz"}) {
     const auto answer =
         send_once(gateway_->admin(),
@@ -121,7 +121,7 @@ TEST_F(Lifecycle, TheAdminListenerSaysThatItLivesAndIsReady) {
   EXPECT_GE(foreign.status, 400) << "a foreign Host is how a web page reaches a local port";
 }
 
-TEST_F(Lifecycle, OurOwnPathsAreNeverForwarded) {
+TEST_F(Lifecycle, our_own_paths_are_never_forwarded) {
   const auto page = ask({.method = "GET", .target = "/.idem/problems/key_reused"});
   EXPECT_EQ(page.status, 200);
   EXPECT_NE(page.body.find("key_reused"), std::string::npos);

@@ -24,7 +24,7 @@ class Metrics : public Operated {
   }
 };
 
-TEST_F(Metrics, V31_EachOutcomeOfAReserveMovesItsOwnCounterAndNoOther) {
+TEST_F(Metrics, V31_each_outcome_of_a_reserve_moves_its_own_counter_and_no_other) {
   struct Step {
     const char* outcome;
     Request request;
@@ -57,7 +57,7 @@ TEST_F(Metrics, V31_EachOutcomeOfAReserveMovesItsOwnCounterAndNoOther) {
   EXPECT_EQ(keys("in_progress"), 0);
 }
 
-TEST_F(Metrics, V31_ReleasesUnknownsAndResolutionsAreCounted) {
+TEST_F(Metrics, V31_releases_unknowns_and_resolutions_are_counted) {
   EXPECT_EQ(metric("idem_oldest_unknown_age_seconds"), 0);
   ask(charge("declared", "refuse=429"));
   EXPECT_EQ(metric("idem_release_total{basis=\"declared\"}"), 1);
@@ -85,7 +85,7 @@ TEST_F(Metrics, V31_ReleasesUnknownsAndResolutionsAreCounted) {
   EXPECT_EQ(metric("idem_oldest_unknown_age_seconds"), 0);
 }
 
-TEST_F(Metrics, V31_TheCountsByStateAreKeptOverARestart) {
+TEST_F(Metrics, V31_the_counts_by_state_are_kept_over_a_restart) {
   for (int i = 0; i < 3; ++i) ask(charge(fmt::format("k{}", i)));
   ask(charge("lost", "drop-after"));
   gateway_->restart();
@@ -96,7 +96,7 @@ TEST_F(Metrics, V31_TheCountsByStateAreKeptOverARestart) {
   EXPECT_EQ(reserves("created"), 0) << "counters begin with the process";
 }
 
-TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
+TEST_F(Metrics, V31_expired_and_pruned_records_are_counted) {
   IDEM_NEED_PROGRAM("idem-crash");
   auto short_lived = options(provider_->address());
   MovedClock clock;
@@ -118,7 +118,7 @@ TEST_F(Metrics, V31_ExpiredAndPrunedRecordsAreCounted) {
   EXPECT_EQ(keys("completed"), 0);
 }
 
-TEST_F(Metrics, V31_S22_ARecordThatIsDamagedIsNoAnswerAndIsCounted) {
+TEST_F(Metrics, V31_S22_a_record_that_is_damaged_is_no_answer_and_is_counted) {
   ask(charge("k"));
   EXPECT_EQ(metric("idem_store_errors_total"), 0);
   EXPECT_EQ(gateway_->terminate(), 0);
@@ -134,7 +134,7 @@ TEST_F(Metrics, V31_S22_ARecordThatIsDamagedIsNoAnswerAndIsCounted) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Metrics, V31_TimesAreMeasuredAndALeaseIsSuggested) {
+TEST_F(Metrics, V31_times_are_measured_and_a_lease_is_suggested) {
   EXPECT_EQ(metric("idem_suggested_lease_seconds"), -1) << "nothing to suggest it from";
   ask(charge("k", "slow=30"));
   ask(charge("k"));
@@ -149,7 +149,7 @@ TEST_F(Metrics, V31_TimesAreMeasuredAndALeaseIsSuggested) {
   EXPECT_GE(metric("idem_suggested_lease_seconds"), 2 * 0.03);
 }
 
-TEST_F(Metrics, V33_KeysThatLookLikePersonalDataAreCounted) {
+TEST_F(Metrics, V33_keys_that_look_like_personal_data_are_counted) {
   ask(charge("order-17"));
   EXPECT_EQ(metric("idem_keys_like_personal_data_total"), 0);
   ask(charge("ada@example.org"));
@@ -157,7 +157,7 @@ TEST_F(Metrics, V33_KeysThatLookLikePersonalDataAreCounted) {
   EXPECT_EQ(metric("idem_keys_like_personal_data_total"), 2);
 }
 
-TEST_F(Metrics, V31_ConnectionsAreCounted) {
+TEST_F(Metrics, V31_connections_are_counted) {
   Connection one(gateway_->address());
   EXPECT_EQ(one.exchange(charge("k")).status, 201);
   Connection two(gateway_->address());
@@ -171,7 +171,7 @@ class OneConnection : public Metrics {
   std::vector<std::string> flags() const override { return {"--connections", "1"}; }
 };
 
-TEST_F(OneConnection, V31_RefusedConnectionsAreCounted) {
+TEST_F(OneConnection, V31_refused_connections_are_counted) {
   Connection one(gateway_->address());
   ASSERT_EQ(one.exchange(charge("k")).status, 201);
   Connection two(gateway_->address());
@@ -180,7 +180,7 @@ TEST_F(OneConnection, V31_RefusedConnectionsAreCounted) {
   EXPECT_EQ(metric("idem_refused_connections_total"), 1);
 }
 
-TEST_F(Metrics, V32_DuplicatesAreToldByTenantWithoutTellingTheTenant) {
+TEST_F(Metrics, V32_duplicates_are_told_by_tenant_without_telling_the_tenant) {
   const auto of = [](const char* tenant) {
     return with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", tenant);
   };
@@ -197,7 +197,7 @@ TEST_F(Metrics, V32_DuplicatesAreToldByTenantWithoutTellingTheTenant) {
   EXPECT_TRUE(lines[1].ends_with("\"} 2")) << lines[1];
 }
 
-TEST_F(Metrics, V32_TenantsBeyondTheBoundShareOneSeries) {
+TEST_F(Metrics, V32_tenants_beyond_the_bound_share_one_series) {
   constexpr int count = 70;
   for (int i = 0; i < count; ++i) {
     const auto request =
@@ -220,13 +220,13 @@ class NamedTenants : public Metrics {
   std::vector<std::string> flags() const override { return {"--metrics-tenants", "name"}; }
 };
 
-TEST_F(NamedTenants, V32_AreCalledByNameWhereTheOperatorAllowsIt) {
+TEST_F(NamedTenants, V32_are_called_by_name_where_the_operator_allows_it) {
   ask(charge("k"));
   ask(charge("k"));
   EXPECT_EQ(metric("idem_duplicates_total{tenant=\"acme\"}"), 1);
 }
 
-TEST_F(Metrics, V31_PromtoolAcceptsThem) {
+TEST_F(Metrics, V31_promtool_accepts_them) {
   IDEM_NEED_PROMTOOL(promtool);
   ask(charge("k"));
   ask(charge("k"));
@@ -244,7 +244,8 @@ TEST_F(Metrics, V31_PromtoolAcceptsThem) {
   }
 }
 
-TEST(AlertRules, V32_FireOnABurstOfMisuseAnOldUnknownAndStoreErrorsAndOnNothingElse) {
+TEST(AlertRules,
+     V32_fire_on_a_burst_of_misuse_an_old_unknown_and_store_errors_and_on_nothing_else) {
   IDEM_NEED_PROMTOOL(promtool);
   const auto rules = std::filesystem::path(IDEM_SOURCE_DIR) / "docs";
   const auto checked = run_program(promtool, {"check", "rules", (rules / "alerts.yml").string()});

@@ -9,7 +9,7 @@ namespace {
 
 using Misuse = Live;
 
-TEST_F(Misuse, V02_OtherBodyIsRefusedAndTheRecordUntouched) {
+TEST_F(Misuse, V02_other_body_is_refused_and_the_record_untouched) {
   const auto first = ask(charge("k", "", R"({"amount":1})"));
   const auto other = ask(charge("k", "", R"({"amount":2})"));
   EXPECT_TRUE(is_problem(other, 422, "key_reused"));
@@ -18,7 +18,7 @@ TEST_F(Misuse, V02_OtherBodyIsRefusedAndTheRecordUntouched) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Misuse, T04_BeatsInProgress) {
+TEST_F(Misuse, T04_beats_in_progress) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h", R"({"amount":1})"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -29,31 +29,31 @@ TEST_F(Misuse, T04_BeatsInProgress) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Misuse, T04_BeatsUnknown) {
+TEST_F(Misuse, T04_beats_unknown) {
   ask(charge("k", "drop-after", R"({"amount":1})"));
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 409, "outcome_unknown"));
 }
 
-TEST_F(Misuse, T42_TheQueryIsPartOfWhatWasAsked) {
+TEST_F(Misuse, T42_the_query_is_part_of_what_was_asked) {
   auto dry = charge("k");
   dry.target = "/charges?dry_run=true";
   EXPECT_EQ(ask(dry).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k")), 422, "key_reused"));
 }
 
-TEST_F(Misuse, T41_TheWholeBodyCounts) {
+TEST_F(Misuse, T41_the_whole_body_counts) {
   const std::string prefix(200'000, 'x');
   EXPECT_EQ(ask(charge("k", "", prefix + "1")).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k", "", prefix + "2")), 422, "key_reused"));
 }
 
-TEST_F(Misuse, T40_NothingIsNotTheSameAsSomething) {
+TEST_F(Misuse, T40_nothing_is_not_the_same_as_something) {
   EXPECT_EQ(ask(charge("k", "", "")).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k", "", "{}")), 422, "key_reused"));
 }
 
-TEST_F(Misuse, T43_V08_AnotherSpellingOfTheSameJsonReplays) {
+TEST_F(Misuse, T43_V08_another_spelling_of_the_same_json_replays) {
   const auto first = ask(charge("k", "", R"({"amount":10,"to":{"a":1,"b":[1,2]}})"));
   for (const auto* same : {R"({ "to": {"b":[1, 2],"a":1},  "amount": 10 })",
                            "{\"amount\":1e1,\n\"to\":{\"a\":1.0,\"b\":[1,2]}}"}) {
@@ -63,18 +63,18 @@ TEST_F(Misuse, T43_V08_AnotherSpellingOfTheSameJsonReplays) {
                          "key_reused"));
 }
 
-TEST_F(Misuse, T44_NumbersThatADoubleCannotTellApartStayApart) {
+TEST_F(Misuse, T44_numbers_that_a_double_cannot_tell_apart_stay_apart) {
   EXPECT_EQ(ask(charge("k", "", R"({"amount":9007199254740993})")).status, 201);
   EXPECT_TRUE(
       is_problem(ask(charge("k", "", R"({"amount":9007199254740992})")), 422, "key_reused"));
 }
 
-TEST_F(Misuse, T44_DuplicateMembersAreNotLastWins) {
+TEST_F(Misuse, T44_duplicate_members_are_not_last_wins) {
   EXPECT_EQ(ask(charge("k", "", R"({"amount":1,"amount":2})")).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":2})")), 422, "key_reused"));
 }
 
-TEST_F(Misuse, TheMediaTypeCountsAndItsParametersDoNot) {
+TEST_F(Misuse, the_media_type_counts_and_its_parameters_do_not) {
   const auto json = charge("k", "", "{}");
   const auto first = ask(json);
   auto charset = without(json, "Content-Type");

@@ -25,7 +25,7 @@ Request of(std::string tenant, Request request) {
 
 class OtherTenant : public Scripted {};
 
-TEST_F(OtherTenant, T36_ItsRecordsAreAsIfTheyWereNot) {
+TEST_F(OtherTenant, T36_its_records_are_as_if_they_were_not) {
   Gate gate;
   start([&gate](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {

@@ -10,7 +10,7 @@ namespace {
 
 using Outcome = Live;
 
-TEST_F(Outcome, T18_T19_T31_AServerErrorAfterChargingIsUnknownAndNeverRunAgain) {
+TEST_F(Outcome, T18_T19_T31_a_server_error_after_charging_is_unknown_and_never_run_again) {
   for (const int status : {500, 501, 502, 503, 504, 505, 599}) {
     const auto key = fmt::format("status-{}", status);
     const auto first = ask(charge(key, fmt::format("status={}", status)));
@@ -24,7 +24,7 @@ TEST_F(Outcome, T18_T19_T31_AServerErrorAfterChargingIsUnknownAndNeverRunAgain) 
   }
 }
 
-TEST_F(Outcome, S12_TimeoutsAndConflictsThatAskToWaitAreUnknown) {
+TEST_F(Outcome, S12_timeouts_and_conflicts_that_ask_to_wait_are_unknown) {
   const std::pair<const char*, int> cases[] = {{"status=408", 408},
                                                {"status=409,header=Retry-After:1", 409}};
   for (const auto& [faults, status] : cases) {
@@ -37,7 +37,7 @@ TEST_F(Outcome, S12_TimeoutsAndConflictsThatAskToWaitAreUnknown) {
   }
 }
 
-TEST_F(Outcome, T31_RefusalsThatAreDeclaredHarmlessAreReleased) {
+TEST_F(Outcome, T31_refusals_that_are_declared_harmless_are_released) {
   for (const int status : {401, 403, 429}) {
     const auto key = fmt::format("status-{}", status);
     const auto first = ask(charge(key, fmt::format("refuse={},header=Retry-After:7", status)));
@@ -52,7 +52,7 @@ TEST_F(Outcome, T31_RefusalsThatAreDeclaredHarmlessAreReleased) {
   }
 }
 
-TEST_F(Outcome, S11_StatusesThatProveNonExecutionAreReleased) {
+TEST_F(Outcome, S11_statuses_that_prove_non_execution_are_released) {
   for (const int status : {421, 425}) {
     const auto key = fmt::format("status-{}", status);
     const auto first = ask(charge(key, fmt::format("refuse={}", status)));
@@ -63,7 +63,7 @@ TEST_F(Outcome, S11_StatusesThatProveNonExecutionAreReleased) {
   }
 }
 
-TEST_F(Outcome, S01_AttemptsHaveFencesThatGrow) {
+TEST_F(Outcome, S01_attempts_have_fences_that_grow) {
   ask(charge("k", "status=429"));  // Charged, and declared harmless by the default policy.
   ask(charge("k", "status=429"));
   ask(charge("k"));
@@ -73,7 +73,7 @@ TEST_F(Outcome, S01_AttemptsHaveFencesThatGrow) {
   EXPECT_LT(std::atoll(fences[1].c_str()), std::atoll(fences[2].c_str()));
 }
 
-TEST_F(Outcome, S12_TheUpstreamsWordWinsAndIsNotPassedOn) {
+TEST_F(Outcome, S12_the_upstreams_word_wins_and_is_not_passed_on) {
   struct {
     const char* key;
     const char* faults;
@@ -94,7 +94,7 @@ TEST_F(Outcome, S12_TheUpstreamsWordWinsAndIsNotPassedOn) {
 }
 
 // It says itself that it worked, or something that we cannot read: no proof of the contrary.
-TEST_F(Outcome, S12_AWordBesideAProofThatContradictsItIsUnknown) {
+TEST_F(Outcome, S12_a_word_beside_a_proof_that_contradicts_it_is_unknown) {
   struct {
     const char* key;
     const char* faults;
@@ -109,14 +109,14 @@ TEST_F(Outcome, S12_AWordBesideAProofThatContradictsItIsUnknown) {
   }
 }
 
-TEST_F(Outcome, S11_ABodyThatEndsByClosingIsNotKnownToBeWhole) {
+TEST_F(Outcome, S11_a_body_that_ends_by_closing_is_not_known_to_be_whole) {
   const auto first = ask(charge("k", "until-close"));
   EXPECT_EQ(first.get("Idempotency-Outcome").value_or("unknown"), "unknown") << first.raw;
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Outcome, UnknownTellsTheRetryNotToComeBackUntilSomebodySettlesIt) {
+TEST_F(Outcome, unknown_tells_the_retry_not_to_come_back_until_somebody_settles_it) {
   ask(charge("k", "drop-after"));
   const auto retry = ask(charge("k"));
   EXPECT_TRUE(is_problem(retry, 409, "outcome_unknown"));
@@ -124,7 +124,7 @@ TEST_F(Outcome, UnknownTellsTheRetryNotToComeBackUntilSomebodySettlesIt) {
   EXPECT_EQ(json_text(retry.body, "retry"), scheduled ? "later" : "never");
 }
 
-TEST_F(Outcome, V29_UnknownSurvivesARestart) {
+TEST_F(Outcome, V29_unknown_survives_a_restart) {
   ask(charge("k", "drop-after"));
   gateway_->restart();
   ASSERT_TRUE(gateway_->running());

@@ -39,7 +39,7 @@ class Oversize : public Scripted {
   }
 };
 
-TEST_F(Oversize, T24_ComesWholeAndIsNotKeptHoweverItIsFramed) {
+TEST_F(Oversize, T24_comes_whole_and_is_not_kept_however_it_is_framed) {
   for (const bool chunked : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
       while (connection.read_request()) {
@@ -59,7 +59,7 @@ TEST_F(Oversize, T24_ComesWholeAndIsNotKeptHoweverItIsFramed) {
   }
 }
 
-TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheEndOfTheAnswer) {
+TEST_F(Oversize, T24_a_kill_between_the_completion_and_the_end_of_the_answer) {
   for (const bool chunked : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
       if (!connection.read_request()) return;
@@ -79,7 +79,7 @@ TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheEndOfTheAnswer) {
   }
 }
 
-TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheFirstByteOfTheAnswer) {
+TEST_F(Oversize, T24_a_kill_between_the_completion_and_the_first_byte_of_the_answer) {
   IDEM_NEED_PROGRAM("idem-crash");
   GatewayOptions options;
   options.program = "idem-crash";
@@ -99,7 +99,7 @@ TEST_F(Oversize, T24_AKillBetweenTheCompletionAndTheFirstByteOfTheAnswer) {
   EXPECT_EQ(upstream_->requests(), 1);
 }
 
-TEST_F(Oversize, T24_T17_AClientThatLeavesInTheMiddle) {
+TEST_F(Oversize, T24_T17_a_client_that_leaves_in_the_middle) {
   for (const bool chunked : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
       if (!connection.read_request()) return;
@@ -159,7 +159,7 @@ class Dispatched : public Scripted {
   }
 };
 
-TEST_F(Dispatched, T17_S22_IsReadToItsEndWhoeverLeavesWhileItStreams) {
+TEST_F(Dispatched, T17_S22_is_read_to_its_end_whoever_leaves_while_it_streams) {
   const std::string events = "Content-Type: text/event-stream\r\n";
   const std::pair<std::string, bool> answers[] = {
       {created(false), false}, {created(true), true}, {created(true, events), true}};
@@ -181,7 +181,7 @@ TEST_F(Dispatched, T17_S22_IsReadToItsEndWhoeverLeavesWhileItStreams) {
   }
 }
 
-TEST_F(Dispatched, T17_S22_IsReadToItsEndWhereNobodyWaitsForIt) {
+TEST_F(Dispatched, T17_S22_is_read_to_its_end_where_nobody_waits_for_it) {
   const std::string events = "Content-Type: text/event-stream\r\n";
   const std::pair<std::string, bool> answers[] = {
       {created(false), false}, {created(true), true}, {created(true, events), true}};
@@ -200,14 +200,14 @@ TEST_F(Dispatched, T17_S22_IsReadToItsEndWhereNobodyWaitsForIt) {
 }
 
 // Nothing tells its end from a cut, so its outcome is unknown; but it is not cut by us.
-TEST_F(Dispatched, T17_S22_AnAnswerThatCannotBeKeptIsReadToItsEnd) {
+TEST_F(Dispatched, T17_S22_an_answer_that_cannot_be_kept_is_read_to_its_end) {
   const auto work = start_with("HTTP/1.1 201 Created\r\n\r\n", false);
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   work->go_on.open();
   EXPECT_TRUE(work->done.wait()) << "the upstream's connection was closed before";
 }
 
-TEST_F(Oversize, T24_T23_AnUpstreamThatBreaksOffInTheMiddle) {
+TEST_F(Oversize, T24_T23_an_upstream_that_breaks_off_in_the_middle) {
   for (const bool chunked : {false, true}) {
     ASSERT_NO_FATAL_FAILURE(start([=](UpstreamConnection& connection) {
       if (connection.read_request()) connection.write(head(chunked) + begun(chunked));

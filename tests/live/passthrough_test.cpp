@@ -40,7 +40,7 @@ class PassThrough : public Scripted {
   }
 };
 
-TEST_F(PassThrough, ABodyOfAGibibyteGoesUpInConstantMemory) {
+TEST_F(PassThrough, a_body_of_a_gibibyte_goes_up_in_constant_memory) {
   std::uint64_t during = 0;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     std::string seen;
@@ -68,7 +68,7 @@ TEST_F(PassThrough, ABodyOfAGibibyteGoesUpInConstantMemory) {
   }
 }
 
-TEST_F(PassThrough, AnAnswerOfAGibibyteComesDownInConstantMemory) {
+TEST_F(PassThrough, an_answer_of_a_gibibyte_comes_down_in_constant_memory) {
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     std::string seen;
     while (read_until(connection.socket(), seen, "\r\n\r\n")) {
@@ -98,7 +98,7 @@ TEST_F(PassThrough, AnAnswerOfAGibibyteComesDownInConstantMemory) {
   EXPECT_EQ(client.exchange({.method = "GET", .target = "/"}).body, "warm") << "and goes on";
 }
 
-TEST_F(PassThrough, P25_AnEarlyFinalAnswerComesWhileTheBodyIsStillSent) {
+TEST_F(PassThrough, P25_an_early_final_answer_comes_while_the_body_is_still_sent) {
   Gate answered;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     std::string seen;
@@ -118,7 +118,7 @@ TEST_F(PassThrough, P25_AnEarlyFinalAnswerComesWhileTheBodyIsStillSent) {
 }
 
 // What the upstream has not read of the one would be the beginning of the other.
-TEST_F(PassThrough, P23_AConnectionWhoseRequestWasNotSentWholeIsNotUsedAgain) {
+TEST_F(PassThrough, P23_a_connection_whose_request_was_not_sent_whole_is_not_used_again) {
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     if (connection.index() > 0) return ScriptedUpstream::answer_all(connection);
     std::string seen;
@@ -142,7 +142,7 @@ TEST_F(PassThrough, P23_AConnectionWhoseRequestWasNotSentWholeIsNotUsedAgain) {
   sender.join();
 }
 
-TEST_F(PassThrough, P25_BodiesGoBothWaysAtOnce) {
+TEST_F(PassThrough, P25_bodies_go_both_ways_at_once) {
   const std::uint64_t size = (sanitized ? 2 : 64) * mebibyte;
   ASSERT_NO_FATAL_FAILURE(start(echo_upload));
   Connection client(gateway_->address());
@@ -158,7 +158,7 @@ TEST_F(PassThrough, P25_BodiesGoBothWaysAtOnce) {
   EXPECT_EQ(upstream_->connections(), 1) << "each was sent and answered to its end";
 }
 
-TEST_F(PassThrough, P25_AnUpstreamThatAnswersFirstStillGetsTheWholeBody) {
+TEST_F(PassThrough, P25_an_upstream_that_answers_first_still_gets_the_whole_body) {
   const std::uint64_t size = (sanitized ? 2 : 64) * mebibyte;
   SharedText received;
   Gate ended;
@@ -181,7 +181,7 @@ TEST_F(PassThrough, P25_AnUpstreamThatAnswersFirstStillGetsTheWholeBody) {
   EXPECT_EQ(upstream_->connections(), 1);
 }
 
-TEST_F(PassThrough, P25_AnErrorComesAtOnceThoughTheClientHasNotSentItsBody) {
+TEST_F(PassThrough, P25_an_error_comes_at_once_though_the_client_has_not_sent_its_body) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     std::string seen;
     if (!read_until(connection.socket(), seen, "begun")) return;
@@ -197,7 +197,7 @@ TEST_F(PassThrough, P25_AnErrorComesAtOnceThoughTheClientHasNotSentItsBody) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST_F(PassThrough, P25_AnUploadThatBreaksOffUnderItsAnswerEndsForTheUpstreamToo) {
+TEST_F(PassThrough, P25_an_upload_that_breaks_off_under_its_answer_ends_for_the_upstream_too) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     std::string seen;
     if (!read_until(connection.socket(), seen, "begun")) return;
@@ -216,7 +216,7 @@ TEST_F(PassThrough, P25_AnUploadThatBreaksOffUnderItsAnswerEndsForTheUpstreamToo
 }
 
 // Its time runs while the answer goes the other way, and ends the upload alone.
-TEST_F(PassThrough, P26_ASlowUploadIsEndedAndItsAnswerIsNot) {
+TEST_F(PassThrough, P26_a_slow_upload_is_ended_and_its_answer_is_not) {
   Gate ended;
   ASSERT_NO_FATAL_FAILURE(start(
       [&](UpstreamConnection& connection) {
@@ -236,7 +236,7 @@ TEST_F(PassThrough, P26_ASlowUploadIsEndedAndItsAnswerIsNot) {
   EXPECT_TRUE(ended.wait());
 }
 
-TEST_F(PassThrough, P25_AKeyedRequestAndItsAnswerMayBothBeLarge) {
+TEST_F(PassThrough, P25_a_keyed_request_and_its_answer_may_both_be_large) {
   const std::size_t size = 8 * mebibyte;
   for (const std::size_t stored_max : {16 * mebibyte, mebibyte}) {
     ASSERT_NO_FATAL_FAILURE(start(
@@ -271,7 +271,7 @@ TEST_F(PassThrough, P25_AKeyedRequestAndItsAnswerMayBothBeLarge) {
 }
 
 // A client with nothing more to say before its answer; an upstream that is done with it at once.
-TEST_F(PassThrough, P25_AnEarlyErrorSaysThatTheConnectionCloses) {
+TEST_F(PassThrough, P25_an_early_error_says_that_the_connection_closes) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     std::string seen;
     if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
@@ -287,7 +287,7 @@ TEST_F(PassThrough, P25_AnEarlyErrorSaysThatTheConnectionCloses) {
 }
 
 // What is kept of one exchange on a connection must not end the next one.
-TEST_F(PassThrough, P23_AnErrorToAnUploadDoesNotCutTheNextAnswer) {
+TEST_F(PassThrough, P23_an_error_to_an_upload_does_not_cut_the_next_answer) {
   ASSERT_NO_FATAL_FAILURE(start(
       [](UpstreamConnection& connection) {
         while (const auto request = connection.read_request()) {
@@ -310,7 +310,7 @@ TEST_F(PassThrough, P23_AnErrorToAnUploadDoesNotCutTheNextAnswer) {
 }
 
 // The upstream's time does not run while it is the client that is waited for.
-TEST_F(PassThrough, P25_AnEarlyHeadDoesNotHurryTheUpload) {
+TEST_F(PassThrough, P25_an_early_head_does_not_hurry_the_upload) {
   ASSERT_NO_FATAL_FAILURE(start(
       [](UpstreamConnection& connection) {
         std::string seen;
@@ -330,7 +330,7 @@ TEST_F(PassThrough, P25_AnEarlyHeadDoesNotHurryTheUpload) {
   EXPECT_TRUE(read_until(client.socket(), seen, "done")) << seen;
 }
 
-TEST_F(PassThrough, P25_ACompleteAnswerIsKeptAndGivenThoughTheRequestIsStillSent) {
+TEST_F(PassThrough, P25_a_complete_answer_is_kept_and_given_though_the_request_is_still_sent) {
   const std::size_t size = 8 * mebibyte;
   Gate read_on;
   ASSERT_NO_FATAL_FAILURE(start(
@@ -350,7 +350,7 @@ TEST_F(PassThrough, P25_ACompleteAnswerIsKeptAndGivenThoughTheRequestIsStillSent
   EXPECT_TRUE(upstream_->wait_for_requests(1)) << "and it gets the rest";
 }
 
-TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {
+TEST_F(PassThrough, P17_expect_is_answered_by_the_gateway_and_not_passed_on) {
   ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all));
   Connection client(gateway_->address());
   client.send_raw("PUT /a HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n" + length_field(2) +
@@ -363,7 +363,7 @@ TEST_F(PassThrough, P17_ExpectIsAnsweredByTheGatewayAndNotPassedOn) {
   EXPECT_EQ(upstream_->received()[0].find("Expect"), std::string::npos);
 }
 
-TEST_F(PassThrough, P19_HeadAnd204And304HaveNoBody) {
+TEST_F(PassThrough, P19_head_and_204_and_304_have_no_body) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       if (request->method() == "HEAD") {

@@ -73,7 +73,7 @@ class Presets : public Scripted, public testing::WithParamInterface<const char*>
   }
 };
 
-TEST_P(Presets, S12_V16_EveryRowIsWhatThePresetSays) {
+TEST_P(Presets, S12_V16_every_row_is_what_the_preset_says) {
   int expected_requests = 0;
   for (const auto& row : rows) {
     SCOPED_TRACE(fmt::format("{} {}{}", GetParam(), row.status, row.retry_after ? " later" : ""));
@@ -106,7 +106,7 @@ TEST_P(Presets, S12_V16_EveryRowIsWhatThePresetSays) {
   }
 }
 
-TEST_P(Presets, S13_AnotherRequestUnderTheSameKeyIsRefusedInTheWayItsClientsKnow) {
+TEST_P(Presets, S13_another_request_under_the_same_key_is_refused_in_the_way_its_clients_know) {
   ASSERT_EQ(ask(asking_for(rows[0])).status, 200);
   auto other = asking_for(rows[0]);
   other.body = R"({"amount":9999})";
@@ -133,7 +133,7 @@ bool lists(const Json& ranges, int status) {
   });
 }
 
-TEST_P(Presets, S13_ThePolicyDocumentSaysOfEachRowWhatBecomesOfIt) {
+TEST_P(Presets, S13_the_policy_document_says_of_each_row_what_becomes_of_it) {
   const auto page = ask({.method = "GET", .target = "/.well-known/idempotency"});
   const auto document = parse_json(page.body).value_or(Json{});
   ASSERT_EQ(document["routes"].items.size(), 1U) << page.body;
@@ -151,7 +151,7 @@ TEST_P(Presets, S13_ThePolicyDocumentSaysOfEachRowWhatBecomesOfIt) {
 INSTANTIATE_TEST_SUITE_P(All, Presets, testing::Values("ietf", "stripe", "lenient"),
                          [](const auto& preset) { return std::string(preset.param); });
 
-TEST_F(Scripted, S13_ThePolicyDocumentSaysWhatAClientHasToKnow) {
+TEST_F(Scripted, S13_the_policy_document_says_what_a_client_has_to_know) {
   ASSERT_NO_FATAL_FAILURE(
       start(answer_as_asked, {"--retention", "2h", "--key-header", "X-Request-Key", "--key-syntax",
                               "structured", "--require-key", "false", "--key-min-length", "16",

@@ -9,7 +9,7 @@ namespace {
 
 using Problems = Live;
 
-TEST_F(Problems, S13_WhatHttpItselfForbids) {
+TEST_F(Problems, S13_what_http_itself_forbids) {
   struct {
     const char* name;
     std::string bytes;
@@ -42,7 +42,7 @@ TEST_F(Problems, S13_WhatHttpItselfForbids) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Problems, P26_ABodyAboveTheLimitIsRefusedAndNothingRuns) {
+TEST_F(Problems, P26_a_body_above_the_limit_is_refused_and_nothing_runs) {
   const auto large = charge("k", "", std::string(1'048'577, 'x'));
   const auto answer = ask(large);
   EXPECT_TRUE(is_problem(answer, 413, "body_too_large"));
@@ -50,7 +50,7 @@ TEST_F(Problems, P26_ABodyAboveTheLimitIsRefusedAndNothingRuns) {
   EXPECT_EQ(provider_->ledger().arrivals, 1);
 }
 
-TEST_F(Problems, P26_AChunkedBodyAboveTheLimitToo) {
+TEST_F(Problems, P26_a_chunked_body_above_the_limit_too) {
   auto request = with(charge("k", "", ""), "Transfer-Encoding", "chunked");
   const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
   for (int i = 0; i < 17; ++i) request.body += chunk;
@@ -59,14 +59,14 @@ TEST_F(Problems, P26_AChunkedBodyAboveTheLimitToo) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(Problems, TheirTypeIsAPageOfOurs) {
+TEST_F(Problems, their_type_is_a_page_of_ours) {
   const auto problem = ask(without(charge("k"), "Idempotency-Key"));
   const auto type = json_text(problem.body, "type");
   EXPECT_TRUE(type.ends_with("/.idem/problems/key_missing")) << type;
   EXPECT_EQ(ask({.method = "GET", .target = type}).status, 200);
 }
 
-TEST_F(Problems, AnAnswerToHeadHasNoBody) {
+TEST_F(Problems, an_answer_to_head_has_no_body) {
   Connection client(gateway_->address());
   client.send_raw("HEAD /echo HTTP/1.1\r\nHost: a\r\nVia: 1.1 x\r\nExpect: nonsense\r\n\r\n");
   const auto answer = client.read_response(true);
@@ -76,7 +76,7 @@ TEST_F(Problems, AnAnswerToHeadHasNoBody) {
   EXPECT_TRUE(next.status == 404 || next.trouble == "closed") << next.raw;
 }
 
-TEST_F(Problems, P28_ConnectAndUpgradeAreNotServed) {
+TEST_F(Problems, P28_connect_and_upgrade_are_not_served) {
   Connection client(gateway_->address());
   client.send_raw("CONNECT db:5432 HTTP/1.1\r\nHost: db:5432\r\n\r\n");
   EXPECT_GE(client.read_response().status, 400);

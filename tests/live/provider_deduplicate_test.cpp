@@ -23,7 +23,7 @@ class TheProviderThatDeduplicates : public testing::Test {
   const Provider provider_;
 };
 
-TEST_F(TheProviderThatDeduplicates, AnswersAKeyAsItDidFirst) {
+TEST_F(TheProviderThatDeduplicates, answers_a_key_as_it_did_first) {
   const auto first = ask("k");
   const auto second = ask("k");
   EXPECT_EQ(first.status, 201);
@@ -36,7 +36,7 @@ TEST_F(TheProviderThatDeduplicates, AnswersAKeyAsItDidFirst) {
   EXPECT_EQ(provider_.of_key("k").arrivals, 2);
 }
 
-TEST_F(TheProviderThatDeduplicates, KnowsAChargeWhoseAnswerWasLost) {
+TEST_F(TheProviderThatDeduplicates, knows_a_charge_whose_answer_was_lost) {
   for (const auto* fault : {"drop-after", "500-after", "truncate", "garbage"}) {
     EXPECT_NE(ask(fault, fault).status, 201) << fault;
     const auto again = ask(fault);
@@ -48,7 +48,7 @@ TEST_F(TheProviderThatDeduplicates, KnowsAChargeWhoseAnswerWasLost) {
   }
 }
 
-TEST_F(TheProviderThatDeduplicates, ChargesWhatItHadNotCharged) {
+TEST_F(TheProviderThatDeduplicates, charges_what_it_had_not_charged) {
   for (const auto* fault : {"drop-before", "500-before", "refuse=429"}) {
     EXPECT_NE(ask(fault, fault).status, 201) << fault;
     const auto again = ask(fault);
@@ -58,14 +58,14 @@ TEST_F(TheProviderThatDeduplicates, ChargesWhatItHadNotCharged) {
   }
 }
 
-TEST_F(TheProviderThatDeduplicates, ChargesEachRequestThatHasNoKey) {
+TEST_F(TheProviderThatDeduplicates, charges_each_request_that_has_no_key) {
   const auto request = without(charge("k"), "Idempotency-Key");
   EXPECT_FALSE(send_once(provider_.address(), request).get("Idempotent-Replayed"));
   EXPECT_FALSE(send_once(provider_.address(), request).get("Idempotent-Replayed"));
   EXPECT_EQ(provider_.ledger().effects, 2);
 }
 
-TEST_F(TheProviderThatDeduplicates, RefusesAKeyThatIsUnderWay) {
+TEST_F(TheProviderThatDeduplicates, refuses_a_key_that_is_under_way) {
   for (const std::string fault : {"gate-before=h", "hold=h"}) {
     Connection first(provider_.address());
     first.send(charge(fault, fault));
@@ -82,7 +82,7 @@ TEST_F(TheProviderThatDeduplicates, RefusesAKeyThatIsUnderWay) {
   }
 }
 
-TEST_F(TheProviderThatDeduplicates, RefusesAKeyOfAnotherRequest) {
+TEST_F(TheProviderThatDeduplicates, refuses_a_key_of_another_request) {
   EXPECT_EQ(ask("k").status, 201);
   EXPECT_EQ(ask("k", {}, R"({"amount":9})").status, 422);
   auto elsewhere = charge("k");
@@ -91,7 +91,7 @@ TEST_F(TheProviderThatDeduplicates, RefusesAKeyOfAnotherRequest) {
   EXPECT_EQ(provider_.effects("k"), 1);
 }
 
-TEST_F(TheProviderThatDeduplicates, KeepsARefusalThatItDecided) {
+TEST_F(TheProviderThatDeduplicates, keeps_a_refusal_that_it_decided) {
   const auto* declined = R"({"amount":5,"source":"tok_declined"})";
   EXPECT_EQ(ask("member", {}, declined).status, 402);
   const auto again = ask("member", {}, declined);
@@ -103,7 +103,7 @@ TEST_F(TheProviderThatDeduplicates, KeepsARefusalThatItDecided) {
   EXPECT_EQ(provider_.ledger().effects, 0);
 }
 
-TEST_F(TheProviderThatDeduplicates, ForgetsKeysWithItsLedger) {
+TEST_F(TheProviderThatDeduplicates, forgets_keys_with_its_ledger) {
   ask("k");
   send_once(provider_.address(), {.method = "DELETE", .target = "/ledger"});
   EXPECT_FALSE(ask("k").get("Idempotent-Replayed"));
@@ -115,7 +115,7 @@ class TheProviderWithAShortWindow : public TheProviderThatDeduplicates {
   TheProviderWithAShortWindow() : TheProviderThatDeduplicates("1ms") {}
 };
 
-TEST_F(TheProviderWithAShortWindow, ChargesAgainOnceTheWindowIsOver) {
+TEST_F(TheProviderWithAShortWindow, charges_again_once_the_window_is_over) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   ask("k");
   while (provider_.effects("k") < 2 && std::chrono::steady_clock::now() < give_up) {
@@ -124,7 +124,7 @@ TEST_F(TheProviderWithAShortWindow, ChargesAgainOnceTheWindowIsOver) {
   EXPECT_EQ(provider_.effects("k"), 2);
 }
 
-TEST_F(TheProviderWithAShortWindow, NeverChargesAKeyThatIsStillUnderWay) {
+TEST_F(TheProviderWithAShortWindow, never_charges_a_key_that_is_still_under_way) {
   const auto begin = std::chrono::steady_clock::now();
   Connection first(provider_.address());
   first.send(charge("k", "hold=h"));
@@ -137,7 +137,7 @@ TEST_F(TheProviderWithAShortWindow, NeverChargesAKeyThatIsStillUnderWay) {
   EXPECT_EQ(provider_.effects("k"), 1);
 }
 
-TEST(TheProvidersWindow, IsADurationAndOffByDefault) {
+TEST(TheProvidersWindow, is_a_duration_and_off_by_default) {
   for (const auto* window : {"0", "0s", "500ms", "30s", "5m", "24h"}) {
     const Provider provider("127.0.0.1:0", {"--deduplicate", window});
     ASSERT_TRUE(provider.running()) << window;

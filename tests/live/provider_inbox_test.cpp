@@ -35,7 +35,7 @@ class TheInbox : public testing::Test {
   const Provider provider_;
 };
 
-TEST_F(TheInbox, GivesEachIdOneEffectAndCountsItsArrivals) {
+TEST_F(TheInbox, gives_each_id_one_effect_and_counts_its_arrivals) {
   EXPECT_EQ(send(message("m1", "order-7")).status, 200);
   EXPECT_EQ(send(message("m1", "order-7")).status, 200);
   EXPECT_EQ(send(message("m2", "order-8")).status, 200);
@@ -54,7 +54,7 @@ TEST_F(TheInbox, GivesEachIdOneEffectAndCountsItsArrivals) {
   EXPECT_EQ(read("?id=absent")["effects"].integer, 0);
 }
 
-TEST_F(TheInbox, ListsASubjectsMessagesAsTheyArrivedFirst) {
+TEST_F(TheInbox, lists_a_subjects_messages_as_they_arrived_first) {
   for (const auto* id : {"z", "a", "z", "m", "a"}) send(message(id, "order 7"));
   send(message("other", "order-8"));
   std::string order;
@@ -63,7 +63,7 @@ TEST_F(TheInbox, ListsASubjectsMessagesAsTheyArrivedFirst) {
   EXPECT_TRUE(read("?subject=none")["ids"].items.empty());
 }
 
-TEST_F(TheInbox, SeesAnIdThatComesBackWithAnotherBody) {
+TEST_F(TheInbox, sees_an_id_that_comes_back_with_another_body) {
   send(message("m", "s", R"({"total":1})"));
   EXPECT_EQ(send(message("m", "s", R"({"total":2})")).status, 409);
   EXPECT_EQ(send(message("m", "s", R"({"total":1})")).status, 200);
@@ -72,13 +72,13 @@ TEST_F(TheInbox, SeesAnIdThatComesBackWithAnotherBody) {
   EXPECT_EQ(read("?id=m")["conflicts"].integer, 1);
 }
 
-TEST_F(TheInbox, TakesNoMessageWithoutAnId) {
+TEST_F(TheInbox, takes_no_message_without_an_id) {
   EXPECT_EQ(send(without(message("m", "s"), "webhook-id")).status, 400);
   EXPECT_EQ(read()["rejected"].integer, 1);
   EXPECT_EQ(read()["arrivals"].integer, 0);
 }
 
-TEST_F(TheInbox, IsNoCharge) {
+TEST_F(TheInbox, is_no_charge) {
   provider_.arm("500-before");
   EXPECT_EQ(send(message("m", "s")).status, 200) << "only what names its path is armed for it";
   EXPECT_EQ(provider_.ledger().arrivals, 0);
@@ -87,7 +87,7 @@ TEST_F(TheInbox, IsNoCharge) {
   EXPECT_EQ(read()["messages"].integer, 0);
 }
 
-TEST_F(TheInbox, LosesMessagesAndAnswersAsArmed) {
+TEST_F(TheInbox, loses_messages_and_answers_as_armed) {
   const auto armed = [&](std::string_view faults) {
     provider_.arm(faults, 1, "/inbox");
     return send(message(faults, "s"));
@@ -104,7 +104,7 @@ TEST_F(TheInbox, LosesMessagesAndAnswersAsArmed) {
   EXPECT_EQ(read()["ids"]["drop-after"]["arrivals"].integer, 2);
 }
 
-TEST_F(TheInbox, HoldsAMessageUntilToldToGoOn) {
+TEST_F(TheInbox, holds_a_message_until_told_to_go_on) {
   provider_.arm("gate-before=h", 1, "/inbox");
   Connection sender(provider_.address());
   sender.send(message("m", "s"));
@@ -139,7 +139,7 @@ class TheInboxWithASecret : public testing::Test {
   std::unique_ptr<Provider> provider_;
 };
 
-TEST_F(TheInboxWithASecret, TakesWhatIsSigned) {
+TEST_F(TheInboxWithASecret, takes_what_is_signed) {
   EXPECT_EQ(send(signed_message()), 200);
   auto rotated = signed_message();
   rotated.fields.back().value = "v1,other v1a,x " + rotated.fields.back().value;
@@ -147,7 +147,7 @@ TEST_F(TheInboxWithASecret, TakesWhatIsSigned) {
   EXPECT_EQ(send(signed_message("{}", -200)), 200);
 }
 
-TEST_F(TheInboxWithASecret, RefusesWhatIsNot) {
+TEST_F(TheInboxWithASecret, refuses_what_is_not) {
   auto altered = signed_message();
   altered.body = "[]";
   EXPECT_EQ(send(altered), 401);

@@ -20,7 +20,7 @@ Request refund(std::string_view key, std::string_view body) {
   return request;
 }
 
-TEST(TheProvider, CountsEveryDuplicateThatReachesIt) {
+TEST(TheProvider, counts_every_duplicate_that_reaches_it) {
   const Provider provider;
   ASSERT_TRUE(provider.running());
   const auto first = send_once(provider.address(), charge("k"));
@@ -31,7 +31,7 @@ TEST(TheProvider, CountsEveryDuplicateThatReachesIt) {
   EXPECT_EQ(provider.ledger().effects, 2);
 }
 
-TEST(TheProvider, TellsArrivalsFromEffects) {
+TEST(TheProvider, tells_arrivals_from_effects) {
   const Provider provider;
   send_once(provider.address(), charge("refused", "refuse=429"));
   send_once(provider.address(), charge("dropped", "drop-before"));
@@ -43,7 +43,7 @@ TEST(TheProvider, TellsArrivalsFromEffects) {
   EXPECT_EQ(ledger.keys.at("refused").arrivals, 1);
 }
 
-TEST(TheProvider, BreaksAnswersAsAsked) {
+TEST(TheProvider, breaks_answers_as_asked) {
   const Provider provider;
   const auto ask = [&](std::string_view faults) {
     return send_once(provider.address(), charge("k", faults));
@@ -60,7 +60,7 @@ TEST(TheProvider, BreaksAnswersAsAsked) {
   EXPECT_EQ(provider.effects("k"), 8);
 }
 
-TEST(TheProvider, HoldsRequestsUntilToldToGoOn) {
+TEST(TheProvider, holds_requests_until_told_to_go_on) {
   const Provider provider;
   Connection held(provider.address());
   Connection gated(provider.address());
@@ -75,7 +75,7 @@ TEST(TheProvider, HoldsRequestsUntilToldToGoOn) {
   EXPECT_EQ(provider.effects("before"), 1);
 }
 
-TEST(TheProvider, AnswersWhatWasChargedUnderAKey) {
+TEST(TheProvider, answers_what_was_charged_under_a_key) {
   const Provider provider;
   EXPECT_EQ(get(provider, "/charges?key=k").body, R"({"charges":[]})");
   const auto first = send_once(provider.address(), charge("k"));
@@ -91,7 +91,7 @@ TEST(TheProvider, AnswersWhatWasChargedUnderAKey) {
   EXPECT_EQ(get(provider, "/charges").status, 404);
 }
 
-TEST(TheProvider, FindsAChargeByTheReferenceOfItsBody) {
+TEST(TheProvider, finds_a_charge_by_the_reference_of_its_body) {
   const Provider provider;
   const auto body = R"({"note":"reference","of":{"reference":"inner"},"reference":"order 7"})";
   const auto made = send_once(provider.address(), charge("k", {}, body));
@@ -105,7 +105,7 @@ TEST(TheProvider, FindsAChargeByTheReferenceOfItsBody) {
   EXPECT_EQ((*numbered)["charges"].items.size(), 1U);
 }
 
-TEST(TheProvider, RefundsAreChargesOfTheirOwnList) {
+TEST(TheProvider, refunds_are_charges_of_their_own_list) {
   const Provider provider;
   const auto made = send_once(provider.address(), refund("k", R"({"charge":"ch_1","amount":5})"));
   EXPECT_EQ(made.status, 201);
@@ -117,7 +117,7 @@ TEST(TheProvider, RefundsAreChargesOfTheirOwnList) {
   EXPECT_EQ((*answer)["charge"].string, "ch_1");
 }
 
-TEST(TheProvider, DeclinesASourceWithoutCharging) {
+TEST(TheProvider, declines_a_source_without_charging) {
   const Provider provider;
   const auto declined =
       send_once(provider.address(), charge("k", {}, R"({"amount":5,"source":"tok_declined"})"));
@@ -128,7 +128,7 @@ TEST(TheProvider, DeclinesASourceWithoutCharging) {
   EXPECT_EQ(send_once(provider.address(), charge("k", {}, R"({"source":"tok_visa"})")).status, 201);
 }
 
-TEST(TheProvider, BreaksTheNextRequestsAsArmed) {
+TEST(TheProvider, breaks_the_next_requests_as_armed) {
   const Provider provider;
   const auto ask = [&](std::string_view faults = {}) {
     return send_once(provider.address(), charge("k", faults)).status;
@@ -144,7 +144,7 @@ TEST(TheProvider, BreaksTheNextRequestsAsArmed) {
   EXPECT_EQ(provider.ledger().effects, 2);
 }
 
-TEST(TheProvider, ArmsFaultsForAPathAndDisarmsThem) {
+TEST(TheProvider, arms_faults_for_a_path_and_disarms_them) {
   const Provider provider;
   provider.arm("500-before", 1, "/refunds");
   provider.arm("500-after", 5);
@@ -167,7 +167,7 @@ TEST(TheProvider, ArmsFaultsForAPathAndDisarmsThem) {
   EXPECT_EQ(provider.ledger().arrivals, 3) << "arming is no request to the provider's business";
 }
 
-TEST(TheProvider, StrikesByChanceAsOftenAsItsSeedSays) {
+TEST(TheProvider, strikes_by_chance_as_often_as_its_seed_says) {
   static constexpr int requests = 200;
   const auto struck = [](unsigned seed) {
     const Provider provider;

@@ -13,7 +13,7 @@
 namespace idem::test {
 namespace {
 
-TEST(TheSigner, SignsTheExampleOfTheSpecification) {
+TEST(TheSigner, signs_the_example_of_the_specification) {
   EXPECT_EQ(webhook_signature(webhook_example_secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330",
                               R"({"test": 2432232314})"),
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
@@ -64,7 +64,7 @@ class TheProvidersWebhooks : public testing::Test {
   std::unique_ptr<Provider> sender_;
 };
 
-TEST_F(TheProvidersWebhooks, TellOfAChargeWithASignature) {
+TEST_F(TheProvidersWebhooks, tell_of_a_charge_with_a_signature) {
   ScriptedUpstream receiver(ScriptedUpstream::answer_all);
   const auto sender = make_sender(receiver.address() + "/hooks?from=provider");
   const auto made = send_once(sender->address(), with(charge("k \"1\""), "Idem-Operation", "op-7"));
@@ -93,7 +93,7 @@ TEST_F(TheProvidersWebhooks, TellOfAChargeWithASignature) {
   EXPECT_EQ(data["operation"].string, "op-7");
 }
 
-TEST_F(TheProvidersWebhooks, TellOfEveryChargeAndOfNothingElse) {
+TEST_F(TheProvidersWebhooks, tell_of_every_charge_and_of_nothing_else) {
   ask("charged");
   ask("lost answer", "drop-after");
   ask("refused", "refuse=500");
@@ -112,7 +112,7 @@ TEST_F(TheProvidersWebhooks, TellOfEveryChargeAndOfNothingElse) {
   EXPECT_EQ(refunds, 1);
 }
 
-TEST_F(TheProvidersWebhooks, ComeAgainUntilTheReceiverTakesThem) {
+TEST_F(TheProvidersWebhooks, come_again_until_the_receiver_takes_them) {
   receiver_->arm("500-before", 1, "/inbox");
   receiver_->arm("drop-after", 1, "/inbox");
   receiver_->arm("status=302", 1, "/inbox");
@@ -126,7 +126,7 @@ TEST_F(TheProvidersWebhooks, ComeAgainUntilTheReceiverTakesThem) {
   EXPECT_EQ(judged["conflicts"].integer, 0);
 }
 
-TEST_F(TheProvidersWebhooks, AreLostOrRepeatedAsAsked) {
+TEST_F(TheProvidersWebhooks, are_lost_or_repeated_as_asked) {
   ask("lost", "lose-webhook");
   auto counts = settled();
   EXPECT_EQ(counts["events"].integer, 1);
@@ -142,14 +142,14 @@ TEST_F(TheProvidersWebhooks, AreLostOrRepeatedAsAsked) {
   EXPECT_EQ(judged["arrivals"].integer, 2);
 }
 
-TEST_F(TheProvidersWebhooks, AreLateAsAsked) {
+TEST_F(TheProvidersWebhooks, are_late_as_asked) {
   const auto begin = std::chrono::steady_clock::now();
   ask("k", "late-webhook=150");
   EXPECT_EQ(settled()["delivered"].integer, 1);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(150));
 }
 
-TEST_F(TheProvidersWebhooks, FollowTheAnswer) {
+TEST_F(TheProvidersWebhooks, follow_the_answer) {
   Connection client(sender_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(sender_->wait_held("h", 1));
@@ -160,7 +160,7 @@ TEST_F(TheProvidersWebhooks, FollowTheAnswer) {
   EXPECT_EQ(settled()["delivered"].integer, 1);
 }
 
-TEST_F(TheProvidersWebhooks, ComeBeforeTheAnswerAsAsked) {
+TEST_F(TheProvidersWebhooks, come_before_the_answer_as_asked) {
   receiver_->arm("hold=h", 1, "/inbox");
   Connection client(sender_->address());
   client.send(charge("k", "early-webhook"));
@@ -178,7 +178,7 @@ TEST_F(TheProvidersWebhooks, ComeBeforeTheAnswerAsAsked) {
   EXPECT_EQ(inbox()["messages"].integer, 2);
 }
 
-TEST_F(TheProvidersWebhooks, DoNotTellOfAReplay) {
+TEST_F(TheProvidersWebhooks, do_not_tell_of_a_replay) {
   const Provider sender("127.0.0.1:0",
                         {"--webhook-url", "http://" + receiver_->address() + "/inbox",
                          "--webhook-secret-file", secret(), "--deduplicate", "5m"});
@@ -187,7 +187,7 @@ TEST_F(TheProvidersWebhooks, DoNotTellOfAReplay) {
   EXPECT_EQ(read(sender, "/webhooks")["events"].integer, 1);
 }
 
-TEST_F(TheProvidersWebhooks, NeedAReceiverAndASecret) {
+TEST_F(TheProvidersWebhooks, need_a_receiver_and_a_secret) {
   const auto exit_code = [&](std::vector<std::string> arguments) {
     Process process({.program = built_program("provider"), .arguments = std::move(arguments)});
     return process.exit_code();

@@ -24,7 +24,7 @@ class QuotaLive : public Live {
   }
 };
 
-TEST_F(QuotaLive, T39_V34_KeysBeyondTheQuotaAreRefusedAndRetriesAreNot) {
+TEST_F(QuotaLive, T39_V34_keys_beyond_the_quota_are_refused_and_retries_are_not) {
   ASSERT_NO_FATAL_FAILURE(start({"--quota-active-keys", "2"}));
   const auto first = ask(charge("k1"));
   ASSERT_EQ(first.status, 201);
@@ -44,7 +44,7 @@ TEST_F(QuotaLive, T39_V34_KeysBeyondTheQuotaAreRefusedAndRetriesAreNot) {
   EXPECT_EQ(arrivals(), 3);
 }
 
-TEST_F(QuotaLive, V34_NewKeysComeAtTheirRate) {
+TEST_F(QuotaLive, V34_new_keys_come_at_their_rate) {
   ASSERT_NO_FATAL_FAILURE(
       start({"--quota-new-keys-per-second", "1", "--quota-new-keys-at-once", "3"}));
   int let_in = 0;
@@ -61,7 +61,7 @@ TEST_F(QuotaLive, V34_NewKeysComeAtTheirRate) {
   EXPECT_EQ(arrivals(), let_in);
 }
 
-TEST_F(QuotaLive, V34_BytesAreBoundedWithoutBeingAskedFor) {
+TEST_F(QuotaLive, V34_bytes_are_bounded_without_being_asked_for) {
   ASSERT_NO_FATAL_FAILURE(start({"--quota-stored-bytes", "3KiB"}));
   for (const auto* key : {"k1", "k2", "k3"}) EXPECT_EQ(ask(charge(key)).status, 201);
   EXPECT_TRUE(is_problem(ask(charge("k4")), 429, "quota_exceeded"));
@@ -69,7 +69,7 @@ TEST_F(QuotaLive, V34_BytesAreBoundedWithoutBeingAskedFor) {
   EXPECT_EQ(arrivals(), 3);
 }
 
-TEST_F(QuotaLive, V34_GuessingKeysOfOthersTellsNothing) {
+TEST_F(QuotaLive, V34_guessing_keys_of_others_tells_nothing) {
   ASSERT_NO_FATAL_FAILURE(start({}));
   ASSERT_EQ(ask(charge("theirs")).status, 201);
   const auto guessed = ask(of("umbrella", charge("theirs")));

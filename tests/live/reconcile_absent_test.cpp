@@ -73,7 +73,7 @@ class ReconcileAbsent : public Reconciling {
 
 // That nothing is there is said by an export of a certain moment and period, and the server judges
 // the moment.
-TEST_F(ReconcileAbsent, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
+TEST_F(ReconcileAbsent, S19_what_is_absent_is_settled_only_when_it_is_asked_for) {
   ASSERT_EQ(ask(charge("never", "drop-before")).status, 502);
   EXPECT_EQ(reconcile(csv(), {"--json", "--resolve", "--response-status", "201"}).exit_code, 0);
   EXPECT_EQ(state_of("never"), "unknown");
@@ -115,7 +115,7 @@ TEST_F(ReconcileAbsent, S19_WhatIsAbsentIsSettledOnlyWhenItIsAskedFor) {
 
 // Cut at the end of a line, an export can be read to its end: what was charged counted as absent,
 // and was charged again.
-TEST_F(ReconcileAbsent, S19_AnExportThatLacksWhatRanProvesNoAbsence) {
+TEST_F(ReconcileAbsent, S19_an_export_that_lacks_what_ran_proves_no_absence) {
   ASSERT_EQ(ask(charge("first")).status, 201);
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
   ASSERT_EQ(ask(charge("last")).status, 201);
@@ -127,7 +127,7 @@ TEST_F(ReconcileAbsent, S19_AnExportThatLacksWhatRanProvesNoAbsence) {
   EXPECT_EQ(effects("lost"), 1);
 }
 
-TEST_F(ReconcileAbsent, S19_AnExportThatWasNotReadWholeProvesNoAbsence) {
+TEST_F(ReconcileAbsent, S19_an_export_that_was_not_read_whole_proves_no_absence) {
   ASSERT_EQ(ask(charge("known")).status, 201);
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
   const std::string whole = without({"lost"});
@@ -145,7 +145,7 @@ TEST_F(ReconcileAbsent, S19_AnExportThatWasNotReadWholeProvesNoAbsence) {
 
 // The first page of a list whose pages are told in a way that nobody looked for is all of it only
 // by guessing.
-TEST_F(ReconcileAbsent, S19_AListProvesNoAbsenceUnlessItSaysWhereItEnds) {
+TEST_F(ReconcileAbsent, S19_a_list_proves_no_absence_unless_it_says_where_it_ends) {
   ASSERT_EQ(ask(charge("known")).status, 201);
   const auto line = exported("format=jsonl");
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
@@ -176,7 +176,7 @@ TEST_F(ReconcileAbsent, S19_AListProvesNoAbsenceUnlessItSaysWhereItEnds) {
   EXPECT_EQ(state_of("lost"), "unknown");
 }
 
-TEST_F(ReconcileAbsent, WhatAnAbsenceWouldProveNothingOfIsRefused) {
+TEST_F(ReconcileAbsent, what_an_absence_would_prove_nothing_of_is_refused) {
   const auto file = csv();
   const std::vector<std::string> all{
       "--from", begin, "--to", "2026-01-01T00:00:00Z", "--observed-at", "2026-01-02T00:00:00Z"};

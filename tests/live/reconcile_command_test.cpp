@@ -10,7 +10,7 @@ namespace {
 
 class ReconcileCommand : public Reconciling {};
 
-TEST_F(ReconcileCommand, BooksThatAgreeAreSaidToAgree) {
+TEST_F(ReconcileCommand, books_that_agree_are_said_to_agree) {
   for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
   ASSERT_EQ(ask(charge("declined", "", R"({"amount":5,"source":"tok_declined"})")).status, 402);
   const Ran people = reconcile(csv(), {"--refused", "failed"});
@@ -28,7 +28,7 @@ TEST_F(ReconcileCommand, BooksThatAgreeAreSaidToAgree) {
 }
 
 // One of each, and every one is told by its own name.
-TEST_F(ReconcileCommand, V37_FindsWhatEitherSideLacks) {
+TEST_F(ReconcileCommand, V37_finds_what_either_side_lacks) {
   ASSERT_EQ(ask(charge("agrees")).status, 201);
   ASSERT_EQ(ask(charge("changed")).status, 201);
   ASSERT_EQ(ask(charge("twice")).status, 201);
@@ -80,7 +80,7 @@ TEST_F(ReconcileCommand, V37_FindsWhatEitherSideLacks) {
   EXPECT_EQ(read("/v1/keys?state=unknown")["keys"].items.size(), 2U);
 }
 
-TEST_F(ReconcileCommand, StatusesThatNobodyNamedAreListedAndSayNeitherYesNorNo) {
+TEST_F(ReconcileCommand, statuses_that_nobody_named_are_listed_and_say_neither_yes_nor_no) {
   ASSERT_EQ(ask(charge("settled")).status, 201);
   ASSERT_EQ(ask(charge("open")).status, 201);
   ASSERT_EQ(ask(charge("declined", "status=402")).status, 402);
@@ -110,7 +110,7 @@ TEST_F(ReconcileCommand, StatusesThatNobodyNamedAreListedAndSayNeitherYesNorNo) 
   EXPECT_EQ(run(words).exit_code, 2) << "it means one of both";
 }
 
-TEST_F(ReconcileCommand, AllWaysToNameALineFindTheSame) {
+TEST_F(ReconcileCommand, all_ways_to_name_a_line_find_the_same) {
   for (int i = 0; i < 3; ++i) ASSERT_EQ(ask(charge(fmt::format("\"k {}\"", i))).status, 201);
   charge_directly("k 1", ref_of("k%201"));
   const auto jsonl = file_of("charges.jsonl", exported("format=jsonl"));
@@ -136,7 +136,7 @@ TEST_F(ReconcileCommand, AllWaysToNameALineFindTheSame) {
   EXPECT_EQ(finding(report, "theirs_only")["lines"].items.size(), 1U);
 }
 
-TEST_F(ReconcileCommand, AListIsReadPageByPage) {
+TEST_F(ReconcileCommand, a_list_is_read_page_by_page) {
   for (int i = 0; i < 7; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
   charge_directly("foreign", "");
   const auto url = "http://" + provider_->address() + "/export?limit=3";
@@ -149,7 +149,7 @@ TEST_F(ReconcileCommand, AListIsReadPageByPage) {
   EXPECT_EQ(report["export"]["lines"].integer, 8);
 }
 
-TEST_F(ReconcileCommand, AListStaysWhereItWasAllowedToGo) {
+TEST_F(ReconcileCommand, a_list_stays_where_it_was_allowed_to_go) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   SharedText next;
   ScriptedUpstream elsewhere(ScriptedUpstream::answer_all);
@@ -174,7 +174,7 @@ TEST_F(ReconcileCommand, AListStaysWhereItWasAllowedToGo) {
   EXPECT_NE(list.received().at(0).find("Authorization: Bearer secret\r\n"), std::string::npos);
 }
 
-TEST_F(ReconcileCommand, ABadLineLosesNothingAndIsNotHidden) {
+TEST_F(ReconcileCommand, a_bad_line_loses_nothing_and_is_not_hidden) {
   ASSERT_EQ(ask(charge("k1")).status, 201);
   ASSERT_EQ(ask(charge("k2")).status, 201);
   std::string text = exported("format=csv");
@@ -195,7 +195,7 @@ TEST_F(ReconcileCommand, ABadLineLosesNothingAndIsNotHidden) {
   EXPECT_NE(reconcile(file).output.find("INCOMPLETE: 2 lines"), std::string::npos);
 }
 
-TEST_F(ReconcileCommand, AmountsInMajorUnitsAreComparedByTheirScale) {
+TEST_F(ReconcileCommand, amounts_in_major_units_are_compared_by_their_scale) {
   ASSERT_EQ(ask(charge("k", "", R"({"amount":1250,"currency":"EUR"})")).status, 201);
   const auto of = [&](const std::string& amount) {
     return file_of("c.csv", "operation,amount,currency\n" + ref_of("k") + "," + amount + ",eur\n");
@@ -213,7 +213,7 @@ TEST_F(ReconcileCommand, AmountsInMajorUnitsAreComparedByTheirScale) {
 }
 
 // The lost answer is settled by the line, with the line as its answer; nothing runs again.
-TEST_F(ReconcileCommand, V29_ResolveSettlesWhatTheyHaveWithTheLineAsEvidence) {
+TEST_F(ReconcileCommand, V29_resolve_settles_what_they_have_with_the_line_as_evidence) {
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
   ASSERT_EQ(ask(charge("twice", "drop-after")).status, 502);
   charge_directly("twice", ref_of("twice"));
@@ -243,7 +243,7 @@ TEST_F(ReconcileCommand, V29_ResolveSettlesWhatTheyHaveWithTheLineAsEvidence) {
   EXPECT_EQ(read("/v1/keys/" + ref_of("twice"))["state"].string, "unknown");
 }
 
-TEST_F(ReconcileCommand, ALineOfAnEarlierRecordIsNotCalledForeign) {
+TEST_F(ReconcileCommand, a_line_of_an_earlier_record_is_not_called_foreign) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   const std::string created = read("/v1/keys/" + ref_of("k"))["created_at"].string;
   // A period that begins an hour after the record: only the line is in it.
@@ -261,7 +261,7 @@ TEST_F(ReconcileCommand, ALineOfAnEarlierRecordIsNotCalledForeign) {
   EXPECT_EQ(count(told(run(words)), "theirs_only"), 1);
 }
 
-TEST_F(ReconcileCommand, WhatIsNotSaidClearlyIsRefused) {
+TEST_F(ReconcileCommand, what_is_not_said_clearly_is_refused) {
   const auto file = csv();
   for (const auto& words : std::vector<std::vector<std::string>>{
            {},

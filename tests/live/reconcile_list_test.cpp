@@ -29,7 +29,7 @@ class ReconcileList : public Reconciling {
   }
 };
 
-TEST_F(ReconcileList, APageThatSaysUnclearlyWhatIsNextIsNotTheLast) {
+TEST_F(ReconcileList, a_page_that_says_unclearly_what_is_next_is_not_the_last) {
   SharedText said;
   ScriptedUpstream list([&](UpstreamConnection& connection) {
     while (connection.read_request()) connection.write_answer(said.get());
@@ -51,7 +51,7 @@ TEST_F(ReconcileList, APageThatSaysUnclearlyWhatIsNextIsNotTheLast) {
   EXPECT_EQ(read_list(list).exit_code, 0);
 }
 
-TEST_F(ReconcileList, ALinkFieldIsNotPassedOver) {
+TEST_F(ReconcileList, a_link_field_is_not_passed_over) {
   ScriptedUpstream list([](UpstreamConnection& connection) {
     const std::string_view field = "link: <https://api.example/list?page=2>; rel=\"next\"\r\n";
     while (connection.read_request()) {
@@ -62,7 +62,7 @@ TEST_F(ReconcileList, ALinkFieldIsNotPassedOver) {
 }
 
 // A -> B -> A was followed a million times.
-TEST_F(ReconcileList, PagesThatGoInACircleAreNoticed) {
+TEST_F(ReconcileList, pages_that_go_in_a_circle_are_noticed) {
   ScriptedUpstream list([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       const bool is_second = request->target() == "/list?page=2";
@@ -75,7 +75,7 @@ TEST_F(ReconcileList, PagesThatGoInACircleAreNoticed) {
   EXPECT_EQ(list.requests(), 2);
 }
 
-TEST_F(ReconcileList, ACursorThatComesBackIsNoticed) {
+TEST_F(ReconcileList, a_cursor_that_comes_back_is_noticed) {
   ScriptedUpstream list([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write_answer(connection.index() == rounds_max ? R"({"data":[]})"

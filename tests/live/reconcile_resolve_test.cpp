@@ -16,7 +16,7 @@ const std::vector<std::string> resolve{"--json", "--resolve", "--response-status
 class ReconcileResolve : public Reconciling {};
 
 // A difference that was settled was still told by the exit code.
-TEST_F(ReconcileResolve, WhatIsSettledIsNoDifferenceAnyMore) {
+TEST_F(ReconcileResolve, what_is_settled_is_no_difference_any_more) {
   ASSERT_EQ(ask(charge("released", "refuse=429")).status, 429);
   charge_directly("released", ref_of("released"));
   const Ran looked = reconcile(csv(), {"--json"});
@@ -33,7 +33,7 @@ TEST_F(ReconcileResolve, WhatIsSettledIsNoDifferenceAnyMore) {
 
 // Evidence is cut to what is kept of it, and was cut within a letter: refused as no UTF-8, or as
 // too long.
-TEST_F(ReconcileResolve, EvidenceIsNotCutWithinALetter) {
+TEST_F(ReconcileResolve, evidence_is_not_cut_within_a_letter) {
   for (const auto* key : {"k0", "k1", "k2"}) ASSERT_EQ(ask(charge(key, "drop-after")).status, 502);
   std::string lines = "\xEF\xBB\xBF";
   for (const std::size_t shift : {0UL, 1UL, 2UL}) {
@@ -69,7 +69,7 @@ class ReconcileAccepted : public Reconciling {
 
 // The upstream charged and said 429 all the same; the request rested until the dispatcher would
 // have run it a second time, and the comparison called that undecided.
-TEST_F(ReconcileAccepted, S03_V29_WhatWouldBeRunAgainIsSettledByItsLine) {
+TEST_F(ReconcileAccepted, S03_V29_what_would_be_run_again_is_settled_by_its_line) {
   provider_->arm("refuse=429,header=Retry-After:3600");
   const auto accepted = ask(charge("k"));
   ASSERT_EQ(accepted.status, 202) << accepted.raw;

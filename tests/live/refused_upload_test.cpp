@@ -79,7 +79,7 @@ class RefusedUploadBy : public RefusedUpload, public testing::WithParamInterface
   }
 };
 
-TEST_P(RefusedUploadBy, P19_EachTooLargeUploadGetsItsRefusal) {
+TEST_P(RefusedUploadBy, P19_each_too_large_upload_gets_its_refusal) {
   for (const std::size_t bytes : {3 * megabyte, 20 * megabyte}) {
     EXPECT_EQ(outcomes(GetParam(), bytes, {"X-Tenant-Id=acme", "Idempotency-Key=k"}),
               fmt::format("413 {}\n", times()));
@@ -87,7 +87,7 @@ TEST_P(RefusedUploadBy, P19_EachTooLargeUploadGetsItsRefusal) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_P(RefusedUploadBy, P19_SoDoesEachThatIsRefusedByItsHead) {
+TEST_P(RefusedUploadBy, P19_so_does_each_that_is_refused_by_its_head) {
   EXPECT_EQ(outcomes(GetParam(), 3 * megabyte, {"X-Tenant-Id=acme"}),
             fmt::format("400 {}\n", times()))
       << "without a key";
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(All, RefusedUploadBy, testing::ValuesIn(clients()),
                          [](const auto& client) { return std::string(client.param.name); });
 
 // The plainest client there is: it reads only once it has sent everything.
-TEST_F(RefusedUpload, P19_WhoReadsOnlyAfterSendingAllGetsTheAnswer) {
+TEST_F(RefusedUpload, P19_who_reads_only_after_sending_all_gets_the_answer) {
   for (int i = 0; i < times(); ++i) {
     for (const std::size_t bytes : {3 * megabyte, 20 * megabyte}) {
       Connection client(gateway_->address());
@@ -111,7 +111,7 @@ TEST_F(RefusedUpload, P19_WhoReadsOnlyAfterSendingAllGetsTheAnswer) {
   }
 }
 
-TEST_F(RefusedUpload, P19_SoDoesOneWhoseHeadIsNoHttp) {
+TEST_F(RefusedUpload, P19_so_does_one_whose_head_is_no_http) {
   for (int i = 0; i < times(); ++i) {
     Connection client(gateway_->address());
     ASSERT_TRUE(client.send_raw("POST /charges HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n" +

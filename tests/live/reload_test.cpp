@@ -36,7 +36,7 @@ class Reload : public Live {
   }
 };
 
-TEST_F(Reload, WhatTheFileSaysAppliesFromThenOn) {
+TEST_F(Reload, what_the_file_says_applies_from_then_on) {
   EXPECT_EQ(ask(charge("short")).status, 201);
   write("key: {min_length: 10}\n");
   EXPECT_EQ(ask(charge("other")).status, 201) << "a file is read when it is asked for";
@@ -46,7 +46,7 @@ TEST_F(Reload, WhatTheFileSaysAppliesFromThenOn) {
 }
 
 // To advise a new key about one that ran would be to advise a second payment.
-TEST_F(Reload, S13_WhatAKeyMustBeIsAskedOfNewKeysOnly) {
+TEST_F(Reload, S13_what_a_key_must_be_is_asked_of_new_keys_only) {
   const auto first = ask(charge("short"));
   const auto email = ask(charge("jane@example.org"));
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
@@ -62,7 +62,7 @@ TEST_F(Reload, S13_WhatAKeyMustBeIsAskedOfNewKeysOnly) {
   EXPECT_EQ(effects("short"), 1);
 }
 
-TEST_F(Reload, S02_AFieldThatCarriedKeysIsNotDroppedWhileThereAreRecords) {
+TEST_F(Reload, S02_a_field_that_carried_keys_is_not_dropped_while_there_are_records) {
   write("key: {headers: [Idempotency-Key, X-Key]}\n");
   reload("reloaded");
   auto put = charge("k");
@@ -78,7 +78,7 @@ TEST_F(Reload, S02_AFieldThatCarriedKeysIsNotDroppedWhileThereAreRecords) {
   EXPECT_FALSE(gateway_->running()) << "nor at a start";
 }
 
-TEST_F(Reload, S10_S13_ANewRuleOfWhatCountsKeepsTheAnswersThatThereAre) {
+TEST_F(Reload, S10_S13_a_new_rule_of_what_counts_keeps_the_answers_that_there_are) {
   const auto body = [](int note) { return fmt::format(R"({{"amount":1,"note":{}}})", note); };
   const auto rule = [](std::string_view pointer) {
     return fmt::format(
@@ -102,7 +102,7 @@ TEST_F(Reload, S10_S13_ANewRuleOfWhatCountsKeepsTheAnswersThatThereAre) {
   EXPECT_EQ(effects("r"), 1);
 }
 
-TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
+TEST_F(Reload, a_wrong_file_changes_nothing_and_is_told_with_its_place) {
   write("key: {min_length: 10}\ndefaults: {preset: strip}\n");
   const auto said = reload("reload_failed");
   EXPECT_NE(said.find("idem.yaml:3:20: "), std::string::npos) << said;
@@ -113,13 +113,13 @@ TEST_F(Reload, AWrongFileChangesNothingAndIsToldWithItsPlace) {
   EXPECT_TRUE(is_problem(ask(charge("tiny")), 400, "key_invalid"));
 }
 
-TEST_F(Reload, AFileThatIsGoneChangesNothing) {
+TEST_F(Reload, a_file_that_is_gone_changes_nothing) {
   std::filesystem::remove(file());
   EXPECT_NE(reload("reload_failed").find("cannot be read"), std::string::npos);
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Reload, WhatNeedsARestartIsRefusedAsAWhole) {
+TEST_F(Reload, what_needs_a_restart_is_refused_as_a_whole) {
   write("key: {min_length: 10}\nthreads: 3\nlimits: {connections: 99}\n");
   const auto said = reload("reload_failed");
   EXPECT_NE(said.find("a restart is needed for threads, limits.connections"), std::string::npos)
@@ -127,14 +127,14 @@ TEST_F(Reload, WhatNeedsARestartIsRefusedAsAWhole) {
   EXPECT_EQ(ask(charge("short")).status, 201);
 }
 
-TEST_F(Reload, AFlagStillBeatsTheFile) {
+TEST_F(Reload, a_flag_still_beats_the_file) {
   write("listen: 127.0.0.1:1\nstore: \"memory:\"\nkey: {min_length: 10}\n");
   reload("reloaded");
   EXPECT_TRUE(is_problem(ask(charge("short")), 400, "key_invalid"));
 }
 
 // A record is found by its operation's name: one that nobody can find any more would run again.
-TEST_F(Reload, T46_ARenamedOperationNeedsItsFormerName) {
+TEST_F(Reload, T46_a_renamed_operation_needs_its_former_name) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201);
   write("routes:\n  - {name: charges, match: {path: /charges}}\n");
@@ -147,7 +147,7 @@ TEST_F(Reload, T46_ARenamedOperationNeedsItsFormerName) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Reload, ARequestUnderWayKeepsTheSettingsItBeganWith) {
+TEST_F(Reload, a_request_under_way_keeps_the_settings_it_began_with) {
   Connection before(gateway_->address());
   ASSERT_TRUE(before.send(charge("held", "hold=h,status=500")));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -158,7 +158,7 @@ TEST_F(Reload, ARequestUnderWayKeepsTheSettingsItBeganWith) {
   EXPECT_EQ(before.read_response().get("Idempotency-Outcome"), "unknown");
 }
 
-TEST_F(Reload, EveryLoopAndOldConnectionsTakeTheNewSettings) {
+TEST_F(Reload, every_loop_and_old_connections_take_the_new_settings) {
   std::vector<std::unique_ptr<Connection>> connections;
   for (int i = 0; i < 8; ++i) {
     connections.push_back(std::make_unique<Connection>(gateway_->address()));
@@ -192,7 +192,7 @@ class RoutesLive : public Reload {
   }
 };
 
-TEST_F(RoutesLive, EachRouteHasItsOwnSettings) {
+TEST_F(RoutesLive, each_route_has_its_own_settings) {
   EXPECT_EQ(outcome("declined", "refuse=402"), "released");
   EXPECT_TRUE(is_problem(ask(without(charge(""), "Idempotency-Key")), 400, "key_missing"));
   auto echo = without(charge(""), "Idempotency-Key");
@@ -201,7 +201,7 @@ TEST_F(RoutesLive, EachRouteHasItsOwnSettings) {
   EXPECT_TRUE(is_problem(ask(with(echo, "Idempotency-Key", "k")), 413, "body_too_large"));
 }
 
-TEST_F(RoutesLive, ANamedRouteIsOneOperationForAllItsPaths) {
+TEST_F(RoutesLive, a_named_route_is_one_operation_for_all_its_paths) {
   auto one = charge("same");
   one.target = "/one";
   one.body = "{}";
@@ -211,14 +211,14 @@ TEST_F(RoutesLive, ANamedRouteIsOneOperationForAllItsPaths) {
   EXPECT_TRUE(is_problem(ask(two), 422, "key_reused"));
 }
 
-TEST_F(RoutesLive, WhatARouteDoesMayChangeWhileItRuns) {
+TEST_F(RoutesLive, what_a_route_does_may_change_while_it_runs) {
   EXPECT_EQ(outcome("1", "status=500"), "unknown");
   write(routes("stripe"));
   reload("reloaded");
   EXPECT_EQ(outcome("2", "status=500"), "stored");
 }
 
-TEST(ConfigAtStart, AWrongFileEndsTheProgramWithItsPlaces) {
+TEST(ConfigAtStart, a_wrong_file_ends_the_program_with_its_places) {
   IDEM_NEED_PROGRAM("idem");
   TempDir dir;
   std::ofstream(dir.path() / "idem.yaml") << "lisen: a\n";
@@ -231,7 +231,7 @@ TEST(ConfigAtStart, AWrongFileEndsTheProgramWithItsPlaces) {
             std::string::npos);
 }
 
-TEST(ConfigAtStart, APathThatCannotBeWrittenIsNamedWithItsPlace) {
+TEST(ConfigAtStart, a_path_that_cannot_be_written_is_named_with_its_place) {
   IDEM_NEED_PROGRAM("idem");
   TempDir dir;
   const auto file = dir.path() / "idem.yaml";
@@ -243,7 +243,7 @@ TEST(ConfigAtStart, APathThatCannotBeWrittenIsNamedWithItsPlace) {
   EXPECT_NE(process.output().find("idem.yaml:5:8: "), std::string::npos) << process.output();
 }
 
-TEST(ConfigCommands, CheckPrintAndSchemaEndAsTheContractSays) {
+TEST(ConfigCommands, check_print_and_schema_end_as_the_contract_says) {
   IDEM_NEED_PROGRAM("idem");
   TempDir dir;
   const auto run = [&](std::vector<std::string> arguments, int code) {

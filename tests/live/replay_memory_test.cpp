@@ -20,7 +20,7 @@ class ReplayFromMemory : public Live {
   Response first_;
 };
 
-TEST_F(ReplayFromMemory, OtherContentIsStillMisuse) {
+TEST_F(ReplayFromMemory, other_content_is_still_misuse) {
   EXPECT_TRUE(
       is_problem(ask(charge("k", "", R"({"amount":1251,"currency":"EUR"})")), 422, "key_reused"));
   auto elsewhere = charge("k");
@@ -29,12 +29,12 @@ TEST_F(ReplayFromMemory, OtherContentIsStillMisuse) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, TheSameContentInOtherBytesIsTheSameRequest) {
+TEST_F(ReplayFromMemory, the_same_content_in_other_bytes_is_the_same_request) {
   EXPECT_TRUE(replays(first_, ask(charge("k", "", R"({ "currency":"EUR", "amount":1250 })"))));
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, AnotherTenantWithTheSameBytesHearsNothingOfIt) {
+TEST_F(ReplayFromMemory, another_tenant_with_the_same_bytes_hears_nothing_of_it) {
   const auto other = with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", "globex");
   const auto theirs = ask(other);
   EXPECT_EQ(theirs.status, 201);
@@ -42,18 +42,18 @@ TEST_F(ReplayFromMemory, AnotherTenantWithTheSameBytesHearsNothingOfIt) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(ReplayFromMemory, TwoKeysAreStillRefused) {
+TEST_F(ReplayFromMemory, two_keys_are_still_refused) {
   EXPECT_EQ(ask(with(charge("k"), "Idempotency-Key", "other")).status, 400);
   EXPECT_EQ(ask(with(charge("k"), "Idempotency_Key", "other")).status, 400);
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, ANewScopeFieldIsStillNeeded) {
+TEST_F(ReplayFromMemory, a_new_scope_field_is_still_needed) {
   EXPECT_TRUE(is_problem(ask(without(charge("k"), "X-Tenant-Id")), 401, "scope_missing"));
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, AConnectionGoesOnBehindIt) {
+TEST_F(ReplayFromMemory, a_connection_goes_on_behind_it) {
   Connection connection(gateway_->address());
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(
@@ -65,7 +65,7 @@ TEST_F(ReplayFromMemory, AConnectionGoesOnBehindIt) {
   }
 }
 
-TEST_F(ReplayFromMemory, WhatTheOperatorSeesCountsItToo) {
+TEST_F(ReplayFromMemory, what_the_operator_sees_counts_it_too) {
   const Request request{
       .method = "GET", .target = "/metrics", .fields = {{"Host", gateway_->admin()}}};
   const auto metrics = send_once(gateway_->admin(), request);

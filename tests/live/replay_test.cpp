@@ -9,7 +9,7 @@ namespace {
 
 using Replay = Live;
 
-TEST_F(Replay, S14_GivesTheFirstAnswerByteForByte) {
+TEST_F(Replay, S14_gives_the_first_answer_byte_for_byte) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201) << first.raw;
   EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
@@ -19,14 +19,14 @@ TEST_F(Replay, S14_GivesTheFirstAnswerByteForByte) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Replay, WorksOnOneKeptConnection) {
+TEST_F(Replay, works_on_one_kept_connection) {
   Connection connection(gateway_->address());
   const auto first = connection.exchange(charge("k"));
   EXPECT_TRUE(replays(first, connection.exchange(charge("k"))));
   EXPECT_TRUE(replays(first, connection.exchange(charge("k"))));
 }
 
-TEST_F(Replay, SurvivesAKill) {
+TEST_F(Replay, survives_a_kill) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201);
   gateway_->restart();
@@ -35,7 +35,7 @@ TEST_F(Replay, SurvivesAKill) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Replay, T05_T67_KeepsTheOriginalStatusOfRefusalsToo) {
+TEST_F(Replay, T05_T67_keeps_the_original_status_of_refusals_too) {
   for (const int status : {200, 202, 203, 303, 400, 402, 404, 405, 409, 410, 412, 422, 451}) {
     const auto key = "status-" + std::to_string(status);
     const auto faults = "status=" + std::to_string(status);
@@ -47,7 +47,7 @@ TEST_F(Replay, T05_T67_KeepsTheOriginalStatusOfRefusalsToo) {
   }
 }
 
-TEST_F(Replay, T26_RegeneratesContentLengthOfAChunkedAnswer) {
+TEST_F(Replay, T26_regenerates_content_length_of_a_chunked_answer) {
   const auto first = ask(charge("k", "chunked"));
   ASSERT_EQ(first.status, 201);
   const auto again = ask(charge("k"));
@@ -56,7 +56,7 @@ TEST_F(Replay, T26_RegeneratesContentLengthOfAChunkedAnswer) {
   EXPECT_FALSE(again.get("Transfer-Encoding"));
 }
 
-TEST_F(Replay, T28_EmptyBodiesAndNoContent) {
+TEST_F(Replay, T28_empty_bodies_and_no_content) {
   const auto empty = ask(charge("empty", "size=0"));
   EXPECT_EQ(empty.status, 201);
   EXPECT_EQ(empty.body, "");
@@ -69,7 +69,7 @@ TEST_F(Replay, T28_EmptyBodiesAndNoContent) {
   EXPECT_FALSE(again.get("Transfer-Encoding"));
 }
 
-TEST_F(Replay, T29_KeepsLocationAndETag) {
+TEST_F(Replay, T29_keeps_location_and_e_tag) {
   const auto first = ask(charge("k", "status=303,header=ETag:\"v1\",header=X-Request-Id:r-1"));
   const auto again = ask(charge("k"));
   EXPECT_TRUE(replays(first, again));
@@ -78,7 +78,7 @@ TEST_F(Replay, T29_KeepsLocationAndETag) {
   EXPECT_EQ(again.get("Date"), first.get("Date"));
 }
 
-TEST_F(Replay, T32_V35_CookiesAndCredentialsReachOnlyTheFirstCaller) {
+TEST_F(Replay, T32_V35_cookies_and_credentials_reach_only_the_first_caller) {
   const auto first = ask(charge("k",
                                 "header=Set-Cookie:session=secret,header=WWW-Authenticate:Basic,"
                                 "header=Authentication-Info:nextnonce=x,header=Alt-Svc:clear,"
@@ -101,7 +101,7 @@ class ReplayFields : public Live {
   }
 };
 
-TEST_F(ReplayFields, P33_AnOperatorMayHaveWithheldFieldsReplayed) {
+TEST_F(ReplayFields, P33_an_operator_may_have_withheld_fields_replayed) {
   const std::string faults =
       "header=Set-Cookie:a=1,header=Set-Cookie:b=2,header=Alt-Svc:clear,"
       "header=WWW-Authenticate:Basic,header=Connection:X-Hop,header=X-Hop:1";
@@ -115,7 +115,7 @@ TEST_F(ReplayFields, P33_AnOperatorMayHaveWithheldFieldsReplayed) {
   EXPECT_FALSE(again.get("X-Hop"));
 }
 
-TEST_F(ReplayFields, P33_FramingAndOurOwnFieldsCannotBeAllowed) {
+TEST_F(ReplayFields, P33_framing_and_our_own_fields_cannot_be_allowed) {
   for (const auto* name : {"Connection", "transfer-encoding", "Content-Length", "Idem-Fence",
                            "Proxy-Authenticate", "Idempotent-Replayed", "no name"}) {
     auto options = this->options(provider_->address());
@@ -127,7 +127,7 @@ TEST_F(ReplayFields, P33_FramingAndOurOwnFieldsCannotBeAllowed) {
   }
 }
 
-TEST_F(Replay, P14_HopByHopFieldsOfTheUpstreamStopHere) {
+TEST_F(Replay, P14_hop_by_hop_fields_of_the_upstream_stop_here) {
   const std::string faults =
       "header=Connection:X-Hop,header=X-Hop:1,header=Keep-Alive:timeout=5,header=X-End:2";
   const auto first = ask(charge("k", faults));
@@ -139,7 +139,7 @@ TEST_F(Replay, P14_HopByHopFieldsOfTheUpstreamStopHere) {
   }
 }
 
-TEST_F(Replay, P18_InterimAnswersAreForwardedAndNotReplayed) {
+TEST_F(Replay, P18_interim_answers_are_forwarded_and_not_replayed) {
   const auto first = ask(charge("k", "interim"));
   EXPECT_EQ(first.interim, std::vector<int>{103});
   const auto again = ask(charge("k", "interim"));
@@ -147,7 +147,7 @@ TEST_F(Replay, P18_InterimAnswersAreForwardedAndNotReplayed) {
   EXPECT_TRUE(again.interim.empty());
 }
 
-TEST_F(Replay, T50_V30_TellsTheExpiryAndDoesNotMoveIt) {
+TEST_F(Replay, T50_V30_tells_the_expiry_and_does_not_move_it) {
   ask(charge("k"));
   const auto expiry = ask(charge("k")).get("Idempotency-Expires");
   ASSERT_TRUE(expiry);
@@ -156,7 +156,7 @@ TEST_F(Replay, T50_V30_TellsTheExpiryAndDoesNotMoveIt) {
   EXPECT_EQ(ask(charge("k")).get("Idempotency-Expires"), expiry);
 }
 
-TEST_F(Replay, T24_AnAnswerTooLargeToKeepIsGivenOnceAndNeverRunAgain) {
+TEST_F(Replay, T24_an_answer_too_large_to_keep_is_given_once_and_never_run_again) {
   const auto first = ask(charge("k", "size=2000000"));
   EXPECT_EQ(first.status, 201);
   EXPECT_EQ(first.body.size(), 2'000'000U);
@@ -167,13 +167,13 @@ TEST_F(Replay, T24_AnAnswerTooLargeToKeepIsGivenOnceAndNeverRunAgain) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Replay, ABodyJustBelowTheLimitIsStored) {
+TEST_F(Replay, a_body_just_below_the_limit_is_stored) {
   const auto first = ask(charge("k", "size=1048576"));
   EXPECT_EQ(first.body.size(), 1'048'576U);
   EXPECT_TRUE(replays(first, ask(charge("k"))));
 }
 
-TEST_F(Replay, ListsOurFieldsForBrowsersWhereTheUpstreamExposesSome) {
+TEST_F(Replay, lists_our_fields_for_browsers_where_the_upstream_exposes_some) {
   const auto first = ask(charge("k", "header=Access-Control-Expose-Headers:X-Provider-Effect"));
   const auto exposed = first.get("Access-Control-Expose-Headers").value_or("");
   EXPECT_NE(exposed.find("Idempotency-Outcome"), std::string::npos) << exposed;
@@ -181,7 +181,7 @@ TEST_F(Replay, ListsOurFieldsForBrowsersWhereTheUpstreamExposesSome) {
   EXPECT_FALSE(ask(charge("other")).get("Access-Control-Expose-Headers"));
 }
 
-TEST_F(Replay, V06_OneKeyOnTwoOperationsIsTwoRecords) {
+TEST_F(Replay, V06_one_key_on_two_operations_is_two_records) {
   auto refund = charge("k");
   refund.target = "/refunds";
   const auto charged = ask(charge("k"));

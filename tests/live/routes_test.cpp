@@ -45,7 +45,7 @@ routes:
   }
 };
 
-TEST_F(Routes, T37_ABodyThatMayNotBeKeptIsGivenOnce) {
+TEST_F(Routes, T37_a_body_that_may_not_be_kept_is_given_once) {
   const auto secret = to("/charges/secret", charge("k"));
   const auto first = ask(secret);
   ASSERT_EQ(first.status, 201);
@@ -66,7 +66,7 @@ TEST_F(Routes, T37_ABodyThatMayNotBeKeptIsGivenOnce) {
 
 // A refusal that depended on the state of that moment: whether the same key may succeed later is
 // the route's to say.
-TEST_F(Routes, T65_ARefusalStaysOneUnlessTheRouteSaysOtherwise) {
+TEST_F(Routes, T65_a_refusal_stays_one_unless_the_route_says_otherwise) {
   EXPECT_EQ(ask(charge("kept", "refuse=402")).status, 402);
   const auto again = ask(charge("kept"));
   EXPECT_EQ(again.status, 402);
@@ -82,14 +82,14 @@ TEST_F(Routes, T65_ARefusalStaysOneUnlessTheRouteSaysOtherwise) {
   }
 }
 
-TEST_F(Routes, S12_AStatusThatTheRouteNamesIsWhatItSays) {
+TEST_F(Routes, S12_a_status_that_the_route_names_is_what_it_says) {
   const auto failed = ask(to("/charges/stock", charge("k", "status=500")));
   EXPECT_EQ(failed.get("Idempotency-Outcome"), "stored");
   EXPECT_TRUE(replays(failed, ask(to("/charges/stock", charge("k")))));
   EXPECT_EQ(ask(charge("k2", "status=500")).get("Idempotency-Outcome"), "unknown");
 }
 
-TEST_F(Routes, S12_WhereErrorsAreRolledBackA5xxIsAProof) {
+TEST_F(Routes, S12_where_errors_are_rolled_back_a_5xx_is_a_proof) {
   const auto failed = ask(to("/charges/ledger", charge("k", "refuse=500")));
   EXPECT_EQ(failed.status, 500);
   EXPECT_EQ(failed.get("Idempotency-Outcome"), "released");
@@ -103,7 +103,7 @@ TEST_F(Routes, S12_WhereErrorsAreRolledBackA5xxIsAProof) {
   }
 }
 
-TEST_F(Routes, S10_TheRouteSaysWhatCountsAsTheSameRequest) {
+TEST_F(Routes, S10_the_route_says_what_counts_as_the_same_request) {
   const auto at = [](std::string_view moment, std::string_view version) {
     auto request = charge("k", "", R"({"amount":1250,"sent_at":")" + std::string(moment) + "\"}");
     return with(to("/charges/metered/7", request), "X-Api-Version", version);
@@ -118,7 +118,7 @@ TEST_F(Routes, S10_TheRouteSaysWhatCountsAsTheSameRequest) {
   EXPECT_EQ(ask(elsewhere).status, 422) << "on other routes everything counts";
 }
 
-TEST_F(Routes, S13_ThePolicyDocumentSaysWhatEachRouteDoes) {
+TEST_F(Routes, S13_the_policy_document_says_what_each_route_does) {
   const auto document = ask({.method = "GET", .target = "/.well-known/idempotency"}).body;
   for (const std::string_view part :
        {R"("operation":"stripes","methods":["PUT","PATCH"],"path":"/stripes","key_required":true)",
@@ -129,7 +129,7 @@ TEST_F(Routes, S13_ThePolicyDocumentSaysWhatEachRouteDoes) {
   }
 }
 
-TEST_F(Routes, V06_OneKeyOnTwoOperationsIsTwoRecords) {
+TEST_F(Routes, V06_one_key_on_two_operations_is_two_records) {
   const auto one = ask(to("/charges/stock", charge("k")));
   const auto two = ask(to("/charges/ledger", charge("k")));
   EXPECT_EQ(one.status, 201);

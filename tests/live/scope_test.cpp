@@ -7,7 +7,7 @@ namespace {
 
 using Scope = Live;
 
-TEST_F(Scope, S09_WithoutOneNothingRunsAndNothingIsStored) {
+TEST_F(Scope, S09_without_one_nothing_runs_and_nothing_is_stored) {
   const auto nobody = without(charge("k"), "X-Tenant-Id");
   const Request bad[] = {nobody,
                          with(nobody, "X-Tenant-Id", ""),
@@ -25,7 +25,7 @@ TEST_F(Scope, S09_WithoutOneNothingRunsAndNothingIsStored) {
   EXPECT_FALSE(ask(charge("k")).get("Idempotent-Replayed"));
 }
 
-TEST_F(Scope, T33_NoAnswerCrossesScopesWhateverTheirNames) {
+TEST_F(Scope, T33_no_answer_crosses_scopes_whatever_their_names) {
   const char* names[] = {"acme", "ACME", "acme ", "ac", "me", "acme\x7f", "a/c", "a\"c"};
   int runs = 0;
   for (const auto* name : names) {
@@ -39,7 +39,7 @@ TEST_F(Scope, T33_NoAnswerCrossesScopesWhateverTheirNames) {
   EXPECT_EQ(provider_->ledger().effects, runs);
 }
 
-TEST_F(Scope, T35_ScopeAndKeyCannotBeJoinedIntoAnother) {
+TEST_F(Scope, T35_scope_and_key_cannot_be_joined_into_another) {
   const auto request = [](std::string_view scope, std::string_view key) {
     return with(without(charge(key), "X-Tenant-Id"), "X-Tenant-Id", scope);
   };
@@ -51,7 +51,7 @@ TEST_F(Scope, T35_ScopeAndKeyCannotBeJoinedIntoAnother) {
 }
 
 // A scope that changes between a request and its retry hides the record, and the retry runs again.
-TEST_F(Scope, S09_OnlyAStaticCredentialIsAScope) {
+TEST_F(Scope, S09_only_a_static_credential_is_a_scope) {
   auto options = this->options(provider_->address());
   options.store = dir_.path() / "credential.db";
   options.scope = {"--scope", "authorization"};
@@ -78,7 +78,7 @@ TEST_F(Scope, S09_OnlyAStaticCredentialIsAScope) {
   EXPECT_EQ(effects("k"), 4);
 }
 
-TEST_F(Scope, S08_IsAskedForOnlyWhereAKeyCounts) {
+TEST_F(Scope, S08_is_asked_for_only_where_a_key_counts) {
   EXPECT_EQ(ask({.method = "GET", .target = "/echo"}).status, 200);
   EXPECT_EQ(ask({.method = "PUT", .target = "/charges", .body = "{}"}).status, 201);
 }

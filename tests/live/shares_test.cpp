@@ -23,7 +23,7 @@ class Shares : public Live {
   }
 };
 
-TEST_F(Shares, S22_T39_WaitersOfOneTenantLockNobodyOut) {
+TEST_F(Shares, S22_T39_waiters_of_one_tenant_lock_nobody_out) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -55,7 +55,7 @@ TEST_F(Shares, S22_T39_WaitersOfOneTenantLockNobodyOut) {
   }
 }
 
-TEST_F(Shares, S22_T39_RequestsOfOneTenantLockNobodyOut) {
+TEST_F(Shares, S22_T39_requests_of_one_tenant_lock_nobody_out) {
   std::deque<Connection> clients;
   for (int i = 0; i < 32; ++i) {
     clients.emplace_back(gateway_->address());
@@ -81,7 +81,7 @@ class SlowReaders : public Live {
 
 // Each of them asks for the answer, takes a little of it, and then nothing. What it asked with is
 // not kept either.
-TEST_F(SlowReaders, S22_HoldOneCopyOfAnAnswer) {
+TEST_F(SlowReaders, S22_hold_one_copy_of_an_answer) {
   const auto request = charge("k", fmt::format("size={}", size), std::string(60'000, 'x'));
   const auto first = ask(request);
   ASSERT_EQ(first.status, 201) << first.raw;
@@ -108,7 +108,7 @@ TEST_F(SlowReaders, S22_HoldOneCopyOfAnAnswer) {
 // What a loop would need a second for is done beside it, by a thread that can be told by its name.
 class LargeBody : public Live {};
 
-TEST_F(LargeBody, T41_IsDigestedBesideTheLoop) {
+TEST_F(LargeBody, T41_is_digested_beside_the_loop) {
   std::string body = "[0";
   while (body.size() < 900'000) body += R"(,{"amount":1250.5,"name":"abcdefgh"})";
   body += ']';

@@ -136,14 +136,14 @@ class Slowloris : public testing::Test {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(Slowloris, P26_S13_AHeadThatDripsIsEndedWith408) {
+TEST_F(Slowloris, P26_S13_a_head_that_drips_is_ended_with_408) {
   const auto slow = hold_off({.begin = "POST /charges HTTP/1.1\r\nHost: a\r\nX: ", .drip = "a"});
   EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
   EXPECT_EQ(slow->saying(R"("code":"request_timeout")"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
 
-TEST_F(Slowloris, P30_ABodyThatDripsIsEndedWith408AndReservesNothing) {
+TEST_F(Slowloris, P30_a_body_that_drips_is_ended_with_408_and_reserves_nothing) {
   auto request = with(charge("dripped", "", ""), "Content-Length", "100000");
   const auto slow = hold_off({.begin = to_wire(request), .drip = "x"});
   EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
@@ -153,25 +153,25 @@ TEST_F(Slowloris, P30_ABodyThatDripsIsEndedWith408AndReservesNothing) {
   EXPECT_FALSE(whole.get("Idempotent-Replayed"));
 }
 
-TEST_F(Slowloris, P30_ChunksThatDripAreEndedWith408) {
+TEST_F(Slowloris, P30_chunks_that_drip_are_ended_with_408) {
   auto request = with(charge("dripped", "", ""), "Transfer-Encoding", "chunked");
   const auto slow = hold_off({.begin = to_wire(request), .drip = "1\r\nx\r\n"});
   EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
 
-TEST_F(Slowloris, ConnectionsThatSayNothingAreClosed) {
+TEST_F(Slowloris, connections_that_say_nothing_are_closed) {
   const auto slow = hold_off({.begin = "", .drip = ""});
   EXPECT_EQ(slow->silent(), slow_clients);
 }
 
-TEST_F(Slowloris, ConnectionsThatSayNoMoreAreClosed) {
+TEST_F(Slowloris, connections_that_say_no_more_are_closed) {
   const auto slow = hold_off({.begin = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", .drip = ""});
   EXPECT_EQ(slow->told("HTTP/1.1 200"), slow_clients);
 }
 
 // Also for HTTP/1.0, where a quiet close would pass for the end of the body.
-TEST_F(Slowloris, AnswersThatNobodyReadsAreReset) {
+TEST_F(Slowloris, answers_that_nobody_reads_are_reset) {
   for (const char* version : {"1.1", "1.0"}) {
     SCOPED_TRACE(version);
     const auto request = std::string("GET /endless HTTP/") + version + "\r\nHost: a\r\n\r\n";

@@ -32,7 +32,7 @@ class Spill : public Scripted {
   }
 };
 
-TEST_F(Spill, T41_ALargeBodyArrivesByteForByteAndItsWholeCounts) {
+TEST_F(Spill, T41_a_large_body_arrives_byte_for_byte_and_its_whole_counts) {
   std::string arrived;
   ASSERT_NO_FATAL_FAILURE(start(
       [&](UpstreamConnection& connection) {
@@ -66,7 +66,7 @@ TEST_F(Spill, T41_ALargeBodyArrivesByteForByteAndItsWholeCounts) {
   EXPECT_EQ(held(), 0) << "a file outlived its request";
 }
 
-TEST_F(Spill, ConcurrentUploadsStayOutOfMemory) {
+TEST_F(Spill, concurrent_uploads_stay_out_of_memory) {
   const std::uint64_t size = (sanitized ? 4 : 32) * mebibyte;
   constexpr int uploads = 6;
   Gate answer;
@@ -117,7 +117,7 @@ TEST_F(Spill, ConcurrentUploadsStayOutOfMemory) {
 }
 
 // The canonical form is made in memory; the allocator kept it, once per loop.
-TEST_F(Spill, LargeJsonLeavesNoMemoryBehind) {
+TEST_F(Spill, large_json_leaves_no_memory_behind) {
   ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all, flags()));
   std::string body = "[0";
   while (body.size() < 8 * mebibyte) body += R"(,{"amount":1250,"name":"abcdefgh"})";
@@ -135,7 +135,7 @@ TEST_F(Spill, LargeJsonLeavesNoMemoryBehind) {
   }
 }
 
-TEST_F(Spill, P30_AFullDiskFailsClosedBeforeAnythingIsReservedOrSent) {
+TEST_F(Spill, P30_a_full_disk_fails_closed_before_anything_is_reserved_or_sent) {
   ASSERT_NO_FATAL_FAILURE(
       start(ScriptedUpstream::answer_all, flags(), {.file_bytes_max = mebibyte}));
   const auto body = pattern_text(mebibyte + 100'000);
@@ -153,7 +153,7 @@ TEST_F(Spill, P30_AFullDiskFailsClosedBeforeAnythingIsReservedOrSent) {
   EXPECT_EQ(held(), 0);
 }
 
-TEST_F(Spill, ADirectoryThatCannotBeWrittenIsRefusedAtStart) {
+TEST_F(Spill, a_directory_that_cannot_be_written_is_refused_at_start) {
   const Provider provider;
   Gateway gateway({.upstream = provider.address(),
                    .store = dir_.path() / "idem.db",

@@ -31,7 +31,7 @@ class StatusOf : public Operated {
   }
 };
 
-TEST_F(StatusOf, EndsWithZeroWhereAllIsWell) {
+TEST_F(StatusOf, ends_with_zero_where_all_is_well) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   const auto ran = status();
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
@@ -50,7 +50,7 @@ TEST_F(StatusOf, EndsWithZeroWhereAllIsWell) {
   EXPECT_EQ(elsewhere.exit_code, 3) << elsewhere.output;
 }
 
-TEST_F(StatusOf, ADeadUpstreamIsALineACountAndATrouble) {
+TEST_F(StatusOf, a_dead_upstream_is_a_line_a_count_and_a_trouble) {
   ASSERT_EQ(ask(charge("k")).status, 201);
   EXPECT_EQ(metric("idem_upstream_requests_total{result=\"answered\"}"), 1);
   EXPECT_EQ(metric("idem_upstream_connect_failures_total{reason=\"connect\"}"), 0);
@@ -82,7 +82,7 @@ TEST_F(StatusOf, ADeadUpstreamIsALineACountAndATrouble) {
   EXPECT_EQ(status().exit_code, 0);
 }
 
-TEST_F(StatusOf, AnswersThatDoNotComeAreCountedByReason) {
+TEST_F(StatusOf, answers_that_do_not_come_are_counted_by_reason) {
   ask(charge("cut", "drop-after"));
   EXPECT_EQ(metric("idem_upstream_requests_total{result=\"closed\"}"), 1);
   EXPECT_EQ(metric("idem_upstream_up"), 1) << "one lost answer is no outage";
@@ -98,7 +98,7 @@ class JsonStatus : public StatusOf {
   }
 };
 
-TEST_F(JsonStatus, NumbersOfALogInJsonAreNumbersAndTextsOfDigitsAreTexts) {
+TEST_F(JsonStatus, numbers_of_a_log_in_json_are_numbers_and_texts_of_digits_are_texts) {
   const auto one = ask(with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", "42"));
   ASSERT_EQ(one.status, 201);
   const auto line = gateway_->process().wait_for_line(R"("event":"request")");
@@ -111,7 +111,7 @@ TEST_F(JsonStatus, NumbersOfALogInJsonAreNumbersAndTextsOfDigitsAreTexts) {
   EXPECT_EQ(read_line["time"].string.size(), 24U);
 }
 
-TEST_F(StatusOf, LinesOfTextHaveTheirTimeAndLevel) {
+TEST_F(StatusOf, lines_of_text_have_their_time_and_level) {
   const auto line = gateway_->process().wait_for_line("listening address=");
   ASSERT_TRUE(line);
   ASSERT_GT(line->size(), 24U) << *line;
@@ -142,7 +142,7 @@ class DeadProvider : public StatusOf {
   std::string dead_ = unused_address();
 };
 
-TEST_F(DeadProvider, S19_IsALineCountsAndEvidenceFromTheFirstTurnOn) {
+TEST_F(DeadProvider, S19_is_a_line_counts_and_evidence_from_the_first_turn_on) {
   EXPECT_EQ(metric("idem_provider_failures_total{provider=\"bank\",reason=\"connect\"}"), 0);
   EXPECT_EQ(metric("idem_provider_up{provider=\"bank\"}"), 1);
   const auto lost = ask(charge("k", "drop-after"));

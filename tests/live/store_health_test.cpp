@@ -73,7 +73,7 @@ class StoreHealth : public Operated, public testing::WithParamInterface<std::str
 INSTANTIATE_TEST_SUITE_P(Stores, StoreHealth, testing::Values("postgres", "redis"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(StoreHealth, V15_AStoreThatIsDownIsLeftAloneAndFoundAgainByItself) {
+TEST_P(StoreHealth, V15_a_store_that_is_down_is_left_alone_and_found_again_by_itself) {
   const auto before = ask(charge("before"));
   ASSERT_EQ(before.status, 201);
   EXPECT_EQ(metric("idem_store_up"), 1);
@@ -103,7 +103,7 @@ TEST_P(StoreHealth, V15_AStoreThatIsDownIsLeftAloneAndFoundAgainByItself) {
 
 // What is known about an attempt that ran is told to the store when it is back, whatever its client
 // was told meanwhile.
-TEST_P(StoreHealth, V15_WhatRanMeanwhileIsSettledWhenTheStoreIsBack) {
+TEST_P(StoreHealth, V15_what_ran_meanwhile_is_settled_when_the_store_is_back) {
   Connection owner(gateway_->address());
   owner.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));

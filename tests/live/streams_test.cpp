@@ -26,7 +26,7 @@ class Streams : public Scripted {
   }
 };
 
-TEST_F(Streams, T25_EventsArriveOneByOneAndTheStreamIsNeverStoredNorRunAgain) {
+TEST_F(Streams, T25_events_arrive_one_by_one_and_the_stream_is_never_stored_nor_run_again) {
   Gate second;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
@@ -52,7 +52,7 @@ TEST_F(Streams, T25_EventsArriveOneByOneAndTheStreamIsNeverStoredNorRunAgain) {
   EXPECT_EQ(upstream_->requests(), 2);
 }
 
-TEST_F(Streams, T25_HoweverItIsFramedAndWhateverComesBefore) {
+TEST_F(Streams, T25_however_it_is_framed_and_whatever_comes_before) {
   const std::string type = "Content-Type: Text/Event-Stream\r\nLocation: /streams/1\r\n";
   const std::string created = "HTTP/1.1 201 Created\r\n" + type;
   const std::string answers[] = {
@@ -79,7 +79,7 @@ TEST_F(Streams, T25_HoweverItIsFramedAndWhateverComesBefore) {
   EXPECT_EQ(upstream_->requests(), number);
 }
 
-TEST_F(Streams, T25_AnAnswerWithoutABodyIsNoStream) {
+TEST_F(Streams, T25_an_answer_without_a_body_is_no_stream) {
   const std::string type = "Content-Type: text/event-stream\r\n";
   const std::string date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
   SharedText answer;
@@ -105,7 +105,7 @@ TEST_F(Streams, T25_AnAnswerWithoutABodyIsNoStream) {
   EXPECT_EQ(head.get("Content-Type"), "text/event-stream");
 }
 
-TEST_F(Streams, T25_AnErrorIsJudgedByItsStatusAlsoWhenItStreams) {
+TEST_F(Streams, T25_an_error_is_judged_by_its_status_also_when_it_streams) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       const bool limited = request->target() == "/limited";
@@ -123,7 +123,7 @@ TEST_F(Streams, T25_AnErrorIsJudgedByItsStatusAlsoWhenItStreams) {
   EXPECT_EQ(upstream_->requests(), 3);
 }
 
-TEST_F(Streams, T25_UnkeyedEventsArriveOneByOneToo) {
+TEST_F(Streams, T25_unkeyed_events_arrive_one_by_one_too) {
   Gate second;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
@@ -139,7 +139,7 @@ TEST_F(Streams, T25_UnkeyedEventsArriveOneByOneToo) {
   EXPECT_TRUE(read_until(client.socket(), seen, "0\r\n\r\n"));
 }
 
-TEST_F(Streams, T25_TheHeadDoesNotWaitForTheFirstEvent) {
+TEST_F(Streams, T25_the_head_does_not_wait_for_the_first_event) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     connection.write(chunked_head);
@@ -156,7 +156,7 @@ TEST_F(Streams, T25_TheHeadDoesNotWaitForTheFirstEvent) {
 }
 
 // The upstream's timeout is for each piece of a stream: this one takes longer as a whole.
-TEST_F(Streams, T25_AStreamMayLastLongerThanTheUpstreamsTimeout) {
+TEST_F(Streams, T25_a_stream_may_last_longer_than_the_upstreams_timeout) {
   ASSERT_NO_FATAL_FAILURE(start(
       [](UpstreamConnection& connection) {
         if (!connection.read_request()) return;
@@ -174,7 +174,7 @@ TEST_F(Streams, T25_AStreamMayLastLongerThanTheUpstreamsTimeout) {
   expect_not_stored("k");
 }
 
-TEST_F(Streams, T25_SigtermEndsStreamsThatWouldNotEnd) {
+TEST_F(Streams, T25_sigterm_ends_streams_that_would_not_end) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     connection.write(chunked_head);
@@ -197,7 +197,7 @@ TEST_F(Streams, T25_SigtermEndsStreamsThatWouldNotEnd) {
   EXPECT_EQ(upstream_->requests(), 2);
 }
 
-TEST_F(Streams, T27_TrailersOfAnAnswerReachNobodyNeitherNowNorOnReplay) {
+TEST_F(Streams, T27_trailers_of_an_answer_reach_nobody_neither_now_nor_on_replay) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write(

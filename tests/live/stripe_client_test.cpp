@@ -90,7 +90,7 @@ testing::AssertionResult is_error(const Json& result, std::string_view name, int
          << said << ", expected " << expected << ": " << result["message"].string;
 }
 
-TEST_F(StripeClient, S13_V01_RetriesThroughAProxyThatCutsAnswersChargeOnce) {
+TEST_F(StripeClient, S13_V01_retries_through_a_proxy_that_cuts_answers_charge_once) {
   ASSERT_NO_FATAL_FAILURE(start());
   constexpr int payments = 200;
   const unsigned seed = 2323;
@@ -118,7 +118,7 @@ TEST_F(StripeClient, S13_V01_RetriesThroughAProxyThatCutsAnswersChargeOnce) {
   EXPECT_GT(proxy.lost(), 0);
 }
 
-TEST_F(StripeClient, S13_V02_AMisuseIsAnIdempotencyError) {
+TEST_F(StripeClient, S13_V02_a_misuse_is_an_idempotency_error) {
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_EQ(make_one(R"({"key":"k","amount":5})")["error"].string, "");
   const auto misused = make_one(R"({"key":"k","amount":6})");
@@ -131,7 +131,7 @@ TEST_F(StripeClient, S13_V02_AMisuseIsAnIdempotencyError) {
   EXPECT_EQ(provider_->ledger().effects, 1);
 }
 
-TEST_F(StripeClient, S13_V05_WhoComesWhileTheFirstRunsIsToldSoAndMayRetry) {
+TEST_F(StripeClient, S13_V05_who_comes_while_the_first_runs_is_told_so_and_may_retry) {
   ASSERT_NO_FATAL_FAILURE(start());
   provider_->arm("hold=h");
   const auto first = begin(gateway_->address(), {.calls = R"({"key":"k","amount":5})"});
@@ -156,7 +156,7 @@ TEST_F(StripeClient, S13_V05_WhoComesWhileTheFirstRunsIsToldSoAndMayRetry) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(StripeClient, S13_WhatIsWrongWithARequestIsAnInvalidRequestError) {
+TEST_F(StripeClient, S13_what_is_wrong_with_a_request_is_an_invalid_request_error) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--request-body-max", "64KiB"}));
   EXPECT_TRUE(is_error(make_one(R"({"omit_key":true,"amount":5})"), "StripeInvalidRequestError",
                        400, "key_missing", "false"));
@@ -170,7 +170,7 @@ TEST_F(StripeClient, S13_WhatIsWrongWithARequestIsAnInvalidRequestError) {
   EXPECT_EQ(provider_->ledger().arrivals, 0);
 }
 
-TEST_F(StripeClient, S13_AQuotaIsARateLimit) {
+TEST_F(StripeClient, S13_a_quota_is_a_rate_limit) {
   ASSERT_NO_FATAL_FAILURE(start({"--quota-active-keys", "1"}));
   ASSERT_EQ(make_one(R"({"key":"k1","amount":5})")["error"].string, "");
   const auto refused = make_one(R"({"key":"k2","amount":5})");
@@ -179,7 +179,7 @@ TEST_F(StripeClient, S13_AQuotaIsARateLimit) {
   EXPECT_EQ(provider_->ledger().arrivals, 1);
 }
 
-TEST_F(StripeClient, S13_WhoDoesNotSayWhoHeIsIsNotAuthenticated) {
+TEST_F(StripeClient, S13_who_does_not_say_who_he_is_is_not_authenticated) {
   GatewayOptions options;
   options.scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header", "--log-format", "text"};
   ASSERT_NO_FATAL_FAILURE(start({}, std::move(options)));
@@ -187,7 +187,7 @@ TEST_F(StripeClient, S13_WhoDoesNotSayWhoHeIsIsNotAuthenticated) {
                        "scope_missing", "false"));
 }
 
-TEST_F(StripeClient, S13_V10_AnUnknownOutcomeIsAnApiErrorAndNeverRunsAgain) {
+TEST_F(StripeClient, S13_V10_an_unknown_outcome_is_an_api_error_and_never_runs_again) {
   ASSERT_NO_FATAL_FAILURE(start());
   provider_->arm("drop-after");
   const auto first = make({.calls = R"({"key":"k","amount":5})", .retries = 3});
@@ -198,7 +198,7 @@ TEST_F(StripeClient, S13_V10_AnUnknownOutcomeIsAnApiErrorAndNeverRunsAgain) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(StripeClient, S13_AnUpstreamThatIsNotThereIsAnApiErrorThatMayBeRetried) {
+TEST_F(StripeClient, S13_an_upstream_that_is_not_there_is_an_api_error_that_may_be_retried) {
   std::string nobody;
   {
     const CuttingProxy gone(provider_->address());
@@ -211,7 +211,7 @@ TEST_F(StripeClient, S13_AnUpstreamThatIsNotThereIsAnApiErrorThatMayBeRetried) {
                        "upstream_unreachable", "true"));
 }
 
-TEST_F(StripeClient, S13_AStoreThatIsDownIsAnApiErrorThatMayBeRetried) {
+TEST_F(StripeClient, S13_a_store_that_is_down_is_an_api_error_that_may_be_retried) {
   RedisServer redis;
   GatewayOptions options;
   options.store_url = redis.url();
@@ -223,7 +223,7 @@ TEST_F(StripeClient, S13_AStoreThatIsDownIsAnApiErrorThatMayBeRetried) {
   EXPECT_EQ(provider_->ledger().arrivals, 1);
 }
 
-TEST_F(StripeClient, S13_AnswersOfTheUpstreamPassAsTheyAre) {
+TEST_F(StripeClient, S13_answers_of_the_upstream_pass_as_they_are) {
   ASSERT_NO_FATAL_FAILURE(start());
   auto declined = charge("declined", "", R"({"amount":5,"source":"tok_declined"})");
   declined = with(without(std::move(declined), "X-Tenant-Id"), "Authorization", "Bearer sk");
@@ -234,7 +234,7 @@ TEST_F(StripeClient, S13_AnswersOfTheUpstreamPassAsTheyAre) {
   EXPECT_TRUE(replays(first, send_once(gateway_->address(), declined)));
 }
 
-TEST_F(StripeClient, S13_WhatIsRefusedBeforeItHasARouteSpeaksTheFormOfTheDefaults) {
+TEST_F(StripeClient, S13_what_is_refused_before_it_has_a_route_speaks_the_form_of_the_defaults) {
   ASSERT_NO_FATAL_FAILURE(start());
   Connection client(gateway_->address());
   ASSERT_TRUE(client.send_raw("POST /charges HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n"));

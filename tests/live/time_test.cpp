@@ -39,7 +39,7 @@ class Time : public Live {
   MovedClock clock_;
 };
 
-TEST_F(Time, T49_V25_ARetryAfterTheExpiryIsRefusedAndNotRun) {
+TEST_F(Time, T49_V25_a_retry_after_the_expiry_is_refused_and_not_run) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201);
   clock_.pass(day - hour);
@@ -55,7 +55,7 @@ TEST_F(Time, T49_V25_ARetryAfterTheExpiryIsRefusedAndNotRun) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Time, V25_AKeyRunsAgainOnlyWhereThatWasAccepted) {
+TEST_F(Time, V25_a_key_runs_again_only_where_that_was_accepted) {
   ASSERT_NO_FATAL_FAILURE(start({"--tombstone", "0s", "--accept-rerun-after-expiry"}));
   ASSERT_EQ(ask(charge("k")).status, 201);
   clock_.pass(day + 1);
@@ -65,7 +65,7 @@ TEST_F(Time, V25_AKeyRunsAgainOnlyWhereThatWasAccepted) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(Time, T50_V30_AReplayRefreshesNothing) {
+TEST_F(Time, T50_V30_a_replay_refreshes_nothing) {
   const auto first = ask(charge("k"));
   const auto expires = first.get("Idempotency-Expires");
   ASSERT_TRUE(expires);
@@ -77,7 +77,7 @@ TEST_F(Time, T50_V30_AReplayRefreshesNothing) {
   EXPECT_EQ(ask(charge("k")).status, 410);
 }
 
-TEST_F(Time, S15_AReleasedKeyIsForgottenAfterItsRetention) {
+TEST_F(Time, S15_a_released_key_is_forgotten_after_its_retention) {
   ASSERT_EQ(ask(charge("k", "refuse=429")).status, 429);
   auto other = charge("k", "", R"({"amount":2})");
   EXPECT_EQ(ask(other).status, 422) << "released is not forgotten";
@@ -85,7 +85,7 @@ TEST_F(Time, S15_AReleasedKeyIsForgottenAfterItsRetention) {
   EXPECT_EQ(ask(other).status, 201);
 }
 
-TEST_F(Time, T51_AStepOfTheWallClockExpiresNothing) {
+TEST_F(Time, T51_a_step_of_the_wall_clock_expires_nothing) {
   const auto first = ask(charge("k"));
   ASSERT_EQ(first.status, 201);
   ASSERT_EQ(ask(charge("u", "status=500")).status, 500);
@@ -100,7 +100,7 @@ TEST_F(Time, T51_AStepOfTheWallClockExpiresNothing) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Time, T52_V26_TheReaperTakesWhatIsDueWhileTrafficRuns) {
+TEST_F(Time, T52_V26_the_reaper_takes_what_is_due_while_traffic_runs) {
   constexpr int old_keys = 600;  // More than two of its batches.
   Connection client(gateway_->address());
   for (int i = 0; i < old_keys; ++i) {

@@ -45,14 +45,14 @@ class TlsIn : public Live {
   std::unique_ptr<Authority> clients_;
 };
 
-TEST_F(TlsIn, AKeyedRequestRunsOnceAndIsReplayed) {
+TEST_F(TlsIn, a_keyed_request_runs_once_and_is_replayed) {
   const auto first = send_once(gateway_->address(), client(), charge("k"));
   EXPECT_EQ(first.status, 201);
   EXPECT_TRUE(replays(first, send_once(gateway_->address(), client(), charge("k"))));
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(TlsIn, ManyRequestsGoOverOneConnection) {
+TEST_F(TlsIn, many_requests_go_over_one_connection) {
   auto connection = connect(client());
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(connection.exchange(charge("k" + std::to_string(i))).status, 201);
@@ -60,7 +60,7 @@ TEST_F(TlsIn, ManyRequestsGoOverOneConnection) {
   EXPECT_EQ(connection.socket().tls()->alpn(), "http/1.1");
 }
 
-TEST_F(TlsIn, LargeBodiesCrossRecordsWhole) {
+TEST_F(TlsIn, large_bodies_cross_records_whole) {
   auto request = without(without(charge(""), "Idempotency-Key"), "Content-Type");
   request = with(request, "Content-Type", "text/plain");
   request.method = "PUT";
@@ -70,7 +70,7 @@ TEST_F(TlsIn, LargeBodiesCrossRecordsWhole) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(connection.exchange(request).status, 201) << i;
 }
 
-TEST_F(TlsIn, OnlyTls12AndLaterIsSpoken) {
+TEST_F(TlsIn, only_tls_1_2_and_later_is_spoken) {
   for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
     auto side = client();
     side.version = version;
@@ -83,7 +83,7 @@ TEST_F(TlsIn, OnlyTls12AndLaterIsSpoken) {
   }
 }
 
-TEST_F(TlsIn, AnotherProtocolThanHttp11IsRefused) {
+TEST_F(TlsIn, another_protocol_than_http_1_1_is_refused) {
   auto side = client();
   side.alpn = "h2";
   EXPECT_FALSE(connect(side).open());
@@ -93,7 +93,7 @@ TEST_F(TlsIn, AnotherProtocolThanHttp11IsRefused) {
 
 class TlsResumption : public TlsIn, public testing::WithParamInterface<int> {};
 
-TEST_P(TlsResumption, ASessionIsResumedAlsoAcrossAReload) {
+TEST_P(TlsResumption, a_session_is_resumed_also_across_a_reload) {
   auto side = client();
   side.version = GetParam();
   auto first = connect(side);
@@ -116,14 +116,14 @@ INSTANTIATE_TEST_SUITE_P(Versions, TlsResumption, testing::Values(TLS1_2_VERSION
                            return version.param == TLS1_2_VERSION ? "Tls12" : "Tls13";
                          });
 
-TEST_F(TlsIn, EarlyDataIsNotOffered) {
+TEST_F(TlsIn, early_data_is_not_offered) {
   auto connection = connect(client());
   ASSERT_EQ(connection.exchange(charge("k")).status, 201);
   const auto session = connection.socket().tls()->session();
   EXPECT_EQ(SSL_SESSION_get_max_early_data(session.get()), 0u);
 }
 
-TEST_F(TlsIn, ARenewedCertificateIsReadOnSighupAndConnectionsLiveOn) {
+TEST_F(TlsIn, a_renewed_certificate_is_read_on_sighup_and_connections_live_on) {
   auto before = connect(client());
   ASSERT_EQ(before.exchange(charge("1")).status, 201);
   Authority another(dir_.path() / "pki", "another-ca");
@@ -137,14 +137,14 @@ TEST_F(TlsIn, ARenewedCertificateIsReadOnSighupAndConnectionsLiveOn) {
   EXPECT_EQ(before.exchange(charge("3")).status, 201);
 }
 
-TEST_F(TlsIn, ACertificateThatCannotBeReadLeavesTheOldOneInUse) {
+TEST_F(TlsIn, a_certificate_that_cannot_be_read_leaves_the_old_one_in_use) {
   fs::resize_file(certificate(), 40);
   gateway_->process().signal(SIGHUP);
   ASSERT_TRUE(gateway_->process().wait_for_line("reload_failed"));
   EXPECT_EQ(send_once(gateway_->address(), client(), charge("k")).status, 201);
 }
 
-TEST_F(TlsIn, AKeyOfAnotherCertificateIsRefusedAtTheStart) {
+TEST_F(TlsIn, a_key_of_another_certificate_is_refused_at_the_start) {
   const auto other = authority_->issue({.common_name = "other"});
   auto wrong = options(provider_->address());
   wrong.flags = {"--tls-cert", certificate(), "--tls-key", other.key};
@@ -155,7 +155,7 @@ TEST_F(TlsIn, AKeyOfAnotherCertificateIsRefusedAtTheStart) {
   EXPECT_NE(gateway.process().output().find(other.key), std::string::npos);
 }
 
-TEST_F(TlsIn, PlainHttpIsNotAnswered) {
+TEST_F(TlsIn, plain_http_is_not_answered) {
   Connection plain(gateway_->address());
   ASSERT_TRUE(plain.send(charge("k")));
   const auto said = plain.read_until_close();
@@ -163,7 +163,7 @@ TEST_F(TlsIn, PlainHttpIsNotAnswered) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(TlsIn, P30_ABodyThatIsCutReservesNothing) {
+TEST_F(TlsIn, P30_a_body_that_is_cut_reserves_nothing) {
   auto connection = connect(client());
   auto request = with(charge("cut"), "Content-Length", "100");
   ASSERT_TRUE(connection.send(request));
@@ -172,7 +172,7 @@ TEST_F(TlsIn, P30_ABodyThatIsCutReservesNothing) {
   EXPECT_EQ(effects("cut"), 1);
 }
 
-TEST_F(TlsIn, P22_TheEndIsAnnouncedAfterTheLastAnswer) {
+TEST_F(TlsIn, P22_the_end_is_announced_after_the_last_answer) {
   auto connection = connect(client());
   ASSERT_TRUE(connection.send(with(charge("k"), "Connection", "close")));
   EXPECT_EQ(connection.read_response().status, 201);
@@ -203,7 +203,7 @@ class TlsScope : public TlsIn {
   }
 };
 
-TEST_F(TlsScope, S09_EachHolderHasKeysOfItsOwn) {
+TEST_F(TlsScope, S09_each_holder_has_keys_of_its_own) {
   const auto acme = holding(clients_->issue({.common_name = "acme"}));
   const auto other = holding(clients_->issue({.common_name = "other"}));
   const auto first = ask_as(acme);
@@ -216,7 +216,7 @@ TEST_F(TlsScope, S09_EachHolderHasKeysOfItsOwn) {
 }
 
 // Whoever brings an authority of its own chooses its name.
-TEST_F(TlsScope, S09_TwoAuthoritiesOfOneNameAreTwo) {
+TEST_F(TlsScope, S09_two_authorities_of_one_name_are_two) {
   Authority other(dir_.path() / "other-pki", "client-ca");
   const auto both = dir_.path() / "both.pem";
   std::ofstream(both) << std::ifstream(clients_->file()).rdbuf()
@@ -234,14 +234,14 @@ TEST_F(TlsScope, S09_TwoAuthoritiesOfOneNameAreTwo) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(TlsScope, S09_ARenewedCertificateIsTheSameHolder) {
+TEST_F(TlsScope, S09_a_renewed_certificate_is_the_same_holder) {
   const auto first = ask_as(holding(clients_->issue({.common_name = "acme"})));
   const auto renewed = holding(clients_->issue({.common_name = "acme"}));
   EXPECT_TRUE(replays(first, ask_as(renewed)));
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(TlsScope, S09_AUriNameGoesBeforeTheSubject) {
+TEST_F(TlsScope, S09_a_uri_name_goes_before_the_subject) {
   const auto first = ask_as(holding(
       clients_->issue({.common_name = "pod-1", .other_names = {"URI:spiffe://idem.test/pay"}})));
   EXPECT_TRUE(
@@ -254,7 +254,7 @@ TEST_F(TlsScope, S09_AUriNameGoesBeforeTheSubject) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(TlsScope, S09_NoCertificateOrANamelessOneIsNoScope) {
+TEST_F(TlsScope, S09_no_certificate_or_a_nameless_one_is_no_scope) {
   EXPECT_TRUE(is_problem(ask_as(client()), 401, "scope_missing"));
   const auto nameless =
       holding(clients_->issue({.common_name = {}, .other_names = {"DNS:x.test"}}));
@@ -262,13 +262,13 @@ TEST_F(TlsScope, S09_NoCertificateOrANamelessOneIsNoScope) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(TlsScope, S09_ACertificateOfAnotherAuthorityOrAnExpiredOneIsRefused) {
+TEST_F(TlsScope, S09_a_certificate_of_another_authority_or_an_expired_one_is_refused) {
   EXPECT_EQ(ask_as(holding(authority_->issue({.common_name = "acme"}))).status, 0);
   EXPECT_EQ(ask_as(holding(clients_->issue({.common_name = "acme", .expired = true}))).status, 0);
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(TlsScope, S09_ACertificateOfAnotherIntermediateAuthorityIsTheSameHolder) {
+TEST_F(TlsScope, S09_a_certificate_of_another_intermediate_authority_is_the_same_holder) {
   const Authority::Holder holder{.common_name = "acme", .other_names = {"URI:spiffe://a.test/pay"}};
   Authority first_issuer(dir_.path() / "pki", "intermediate-1", *clients_);
   Authority second_issuer(dir_.path() / "pki", "intermediate-2", *clients_);
@@ -279,7 +279,7 @@ TEST_F(TlsScope, S09_ACertificateOfAnotherIntermediateAuthorityIsTheSameHolder) 
 }
 
 // A resumed session would be one whose certificate nobody has verified again.
-TEST_F(TlsScope, S09_WithClientCertificatesNoSessionIsResumed) {
+TEST_F(TlsScope, S09_with_client_certificates_no_session_is_resumed) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     auto side = holding(clients_->issue({.common_name = "acme"}));
     side.version = version;

@@ -39,7 +39,7 @@ class TlsOut : public testing::Test {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(TlsOut, AKeyedRequestRunsOnceAndItsConnectionIsUsedAgain) {
+TEST_F(TlsOut, a_keyed_request_runs_once_and_its_connection_is_used_again) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   start(upstream, {"--upstream-ca", authority_.file(), "--threads", "1"});
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(charge("k" + std::to_string(i))).status, 200);
@@ -48,7 +48,7 @@ TEST_F(TlsOut, AKeyedRequestRunsOnceAndItsConnectionIsUsedAgain) {
   EXPECT_EQ(upstream.connections(), 1);
 }
 
-TEST_F(TlsOut, UnkeyedRequestsPassThrough) {
+TEST_F(TlsOut, unkeyed_requests_pass_through) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   start(upstream);
   EXPECT_EQ(ask({.method = "GET", .target = "/x"}).status, 200);
@@ -56,7 +56,7 @@ TEST_F(TlsOut, UnkeyedRequestsPassThrough) {
   EXPECT_EQ(ask(large).status, 200);
 }
 
-TEST_F(TlsOut, S11_ACertificateThatIsNotBelievedProvesThatNothingRan) {
+TEST_F(TlsOut, S11_a_certificate_that_is_not_believed_proves_that_nothing_ran) {
   const Authority::Holder other_host{.common_name = "api", .other_names = {"IP:127.0.0.9"}};
   const Authority::Holder expired{
       .common_name = "api", .other_names = {"IP:127.0.0.1"}, .expired = true};
@@ -71,7 +71,7 @@ TEST_F(TlsOut, S11_ACertificateThatIsNotBelievedProvesThatNothingRan) {
   }
 }
 
-TEST_F(TlsOut, VerificationIsOnUnlessSwitchedOff) {
+TEST_F(TlsOut, verification_is_on_unless_switched_off) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   Authority stranger(dir_.path() / "pki", "stranger");
   start(upstream, {"--upstream-ca", stranger.file()});
@@ -80,7 +80,7 @@ TEST_F(TlsOut, VerificationIsOnUnlessSwitchedOff) {
   EXPECT_EQ(ask(charge("k2")).status, 200);
 }
 
-TEST_F(TlsOut, S11_AnUpstreamWithoutTlsProvesThatNothingRan) {
+TEST_F(TlsOut, S11_an_upstream_without_tls_proves_that_nothing_ran) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     connection.read_some();
     connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
@@ -89,7 +89,7 @@ TEST_F(TlsOut, S11_AnUpstreamWithoutTlsProvesThatNothingRan) {
   EXPECT_TRUE(is_problem(ask(charge("k")), 503, "upstream_unreachable"));
 }
 
-TEST_F(TlsOut, S11_AHandshakeThatNeverEndsIsCutOff) {
+TEST_F(TlsOut, S11_a_handshake_that_never_ends_is_cut_off) {
   Gate end;
   ScriptedUpstream upstream([&](UpstreamConnection& connection) {
     connection.read_some();
@@ -100,7 +100,7 @@ TEST_F(TlsOut, S11_AHandshakeThatNeverEndsIsCutOff) {
   end.open();
 }
 
-TEST_F(TlsOut, ANameIsSentAsSniAndMustBeTheCertificates) {
+TEST_F(TlsOut, a_name_is_sent_as_sni_and_must_be_the_certificates) {
   SharedText seen;
   ScriptedUpstream upstream(
       [&](UpstreamConnection& connection) {
@@ -126,7 +126,7 @@ void answer_until_close(UpstreamConnection& connection, bool announced) {
   if (announced) connection.half_close();
 }
 
-TEST_F(TlsOut, S11_AnAnnouncedEndMakesAnAnswerComplete) {
+TEST_F(TlsOut, S11_an_announced_end_makes_an_answer_complete) {
   ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, true); },
                             {.tls = server()});
   start(upstream);
@@ -137,7 +137,7 @@ TEST_F(TlsOut, S11_AnAnnouncedEndMakesAnAnswerComplete) {
   EXPECT_EQ(upstream.requests(), 1);
 }
 
-TEST_F(TlsOut, S11_AnEndThatWasNotAnnouncedIsACut) {
+TEST_F(TlsOut, S11_an_end_that_was_not_announced_is_a_cut) {
   ScriptedUpstream upstream([](UpstreamConnection& c) { answer_until_close(c, false); },
                             {.tls = server()});
   start(upstream);
@@ -146,14 +146,14 @@ TEST_F(TlsOut, S11_AnEndThatWasNotAnnouncedIsACut) {
   EXPECT_EQ(upstream.requests(), 1);
 }
 
-TEST_F(TlsOut, P24_AConnectionThatDiesAfterTheRequestIsUnknownAndNeverSentAgain) {
+TEST_F(TlsOut, P24_a_connection_that_dies_after_the_request_is_unknown_and_never_sent_again) {
   ScriptedUpstream upstream([](UpstreamConnection& c) { c.read_request(); }, {.tls = server()});
   start(upstream);
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
   EXPECT_EQ(upstream.requests(), 1);
 }
 
-TEST_F(TlsOut, ASessionIsResumedOnTheNextConnection) {
+TEST_F(TlsOut, a_session_is_resumed_on_the_next_connection) {
   std::atomic<int> resumed{0};
   ScriptedUpstream upstream(
       [&](UpstreamConnection& connection) {
@@ -168,7 +168,7 @@ TEST_F(TlsOut, ASessionIsResumedOnTheNextConnection) {
 }
 
 // An end that is not announced is a cut by our own rule, so ours must come through to slow readers.
-TEST_F(TlsOut, P22_TheEndOfALongAnswerIsAnnouncedToASlowReaderToo) {
+TEST_F(TlsOut, P22_the_end_of_a_long_answer_is_announced_to_a_slow_reader_too) {
   const std::string part(2'000'000, 'p');
   ScriptedUpstream upstream(
       [&](UpstreamConnection& connection) {
@@ -190,7 +190,7 @@ TEST_F(TlsOut, P22_TheEndOfALongAnswerIsAnnouncedToASlowReaderToo) {
   EXPECT_TRUE(seen.ends_with(part.substr(0, 1'000'000)));
 }
 
-TEST_F(TlsOut, P28_ATunnelGoesThroughTlsOnBothSides) {
+TEST_F(TlsOut, P28_a_tunnel_goes_through_tls_on_both_sides) {
   ScriptedUpstream upstream(
       [](UpstreamConnection& connection) {
         if (!connection.read_request()) return;
@@ -231,7 +231,7 @@ TEST_F(TlsOut, P28_ATunnelGoesThroughTlsOnBothSides) {
 }
 
 // Both ways blocked at once: a record that waits to be written, and others to be read, on one wire.
-TEST_F(TlsOut, P28_MuchGoesBothWaysAtOnceThroughTls) {
+TEST_F(TlsOut, P28_much_goes_both_ways_at_once_through_tls) {
   const std::uint64_t size = (sanitized ? 2 : 16) * mebibyte;
   ScriptedUpstream upstream(
       [](UpstreamConnection& connection) {
@@ -258,7 +258,7 @@ TEST_F(TlsOut, P28_MuchGoesBothWaysAtOnceThroughTls) {
 }
 
 // Tickets lie in front of the answer, and must not pass for it.
-TEST_F(TlsOut, P25_ALargeKeyedRequestIsSentToItsEndOnAFreshConnection) {
+TEST_F(TlsOut, P25_a_large_keyed_request_is_sent_to_its_end_on_a_fresh_connection) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all, {.tls = server()});
   start(upstream, {"--upstream-ca", authority_.file(), "--request-body-max", "16MiB",
                    "--keepalive-idle", "0s"});
@@ -270,7 +270,7 @@ TEST_F(TlsOut, P25_ALargeKeyedRequestIsSentToItsEndOnAFreshConnection) {
   EXPECT_EQ(upstream.requests(), 3);
 }
 
-TEST_F(TlsOut, AnIdleConnectionThatWasClosedIsReplaced) {
+TEST_F(TlsOut, an_idle_connection_that_was_closed_is_replaced) {
   ScriptedUpstream upstream(
       [](UpstreamConnection& connection) {
         if (connection.read_request()) connection.write_answer();

@@ -23,7 +23,7 @@ class TrustedProxy : public Scripted {
   }
 };
 
-TEST_F(TrustedProxy, S09_OnlyAListedPeersHeaderCounts) {
+TEST_F(TrustedProxy, S09_only_a_listed_peers_header_counts) {
   trust({"127.0.5.0/24", "127.0.9.1/32"});
   for (const auto* from : {"127.0.0.1", "127.0.4.255", "127.0.6.0", "127.0.9.2"}) {
     EXPECT_TRUE(is_problem(ask_from(from, charge("k")), 401, "scope_missing")) << from;
@@ -36,7 +36,7 @@ TEST_F(TrustedProxy, S09_OnlyAListedPeersHeaderCounts) {
   EXPECT_EQ(upstream_->requests(), 1);
 }
 
-TEST_F(TrustedProxy, S09_FieldsThatNameAnotherPeerChangeNothing) {
+TEST_F(TrustedProxy, S09_fields_that_name_another_peer_change_nothing) {
   trust({"127.0.5.0/24"});
   const auto claims =
       with(with(with(charge("k"), "X-Forwarded-For", "127.0.5.1"), "Forwarded", "for=127.0.5.1"),
@@ -45,7 +45,7 @@ TEST_F(TrustedProxy, S09_FieldsThatNameAnotherPeerChangeNothing) {
 }
 
 // The upstream believes the same header, and an unkeyed request would carry it there.
-TEST_F(TrustedProxy, S09_AnUnbelievedHeaderDoesNotReachTheUpstream) {
+TEST_F(TrustedProxy, S09_an_unbelieved_header_does_not_reach_the_upstream) {
   trust({"127.0.5.0/24"});
   const auto unkeyed = with(Request{.method = "GET", .target = "/me"}, "x-TENANT-id", "acme");
   EXPECT_EQ(ask_from("127.0.0.1", unkeyed).status, 200);
@@ -60,7 +60,7 @@ TEST_F(TrustedProxy, S09_AnUnbelievedHeaderDoesNotReachTheUpstream) {
 }
 
 // Many servers read X_Tenant_Id and X-Tenant-Id as one name.
-TEST_F(TrustedProxy, T33_ASecondTenantInDisguiseIsNone) {
+TEST_F(TrustedProxy, T33_a_second_tenant_in_disguise_is_none) {
   trust({"127.0.5.0/24"});
   for (const auto* name : {"X_Tenant_Id", "x-tenant_id", "XTenantId", "X-Tenant-Id."}) {
     EXPECT_TRUE(
@@ -76,7 +76,7 @@ TEST_F(TrustedProxy, T33_ASecondTenantInDisguiseIsNone) {
   }
 }
 
-TEST_F(TrustedProxy, S09_AnIpv4ClientOfAnIpv6ListenerIsTheSamePeer) {
+TEST_F(TrustedProxy, S09_an_ipv4_client_of_an_ipv6_listener_is_the_same_peer) {
   trust({"127.0.5.0/24"}, "[::]:0");
   const auto colon = gateway_->address().rfind(':');
   const std::string port = gateway_->address().substr(colon);
@@ -86,7 +86,7 @@ TEST_F(TrustedProxy, S09_AnIpv4ClientOfAnIpv6ListenerIsTheSamePeer) {
   EXPECT_EQ(proxy.exchange(charge("k")).status, 200);
 }
 
-TEST_F(TrustedProxy, S09_WhatCannotBeMeantKeepsTheGatewayFromStarting) {
+TEST_F(TrustedProxy, S09_what_cannot_be_meant_keeps_the_gateway_from_starting) {
   const std::vector<std::vector<std::string>> wrong{
       {},
       {"--trusted-proxy", "0.0.0.0/0"},

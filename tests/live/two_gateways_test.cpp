@@ -56,7 +56,7 @@ class TwoGateways : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Stores, TwoGateways, testing::ValuesIn(shared_store_kinds()),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(TwoGateways, V01_WhatOneStoredTheOtherReplays) {
+TEST_P(TwoGateways, V01_what_one_stored_the_other_replays) {
   const auto answer = ask_first(charge("k"));
   EXPECT_EQ(answer.status, 201);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(replays(answer, ask_second(charge("k"))));
@@ -64,7 +64,7 @@ TEST_P(TwoGateways, V01_WhatOneStoredTheOtherReplays) {
   EXPECT_EQ(provider_.of_key("k").arrivals, 1);
 }
 
-TEST_P(TwoGateways, S05_AnotherRequestUnderTheKeyIsMisuseAtBoth) {
+TEST_P(TwoGateways, S05_another_request_under_the_key_is_misuse_at_both) {
   EXPECT_EQ(ask_first(charge("k")).status, 201);
   const auto other = charge("k", {}, R"({"amount":1251,"currency":"EUR"})");
   EXPECT_TRUE(is_problem(ask_second(other), 422, "key_reused"));
@@ -72,7 +72,7 @@ TEST_P(TwoGateways, S05_AnotherRequestUnderTheKeyIsMisuseAtBoth) {
   EXPECT_EQ(provider_.of_key("k").arrivals, 1);
 }
 
-TEST_P(TwoGateways, S07_WhoWaitsAtOneIsWokenByTheOther) {
+TEST_P(TwoGateways, S07_who_waits_at_one_is_woken_by_the_other) {
   auto owner = begin("k", "hold=h");
   auto waiter = park("k");
   EXPECT_FALSE(waiter.socket().readable_within(0));
@@ -83,7 +83,7 @@ TEST_P(TwoGateways, S07_WhoWaitsAtOneIsWokenByTheOther) {
   EXPECT_EQ(provider_.of_key("k").arrivals, 1);
 }
 
-TEST_P(TwoGateways, S07_AReleasedAttemptHasNoSuccessorAtTheOther) {
+TEST_P(TwoGateways, S07_a_released_attempt_has_no_successor_at_the_other) {
   auto owner = begin("k", "hold=h,status=429");
   auto waiter = park("k");
   provider_.release("h");
@@ -93,7 +93,7 @@ TEST_P(TwoGateways, S07_AReleasedAttemptHasNoSuccessorAtTheOther) {
   EXPECT_EQ(ask_second(charge("k")).status, 201);
 }
 
-TEST_P(TwoGateways, S07_WhatTurnsUnknownAtOneIsUnknownAtTheOther) {
+TEST_P(TwoGateways, S07_what_turns_unknown_at_one_is_unknown_at_the_other) {
   auto owner = begin("k", "hold=h,drop-after");
   auto waiter = park("k");
   provider_.release("h");
@@ -103,7 +103,7 @@ TEST_P(TwoGateways, S07_WhatTurnsUnknownAtOneIsUnknownAtTheOther) {
   EXPECT_EQ(provider_.of_key("k").effects, 1);
 }
 
-TEST_P(TwoGateways, V02_ManyAtOnceAtBothRunOnce) {
+TEST_P(TwoGateways, V02_many_at_once_at_both_run_once) {
   constexpr int keys = 20;
   constexpr int clients = 8;
   std::vector<std::thread> threads;
@@ -127,7 +127,7 @@ TEST_P(TwoGateways, V02_ManyAtOnceAtBothRunOnce) {
   }
 }
 
-TEST_P(TwoGateways, V26_AnOperatorAtOneIsHeardAtTheOther) {
+TEST_P(TwoGateways, V26_an_operator_at_one_is_heard_at_the_other) {
   auto owner = begin("k", "hold=h,drop-after");
   provider_.release("h");
   EXPECT_TRUE(is_problem(owner.read_response(), 502, "outcome_unknown"));
@@ -150,7 +150,7 @@ TEST_P(TwoGateways, V26_AnOperatorAtOneIsHeardAtTheOther) {
   EXPECT_EQ(ask_first(charge("k")).body, "here");
 }
 
-TEST_P(TwoGateways, S02_ANodeWithOtherRoutesOrSettingsIsRefused) {
+TEST_P(TwoGateways, S02_a_node_with_other_routes_or_settings_is_refused) {
   EXPECT_EQ(ask_first(charge("k")).status, 201);
   Gateway other({.upstream = provider_.address(),
                  .store_url = store_.url(),
@@ -161,7 +161,7 @@ TEST_P(TwoGateways, S02_ANodeWithOtherRoutesOrSettingsIsRefused) {
   EXPECT_TRUE(ask_second(charge("k")).get("Idempotent-Replayed"));
 }
 
-TEST_P(TwoGateways, S07_V12_HowSoonAWaiterElsewhereHears) {
+TEST_P(TwoGateways, S07_V12_how_soon_a_waiter_elsewhere_hears) {
   std::vector<double> millis;
   for (int round = 0; round < 21; ++round) {
     const auto key = fmt::format("k-{}", round);

@@ -208,7 +208,7 @@ class Client {
 
 class TwoTenants : public Scripted {};
 
-TEST_F(TwoTenants, T33_V03_NoByteCrosses) {
+TEST_F(TwoTenants, T33_V03_no_byte_crosses) {
   const auto operations = number_from("IDEM_TWO_TENANTS_OPERATIONS", sanitized ? 4'000 : 20'000);
   const auto seed = number_from("IDEM_TWO_TENANTS_SEED", std::random_device{}());
   RecordProperty("seed", std::to_string(seed));

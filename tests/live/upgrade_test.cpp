@@ -42,7 +42,7 @@ class Upgrades : public Scripted {
   }
 };
 
-TEST_F(Upgrades, P28_BytesGoBothWaysAlsoThoseThatCameWithTheHeads) {
+TEST_F(Upgrades, P28_bytes_go_both_ways_also_those_that_came_with_the_heads) {
   std::string head;
   std::string early;
   std::string before;
@@ -75,7 +75,7 @@ TEST_F(Upgrades, P28_BytesGoBothWaysAlsoThoseThatCameWithTheHeads) {
   EXPECT_EQ(before, "") << "nothing is sent on before the upstream has agreed";
 }
 
-TEST_F(Upgrades, P28_OneSidesEndIsPassedOnAndTheOtherWayGoesOn) {
+TEST_F(Upgrades, P28_one_sides_end_is_passed_on_and_the_other_way_goes_on) {
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     auto& socket = connection.socket();
     const auto [head, early] = read_head(socket);
@@ -107,7 +107,7 @@ TEST_F(Upgrades, P28_OneSidesEndIsPassedOnAndTheOtherWayGoesOn) {
   EXPECT_TRUE(upstream_->wait_for_finished(2));
 }
 
-TEST_F(Upgrades, P28_MuchGoesBothWaysAtOnceInConstantMemory) {
+TEST_F(Upgrades, P28_much_goes_both_ways_at_once_in_constant_memory) {
   const std::uint64_t size = (sanitized ? 8 : 64) * mebibyte;
   bool intact = false;
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
@@ -133,7 +133,7 @@ TEST_F(Upgrades, P28_MuchGoesBothWaysAtOnceInConstantMemory) {
   EXPECT_TRUE(intact);
 }
 
-TEST_F(Upgrades, P28_OfAKeyedRequestIsRefusedAndNothingRuns) {
+TEST_F(Upgrades, P28_of_a_keyed_request_is_refused_and_nothing_runs) {
   ASSERT_NO_FATAL_FAILURE(start(echo_upgrade));
   const auto keyed = with(with(charge("k"), "Connection", "Upgrade"), "Upgrade", "websocket");
   EXPECT_TRUE(is_problem(ask(keyed), 501, "not_implemented"));
@@ -147,7 +147,7 @@ TEST_F(Upgrades, P28_OfAKeyedRequestIsRefusedAndNothingRuns) {
   EXPECT_EQ(ask(h2c).body, "none|none");
 }
 
-TEST_F(Upgrades, P28_ProtocolsThatCarryRequestsAreNeverPassedOn) {
+TEST_F(Upgrades, P28_protocols_that_carry_requests_are_never_passed_on) {
   ASSERT_NO_FATAL_FAILURE(start(echo_upgrade));
   for (const auto* protocols : {"h2c", "H2C", "h2c-14", "HTTP/2.0", "TLS/1.0", "h2c, TLS/1.2",
                                 "websocket/1/2", "\"websocket\"", "web socket"}) {
@@ -157,7 +157,7 @@ TEST_F(Upgrades, P28_ProtocolsThatCarryRequestsAreNeverPassedOn) {
   EXPECT_EQ(raw(offer("a/1,b")).body, "a/1, b|upgrade");
 }
 
-TEST_F(Upgrades, P28_OnlyWithItsConnectionOptionAndWithoutABody) {
+TEST_F(Upgrades, P28_only_with_its_connection_option_and_without_a_body) {
   ASSERT_NO_FATAL_FAILURE(start(echo_upgrade));
   EXPECT_EQ(raw("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n").body, "none|none");
   EXPECT_EQ(raw("PUT / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
@@ -166,7 +166,7 @@ TEST_F(Upgrades, P28_OnlyWithItsConnectionOptionAndWithoutABody) {
             "none|none");
 }
 
-TEST_F(Upgrades, P28_AnOrdinaryAnswerIsAnOrdinaryAnswer) {
+TEST_F(Upgrades, P28_an_ordinary_answer_is_an_ordinary_answer) {
   ASSERT_NO_FATAL_FAILURE(start(echo_upgrade));
   Connection client(gateway_->address());
   client.send_raw(offer());
@@ -175,7 +175,7 @@ TEST_F(Upgrades, P28_AnOrdinaryAnswerIsAnOrdinaryAnswer) {
   EXPECT_EQ(upstream_->connections(), 1);
 }
 
-TEST_F(Upgrades, P28_AnAgreementToSomethingElseIsRefused) {
+TEST_F(Upgrades, P28_an_agreement_to_something_else_is_refused) {
   const char* const answers[] = {
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
@@ -194,7 +194,7 @@ TEST_F(Upgrades, P28_AnAgreementToSomethingElseIsRefused) {
   EXPECT_TRUE(is_problem(ask(charge("k")), 502, "outcome_unknown"));
 }
 
-TEST_F(Upgrades, P28_ConnectIsRefused) {
+TEST_F(Upgrades, P28_connect_is_refused) {
   ASSERT_NO_FATAL_FAILURE(start(echo_upgrade));
   EXPECT_TRUE(
       is_problem(raw("CONNECT db:5432 HTTP/1.1\r\nHost: db:5432\r\n\r\n"), 501, "not_implemented"));
@@ -227,19 +227,19 @@ class SilentTunnel : public Upgrades {
   std::unique_ptr<Connection> client_;
 };
 
-TEST_F(SilentTunnel, P28_IsCutAfterItsIdleTime) {
+TEST_F(SilentTunnel, P28_is_cut_after_its_idle_time) {
   ASSERT_NO_FATAL_FAILURE(open({"--tunnel-idle", "200ms"}));
   EXPECT_EQ(ending(), Socket::Received::reset) << "a cut, not an end";
   breaks_.open();
 }
 
-TEST_F(SilentTunnel, P28_IsCutWhenTheUpstreamBreaks) {
+TEST_F(SilentTunnel, P28_is_cut_when_the_upstream_breaks) {
   ASSERT_NO_FATAL_FAILURE(open({}));
   breaks_.open();
   EXPECT_EQ(ending(), Socket::Received::reset) << "a cut, not an end";
 }
 
-TEST_F(SilentTunnel, P28_EndsAtSigterm) {
+TEST_F(SilentTunnel, P28_ends_at_sigterm) {
   ASSERT_NO_FATAL_FAILURE(open({}));
   EXPECT_EQ(gateway_->terminate(), 0) << "drained, not cut off by force";
   EXPECT_EQ(ending(), Socket::Received::reset);

@@ -318,7 +318,7 @@ class UpstreamMisbehaviour : public testing::Test {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(UpstreamMisbehaviour, S11_T19_T20_EveryFaultAtEveryPositionIsToldForWhatItIs) {
+TEST_F(UpstreamMisbehaviour, S11_T19_T20_every_fault_at_every_position_is_told_for_what_it_is) {
   run(false, 8);
 }
 
@@ -328,7 +328,7 @@ class LargeRequests : public UpstreamMisbehaviour {
   std::string timeout() const override { return "20s"; }
 };
 
-TEST_F(LargeRequests, S11_P25_AnAnswerWhileTheRequestIsStillBeingSent) { run(true, 2); }
+TEST_F(LargeRequests, S11_P25_an_answer_while_the_request_is_still_being_sent) { run(true, 2); }
 
 }  // namespace
 }  // namespace idem::test

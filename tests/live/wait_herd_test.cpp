@@ -54,7 +54,7 @@ std::vector<std::size_t> readable(const std::deque<Connection>& connections, int
   return found;
 }
 
-TEST_F(WaitHerd, S07_V12_ThousandsOfWaitersAreOneDispatchAndHearTheSameBytes) {
+TEST_F(WaitHerd, S07_V12_thousands_of_waiters_are_one_dispatch_and_hear_the_same_bytes) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -98,7 +98,7 @@ TEST_F(WaitHerd, S07_V12_ThousandsOfWaitersAreOneDispatchAndHearTheSameBytes) {
 
 // As many again and again, each round on a key of its own, so that every order of meeting,
 // completing and waking comes up; nobody may be left waiting.
-TEST_F(WaitHerd, S07_V01_NoWakeUpIsLostWithoutAHoldEither) {
+TEST_F(WaitHerd, S07_V01_no_wake_up_is_lost_without_a_hold_either) {
   constexpr int rounds = sanitized ? 30 : 100;
   std::deque<Connection> clients;
   for (int i = 0; i < 24; ++i) clients.emplace_back(gateway_->address());

@@ -60,7 +60,7 @@ class Duplicate : public testing::TestWithParam<Cell> {
   Response answer_;
 };
 
-TEST_P(Duplicate, S07_HearsWhatTheTableSays) {
+TEST_P(Duplicate, S07_hears_what_the_table_says) {
   ASSERT_NO_FATAL_FAILURE(reach());
   switch (GetParam().heard) {
     case Heard::replay:

@@ -46,7 +46,7 @@ class Waiting : public Live {
   }
 };
 
-TEST_F(Waiting, S07_V12_CompletionWakesThemWithTheStoredAnswer) {
+TEST_F(Waiting, S07_V12_completion_wakes_them_with_the_stored_answer) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 10);
   for (auto& waiter : waiters) EXPECT_FALSE(waiter.socket().readable_within(0));
@@ -62,7 +62,7 @@ TEST_F(Waiting, S07_V12_CompletionWakesThemWithTheStoredAnswer) {
   EXPECT_EQ(provider_->of_key("k").arrivals, 1);
 }
 
-TEST_F(Waiting, S07_AReleasedAttemptIsNotFollowedByThoseWhoWaited) {
+TEST_F(Waiting, S07_a_released_attempt_is_not_followed_by_those_who_waited) {
   auto first = begin("k", "hold=h,status=429");
   auto waiters = park("k", 5);
   provider_->release("h");
@@ -77,7 +77,7 @@ TEST_F(Waiting, S07_AReleasedAttemptIsNotFollowedByThoseWhoWaited) {
   EXPECT_EQ(ask(charge("k")).status, 201) << "whoever asks anew runs";
 }
 
-TEST_F(Waiting, S07_T21_AnAttemptThatTurnsUnknownIsToldAtOnce) {
+TEST_F(Waiting, S07_T21_an_attempt_that_turns_unknown_is_told_at_once) {
   auto first = begin("k", "hold=h,drop-after");
   auto waiters = park("k", 5);
   provider_->release("h");
@@ -90,7 +90,7 @@ TEST_F(Waiting, S07_T21_AnAttemptThatTurnsUnknownIsToldAtOnce) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Waiting, S07_AnAnswerTooLargeToKeepIsToldToThemToo) {
+TEST_F(Waiting, S07_an_answer_too_large_to_keep_is_told_to_them_too) {
   auto first = begin("k", "hold=h,size=2000000");
   auto waiters = park("k", 3);
   provider_->release("h");
@@ -100,7 +100,7 @@ TEST_F(Waiting, S07_AnAnswerTooLargeToKeepIsToldToThemToo) {
   }
 }
 
-TEST_F(Waiting, S07_ALargeStoredAnswerReachesAllOfThemWhole) {
+TEST_F(Waiting, S07_a_large_stored_answer_reaches_all_of_them_whole) {
   auto first = begin("k", "hold=h,size=1000000");
   auto waiters = park("k", 20);
   provider_->release("h");
@@ -108,14 +108,14 @@ TEST_F(Waiting, S07_ALargeStoredAnswerReachesAllOfThemWhole) {
   for (auto& waiter : waiters) EXPECT_TRUE(replays(answer, waiter.read_response()));
 }
 
-TEST_F(Waiting, T04_MisuseIsToldAtOnce) {
+TEST_F(Waiting, T04_misuse_is_told_at_once) {
   auto first = begin("k", "hold=h");
   EXPECT_TRUE(is_problem(ask(charge("k", "", "{\"amount\":1}")), 422, "key_reused"));
   provider_->release("h");
   EXPECT_EQ(first.read_response().status, 201);
 }
 
-TEST_F(Waiting, S07_OnlyThoseOfTheSameKeyAreWoken) {
+TEST_F(Waiting, S07_only_those_of_the_same_key_are_woken) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 2);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(ask(charge(fmt::format("other-{}", i))).status, 201);
@@ -125,7 +125,7 @@ TEST_F(Waiting, S07_OnlyThoseOfTheSameKeyAreWoken) {
   for (auto& waiter : waiters) EXPECT_TRUE(replays(answer, waiter.read_response()));
 }
 
-TEST_F(Waiting, P27_WhatAWaitingClientSendsMeanwhileIsServedAfterwards) {
+TEST_F(Waiting, P27_what_a_waiting_client_sends_meanwhile_is_served_afterwards) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 1);
   auto& waiter = waiters.front();
@@ -143,7 +143,7 @@ TEST_F(Waiting, P27_WhatAWaitingClientSendsMeanwhileIsServedAfterwards) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(waiter.read_response().status, 201) << i;
 }
 
-TEST_F(Waiting, S07_AClientThatSendsNoMoreIsNotKeptWaiting) {
+TEST_F(Waiting, S07_a_client_that_sends_no_more_is_not_kept_waiting) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 2);
   waiters[0].socket().half_close();
@@ -155,7 +155,7 @@ TEST_F(Waiting, S07_AClientThatSendsNoMoreIsNotKeptWaiting) {
 }
 
 // The body's only use was its fingerprint; thousands of them would fill the disk.
-TEST_F(Waiting, S07_TheirBodiesAreNotKept) {
+TEST_F(Waiting, S07_their_bodies_are_not_kept) {
   const auto kept = [this] {
     return unlinked_files(gateway_->process().pid(), dir_.path().string());
   };
@@ -177,7 +177,7 @@ TEST_F(Waiting, S07_TheirBodiesAreNotKept) {
   for (auto& waiter : waiters) EXPECT_TRUE(replays(answer, waiter.read_response()));
 }
 
-TEST_F(Waiting, P22_DrainDoesNotWaitForThem) {
+TEST_F(Waiting, P22_drain_does_not_wait_for_them) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 5);
   gateway_->process().signal(SIGTERM);
@@ -205,7 +205,7 @@ class WaitingBriefly : public Waiting {
   }
 };
 
-TEST_F(WaitingBriefly, V10_AtTheDeadlineItIsToldWhatIsLeftOfTheLease) {
+TEST_F(WaitingBriefly, V10_at_the_deadline_it_is_told_what_is_left_of_the_lease) {
   auto first = begin("k", "hold=h");
   const auto answer = ask(charge("k"));
   EXPECT_TRUE(is_problem(answer, 409, "in_progress"));
@@ -222,7 +222,7 @@ class WaitingByPreference : public Waiting {
   std::vector<std::string> flags() const override { return {"--wait-max", "5m", "--threads", "1"}; }
 };
 
-TEST_F(WaitingByPreference, S07_PreferWaitIsHonouredInModeConflict) {
+TEST_F(WaitingByPreference, S07_prefer_wait_is_honoured_in_mode_conflict) {
   auto first = begin("k", "hold=h");
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "in_progress"));
   std::deque<Connection> waiters;
@@ -243,7 +243,7 @@ TEST_F(WaitingByPreference, S07_PreferWaitIsHonouredInModeConflict) {
   }
 }
 
-TEST_F(WaitingByPreference, S07_ItsTimeIsOverWhenTheClientSaidSo) {
+TEST_F(WaitingByPreference, S07_its_time_is_over_when_the_client_said_so) {
   auto first = begin("k", "hold=h");
   const auto answer = ask(with(charge("k"), "Prefer", "wait=1"));
   EXPECT_TRUE(is_problem(answer, 409, "in_progress"));
@@ -263,7 +263,7 @@ class FewPlaces : public Waiting {
 };
 
 // Half of the connections may wait, and a scope that is alone may have half of these places.
-TEST_F(FewPlaces, V12_AScopeMayWaitOnAQuarterAndAPlaceIsFreeOnceItsClientHangsUp) {
+TEST_F(FewPlaces, V12_a_scope_may_wait_on_a_quarter_and_a_place_is_free_once_its_client_hangs_up) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 4);
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "in_progress")) << "no place is left";
@@ -287,7 +287,8 @@ class WaitingForTheDead : public Waiting {
 };
 
 // A waiter is nothing durable; and a lease that runs out is an event for those who wait, too.
-TEST_F(WaitingForTheDead, V19_S07_KilledWithWaitersTheAttemptIsUnknownToThoseWhoComeNext) {
+TEST_F(WaitingForTheDead,
+       V19_S07_killed_with_waiters_the_attempt_is_unknown_to_those_who_come_next) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 20);
   gateway_->restart();
@@ -298,7 +299,7 @@ TEST_F(WaitingForTheDead, V19_S07_KilledWithWaitersTheAttemptIsUnknownToThoseWho
   for (auto& waiter : waiters) EXPECT_EQ(waiter.read_response().status, 0);
 }
 
-TEST(WaitFlags, WhatIsNotServedIsRefused) {
+TEST(WaitFlags, what_is_not_served_is_refused) {
   IDEM_NEED_PROGRAM("idem");
   const std::vector<std::string> cases[] = {{"--async-keep-header", "Authorization"},
                                             {"--wait-max", "6m"},

@@ -52,7 +52,7 @@ class WhichStoreAtStart : public testing::Test {
   Provider provider_;
 };
 
-TEST_F(WhichStoreAtStart, TheStoreOfAFileDoesNotDependOnWhereItIsStarted) {
+TEST_F(WhichStoreAtStart, the_store_of_a_file_does_not_depend_on_where_it_is_started) {
   for (const std::string& more : {std::string("store: sqlite:./idem.db\n"), std::string()}) {
     SCOPED_TRACE(more);
     const auto file = config(more);
@@ -77,7 +77,7 @@ TEST_F(WhichStoreAtStart, TheStoreOfAFileDoesNotDependOnWhereItIsStarted) {
   EXPECT_TRUE(fs::is_empty(dir_.path() / "a") && fs::is_empty(dir_.path() / "b"));
 }
 
-TEST_F(WhichStoreAtStart, ANewStoreIsWarnedOfAndItsRecordsAreCounted) {
+TEST_F(WhichStoreAtStart, a_new_store_is_warned_of_and_its_records_are_counted) {
   const auto file = config("log_format: json\n");
   auto first = start_in("a", file);
   const auto address = first->wait_for_line("\"role\":\"gateway\"");
@@ -98,7 +98,7 @@ TEST_F(WhichStoreAtStart, ANewStoreIsWarnedOfAndItsRecordsAreCounted) {
   end(*third);
 }
 
-TEST_F(WhichStoreAtStart, APinnedStoreThatIsGoneIsRefused) {
+TEST_F(WhichStoreAtStart, a_pinned_store_that_is_gone_is_refused) {
   const auto file = config("");
   auto first = start_in("a", file);
   ASSERT_FALSE(first->wait_for_address("gateway").empty());
@@ -127,7 +127,7 @@ TEST_F(WhichStoreAtStart, APinnedStoreThatIsGoneIsRefused) {
 }
 
 /// A file at the process's size limit is a full disk: at no size may a start end in an abort.
-TEST_F(WhichStoreAtStart, AFullDiskAtAStartIsAnErrorWithASentence) {
+TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
   const auto path = dir_.path() / "full.db";
   const auto is_refused = [&](std::vector<std::string> words, std::uint64_t bytes) {
     Process process(
@@ -161,7 +161,7 @@ TEST_F(WhichStoreAtStart, AFullDiskAtAStartIsAnErrorWithASentence) {
   }
 }
 
-TEST_F(WhichStoreAtStart, AFullFileSystemAtAStartIsAnErrorWithASentence) {
+TEST_F(WhichStoreAtStart, a_full_file_system_at_a_start_is_an_error_with_a_sentence) {
   const std::string here = dir_.path().string();
   // Root of a name space of its own is enough for a file system of 64 KiB.
   const std::string made = "unshare -rm sh -c 'mount -t tmpfs -o size=64k none " + here +

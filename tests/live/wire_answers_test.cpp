@@ -27,7 +27,7 @@ class WireAnswers : public Scripted {
 
 const Request get{.method = "GET", .target = "/a"};
 
-TEST_F(WireAnswers, P05_P06_P07_P09_P10_WhatIsNoStrictHttpIsUnknown) {
+TEST_F(WireAnswers, P05_P06_P07_P09_P10_what_is_no_strict_http_is_unknown) {
   const char* answers[] = {
       "HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nContent-Length: 2\r\n\r\nok",         // P05
       "HTTP/1.1 200 OK\r\n X: a\r\nContent-Length: 2\r\n\r\nok",               // P06
@@ -58,7 +58,7 @@ TEST_F(WireAnswers, P05_P06_P07_P09_P10_WhatIsNoStrictHttpIsUnknown) {
   EXPECT_EQ(upstream_->requests(), number);
 }
 
-TEST_F(WireAnswers, P04_ASpaceBeforeAColonIsStripped) {
+TEST_F(WireAnswers, P04_a_space_before_a_colon_is_stripped) {
   ASSERT_NO_FATAL_FAILURE(start_with("HTTP/1.1 200 OK\r\nX-A : b\r\nContent-Length: 2\r\n\r\nok"));
   for (int i = 0; i < 2; ++i) {
     const auto answer = ask(charge("k"));
@@ -67,7 +67,7 @@ TEST_F(WireAnswers, P04_ASpaceBeforeAColonIsStripped) {
   }
 }
 
-TEST_F(WireAnswers, P12_BrokenChunksAreUnknown) {
+TEST_F(WireAnswers, P12_broken_chunks_are_unknown) {
   SharedText body;
   ASSERT_NO_FATAL_FAILURE(start([&body](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
@@ -93,7 +93,7 @@ TEST_F(WireAnswers, P12_BrokenChunksAreUnknown) {
 
 // Decided: trailers are dropped, and consistently so. They are no part of what was stored, and a
 // replay that lacked what the first answer had would not be byte for byte (P2).
-TEST_F(WireAnswers, T27_P13_TrailersAreDroppedLiveAndOnReplay) {
+TEST_F(WireAnswers, T27_P13_trailers_are_dropped_live_and_on_replay) {
   ASSERT_NO_FATAL_FAILURE(start_with(
       "HTTP/1.1 200 OK\r\nTrailer: X-Sum, Set-Cookie\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3\r\nabc\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Length: 99\r\n\r\n"));
@@ -112,7 +112,7 @@ TEST_F(WireAnswers, T27_P13_TrailersAreDroppedLiveAndOnReplay) {
 }
 
 // RFC 9110 §7.6.3: Via is ours to add to requests; on answers a gateway may, and this one does not.
-TEST_F(WireAnswers, P16_TheViaOfAnAnswerIsPassedOnAndNotKept) {
+TEST_F(WireAnswers, P16_the_via_of_an_answer_is_passed_on_and_not_kept) {
   ASSERT_NO_FATAL_FAILURE(
       start_with("HTTP/1.1 200 OK\r\nVia: 1.1 inner\r\nContent-Length: 2\r\n\r\nok"));
   const auto first = ask(charge("k"));
@@ -121,7 +121,7 @@ TEST_F(WireAnswers, P16_TheViaOfAnAnswerIsPassedOnAndNotKept) {
   EXPECT_FALSE(ask(charge("k")).get("Via")) << "a replay has not passed there";
 }
 
-TEST_F(WireAnswers, P18_InterimAnswersNeverReachHttp10) {
+TEST_F(WireAnswers, P18_interim_answers_never_reach_http10) {
   ASSERT_NO_FATAL_FAILURE(
       start_with("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
                  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
@@ -133,7 +133,7 @@ TEST_F(WireAnswers, P18_InterimAnswersNeverReachHttp10) {
   EXPECT_EQ(ask(get).interim, (std::vector<int>{103, 102}));
 }
 
-TEST_F(WireAnswers, P17_NoContinueIsSentToHttp10) {
+TEST_F(WireAnswers, P17_no_continue_is_sent_to_http_1_0) {
   ASSERT_NO_FATAL_FAILURE(start(ScriptedUpstream::answer_all));
   const auto answer = ask_raw(
       "POST /a HTTP/1.0\r\nX-Tenant-Id: acme\r\nIdempotency-Key: k\r\nExpect: 100-continue\r\n"
@@ -141,7 +141,7 @@ TEST_F(WireAnswers, P17_NoContinueIsSentToHttp10) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
 }
 
-TEST_F(WireAnswers, P19_P20_NoBodyFollowsA304OrAHeadLiveOrOnReplay) {
+TEST_F(WireAnswers, P19_P20_no_body_follows_a_304_or_a_head_live_or_on_replay) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       if (request->target() == "/none") {
@@ -180,7 +180,7 @@ TEST_F(WireAnswers, P19_P20_NoBodyFollowsA304OrAHeadLiveOrOnReplay) {
   }
 }
 
-TEST_F(WireAnswers, P22_AnUpstreamThatSaysCloseIsNotAskedAgainOnThatConnection) {
+TEST_F(WireAnswers, P22_an_upstream_that_says_close_is_not_asked_again_on_that_connection) {
   const char* heads[] = {"HTTP/1.1 200 OK\r\nConnection: close\r\n", "HTTP/1.0 200 OK\r\n",
                          "HTTP/1.1 200 OK\r\nConnection: keep-alive, Close\r\n"};
   std::string head;
@@ -202,7 +202,7 @@ TEST_F(WireAnswers, P22_AnUpstreamThatSaysCloseIsNotAskedAgainOnThatConnection) 
   EXPECT_EQ(upstream_->connections(), number + 1);
 }
 
-TEST_F(WireAnswers, P26_AnAnswerHeadAboveTheLimitsIsUnknown) {
+TEST_F(WireAnswers, P26_an_answer_head_above_the_limits_is_unknown) {
   std::string fields;
   for (int i = 0; i < 101; ++i) fields += "X-" + std::to_string(i) + ": a\r\n";
   const std::string heads[] = {fields, "X: " + std::string(17'000, 'a') + "\r\n"};
@@ -222,7 +222,7 @@ TEST_F(WireAnswers, P26_AnAnswerHeadAboveTheLimitsIsUnknown) {
 }
 
 // An answer without Date got a new one at each replay.
-TEST_F(WireAnswers, P32_AnAnswerWithoutADateKeepsTheOneItWasGiven) {
+TEST_F(WireAnswers, P32_an_answer_without_a_date_keeps_the_one_it_was_given) {
   ASSERT_NO_FATAL_FAILURE(start_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
   const auto first = ask(charge("k"));
   ASSERT_TRUE(first.get("Date"));
@@ -239,7 +239,7 @@ TEST_F(WireAnswers, P32_AnAnswerWithoutADateKeepsTheOneItWasGiven) {
   EXPECT_EQ(again.count("Date"), 1U);
 }
 
-TEST_F(WireAnswers, P32_TheDateOfARelayedAnswerIsKeptToo) {
+TEST_F(WireAnswers, P32_the_date_of_a_relayed_answer_is_kept_too) {
   ASSERT_NO_FATAL_FAILURE(start_with(
       "HTTP/1.1 200 OK\r\nDate: Tue, 15 Nov 1994 08:12:31 GMT\r\nContent-Length: 2\r\n\r\nok"));
   const auto answer = ask(get);

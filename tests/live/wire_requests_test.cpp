@@ -13,7 +13,7 @@ namespace {
 
 using WireRequests = Live;
 
-TEST_F(WireRequests, P12_BrokenChunksAreRefusedAndNothingRuns) {
+TEST_F(WireRequests, P12_broken_chunks_are_refused_and_nothing_runs) {
   for (const bool keyed : {true, false}) {
     for (const auto& body : broken_chunks()) {
       SCOPED_TRACE(body);
@@ -31,7 +31,7 @@ TEST_F(WireRequests, P12_BrokenChunksAreRefusedAndNothingRuns) {
   EXPECT_EQ(ask(charge("k")).status, 201) << "and nothing was reserved";
 }
 
-TEST_F(WireRequests, P13_TrailersOfARelayedRequestAreDropped) {
+TEST_F(WireRequests, P13_trailers_of_a_relayed_request_are_dropped) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all);
   auto options = this->options(upstream.address());
   options.store = dir_.path() / "scripted.db";
@@ -51,7 +51,7 @@ TEST_F(WireRequests, P13_TrailersOfARelayedRequestAreDropped) {
   }
 }
 
-TEST_F(WireRequests, P16_OursComesAfterTheViaThatWasThere) {
+TEST_F(WireRequests, P16_ours_comes_after_the_via_that_was_there) {
   const auto answer = ask({.method = "GET",
                            .target = "/echo",
                            .fields = {{"Via", "1.0 first, 1.1 second"}, {"Via", "1.1 third"}}});
@@ -62,7 +62,7 @@ TEST_F(WireRequests, P16_OursComesAfterTheViaThatWasThere) {
   EXPECT_TRUE(via[2].starts_with("1.1 idem-")) << via[2];
 }
 
-TEST_F(WireRequests, P26_TheRefusalOfWhatIsTooLongArrivesThoughTheClientStillSends) {
+TEST_F(WireRequests, P26_the_refusal_of_what_is_too_long_arrives_though_the_client_still_sends) {
   const std::string long_target = "GET /" + std::string(150'000, 'a');
   std::string fields;
   for (int i = 0; i < 101; ++i) fields += "X-" + std::to_string(i) + ": a\r\n";
@@ -89,7 +89,7 @@ TEST_F(WireRequests, P26_TheRefusalOfWhatIsTooLongArrivesThoughTheClientStillSen
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(WireRequests, P28_UnknownMethodsGoOnAsTheyAre) {
+TEST_F(WireRequests, P28_unknown_methods_go_on_as_they_are) {
   for (const char* method : {"PURGE", "purge", "M-SEARCH"}) {
     const auto answer = ask({.method = method, .target = "/echo"});
     const auto json = parse_json(answer.body);
@@ -98,7 +98,7 @@ TEST_F(WireRequests, P28_UnknownMethodsGoOnAsTheyAre) {
   }
 }
 
-TEST_F(WireRequests, P29_Http10IsKeptOnlyWhereItAsksForItAndNoProxyIsBetween) {
+TEST_F(WireRequests, P29_http_1_0_is_kept_only_where_it_asks_for_it_and_no_proxy_is_between) {
   const std::string head = "GET /charges/ch_1 HTTP/1.0\r\n";
   Connection kept(gateway_->address());
   for (int i = 0; i < 2; ++i) {
@@ -122,7 +122,7 @@ TEST_F(WireRequests, P29_Http10IsKeptOnlyWhereItAsksForItAndNoProxyIsBetween) {
   }
 }
 
-TEST_F(WireRequests, P20_Http10IsNeverSentChunks) {
+TEST_F(WireRequests, P20_http_1_0_is_never_sent_chunks) {
   Connection client(gateway_->address());
   client.send_raw("PUT /charges?fault=chunked HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}");
   const auto bytes = client.read_until_close();

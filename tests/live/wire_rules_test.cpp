@@ -22,7 +22,7 @@ class WireRules : public Live {
   }
 };
 
-TEST_F(WireRules, P15_MessagesGoOnWithOurVersion) {
+TEST_F(WireRules, P15_messages_go_on_with_our_version) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok");
@@ -36,7 +36,7 @@ TEST_F(WireRules, P15_MessagesGoOnWithOurVersion) {
   EXPECT_TRUE(upstream.received().at(0).starts_with("GET /a HTTP/1.1\r\n"));
 }
 
-TEST_F(WireRules, P21_AnAnswerBeforeTheBodyWasReadLeavesNoBytesBehind) {
+TEST_F(WireRules, P21_an_answer_before_the_body_was_read_leaves_no_bytes_behind) {
   Connection client(gateway_->address());
   // Refused by its head; the small body is read and dropped, and the connection goes on.
   auto keyless = without(charge("k", {}, "{\"amount\":1}"), "Idempotency-Key");
@@ -50,7 +50,7 @@ TEST_F(WireRules, P21_AnAnswerBeforeTheBodyWasReadLeavesNoBytesBehind) {
   EXPECT_TRUE(client.closed_by_peer());
 }
 
-TEST_F(WireRules, P24_NothingIsEverSentTwiceThatMayHaveRun) {
+TEST_F(WireRules, P24_nothing_is_ever_sent_twice_that_may_have_run) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     // Answers the first request, so that the connection is pooled; swallows the next one.
     if (connection.read_request()) connection.write_answer();
@@ -68,7 +68,7 @@ TEST_F(WireRules, P24_NothingIsEverSentTwiceThatMayHaveRun) {
   EXPECT_EQ(upstream.requests(), 4);
 }
 
-TEST_F(WireRules, P24_ASafeRequestIsAskedOnceMoreOnAFreshConnectionOnly) {
+TEST_F(WireRules, P24_a_safe_request_is_asked_once_more_on_a_fresh_connection_only) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     if (connection.read_request()) connection.write_answer();
     connection.read_request();
@@ -82,7 +82,7 @@ TEST_F(WireRules, P24_ASafeRequestIsAskedOnceMoreOnAFreshConnectionOnly) {
   EXPECT_EQ(upstream.requests(), 3);
 }
 
-TEST_F(WireRules, P19_P31_WhatHasNoBodyHasNoneAndLengthsAreTheStoredBytes) {
+TEST_F(WireRules, P19_P31_what_has_no_body_has_none_and_lengths_are_the_stored_bytes) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       if (request->target() == "/none") {
@@ -116,7 +116,7 @@ TEST_F(WireRules, P19_P31_WhatHasNoBodyHasNoneAndLengthsAreTheStoredBytes) {
 
 // A 204 that announces a body: its bytes came a moment later and were taken for the answer to the
 // next caller's request.
-TEST_F(WireRules, P23_ABodyAfterA204NeverReachesAnotherCaller) {
+TEST_F(WireRules, P23_a_body_after_a_204_never_reaches_another_caller) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     if (!connection.read_request()) return;
     connection.write("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n");
@@ -130,7 +130,7 @@ TEST_F(WireRules, P23_ABodyAfterA204NeverReachesAnotherCaller) {
 }
 
 // Two words about one response were resolved in favour of the last, and a retry ran again.
-TEST_F(WireRules, S12_AnUpstreamThatContradictsItselfProvesNothing) {
+TEST_F(WireRules, S12_an_upstream_that_contradicts_itself_proves_nothing) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     const char* const words[] = {"Idem-Outcome: store\r\nIdem-Outcome: not-executed\r\n",
                                  "Idem-Outcome: perhaps\r\n",
@@ -148,7 +148,7 @@ TEST_F(WireRules, S12_AnUpstreamThatContradictsItselfProvesNothing) {
 }
 
 // Interim heads stayed in the buffer until it was full, and the next read met a broken invariant.
-TEST_F(WireRules, P18_InterimAnswersDoNotFillTheBuffer) {
+TEST_F(WireRules, P18_interim_answers_do_not_fill_the_buffer) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     const auto padded = [](std::string head) {
       const std::string_view name = "X-Pad: ";
@@ -168,7 +168,7 @@ TEST_F(WireRules, P18_InterimAnswersDoNotFillTheBuffer) {
   EXPECT_EQ(answer.body, "ok");
 }
 
-TEST_F(WireRules, P25_ARequestIsSentToItsEndWhileTheAnswerBegins) {
+TEST_F(WireRules, P25_a_request_is_sent_to_its_end_while_the_answer_begins) {
   const std::string body(8'000'000, 'x');
   ScriptedUpstream upstream([&](UpstreamConnection& connection) {
     connection.read_some();
@@ -185,7 +185,7 @@ TEST_F(WireRules, P25_ARequestIsSentToItsEndWhileTheAnswerBegins) {
   EXPECT_EQ(upstream.requests(), 1);
 }
 
-TEST_F(WireRules, P32_TheDateIsTheOriginalOne) {
+TEST_F(WireRules, P32_the_date_is_the_original_one) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (connection.read_request()) {
       connection.write(
@@ -203,7 +203,7 @@ TEST_F(WireRules, P32_TheDateIsTheOriginalOne) {
   EXPECT_TRUE(send_once(gateway->address(), without(charge("k"), "X-Tenant-Id")).get("Date"));
 }
 
-TEST_F(WireRules, T46_TheSameKeyUnderAnotherPathIsAnotherOperation) {
+TEST_F(WireRules, T46_the_same_key_under_another_path_is_another_operation) {
   auto other = charge("k");
   other.target = "/refunds";
   EXPECT_EQ(ask(charge("k")).status, 201);
@@ -211,7 +211,7 @@ TEST_F(WireRules, T46_TheSameKeyUnderAnotherPathIsAnotherOperation) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(WireRules, T64_AReplayComesBeforeTheApisOwnValidation) {
+TEST_F(WireRules, T64_a_replay_comes_before_the_apis_own_validation) {
   // The order was filled meanwhile: the API would now refuse, but the retry hears the first answer.
   const auto first = ask(charge("k"));
   const auto retry = ask(with(charge("k"), "X-Fault", "refuse=409"));

@@ -84,7 +84,7 @@ class Witness : public Live {
   Witnessed* seen_ = nullptr;
 };
 
-TEST_F(Witness, AReplayThatWasReplayedBeforeAllocatesNothing) {
+TEST_F(Witness, a_replay_that_was_replayed_before_allocates_nothing) {
   Connection connection(gateway_->address());
   const auto tenant = std::string(40, 't');
   const Request request =
@@ -104,7 +104,7 @@ TEST_F(Witness, AReplayThatWasReplayedBeforeAllocatesNothing) {
 
 // No bar of bench/ is reached by weakening this: what lies between reserve and dispatch, and
 // between settle and answer, is a write that was made durable.
-TEST_F(Witness, AnFdatasyncLiesBeforeTheDispatchAndAnotherBeforeTheAnswer) {
+TEST_F(Witness, an_fdatasync_lies_before_the_dispatch_and_another_before_the_answer) {
   if (live_store_kind() != "sqlite")
     GTEST_SKIP() << "what is durable there, no fdatasync here tells";
   Connection connection(gateway_->address());

@@ -53,7 +53,7 @@ class SqliteAudit : public testing::Test {
   sqlite3* db_ = nullptr;
 };
 
-TEST_F(SqliteAudit, V36_NoStatementChangesDropsOrReplacesALine) {
+TEST_F(SqliteAudit, V36_no_statement_changes_drops_or_replaces_a_line) {
   const std::vector<std::string> both{"reason 0", "reason 1"};
   ASSERT_EQ(reasons(), both);
   const std::string values =
@@ -74,7 +74,7 @@ TEST_F(SqliteAudit, V36_NoStatementChangesDropsOrReplacesALine) {
   }
 }
 
-TEST_F(SqliteAudit, V36_MoreLinesAreStillAdded) {
+TEST_F(SqliteAudit, V36_more_lines_are_still_added) {
   const auto store = open_sqlite(path(), test_settings(), {.host = clock.host()});
   ASSERT_TRUE(store);
   ASSERT_TRUE(ask_and_wait(**store, CacheBust{key(1), 1, "reason 2"}));

@@ -41,7 +41,7 @@ class Meanwhile {
   std::latch finished_{1};
 };
 
-TEST(SqliteListing, LetsOthersHaveTheirTurnAfterEachFewRows) {
+TEST(SqliteListing, lets_others_have_their_turn_after_each_few_rows) {
   static_assert(limits::list_slice_rows <= 256, "a commit must not wait for more");
   constexpr int count = 1'000;
   const TestClock clock;

@@ -19,7 +19,7 @@ std::string field(const Answer& answer, std::string_view name) {
   return value;
 }
 
-TEST(ErrorForm, S13_EachProblemIsAnErrorToStripesClients) {
+TEST(ErrorForm, S13_each_problem_is_an_error_to_stripes_clients) {
   for (const ProblemKind& kind : all_kinds()) {
     SCOPED_TRACE(kind.name);
     const Answer ours =
@@ -47,13 +47,13 @@ TEST(ErrorForm, S13_EachProblemIsAnErrorToStripesClients) {
   }
 }
 
-TEST(ErrorForm, S13_WhatHadNoKeyIsRepeatedOnlyWhereThatIsSafe) {
+TEST(ErrorForm, S13_what_had_no_key_is_repeated_only_where_that_is_safe) {
   const Answer ours = to_answer({.code = ProblemCode::upstream_failed});
   EXPECT_EQ(field(in_stripe_form(ours, false), "Stripe-Should-Retry"), "false");
   EXPECT_EQ(field(in_stripe_form(ours, true), "Stripe-Should-Retry"), "true");
 }
 
-TEST(ErrorForm, S13_TheOneAnswerOfOursThatIsStoredIsKnownAgain) {
+TEST(ErrorForm, S13_the_one_answer_of_ours_that_is_stored_is_known_again) {
   const RecordId id{{1, 2, 3}};
   const Answer timed_out = timed_out_answer(id);
   const StoredResponse stored{timed_out.status, timed_out.headers, timed_out.body, true};

@@ -31,7 +31,7 @@ EventSignature standard() {
   return {.scheme = Scheme::standard, .secrets = {*event_secret(Scheme::standard, secret_text)}};
 }
 
-TEST(EventSignature, TheMacIsTheOneOfTheRfc) {
+TEST(EventSignature, the_mac_is_the_one_of_the_rfc) {
   // RFC 4231, test case 2.
   EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
@@ -115,7 +115,7 @@ TEST(EventSignature, S19_a_mac_of_the_body_in_one_field) {
   EXPECT_FALSE(check("sha256=" + hex(mac).substr(1)));
 }
 
-TEST(EventSignature, ShortSecretsAreNone) {
+TEST(EventSignature, short_secrets_are_none) {
   EXPECT_FALSE(event_secret(Scheme::hmac, "short"));
   EXPECT_FALSE(event_secret(Scheme::standard, "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
   EXPECT_FALSE(event_secret(Scheme::standard, "whsec_AAAA"));
@@ -133,7 +133,7 @@ EventSource source() {
           .rebuild = {.found_status = 201, .body = "/data"}};
 }
 
-TEST(EventSource, ReadsWhatAnEventSays) {
+TEST(EventSource, reads_what_an_event_says) {
   const auto event = read_event(source(), "msg_1",
                                 R"({"type":"charge.succeeded","data":{"id":"ch_1",)"
                                 R"("operation":"000102030405060708090a0b0c0d0e0f","fence":7}})");

@@ -69,7 +69,7 @@ class Jwt : public testing::Test {
 
 class JwtOf : public Jwt, public testing::WithParamInterface<const char*> {};
 
-TEST_P(JwtOf, S09_WhatTheIssuerSignedIsBelieved) {
+TEST_P(JwtOf, S09_what_the_issuer_signed_is_believed) {
   const TokenMaker& issuer = maker(GetParam());
   const auto verifier = by_key(GetParam(), issuer.key_text());
   ASSERT_TRUE(verifier) << verifier.error();
@@ -79,7 +79,7 @@ TEST_P(JwtOf, S09_WhatTheIssuerSignedIsBelieved) {
   EXPECT_EQ(outcome(*set, issuer.token(good, "a")), "acme");
 }
 
-TEST_P(JwtOf, S09_NoBitOfItCanBeChanged) {
+TEST_P(JwtOf, S09_no_bit_of_it_can_be_changed) {
   const TokenMaker& issuer = maker(GetParam());
   const auto verifier = by_key(GetParam(), issuer.key_text());
   ASSERT_TRUE(verifier) << verifier.error();
@@ -100,7 +100,7 @@ TEST_P(JwtOf, S09_NoBitOfItCanBeChanged) {
   EXPECT_EQ(outcome(*verifier, maker(GetParam(), true).token(good)), "!signature");
 }
 
-TEST_P(JwtOf, S09_OnlyTheConfiguredAlgorithmIsTaken) {
+TEST_P(JwtOf, S09_only_the_configured_algorithm_is_taken) {
   const TokenMaker& issuer = maker(GetParam());
   const auto verifier = by_key(GetParam(), issuer.key_text());
   ASSERT_TRUE(verifier) << verifier.error();
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, JwtOf,
                          [](const auto& each) { return std::string(each.param); });
 
 // The best known forgery: the public key, which everybody has, as the secret of an HMAC.
-TEST_F(Jwt, S09_APublicKeyIsNeverASecret) {
+TEST_F(Jwt, S09_a_public_key_is_never_a_secret) {
   for (const auto* algorithm : {"RS256", "ES256", "EdDSA"}) {
     const TokenMaker& issuer = maker(algorithm);
     const auto verifier = by_key(algorithm, issuer.key_text());
@@ -133,7 +133,7 @@ TEST_F(Jwt, S09_APublicKeyIsNeverASecret) {
   }
 }
 
-TEST_F(Jwt, S09_AKeyServesItsOwnAlgorithmOnly) {
+TEST_F(Jwt, S09_a_key_serves_its_own_algorithm_only) {
   const TokenMaker &rsa = maker("RS256"), &ec = maker("ES256"), &ed = maker("EdDSA");
   const TokenMaker weak("RS256", 1024);
   EXPECT_FALSE(by_key("ES256", rsa.key_text()));
@@ -153,7 +153,7 @@ TEST_F(Jwt, S09_AKeyServesItsOwnAlgorithmOnly) {
   EXPECT_NE(missing.error().find(nowhere.key_file), std::string::npos);
 }
 
-TEST_F(Jwt, S09_TimeIsLookedAt) {
+TEST_F(Jwt, S09_time_is_looked_at) {
   const TokenMaker issuer("HS256");
   const auto strict = *by_key("HS256", issuer.key_text());
   auto lenient_rules = rules("HS256");
@@ -184,7 +184,7 @@ TEST_F(Jwt, S09_TimeIsLookedAt) {
   EXPECT_EQ(outcome(strict, issuer.token(good), now + 600s), "!expired");
 }
 
-TEST_F(Jwt, S09_IssuerAudienceAndClaimMustFit) {
+TEST_F(Jwt, S09_issuer_audience_and_claim_must_fit) {
   const TokenMaker issuer("HS256");
   const auto plain = *by_key("HS256", issuer.key_text());
   auto meant = rules("HS256");
@@ -220,7 +220,7 @@ TEST_F(Jwt, S09_IssuerAudienceAndClaimMustFit) {
 }
 
 // Two readers of one text must not see two tokens.
-TEST_F(Jwt, S09_WhatCanBeReadInTwoWaysIsRefused) {
+TEST_F(Jwt, S09_what_can_be_read_in_two_ways_is_refused) {
   const TokenMaker issuer("HS256");
   const auto verifier = *by_key("HS256", issuer.key_text());
   const std::string header = R"({"alg":"HS256"})";
@@ -261,7 +261,7 @@ TEST_F(Jwt, S09_WhatCanBeReadInTwoWaysIsRefused) {
   for (const auto& bad : spellings) EXPECT_EQ(outcome(verifier, bad), "!malformed") << bad;
 }
 
-TEST_F(Jwt, S09_AnotherSpellingOfTheSameSignatureIsRefused) {
+TEST_F(Jwt, S09_another_spelling_of_the_same_signature_is_refused) {
   const TokenMaker issuer("HS256");  // 32 bytes: the last letter has two bits that no byte needs.
   const auto verifier = *by_key("HS256", issuer.key_text());
   std::string token = issuer.token(good);
@@ -272,7 +272,7 @@ TEST_F(Jwt, S09_AnotherSpellingOfTheSameSignatureIsRefused) {
   EXPECT_EQ(outcome(verifier, token), "!malformed");
 }
 
-TEST_F(Jwt, S09_TooLargeATokenIsRefusedWithoutALookAtIt) {
+TEST_F(Jwt, S09_too_large_a_token_is_refused_without_a_look_at_it) {
   const TokenMaker issuer("HS256");
   const auto verifier = *by_key("HS256", issuer.key_text());
   const auto padded = [&](std::size_t bytes) {
@@ -283,7 +283,7 @@ TEST_F(Jwt, S09_TooLargeATokenIsRefusedWithoutALookAtIt) {
   EXPECT_EQ(outcome(verifier, padded(7'000)), "!malformed");
 }
 
-TEST_F(Jwt, S09_KeysAreRotatedByTheirKid) {
+TEST_F(Jwt, S09_keys_are_rotated_by_their_kid) {
   const TokenMaker old_key("ES256"), new_key("ES256");
   const TokenMaker& other = maker("RS256");
   const auto set_of = [](const std::string& keys) { return R"({"keys":[)" + keys + "]}"; };
@@ -304,7 +304,7 @@ TEST_F(Jwt, S09_KeysAreRotatedByTheirKid) {
   EXPECT_EQ(outcome(*only_new, new_key.token(good)), "acme");
 }
 
-TEST_F(Jwt, S09_AKeySetThatIsInDoubtIsNotUsed) {
+TEST_F(Jwt, S09_a_key_set_that_is_in_doubt_is_not_used) {
   const TokenMaker key("ES256"), other("ES256"), secret("HS256");
   const auto set_of = [](const std::string& keys) { return R"({"keys":[)" + keys + "]}"; };
   const std::string bad[] = {
@@ -334,7 +334,7 @@ TEST_F(Jwt, S09_AKeySetThatIsInDoubtIsNotUsed) {
   EXPECT_FALSE(by_set("ES256", set_of(many)));
 }
 
-TEST_F(Jwt, T33_TwoIssuersNeverShareAScope) {
+TEST_F(Jwt, T33_two_issuers_never_share_a_scope) {
   const TokenMaker issuer("HS256");
   auto other_rules = rules("HS256");
   other_rules.key_file = file("key", issuer.key_text());

@@ -6,7 +6,7 @@
 namespace idem::test {
 namespace {
 
-TEST(KeyPersonal, EmailAddressesAreSeen) {
+TEST(KeyPersonal, email_addresses_are_seen) {
   for (const auto* key : {"jane@example.com", "order-jane.doe+x@mail.example.co.uk-17", "a@b.cd",
                           "user:jane@example.com:1"}) {
     EXPECT_EQ(looks_like(key), PersonalData::email) << key;
@@ -17,7 +17,7 @@ TEST(KeyPersonal, EmailAddressesAreSeen) {
   }
 }
 
-TEST(KeyPersonal, CardNumbersAreSeen) {
+TEST(KeyPersonal, card_numbers_are_seen) {
   for (const auto* key :
        {"4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "pay:5555555555554444",
         "378282246310005", "6011111111111117 ", "30569309025904", "3530111333300000"}) {
@@ -31,7 +31,7 @@ TEST(KeyPersonal, CardNumbersAreSeen) {
   }
 }
 
-TEST(KeyPersonal, PhoneNumbersAreSeen) {
+TEST(KeyPersonal, phone_numbers_are_seen) {
   for (const auto* key : {"+14155550123", "+49 30 901820", "call:+44-20-7946-0018", "212-555-0123",
                           "(212) 555-0123", "212.555.0123"}) {
     EXPECT_EQ(looks_like(key), PersonalData::phone) << key;
@@ -42,7 +42,7 @@ TEST(KeyPersonal, PhoneNumbersAreSeen) {
   }
 }
 
-TEST(KeyPersonal, RandomUuidsAndUlidsAreNot) {
+TEST(KeyPersonal, random_uuids_and_ulids_are_not) {
   const unsigned seed = std::random_device{}();
   RecordProperty("seed", static_cast<int>(seed));
   std::mt19937_64 random(seed);
@@ -60,7 +60,7 @@ TEST(KeyPersonal, RandomUuidsAndUlidsAreNot) {
   EXPECT_EQ(looks_like("01ARZ3NDEKTSV4RRFFQ69G5FAV"), PersonalData::none);
 }
 
-TEST(KeyPersonal, AreRefusedOnlyWhereThatIsAsked) {
+TEST(KeyPersonal, are_refused_only_where_that_is_asked) {
   const std::string_view lines[] = {"\"4111 1111 1111 1111\""};
   EXPECT_TRUE(parse_key(lines, {}).has_value());
   const auto refused = parse_key(lines, {.reject_pii = true});

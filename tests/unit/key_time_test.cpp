@@ -34,7 +34,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-TEST(KeyTime, S08_AUuidOfVersion7SaysWhenItWasMade) {
+TEST(KeyTime, S08_a_uuid_of_version_7_says_when_it_was_made) {
   EXPECT_EQ(told(uuid), "2022-02-22T19:22:22.000Z");
   EXPECT_EQ(told(upper(std::string(uuid))), "2022-02-22T19:22:22.000Z");
   EXPECT_EQ(told("00000000-0000-7000-8000-000000000000"), "1970-01-01T00:00:00.000Z");
@@ -44,7 +44,7 @@ TEST(KeyTime, S08_AUuidOfVersion7SaysWhenItWasMade) {
   }
 }
 
-TEST(KeyTime, S08_OtherUuidsAndTextsLikeThemSayNothing) {
+TEST(KeyTime, S08_other_uuids_and_texts_like_them_say_nothing) {
   for (const std::string_view key :
        {"", "k", "919108f7-52d1-4320-9bac-f847db4148a8", "017f22e279b07cc398c4dc0c0c07398f",
         "{017f22e2-79b0-7cc3-98c4-dc0c0c07398f}", "urn:uuid:017f22e2-79b0-7cc3-98c4-dc0c0c07398f",
@@ -58,14 +58,14 @@ TEST(KeyTime, S08_OtherUuidsAndTextsLikeThemSayNothing) {
   }
 }
 
-TEST(KeyTime, S08_AUlidSaysWhenItWasMade) {
+TEST(KeyTime, S08_a_ulid_says_when_it_was_made) {
   EXPECT_EQ(told(ulid), "2016-07-30T23:54:10.259Z");
   EXPECT_EQ(told(lower(std::string(ulid))), "2016-07-30T23:54:10.259Z");
   EXPECT_EQ(told("0000000000000000000000000Z"), "1970-01-01T00:00:00.000Z");
   EXPECT_TRUE(time_of_key("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"));
 }
 
-TEST(KeyTime, S08_TextsLikeUlidsSayNothing) {
+TEST(KeyTime, S08_texts_like_ulids_say_nothing) {
   for (const std::string_view key :
        {"8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FA",
         "01ARZ3NDEKTSV4RRFFQ69G5FAVX", "01ARZ3NDEKTSV4RRFFQ69G5FA-", "20241122203045000000000001",
@@ -79,7 +79,7 @@ TEST(KeyTime, S08_TextsLikeUlidsSayNothing) {
 
 // Each byte of each, replaced by each other byte: the time changes, or there is none, or the byte
 // was not the time's.
-TEST(KeyTime, S08_EveryByteChangedIsReadForWhatItIs) {
+TEST(KeyTime, S08_every_byte_changed_is_read_for_what_it_is) {
   int none = 0;
   int same = 0;
   int other = 0;
@@ -111,7 +111,7 @@ TEST(KeyTime, S08_EveryByteChangedIsReadForWhatItIs) {
   EXPECT_GT(other, 0);
 }
 
-TEST(ImfFixdate, S08_IsReadAsItIsWritten) {
+TEST(ImfFixdate, S08_is_read_as_it_is_written) {
   EXPECT_EQ(to_rfc3339(parse_imf_fixdate("Sun, 06 Nov 1994 08:49:37 GMT").value()),
             "1994-11-06T08:49:37.000Z");
   EXPECT_EQ(to_rfc3339(parse_imf_fixdate("Thu, 29 Feb 2024 23:59:59 GMT").value()),
@@ -122,7 +122,7 @@ TEST(ImfFixdate, S08_IsReadAsItIsWritten) {
             253'402'300'799s);
 }
 
-TEST(ImfFixdate, S08_OtherFormsAndDaysThatAreNoneAreNot) {
+TEST(ImfFixdate, S08_other_forms_and_days_that_are_none_are_not) {
   for (const std::string_view text : {"",
                                       "Sunday, 06-Nov-94 08:49:37 GMT",
                                       "Sun Nov  6 08:49:37 1994",
@@ -148,7 +148,7 @@ TEST(ImfFixdate, S08_OtherFormsAndDaysThatAreNoneAreNot) {
 }
 
 // Whatever is read is what would be written: no two texts mean one moment.
-TEST(ImfFixdate, S08_EveryByteChangedIsAnotherMomentOrNone) {
+TEST(ImfFixdate, S08_every_byte_changed_is_another_moment_or_none) {
   constexpr std::string_view text = "Sun, 06 Nov 1994 08:49:37 GMT";
   const auto original = parse_imf_fixdate(text).value();
   int others = 0;
@@ -166,7 +166,7 @@ TEST(ImfFixdate, S08_EveryByteChangedIsAnotherMomentOrNone) {
   EXPECT_GT(others, 20);
 }
 
-TEST(ImfFixdate, S08_EachDayOfManyYearsIsThatDayOfTheWeekOnly) {
+TEST(ImfFixdate, S08_each_day_of_many_years_is_that_day_of_the_week_only) {
   static constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                            "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -187,7 +187,7 @@ TEST(ImfFixdate, S08_EachDayOfManyYearsIsThatDayOfTheWeekOnly) {
   }
 }
 
-TEST(ClientTimes, S08_TheBoundsAreTheRetentionAndTheSkew) {
+TEST(ClientTimes, S08_the_bounds_are_the_retention_and_the_skew) {
   const ClientTime now{20'000h * 24};
   EXPECT_EQ(judge(now, 24h, now), ClientTimeIs::fine);
   EXPECT_EQ(judge(now - 24h, 24h, now), ClientTimeIs::fine);

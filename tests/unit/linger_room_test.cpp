@@ -9,7 +9,7 @@ namespace {
 
 PeerAddress at(const char* text) { return peer_address_of(asio::ip::make_address(text)); }
 
-TEST(LingerRoom, P19_PlacesAreBoundedByAddressAndInAll) {
+TEST(LingerRoom, P19_places_are_bounded_by_address_and_in_all) {
   const auto room = std::make_shared<LingerRoom>(4, 2);
   std::vector<LingerRoom::Place> held;
   const auto take = [&](const char* address) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Metrics, BucketsAreCumulativeAndTheirEndsBelongToThem) {
+TEST(Metrics, buckets_are_cumulative_and_their_ends_belong_to_them) {
   Histogram histogram;
   for (const Duration took : {Duration(0ns), Duration(500us), Duration(501us), Duration(60s),
                               Duration(61s), Duration(-1ns)}) {
@@ -23,7 +23,7 @@ TEST(Metrics, BucketsAreCumulativeAndTheirEndsBelongToThem) {
   EXPECT_EQ(histogram.sum(), Duration(121s + 1001us));
 }
 
-TEST(Metrics, QuantilesAreInterpolatedWithinTheirBucket) {
+TEST(Metrics, quantiles_are_interpolated_within_their_bucket) {
   HistogramSum histogram;
   EXPECT_FALSE(quantile(histogram, 0.99));
   histogram.buckets[1] = 98;  // 0.5 to 1 ms
@@ -34,7 +34,7 @@ TEST(Metrics, QuantilesAreInterpolatedWithinTheirBucket) {
   EXPECT_DOUBLE_EQ(*quantile(histogram, 0.99), bucket_ends.back());
 }
 
-TEST(Metrics, V32_TenantsAreBoundedAndKeepTheirPlaceWhoeverComes) {
+TEST(Metrics, V32_tenants_are_bounded_and_keep_their_place_whoever_comes) {
   Tenants tenants(TenantLabel::name, Secret{});
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -55,7 +55,8 @@ TEST(Metrics, V32_TenantsAreBoundedAndKeepTheirPlaceWhoeverComes) {
   EXPECT_EQ(with_a_place, limits::metric_tenants_max);
 }
 
-TEST(Metrics, V33_ATenantsDigestIsNeitherItsNameNorTheDigestThatStandsForACredential) {
+TEST(Metrics,
+     V33_a_tenants_digest_is_neither_its_name_nor_the_digest_that_stands_for_a_credential) {
   Tenants tenants(TenantLabel::digest, Secret{1});
   const auto place = tenants.place_of("acme");
   EXPECT_EQ(tenants.label(place).size(), 12U);
@@ -66,7 +67,7 @@ TEST(Metrics, V33_ATenantsDigestIsNeitherItsNameNorTheDigestThatStandsForACreden
   EXPECT_EQ(off.place_of("acme"), 0U);
 }
 
-TEST(Metrics, V32_ATenantThatIsCalledLikeAllTheOthersHasASeriesOfItsOwn) {
+TEST(Metrics, V32_a_tenant_that_is_called_like_all_the_others_has_a_series_of_its_own) {
   Tenants tenants(TenantLabel::name, Secret{});
   const auto place = tenants.place_of("other");
   EXPECT_NE(place, 0U);
@@ -74,7 +75,7 @@ TEST(Metrics, V32_ATenantThatIsCalledLikeAllTheOthersHasASeriesOfItsOwn) {
   EXPECT_EQ(tenants.label(tenants.place_of("others")), "others");
 }
 
-TEST(Metrics, LabelsAreEscapedAndShardsAreSummed) {
+TEST(Metrics, labels_are_escaped_and_shards_are_summed) {
   Registry registry(TenantLabel::name, Secret{});
   Shard& one = registry.add_shard();
   Shard& two = registry.add_shard();
@@ -86,7 +87,7 @@ TEST(Metrics, LabelsAreEscapedAndShardsAreSummed) {
   EXPECT_NE(text.find("{tenant=\"a\\\"b\\\\c\\nd\"} 1\n"), std::string::npos) << text;
 }
 
-TEST(Metrics, AStoreThatDoesNotAnswerLeavesItsOwnNumbersOut) {
+TEST(Metrics, a_store_that_does_not_answer_leaves_its_own_numbers_out) {
   Registry registry(TenantLabel::digest, Secret{});
   registry.add_shard().store_errors.add();
   const auto text = registry.exposition({});
@@ -96,7 +97,7 @@ TEST(Metrics, AStoreThatDoesNotAnswerLeavesItsOwnNumbersOut) {
   }
 }
 
-TEST(Metrics, AReaperThatIsStuckIsSeenByItsAge) {
+TEST(Metrics, a_reaper_that_is_stuck_is_seen_by_its_age) {
   Registry registry(TenantLabel::digest, Secret{});
   Shard& shard = registry.add_shard();
   const std::string name = "\nidem_reap_oldest_due_age_seconds ";

@@ -20,7 +20,7 @@ bool holds(const std::string& network, const std::string& host) {
   return parsed && parsed->contains(address(host));
 }
 
-TEST(Network, S09_HoldsWhatItsPrefixSays) {
+TEST(Network, S09_holds_what_its_prefix_says) {
   EXPECT_TRUE(holds("192.0.2.7/32", "192.0.2.7"));
   EXPECT_FALSE(holds("192.0.2.7/32", "192.0.2.8"));
   EXPECT_TRUE(holds("10.0.0.0/8", "10.255.255.255"));
@@ -36,7 +36,7 @@ TEST(Network, S09_HoldsWhatItsPrefixSays) {
   EXPECT_TRUE(holds("::1/128", "::1"));
 }
 
-TEST(Network, S09_AnIpv4ClientIsOneHoweverItIsSpelt) {
+TEST(Network, S09_an_ipv4_client_is_one_however_it_is_spelt) {
   EXPECT_TRUE(holds("192.0.2.0/24", "::ffff:192.0.2.9"));
   EXPECT_FALSE(holds("192.0.2.0/24", "::ffff:192.0.3.9"));
   EXPECT_FALSE(holds("::/1", "::ffff:192.0.2.9")) << "no IPv6 range holds an IPv4 client";
@@ -44,7 +44,7 @@ TEST(Network, S09_AnIpv4ClientIsOneHoweverItIsSpelt) {
   EXPECT_FALSE(holds("192.0.2.0/24", "c000:200::"));
 }
 
-TEST(Network, S09_WhatCannotBeMeantIsRefused) {
+TEST(Network, S09_what_cannot_be_meant_is_refused) {
   for (const auto* text : {"",
                            "/",
                            "/8",
@@ -77,7 +77,7 @@ TEST(Network, S09_WhatCannotBeMeantIsRefused) {
   }
 }
 
-TEST(BoundedCache, BelievesNothingLongerThanItMayAndHoldsNoMoreThanItMay) {
+TEST(BoundedCache, believes_nothing_longer_than_it_may_and_holds_no_more_than_it_may) {
   using gateway::BoundedCache;
   const MonotonicTime start{};
   BoundedCache<int> cache(2);

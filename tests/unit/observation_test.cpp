@@ -23,7 +23,7 @@ class Observations : public testing::Test {
   Observer observer_{observing_};
 };
 
-TEST_F(Observations, OneEventDoesNotSilenceAnother) {
+TEST_F(Observations, one_event_does_not_silence_another) {
   tell(LogLevel::warning, "key_reused", 10'000);
   tell(LogLevel::warning, "outcome_unknown", 1);
   tell(LogLevel::info, "request", 1);
@@ -32,7 +32,7 @@ TEST_F(Observations, OneEventDoesNotSilenceAnother) {
   EXPECT_LT(written_["key_reused"], 10'000);
 }
 
-TEST_F(Observations, ErrorsAreAllWritten) {
+TEST_F(Observations, errors_are_all_written) {
   tell(LogLevel::warning, "settle_failed", 1'000);
   written_.clear();
   tell(LogLevel::error, "settle_failed", 1'000);

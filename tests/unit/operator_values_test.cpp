@@ -12,7 +12,7 @@
 namespace idem {
 namespace {
 
-TEST(Base64, AgreesWithTheExamplesOfRfc4648) {
+TEST(Base64, agrees_with_the_examples_of_rfc4648) {
   const std::pair<std::string_view, std::string_view> cases[] = {{"", ""},
                                                                  {"f", "Zg=="},
                                                                  {"fo", "Zm8="},
@@ -26,7 +26,7 @@ TEST(Base64, AgreesWithTheExamplesOfRfc4648) {
   }
 }
 
-TEST(Base64, BytesComeBackAndOtherSpellingsAreRefused) {
+TEST(Base64, bytes_come_back_and_other_spellings_are_refused) {
   std::mt19937 random(17);
   for (std::size_t size = 0; size < 200; ++size) {
     std::string bytes(size, '\0');
@@ -39,7 +39,7 @@ TEST(Base64, BytesComeBackAndOtherSpellingsAreRefused) {
   }
 }
 
-TEST(Rfc3339, TimesAreReadAndWritten) {
+TEST(Rfc3339, times_are_read_and_written) {
   const StoreTime moment(Millis(1'795'286'848'120));
   EXPECT_EQ(to_rfc3339(moment), "2026-11-21T18:47:28.120Z");
   for (const auto* text :
@@ -59,7 +59,7 @@ TEST(Rfc3339, TimesAreReadAndWritten) {
   }
 }
 
-TEST(AdminHost, OnlyLoopbackAndNamesThatWereGiven) {
+TEST(AdminHost, only_loopback_and_names_that_were_given) {
   const std::string names[] = {"idem.internal"};
   for (const auto* host : {"localhost", "LocalHost:80", "127.0.0.1", "127.255.0.9:1", "[::1]",
                            "[::1]:9901", "idem.internal:9901", "IDEM.INTERNAL"}) {
@@ -73,7 +73,7 @@ TEST(AdminHost, OnlyLoopbackAndNamesThatWereGiven) {
   }
 }
 
-TEST(AdminJson, NamesThatOccurTwiceAndOtherAmbiguousTextsAreRefused) {
+TEST(AdminJson, names_that_occur_twice_and_other_ambiguous_texts_are_refused) {
   for (const auto* text : {R"({"a":1,"a":2})", R"([{"a":{"b":1,"\u0062":2}}])", "{", "", "1 2",
                            "\"\xff\"", R"("\ud800")", "[01]", "{\"a\":1,}", "nul"}) {
     EXPECT_FALSE(json::parse(text)) << text;
@@ -90,7 +90,7 @@ TEST(AdminJson, NamesThatOccurTwiceAndOtherAmbiguousTextsAreRefused) {
   EXPECT_EQ(value->find("absent"), nullptr);
 }
 
-TEST(AdminJson, WhatIsWrittenIsJsonWhateverTheBytes) {
+TEST(AdminJson, what_is_written_is_json_whatever_the_bytes) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   json::Writer out;

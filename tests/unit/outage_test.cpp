@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 MonotonicTime at(Millis time) { return MonotonicTime(Millis(1'000'000) + time); }
 
-TEST(OutageLines, TheFirstFailureIsToldAtOnceAndThenOneLineAnIntervalWithTheirNumber) {
+TEST(OutageLines,
+     the_first_failure_is_told_at_once_and_then_one_line_an_interval_with_their_number) {
   OutageLines lines(30s);
   const auto first = lines.failed(at(0ms));
   ASSERT_TRUE(first);
@@ -36,7 +37,7 @@ TEST(OutageLines, TheFirstFailureIsToldAtOnceAndThenOneLineAnIntervalWithTheirNu
   EXPECT_FALSE(lines.succeeded(at(121s)));
 }
 
-TEST(OutageLines, WhatComesAndGoesAllTheTimeIsTwoLinesAnInterval) {
+TEST(OutageLines, what_comes_and_goes_all_the_time_is_two_lines_an_interval) {
   OutageLines lines(30s);
   int written = 0;
   for (Millis time = 0ms; time < 300s; time += 10ms) {
@@ -46,7 +47,7 @@ TEST(OutageLines, WhatComesAndGoesAllTheTimeIsTwoLinesAnInterval) {
   EXPECT_EQ(written, 20);
 }
 
-TEST(Availability, NotReachedIsDownAtOnceAndOneSlowAnswerIsNot) {
+TEST(Availability, not_reached_is_down_at_once_and_one_slow_answer_is_not) {
   metrics::Availability standing;
   EXPECT_FALSE(standing.answered(at(0s)));
   EXPECT_TRUE(standing.failed(at(1s), "timeout", "too slow", false));
@@ -64,7 +65,7 @@ TEST(Availability, NotReachedIsDownAtOnceAndOneSlowAnswerIsNot) {
   EXPECT_EQ(standing.seen().reason, "connect");
 }
 
-TEST(Routes, V32_TheirNumberIsBoundedAndTheirPlacesStay) {
+TEST(Routes, V32_their_number_is_bounded_and_their_places_stay) {
   metrics::Routes routes;
   const auto first = routes.place_of("create-payment");
   EXPECT_EQ(first, 1U);
@@ -74,7 +75,7 @@ TEST(Routes, V32_TheirNumberIsBoundedAndTheirPlacesStay) {
   EXPECT_EQ(routes.place_of("create-payment"), first);
 }
 
-TEST(Statuses, EachHasOnePlaceAndStrangeOnesShareThatOfTheirHundred) {
+TEST(Statuses, each_has_one_place_and_strange_ones_share_that_of_their_hundred) {
   for (int status = 0; status < 700; ++status) {
     const std::string label = metrics::status_label(metrics::place_of_status(status));
     const bool has_own = label == std::to_string(status);
@@ -86,7 +87,7 @@ TEST(Statuses, EachHasOnePlaceAndStrangeOnesShareThatOfTheirHundred) {
   EXPECT_EQ(metrics::status_label(metrics::place_of_status(599)), "5xx");
 }
 
-TEST(Metrics, V31_WhatCanBeCountedHasASeriesOfZeroFromTheStart) {
+TEST(Metrics, V31_what_can_be_counted_has_a_series_of_zero_from_the_start) {
   metrics::Registry registry(metrics::TenantLabel::off, Secret{});
   registry.version("1.2.3");
   registry.add_upstream(true);

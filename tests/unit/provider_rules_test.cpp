@@ -14,7 +14,7 @@ ResponseMatcher rule(std::string_view text) {
   return parsed.value_or(ResponseMatcher{});
 }
 
-TEST(JsonPlace, FindsTheBytesAsTheyStand) {
+TEST(JsonPlace, finds_the_bytes_as_they_stand) {
   constexpr std::string_view text =
       R"( { "a" : [ 1.10 , {"b/c" : "x\"y" , "~" : [ ] } ] , "" : {"n":-1e400} ,"z":true } )";
   EXPECT_EQ(json_at(text, "/a/0"), "1.10");
@@ -31,7 +31,7 @@ TEST(JsonPlace, FindsTheBytesAsTheyStand) {
   }
 }
 
-TEST(ProviderRules, MatchByStatusAndValue) {
+TEST(ProviderRules, match_by_status_and_value) {
   const std::string_view body =
       R"({"status":"captured","amount":5,"data":[{"id":"x"}],"none":null})";
   EXPECT_TRUE(rule("200").matches(200, body, true));
@@ -50,7 +50,7 @@ TEST(ProviderRules, MatchByStatusAndValue) {
       << "what is no JSON says nothing about what is in it";
 }
 
-TEST(ProviderRules, WhatIsNoRuleIsRefusedWithASentence) {
+TEST(ProviderRules, what_is_no_rule_is_refused_with_a_sentence) {
   for (const auto* text : {"", "20", "2000", "6xx", "20x", "200 ", "200 status=x", "captured",
                            "!/a=b", "200 /a~2=x", "200  /a", "200 !"}) {
     const auto parsed = ResponseMatcher::parse(text);
@@ -59,7 +59,7 @@ TEST(ProviderRules, WhatIsNoRuleIsRefusedWithASentence) {
   }
 }
 
-TEST(ProviderRules, S19_whatIsNotClearSaysNothingYet) {
+TEST(ProviderRules, S19_what_is_not_clear_says_nothing_yet) {
   const ResponseMatchers rules{.found = {rule("200 /charges/0")},
                                .failed = {rule("200 /declined=true")},
                                .not_there = {rule("404"), rule("200 !/charges/0")}};
@@ -80,7 +80,7 @@ TEST(ProviderRules, S19_whatIsNotClearSaysNothingYet) {
   EXPECT_EQ(judge({}, 200, "{}"), Finding::later);
 }
 
-TEST(ProviderRules, RebuildTheAnswerFromTheirs) {
+TEST(ProviderRules, rebuild_the_answer_from_theirs) {
   const RebuildRule whole;
   const auto first = rebuild(whole, Finding::found, "plain");
   ASSERT_TRUE(first);
@@ -105,7 +105,7 @@ TEST(ProviderRules, RebuildTheAnswerFromTheirs) {
       << "what they say must not become a field of its own";
 }
 
-TEST(ProviderRules, TemplatesAreReplacedOrRefused) {
+TEST(ProviderRules, templates_are_replaced_or_refused) {
   const auto value = [](std::string_view name) -> std::optional<std::string> {
     return name == "a" ? std::optional<std::string>("1") : std::nullopt;
   };

@@ -21,7 +21,7 @@ ReplayCache::Kept kept(int status, std::string body, Millis until = now + Millis
   return {std::make_shared<const Answer>(Answer{status, {}, std::move(body)}), {}, until};
 }
 
-TEST(ReplayCache, itTellsWhatItWasTold) {
+TEST(ReplayCache, it_tells_what_it_was_told) {
   ReplayCache cache(1 << 20);
   EXPECT_EQ(cache.find(asked(1), now), nullptr);
   cache.put(asked(1), kept(201, "one"));
@@ -35,7 +35,7 @@ TEST(ReplayCache, itTellsWhatItWasTold) {
   EXPECT_EQ(cache.find(asked(1), now), nullptr);
 }
 
-TEST(ReplayCache, nothingIsToldFromItsEndOn) {
+TEST(ReplayCache, nothing_is_told_from_its_end_on) {
   ReplayCache cache(1 << 20);
   cache.put(asked(1), kept(201, "one", now + Millis(5)));
   EXPECT_NE(cache.find(asked(1), now + Millis(4)), nullptr);
@@ -43,7 +43,7 @@ TEST(ReplayCache, nothingIsToldFromItsEndOn) {
 }
 
 // An operator may free a completed record with a stored 5xx, and no cache would hear of it.
-TEST(ReplayCache, aStoredServerErrorIsNeverKept) {
+TEST(ReplayCache, a_stored_server_error_is_never_kept) {
   ReplayCache cache(1 << 20);
   for (int status = 500; status < 600; ++status) cache.put(asked(status), kept(status, "no"));
   for (int status = 500; status < 600; ++status) {
@@ -51,13 +51,13 @@ TEST(ReplayCache, aStoredServerErrorIsNeverKept) {
   }
 }
 
-TEST(ReplayCache, aLargeAnswerIsNotKept) {
+TEST(ReplayCache, a_large_answer_is_not_kept) {
   ReplayCache cache(1 << 20);
   cache.put(asked(1), kept(200, std::string(limits::replay_cache_answer_bytes_max + 1, 'x')));
   EXPECT_EQ(cache.find(asked(1), now), nullptr);
 }
 
-TEST(ReplayCache, itStaysWithinItsBytesAndKeepsWhatIsAskedFor) {
+TEST(ReplayCache, it_stays_within_its_bytes_and_keeps_what_is_asked_for) {
   static constexpr std::size_t bytes_max = 256 * 1024;
   static constexpr std::size_t body = 1'000;
   ReplayCache cache(bytes_max);

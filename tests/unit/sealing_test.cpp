@@ -29,7 +29,7 @@ class Sealing : public testing::Test {
   Record record_;
 };
 
-TEST_F(Sealing, AKeyIsReadByWhoHasTheSecretOnly) {
+TEST_F(Sealing, a_key_is_read_by_who_has_the_secret_only) {
   EXPECT_EQ(record_.sealed_key.find("k-1"), std::string::npos);
   EXPECT_NE(record_.sealed_key, seal_key("k-1", "acme", identity_, settings_));
   EXPECT_EQ(opened(), "k-1");
@@ -40,7 +40,7 @@ TEST_F(Sealing, AKeyIsReadByWhoHasTheSecretOnly) {
   EXPECT_EQ(opened(), std::nullopt);
 }
 
-TEST_F(Sealing, SecretsOfStoredRequestsSealItWhereThereAreAny) {
+TEST_F(Sealing, secrets_of_stored_requests_seal_it_where_there_are_any) {
   settings_.async_secrets = {secret(7)};
   EXPECT_EQ(opened(), "k-1") << "what was sealed before";
   record_.sealed_key = seal_key("k-1", "acme", identity_, settings_);
@@ -49,7 +49,7 @@ TEST_F(Sealing, SecretsOfStoredRequestsSealItWhereThereAreAny) {
   EXPECT_EQ(opened(), std::nullopt);
 }
 
-TEST_F(Sealing, AKeyOfAnotherRecordIsNone) {
+TEST_F(Sealing, a_key_of_another_record_is_none) {
   record_.sealed_key = seal_key("k-2", "acme", identity_, settings_);
   EXPECT_EQ(opened(), std::nullopt) << "whose id is not made of it";
   record_.sealed_key = seal_key("k-1", "other", identity_, settings_);
@@ -60,7 +60,7 @@ TEST_F(Sealing, AKeyOfAnotherRecordIsNone) {
   EXPECT_EQ(opened(), std::nullopt);
 }
 
-TEST_F(Sealing, AKeyOfAWholeScopeNamesNoOperation) {
+TEST_F(Sealing, a_key_of_a_whole_scope_names_no_operation) {
   record_.id = record_id(identity_.secret, "acme", "", "k-1");
   EXPECT_EQ(opened(), std::nullopt);
   settings_.key_scope = KeyScope::tenant;

@@ -51,7 +51,7 @@ Task<void> hold_and_wait(Event& event, int& ended) {
 Root store(Task<int> task, int& result) { result = co_await std::move(task); }
 Root run(Task<void> task) { co_await std::move(task); }
 
-TEST(Task, BeginsWhenItIsAwaitedAndGoesOnWhereItWaited) {
+TEST(Task, begins_when_it_is_awaited_and_goes_on_where_it_waited) {
   Event event;
   int result = 0;
   Root root = store(twice(event), result);
@@ -64,7 +64,7 @@ TEST(Task, BeginsWhenItIsAwaitedAndGoesOnWhereItWaited) {
   EXPECT_FALSE(event.waiting);
 }
 
-TEST(Task, WhatIsNeverStartedIsDropped) {
+TEST(Task, what_is_never_started_is_dropped) {
   Event event;
   int ended = 0;
   {
@@ -79,7 +79,7 @@ Task<void> awaits(Task<void> inner, int& ended) {
   co_await std::move(inner);
 }
 
-TEST(Task, AnEventThatNeverComesTakesTheWholeChainWithIt) {
+TEST(Task, an_event_that_never_comes_takes_the_whole_chain_with_it) {
   Event event;
   int ended = 0;
   Root root = run(awaits(hold_and_wait(event, ended), ended));
@@ -105,7 +105,7 @@ Task<int> caught(Event& event, bool later) {
   co_return result;
 }
 
-TEST(Task, WhatEscapesIsThrownWhereItIsAwaited) {
+TEST(Task, what_escapes_is_thrown_where_it_is_awaited) {
   for (const bool later : {false, true}) {
     Event event;
     int result = 0;
@@ -125,7 +125,7 @@ Task<int> sum_of_ones(int count) {
 }
 
 // A million nested resumptions would need some hundred megabytes of stack.
-TEST(Task, ALoopOverCallsThatDoNotWaitKeepsTheStackAsItIs) {
+TEST(Task, a_loop_over_calls_that_do_not_wait_keeps_the_stack_as_it_is) {
   int result = 0;
   Root root = store(sum_of_ones(1'000'000), result);
   root();
@@ -138,7 +138,7 @@ Task<int> sum_of_events(Event& event, int count) {
   co_return sum;
 }
 
-TEST(Task, ALoopOverEventsKeepsTheStackAsItIs) {
+TEST(Task, a_loop_over_events_keeps_the_stack_as_it_is) {
   Event event;
   int result = 0;
   Root root = store(sum_of_events(event, 300'000), result);
@@ -158,7 +158,7 @@ Task<void> fail_after_a_sleep(Loop& loop, int& ended) {
   throw std::runtime_error("as this test wants");
 }
 
-TEST(TaskLoop, CountsWhatRunsAndTakesItAlongAtItsEnd) {
+TEST(TaskLoop, counts_what_runs_and_takes_it_along_at_its_end) {
   int ended = 0;
   {
     Loop loop;
@@ -178,7 +178,7 @@ TEST(TaskLoop, CountsWhatRunsAndTakesItAlongAtItsEnd) {
   EXPECT_EQ(ended, 2);
 }
 
-TEST(TaskFrames, AreUsedAgain) {
+TEST(TaskFrames, are_used_again) {
   void* const first = take_frame(3000);
   give_frame(first, 3000);
   if (kept_frame_bytes() == 0) GTEST_SKIP() << "AddressSanitizer is to see each frame's end";
@@ -187,7 +187,7 @@ TEST(TaskFrames, AreUsedAgain) {
   give_frame(second, 2990);
 }
 
-TEST(TaskFrames, OfAnySizeAreGivenBackWhereTooMuchWouldBeKept) {
+TEST(TaskFrames, of_any_size_are_given_back_where_too_much_would_be_kept) {
   std::vector<std::pair<void*, std::size_t>> taken;
   for (std::size_t bytes = 1; bytes < 20'000; bytes += 97) {
     for (int i = 0; i < 4; ++i) taken.emplace_back(take_frame(bytes), bytes);
