@@ -1,6 +1,6 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
-#include "store_conformance/redis_asking.hpp"
+#include "store_conformance/redis/asking.hpp"
 #include "support/postgres.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "store/sqlite/sqlite_store.hpp"
-#include "store_conformance/failing_vfs.hpp"
 #include "store_conformance/harness.hpp"
+#include "store_conformance/sqlite/failing_vfs.hpp"
 #include "support/process.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include "idem/limits.hpp"
-#include "unit/http_request_parsing.hpp"
+#include "unit/http/request_parsing.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

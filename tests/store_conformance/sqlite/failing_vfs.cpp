@@ -1,4 +1,4 @@
-#include "store_conformance/failing_vfs.hpp"
+#include "store_conformance/sqlite/failing_vfs.hpp"
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-#include "store_conformance/redis_asking.hpp"
+#include "store_conformance/redis/asking.hpp"
 
 #include <fmt/format.h>
 

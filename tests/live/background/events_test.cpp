@@ -3,7 +3,7 @@
 #include <idem/foreign_call.hpp>
 
 #include "core/naming/record_handle.hpp"
-#include "live/events.hpp"
+#include "live/background/events.hpp"
 
 /// Outcomes that nobody heard, settled by what the provider tells by itself.
 namespace idem::test {

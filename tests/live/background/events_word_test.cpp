@@ -1,4 +1,4 @@
-#include "live/events.hpp"
+#include "live/background/events.hpp"
 
 /// Who may settle a record, and what was told of an attempt that ended otherwise (protocol.md §22).
 namespace idem::test {

@@ -3,7 +3,7 @@
 
 #include "gateway/keyed/reserve.hpp"
 #include "support/temp_dir.hpp"
-#include "unit/http_request_parsing.hpp"
+#include "unit/http/request_parsing.hpp"
 
 #include <gtest/gtest.h>
 

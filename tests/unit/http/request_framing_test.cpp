@@ -1,5 +1,5 @@
 // Where a request ends, and which of its fields may go on: P8 to P11 and P14.
-#include "unit/http_request_parsing.hpp"
+#include "unit/http/request_parsing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #include <idem/worker_limits.hpp>
-#include "unit/compare_reading.hpp"
+#include "unit/compare/reading.hpp"
 
 #include <gtest/gtest.h>
 
