@@ -23,8 +23,8 @@ std::string number_of(std::size_t count, const char* one, const char* several) {
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
-void add_standing(std::vector<Trouble>& troubles, const char* code, const std::string& who,
-                  const Availability::Seen& seen) {
+void add_availability(std::vector<Trouble>& troubles, const char* code, const std::string& who,
+                      const Availability::Seen& seen) {
   troubles.push_back({code, who + " does not answer: " + seen.reason +
                                 (seen.detail.empty() ? "" : ", " + seen.detail)});
 }
@@ -76,7 +76,8 @@ void add_messages(std::vector<Trouble>& troubles, const metrics::Gauges& gauges)
   }
 }
 
-void write_standing(Writer& out, const Availability::Seen& seen, bool is_up, MonotonicTime now) {
+void write_availability(Writer& out, const Availability::Seen& seen, bool is_up,
+                        MonotonicTime now) {
   out.flag("up", is_up);
   out.name("last_answer_seconds");
   if (seen.last_answer) {
@@ -94,13 +95,13 @@ void write_standing(Writer& out, const Availability::Seen& seen, bool is_up, Mon
   out.end_object();
 }
 
-void write_one(Writer& out, const char* name, bool is_there, const Availability& standing,
+void write_one(Writer& out, const char* name, bool is_there, const Availability& availability,
                MonotonicTime now) {
   out.name(name);
   if (!is_there) return out.null();
-  const Availability::Seen seen = standing.seen();
+  const Availability::Seen seen = availability.seen();
   out.begin_object();
-  write_standing(out, seen, !seen.is_down, now);
+  write_availability(out, seen, !seen.is_down, now);
   out.end_object();
 }
 
@@ -110,7 +111,7 @@ void write_providers(Writer& out, const metrics::Registry& registry, MonotonicTi
   for (const auto& [name, counts] : registry.providers()) {
     out.begin_object();
     out.member("name", name);
-    write_standing(out, counts->standing.seen(), !counts->is_left_alone, now);
+    write_availability(out, counts->availability.seen(), !counts->is_left_alone, now);
     out.end_object();
   }
   out.end_array();
@@ -188,16 +189,16 @@ std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& regist
   }
   const auto upstream = registry.upstream().seen();
   if (registry.has_upstream() && upstream.is_down) {
-    add_standing(troubles, "upstream_down", "the upstream", upstream);
+    add_availability(troubles, "upstream_down", "the upstream", upstream);
   }
   const auto authorizer = registry.authorizer().seen();
   if (registry.has_authorizer() && authorizer.is_down) {
-    add_standing(troubles, "authorizer_down", "the authoriser", authorizer);
+    add_availability(troubles, "authorizer_down", "the authoriser", authorizer);
   }
   for (const auto& [name, counts] : registry.providers()) {
-    const auto seen = counts->standing.seen();
+    const auto seen = counts->availability.seen();
     if (counts->is_left_alone || seen.is_down) {
-      add_standing(troubles, "provider_down", "provider " + name, seen);
+      add_availability(troubles, "provider_down", "provider " + name, seen);
     }
   }
   add_records(troubles, status);

@@ -43,7 +43,8 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
   state.point = text_of(row[0]);
   state.point_since = asked_at - Millis(number_of(row[1]));
   state.attempts = static_cast<int>(number_of(row[2]));
-  if (!is_null(row[3])) state.quiet_since = MonotonicClock::now() - Millis(number_of(row[3]));
+  if (!is_null(row[3]))
+    state.no_call_in_flight_since = MonotonicClock::now() - Millis(number_of(row[3]));
   state.next = text_of(row[4]);
   state.is_torn = state.point != (record_point.empty() ? started : record_point);
   return state;
@@ -60,14 +61,15 @@ ExchangeEvent FlowAttempt::run(FlowState state) {
   const auto first = next_phase();
   if (!first) return give_up("unknown_recovery_point");
   // What may have been sent under another name would be sent under another key.
-  if (state_.quiet_since && !state_.next.empty() && state_.next != phases_[*first].name) {
+  if (state_.no_call_in_flight_since && !state_.next.empty() &&
+      state_.next != phases_[*first].name) {
     return give_up("phases_changed");
   }
   // Begun anew behind an end that an operator released: nobody knows which call was made then, nor
   // how long ago.
   const bool may_call = std::ranges::any_of(
       phases_.subspan(*first), [](const Phase& phase) { return phase.call.send != nullptr; });
-  if (state_.quiet_since && state_.next.empty() && may_call) {
+  if (state_.no_call_in_flight_since && state_.next.empty() && may_call) {
     return give_up("call_outcome_unknown");
   }
   if (state_.attempts > attempts_max_) return give_up("attempts_exhausted");
@@ -103,7 +105,7 @@ std::optional<std::size_t> FlowAttempt::next_phase() const {
 CallHistory FlowAttempt::history() const {
   const auto now = MonotonicClock::now();
   CallHistory known{.first_ago = now - state_.point_since};
-  if (state_.quiet_since) known.quiet_for = now - *state_.quiet_since;
+  if (state_.no_call_in_flight_since) known.quiet_for = now - *state_.no_call_in_flight_since;
   return known;
 }
 
@@ -166,10 +168,10 @@ std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const 
 std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const PhaseCall& call,
                                                    CallAnswered& called) {
   if (!covers(phase.call.timeout)) {
-    if (!state_.quiet_since) rest({});
+    if (!state_.no_call_in_flight_since) rest({});
     return leave("the lease does not cover the call");
   }
-  if (state_.quiet_since || notes_calls(phase) || state_.next != phase.name) {
+  if (state_.no_call_in_flight_since || notes_calls(phase) || state_.next != phase.name) {
     // From here on it may be on its way, and who comes after this attempt must know that.
     const auto noted =
         InternalSql::run(transactions(), OwnStatement::note_call,
@@ -197,14 +199,14 @@ std::optional<FlowAttempt::Stop> FlowAttempt::after(CallEnd end, const Phase& ph
   }
   if (const auto* const not_done = std::get_if<CallNotDone>(&end)) {
     log(LogLevel::warning, "call_not_done", phase.name, not_done->why);
-    if (not_done->is_final && !state_.quiet_since) return give_up("call_refused");
+    if (not_done->is_final && !state_.no_call_in_flight_since) return give_up("call_refused");
     if (pause(not_done->retry_in)) return std::nullopt;
-    if (!state_.quiet_since) rest(not_done->retry_in);
+    if (!state_.no_call_in_flight_since) rest(not_done->retry_in);
     return leave("the call does not go through");
   }
   const auto& ambiguous = std::get<CallAmbiguous>(end);
   log(LogLevel::warning, "call_ambiguous", phase.name, ambiguous.why);
-  state_.quiet_since = MonotonicClock::now();
+  state_.no_call_in_flight_since = MonotonicClock::now();
   if (pause(ambiguous.retry_in)) return std::nullopt;
   return leave("the call may have been done");
 }
@@ -244,7 +246,7 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
       state_.point = phases_[index].name;
       state_.next = name_behind(index);
       state_.point_since = before;
-      state_.quiet_since.reset();
+      state_.no_call_in_flight_since.reset();
       return std::nullopt;
     }
     log(LogLevel::warning, "phase_failed", phases_[index].name, end.why);

@@ -18,7 +18,7 @@ struct FlowState {
   int attempts = 1;
   /// From when on no call of an earlier attempt can be under way, at the latest; none: nothing is
   /// open.
-  std::optional<MonotonicTime> quiet_since{};
+  std::optional<MonotonicTime> no_call_in_flight_since{};
   MonotonicTime point_since{};  ///< When that phase committed, at the earliest.
   /// The record says another point: a part of what is known was lost.
   bool is_torn = false;

@@ -120,7 +120,7 @@ Next Relay::Line::next_of(const ClaimedMessage& claimed) const {
                           .lookup_grace = repetition.lookup_grace,
                           .timeout = destination_.timeout};
   CallHistory history;
-  if (claimed.quiet_since) history.quiet_for = now - *claimed.quiet_since;
+  if (claimed.no_call_in_flight_since) history.quiet_for = now - *claimed.no_call_in_flight_since;
   history.first_ago = repetition.deduplicates - (claimed.repeat_until - now);
   return next_step(history, declared);
 }
@@ -136,7 +136,7 @@ Delivery Relay::Line::delivery_of(const ClaimedMessage& claimed) const {
 }
 
 void Relay::Line::deliver(const ClaimedMessage& claimed) {
-  const bool in_doubt = claimed.quiet_since.has_value();
+  const bool in_doubt = claimed.no_call_in_flight_since.has_value();
   const auto now = MonotonicClock::now();
   if (breaker_.is_open(now)) {
     return note(claimed, {.how = Noted::given_back,
@@ -179,7 +179,7 @@ void Relay::Line::deliver(const ClaimedMessage& claimed) {
 }
 
 void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) {
-  const bool in_doubt = claimed.quiet_since.has_value();
+  const bool in_doubt = claimed.no_call_in_flight_since.has_value();
   if (!covers()) {
     return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
   }
@@ -216,7 +216,7 @@ void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) 
   const auto& ambiguous = std::get<CallAmbiguous>(end);
   breaker_.failed(MonotonicClock::now());
   ClaimedMessage after = claimed;
-  after.quiet_since = MonotonicClock::now();
+  after.no_call_in_flight_since = MonotonicClock::now();
   const bool is_over = next_of(after).step == NextStep::give_up;
   fail(claimed,
        {.how = is_over ? Noted::dead : Noted::put_off,

@@ -62,7 +62,8 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
     one.fence = number_of(row.at(10));
     one.repeat_until = asked_at + Millis(number_of(row.at(12)));
     if (number_of(row.at(11)) != 0) {
-      one.quiet_since = told_at - Millis(is_null(row.at(13)) ? 0 : number_of(row.at(13)));
+      one.no_call_in_flight_since =
+          told_at - Millis(is_null(row.at(13)) ? 0 : number_of(row.at(13)));
     }
   }
   std::ranges::sort(claimed, {}, &ClaimedMessage::seq);

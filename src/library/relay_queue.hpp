@@ -20,7 +20,7 @@ struct ClaimedMessage {
   StoreTime created_at{};
   int attempt = 1;
   /// From when on no earlier attempt can be under way, at the latest; none: none can have arrived.
-  std::optional<MonotonicTime> quiet_since{};
+  std::optional<MonotonicTime> no_call_in_flight_since{};
   MonotonicTime repeat_until{};  ///< Until when it may be repeated, at the earliest.
 };
 

@@ -95,7 +95,7 @@ struct ProviderCounts {
   std::array<std::atomic<std::uint64_t>, answered_count> answers{};
   std::array<std::atomic<std::uint64_t>, unanswered_count> failures{};
   std::atomic<bool> is_left_alone{false};  ///< After failures in a row; tried by one question.
-  Availability standing;
+  Availability availability;
 };
 
 }  // namespace idem::metrics

@@ -278,7 +278,7 @@ void write_providers(Text& text, const Providers& providers, MonotonicTime now,
               "api.idempotency.provider.last.answer: how long ago it answered a question, or this "
               "process began. It is asked only while a record is unknown.");
   for (const auto& [provider, counts] : providers) {
-    const auto age = now - counts->standing.seen().last_answer.value_or(began);
+    const auto age = now - counts->availability.seen().last_answer.value_or(began);
     text.seconds("idem_provider_last_answer_age_seconds", {"provider", provider},
                  std::chrono::duration<double>(age).count());
   }

@@ -40,7 +40,7 @@ void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime 
   }
   forget_why(task.record);
   ++provider.counts->answers[static_cast<std::size_t>(answered_as(finding))];
-  const auto line = provider.counts->standing.answered(MonotonicClock::now());
+  const auto line = provider.counts->availability.answered(MonotonicClock::now());
   if (!line) return;
   log_(LogLevel::info, "provider_recovered",
        {{"provider", provider.name},
@@ -51,8 +51,8 @@ void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime 
 void Reconciler::tell_failing(const Provider& provider, metrics::Unanswered reason,
                               const std::string& why) {
   ++provider.counts->failures[static_cast<std::size_t>(reason)];
-  const auto line =
-      provider.counts->standing.failed(MonotonicClock::now(), metrics::name_of(reason), why, false);
+  const auto line = provider.counts->availability.failed(MonotonicClock::now(),
+                                                         metrics::name_of(reason), why, false);
   if (!line) return;
   log_(LogLevel::warning, "provider_failing",
        {{"provider", provider.name},

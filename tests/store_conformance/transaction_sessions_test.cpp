@@ -228,8 +228,8 @@ TEST_P(TransactionSessions, S17_a_record_made_late_is_the_one_that_was_reserved)
   };
   EXPECT_EQ(record_after(1, false), record_after(3, true));
   EXPECT_EQ(record_after(2, false), record_after(4, true));
-  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_looks"), "2");
-  EXPECT_EQ(in_database("SELECT count(*) FROM idem.expiry_looks"), "4");
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_due_batches"), "2");
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.expiry_due_batches"), "4");
 }
 
 TEST_P(TransactionSessions, S17_a_phase_in_the_transaction_of_its_reserve_leaves_a_running_record) {
@@ -245,7 +245,7 @@ TEST_P(TransactionSessions, S17_a_phase_in_the_transaction_of_its_reserve_leaves
   EXPECT_EQ(record.state, State::in_progress);
   EXPECT_EQ(record.recovery_point, "charged");
   EXPECT_EQ(record.locked_until, record.created_at + lease);
-  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_looks"), "1");
+  EXPECT_EQ(in_database("SELECT count(*) FROM idem.lease_due_batches"), "1");
 }
 
 // The worst that a work can do: it dooms the transaction, and commits it by itself.

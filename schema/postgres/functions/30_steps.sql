@@ -155,7 +155,7 @@ BEGIN
     RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
   END IF;
   PERFORM idem.note_usage(s.scope, idem.active_of(s) - idem.active_of(before), s.charged - before.charged);
-  PERFORM idem.keep_standing(s);
+  PERFORM idem.keep_parked(s);
 END $$;
 
 -- Its answer is given up, also where it lies beside the record.

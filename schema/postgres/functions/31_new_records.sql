@@ -54,7 +54,7 @@ BEGIN
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM idem.note_usage(s.scope, idem.active_of(s), s.charged);
-  PERFORM idem.keep_standing(s);
+  PERFORM idem.keep_parked(s);
   RETURN true;
 END $$;
 

@@ -63,11 +63,11 @@ BEGIN
   END IF;
   RETURN NEXT row;
   IF cardinality(row.usual) = cardinality(ids) THEN
-    INSERT INTO idem.expiry_looks VALUES (due_at, ids);
+    INSERT INTO idem.expiry_due_batches VALUES (due_at, ids);
     RETURN;
   END IF;
   IF row.usual IS NOT NULL THEN
-    INSERT INTO idem.expiry_looks
+    INSERT INTO idem.expiry_due_batches
       VALUES (due_at, (SELECT array_agg(ids[d.number]) FROM unnest(row.usual) d(number)));
   END IF;
 

@@ -74,7 +74,7 @@ BEGIN
     PERFORM idem.note_usage(n.scope, count(*), count(*) * idem.record_charge()), idem.pass_keys(n.scope, q, count(*), at)
       FROM (SELECT scopes[f.number] COLLATE "C" AS scope FROM unnest(fresh) f(number)) n GROUP BY n.scope;
   END IF;
-  IF made IS NOT NULL THEN INSERT INTO idem.lease_looks VALUES (at + idem.ms(shortest), made); END IF;
+  IF made IS NOT NULL THEN INSERT INTO idem.lease_due_batches VALUES (at + idem.ms(shortest), made); END IF;
   IF made = ids THEN
     granted := fences;
     RETURN NEXT;

@@ -55,7 +55,7 @@ BEGIN
   VALUES
     (asked_id, make_new.scope, make_new.operation, asked_generation, make_new.fingerprint, 'in_progress', asked_fence,
      asked_token, make_new.owner, due_at, make_new.dispatched, policy, make_new.retention, make_new.tombstone, at, at);
-  INSERT INTO idem.lease_looks VALUES (due_at, ARRAY[asked_id]);
+  INSERT INTO idem.lease_due_batches VALUES (due_at, ARRAY[asked_id]);
 END $$;
 
 -- The same, completed: when its answer expires. A key that somebody made without its lock fails it (23505).
@@ -90,7 +90,7 @@ BEGIN
      idem.checksum(asked_id, complete_new.fingerprint, head, body), reference, idem.epoch() + idem.ms(began), at, at, until,
      until + idem.ms(complete_new.tombstone));
   IF NOT is_small THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;
-  INSERT INTO idem.expiry_looks VALUES (until, ARRAY[asked_id]);
+  INSERT INTO idem.expiry_due_batches VALUES (until, ARRAY[asked_id]);
   RETURN until;
 END $$;
 
@@ -149,7 +149,7 @@ BEGIN
   RETURNING s.expires_at, s.answer INTO until, apart;
   IF FOUND THEN
     IF apart IS NOT NULL THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;
-    INSERT INTO idem.expiry_looks VALUES (until, ARRAY[asked_id]);
+    INSERT INTO idem.expiry_due_batches VALUES (until, ARRAY[asked_id]);
     is_contradicted := false;
     RETURN;
   END IF;

@@ -25,14 +25,14 @@ DECLARE
 BEGIN
   WHILE ended < most AND clock_timestamp() < began + interval '250 ms' LOOP
     WITH next AS MATERIALIZED (
-      SELECT l.ctid AS place, l.due_at, cardinality(l.ids) AS size FROM idem.lease_looks l WHERE l.due_at <= at
+      SELECT l.ctid AS place, l.due_at, cardinality(l.ids) AS size FROM idem.lease_due_batches l WHERE l.due_at <= at
         ORDER BY l.due_at LIMIT 256 FOR UPDATE SKIP LOCKED
     ), enough AS (
       SELECT b.place FROM (
         SELECT n.place, sum(n.size) OVER (ORDER BY n.due_at, n.place) - n.size AS before FROM next n
       ) b WHERE b.before < greatest(most - ended, 256)
     ), taken AS (
-      DELETE FROM idem.lease_looks l USING enough n WHERE l.ctid = n.place RETURNING l.ids
+      DELETE FROM idem.lease_due_batches l USING enough n WHERE l.ctid = n.place RETURNING l.ids
     )
     SELECT array_agg(DISTINCT i.id) INTO asked FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id);
     EXIT WHEN asked IS NULL;
@@ -48,7 +48,7 @@ BEGIN
           PERFORM 1 FROM idem.slots h
             WHERE h.id = before.id AND h.state = 'in_progress' AND h.locked_until <= at FOR UPDATE SKIP LOCKED;
           IF FOUND THEN
-            INSERT INTO idem.standing VALUES (before.id, 'in_progress', due)
+            INSERT INTO idem.parked_records VALUES (before.id, 'in_progress', due)
               ON CONFLICT (id) DO UPDATE SET state = excluded.state, moment = excluded.moment;
           ELSE
             later := later || before.id;

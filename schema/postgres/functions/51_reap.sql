@@ -24,14 +24,14 @@ DECLARE
 BEGIN
   WHILE done < most AND clock_timestamp() < began + interval '250 ms' LOOP
     WITH next AS MATERIALIZED (
-      SELECT l.ctid AS place, l.due_at, cardinality(l.ids) AS size FROM idem.expiry_looks l WHERE l.due_at <= at
+      SELECT l.ctid AS place, l.due_at, cardinality(l.ids) AS size FROM idem.expiry_due_batches l WHERE l.due_at <= at
         ORDER BY l.due_at LIMIT 16 FOR UPDATE SKIP LOCKED
     ), enough AS (
       SELECT b.place FROM (
         SELECT n.place, sum(n.size) OVER (ORDER BY n.due_at, n.place) - n.size AS before FROM next n
       ) b WHERE b.before < most - done
     ), taken AS (
-      DELETE FROM idem.expiry_looks l USING enough n WHERE l.ctid = n.place RETURNING l.ids
+      DELETE FROM idem.expiry_due_batches l USING enough n WHERE l.ctid = n.place RETURNING l.ids
     )
     SELECT array_agg(DISTINCT i.id) INTO asked FROM taken t CROSS JOIN LATERAL unnest(t.ids) i(id);
     EXIT WHEN asked IS NULL;
@@ -55,7 +55,7 @@ BEGIN
         RETURNING t.id, d.state, d.due_at, t.tombstone_until AS ends, t.scope, CASE WHEN d.charged > 0 THEN 1 ELSE 0 END AS fewer,
                   d.charged - t.charged AS less
     ), unstood AS (
-      DELETE FROM idem.standing t USING due d WHERE t.id = d.id
+      DELETE FROM idem.parked_records t USING due d WHERE t.id = d.id
     )
     SELECT array_agg(a.id), array_agg(a.state), array_agg(a.due_at), array_agg(a.id) FILTER (WHERE a.ends IS NOT NULL),
            array_agg(a.ends) FILTER (WHERE a.ends IS NOT NULL), array_agg(a.scope) FILTER (WHERE a.less > 0),

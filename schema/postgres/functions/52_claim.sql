@@ -10,7 +10,7 @@ DECLARE
   at timestamptz := idem.now();
 BEGIN
   PERFORM idem.be_durable();
-  SELECT t.* INTO s FROM idem.standing w JOIN idem.slots t ON t.id = w.id
+  SELECT t.* INTO s FROM idem.parked_records w JOIN idem.slots t ON t.id = w.id
     WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
     ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;

@@ -52,14 +52,14 @@ BEGIN
     claimed = true,
     in_flight = is_noted = 0,
     ambiguous = o.ambiguous OR o.in_flight,
-    quiet_since = CASE WHEN o.in_flight THEN at ELSE o.quiet_since END,
+    no_call_in_flight_since = CASE WHEN o.in_flight THEN at ELSE o.no_call_in_flight_since END,
     first_at = CASE WHEN o.ambiguous OR o.in_flight THEN o.first_at ELSE at END,
     -- By what is declared today.
     repeat_until = CASE WHEN o.ambiguous OR o.in_flight THEN o.first_at ELSE at END + idem.ms(repeats)
   FROM due d WHERE o.seq = d.seq
   RETURNING o.seq, encode(uuid_send(o.id), 'hex'), encode(uuid_send(o.operation), 'hex'), o.aggregatetype,
     o.aggregateid, o.type, o.payload, o.content_type, round(extract(epoch FROM o.created_at) * 1000)::bigint,
-    o.attempts, o.fence, o.ambiguous::integer, idem.ms_until(o.repeat_until, at), idem.ms_until(at, o.quiet_since);
+    o.attempts, o.fence, o.ambiguous::integer, idem.ms_until(o.repeat_until, at), idem.ms_until(at, o.no_call_in_flight_since);
 END $$;
 
 -- From here on it may be on the wire. No row: the claim is not the last one any more, and nothing may be sent.
@@ -88,7 +88,7 @@ BEGIN
     claimed = false,
     in_flight = false,
     ambiguous = is_ambiguous,
-    quiet_since = CASE WHEN NOT is_ambiguous THEN NULL WHEN how IN ('given_back', 'unseen') THEN o.quiet_since
+    no_call_in_flight_since = CASE WHEN NOT is_ambiguous THEN NULL WHEN how IN ('given_back', 'unseen') THEN o.no_call_in_flight_since
                   ELSE at END,
     last_error = CASE how WHEN 'delivered' THEN '' ELSE why END,
     history = CASE how WHEN 'given_back' THEN o.history ELSE o.history || jsonb_build_object(

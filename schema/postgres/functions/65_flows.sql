@@ -16,7 +16,7 @@ BEGIN
   END IF;
   RETURN QUERY
   INSERT INTO idem.flows AS f (id, operation, input, point, next, point_at, attempts, due_at, token, nothing_open,
-                               quiet_since)
+                               no_call_in_flight_since)
     -- A record that has come further without this row was released by an operator after its end: what followed may
     -- have been sent.
     VALUES (flow, of_operation, new_input, CASE record_point WHEN '' THEN 'started' ELSE record_point END,
@@ -27,9 +27,9 @@ BEGIN
     attempts = f.attempts + CASE WHEN f.token = by_token THEN 0 ELSE 1 END,
     due_at = excluded.due_at, token = by_token,
     nothing_open = f.nothing_open AND f.token = by_token,
-    quiet_since = CASE WHEN f.token = by_token THEN f.quiet_since WHEN f.nothing_open THEN NULL
-                  ELSE coalesce(f.quiet_since, at) END
-  RETURNING f.point, idem.ms_until(at, f.point_at), f.attempts, idem.ms_until(at, f.quiet_since), f.next, f.input;
+    no_call_in_flight_since = CASE WHEN f.token = by_token THEN f.no_call_in_flight_since WHEN f.nothing_open THEN NULL
+                  ELSE coalesce(f.no_call_in_flight_since, at) END
+  RETURNING f.point, idem.ms_until(at, f.point_at), f.attempts, idem.ms_until(at, f.no_call_in_flight_since), f.next, f.input;
 END $$;
 
 -- In the phase's own transaction; `is_noted` and `next_phase` are of the one behind it. No row: the point was another.
@@ -39,7 +39,7 @@ DECLARE
   at timestamptz := idem.now();
 BEGIN
   RETURN QUERY
-  UPDATE idem.flows f SET point = now_at, next = next_phase, point_at = at, quiet_since = NULL,
+  UPDATE idem.flows f SET point = now_at, next = next_phase, point_at = at, no_call_in_flight_since = NULL,
       due_at = at + idem.ms(lease), nothing_open = is_noted <> 0
     WHERE f.id = flow AND f.point = before COLLATE "C" RETURNING 1;
 END $$;
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION idem.note_call(flow uuid, by_token uuid, by_phase tex
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.be_durable();
-  RETURN QUERY UPDATE idem.flows f SET quiet_since = NULL, nothing_open = false, next = by_phase
+  RETURN QUERY UPDATE idem.flows f SET no_call_in_flight_since = NULL, nothing_open = false, next = by_phase
     WHERE f.id = flow AND f.token = by_token RETURNING 1;
 END $$;
 

@@ -17,11 +17,11 @@ std::string age_of(const Value* seconds) {
 }
 
 /// The upstream, the authoriser or a provider.
-void add_standing(Rows& rows, const std::string& name, const Value& standing) {
-  const bool is_up = text_of(standing.find("up")) == "yes";
+void add_availability(Rows& rows, const std::string& name, const Value& reported) {
+  const bool is_up = text_of(reported.find("up")) == "yes";
   std::string text = is_up ? "up" : "DOWN";
-  text += ", last answer " + age_of(standing.find("last_answer_seconds"));
-  const auto* const failure = standing.find("last_failure");
+  text += ", last answer " + age_of(reported.find("last_answer_seconds"));
+  const auto* const failure = reported.find("last_failure");
   if (failure != nullptr && std::holds_alternative<json::Object>(failure->is)) {
     text += "; last failure " + age_of(failure->find("seconds")) + ": " +
             text_of(failure->find("reason")) + ", " + text_of(failure->find("detail"));
@@ -69,10 +69,10 @@ void print_status(const Value& status) {
   for (const auto* name : {"upstream", "authorizer"}) {
     const auto* const one = status.find(name);
     const bool is_there = one != nullptr && std::holds_alternative<json::Object>(one->is);
-    if (is_there) add_standing(rows, name, *one);
+    if (is_there) add_availability(rows, name, *one);
   }
   for (const auto& one : items_of(status.find("providers"))) {
-    add_standing(rows, "provider " + text_of(one.find("name")), one);
+    add_availability(rows, "provider " + text_of(one.find("name")), one);
   }
   add_unsettled(rows, status);
   for (const auto& one : items_of(status.find("outbox"))) {

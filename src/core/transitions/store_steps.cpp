@@ -30,12 +30,12 @@ struct Subject {
   std::optional<std::chrono::microseconds> next_key{};
 };
 
-StateSummary standing_of(const Record& record) { return {record.state, record.changed_at}; }
+StateSummary summary_of(const Record& record) { return {record.state, record.changed_at}; }
 
 Subject subject_of(std::optional<Row>&& row) {
   Subject subject;
   if (row) {
-    subject.was = standing_of(row->record);
+    subject.was = summary_of(row->record);
     subject.was_fence = row->record.attempt.fence;
     subject.used = usage_of(row->record);
     subject.row = {row->record.id, row->place};
@@ -52,7 +52,7 @@ void write_back(const StepContext& context, Subject& subject, const Change& chan
   usage.next_key = subject.next_key;
   if (!usage.is_none()) table.add_usage(subject.record->scope, usage);
   context.tally.changed(subject.record->id, subject.was,
-                        stays ? std::optional(standing_of(*subject.record)) : std::nullopt);
+                        stays ? std::optional(summary_of(*subject.record)) : std::nullopt);
   switch (change.write) {
     case Write::none:
       return;

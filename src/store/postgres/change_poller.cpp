@@ -43,8 +43,8 @@ Task<void> ChangePoller::look(std::vector<RecordId> ids) {
     Params params;
     params.array(Type::uuid_array);
     for (const RecordId& id : ids) params.append_uuid(id.bytes);
-    const QueryResult answer = co_await connection_.ask("SELECT * FROM idem.standings($1)", params,
-                                                        limits::store_reply_max);
+    const QueryResult answer = co_await connection_.ask("SELECT * FROM idem.waited_states($1)",
+                                                        params, limits::store_reply_max);
     if (answer) {
       Seen now;
       for (const RecordId& id : ids) now[id] = std::nullopt;
@@ -56,9 +56,9 @@ Task<void> ChangePoller::look(std::vector<RecordId> ids) {
         now[id] = WaitedState{std::move(state), fence, cells.moment()};
       }
       // One that is seen for the first time may have changed since its waiter read it.
-      for (const auto& [id, standing] : now) {
+      for (const auto& [id, state] : now) {
         const auto before = seen_.find(id);
-        if (before == seen_.end() || before->second != standing) changes_.watcher()->changed(id);
+        if (before == seen_.end() || before->second != state) changes_.watcher()->changed(id);
       }
       seen_ = std::move(now);
     }

@@ -349,10 +349,11 @@ std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
 /// been under way before the machine was started anew has been quiet only since then.
 void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
   if (!clock.was_restarted()) return;
-  for (const char* const sql :
-       {"UPDATE idem_flows SET quiet_since = ? WHERE quiet_since IS NOT NULL",
-        "UPDATE idem_outbox SET quiet_since = ? WHERE state = 'waiting' AND quiet_since IS NOT "
-        "NULL"}) {
+  for (const char* const sql : {"UPDATE idem_flows SET no_call_in_flight_since = ? WHERE "
+                                "no_call_in_flight_since IS NOT NULL",
+                                "UPDATE idem_outbox SET no_call_in_flight_since = ? WHERE state = "
+                                "'waiting' AND no_call_in_flight_since IS NOT "
+                                "NULL"}) {
     Statement quiet(db, sql);
     quiet.bind(1, clock.now().time_since_epoch().count());
     quiet.run();

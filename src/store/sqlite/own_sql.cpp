@@ -19,7 +19,7 @@ constexpr std::string_view claim_messages = R"(
     claimed = 1,
     in_flight = NOT $5,
     ambiguous = ambiguous OR in_flight,
-    quiet_since = CASE WHEN in_flight THEN idem_now() ELSE quiet_since END,
+    no_call_in_flight_since = CASE WHEN in_flight THEN idem_now() ELSE no_call_in_flight_since END,
     first_at = CASE WHEN ambiguous OR in_flight THEN first_at ELSE idem_now() END,
     repeat_until = CASE WHEN ambiguous OR in_flight THEN first_at ELSE idem_now() END + $4
   WHERE seq IN (
@@ -32,7 +32,7 @@ constexpr std::string_view claim_messages = R"(
               AND (e.seq < d.seq OR (e.seq > d.seq AND e.claimed AND e.due_at > idem_now()))))
       ORDER BY d.due_at, d.seq LIMIT $2)
   RETURNING seq, id, operation, aggregatetype, aggregateid, type, payload, content_type,
-    created_at, attempts, fence, ambiguous, repeat_until - idem_now(), idem_now() - quiet_since)";
+    created_at, attempts, fence, ambiguous, repeat_until - idem_now(), idem_now() - no_call_in_flight_since)";
 
 constexpr std::string_view note_delivery = R"(
   UPDATE idem_outbox SET
@@ -44,7 +44,7 @@ constexpr std::string_view note_delivery = R"(
     claimed = 0,
     in_flight = 0,
     ambiguous = $7,
-    quiet_since = CASE WHEN NOT $7 THEN NULL WHEN $3 IN ('given_back', 'unseen') THEN quiet_since
+    no_call_in_flight_since = CASE WHEN NOT $7 THEN NULL WHEN $3 IN ('given_back', 'unseen') THEN no_call_in_flight_since
                   ELSE idem_now() END,
     last_error = CASE $3 WHEN 'delivered' THEN '' ELSE $5 END,
     history = CASE $3 WHEN 'given_back' THEN history ELSE json_insert(history, '$[#]',
@@ -119,7 +119,7 @@ constexpr std::string_view reap_messages =
 // after its end: what followed may have been sent.
 constexpr std::string_view open_flow = R"(
   INSERT INTO idem_flows AS f (id, operation, input, point, next, point_at, attempts, due_at, token,
-                               nothing_open, quiet_since)
+                               nothing_open, no_call_in_flight_since)
     VALUES ($1, $2, $3, CASE $8 WHEN '' THEN 'started' ELSE $8 END,
             CASE $8 WHEN '' THEN $7 ELSE '' END, idem_now(), 1, idem_now() + $4, $5,
             $8 = '' AND $6, CASE WHEN $8 <> '' THEN idem_now() END)
@@ -134,17 +134,17 @@ constexpr std::string_view open_flow = R"(
     token = $5,
     nothing_open = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN $6
                    ELSE nothing_open AND token = $5 END,
-    quiet_since = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN NULL
-                  WHEN token = $5 THEN quiet_since WHEN nothing_open THEN NULL
-                  ELSE coalesce(quiet_since, idem_now()) END
-  RETURNING point, idem_now() - point_at, attempts, idem_now() - quiet_since, next, input)";
+    no_call_in_flight_since = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN NULL
+                  WHEN token = $5 THEN no_call_in_flight_since WHEN nothing_open THEN NULL
+                  ELSE coalesce(no_call_in_flight_since, idem_now()) END
+  RETURNING point, idem_now() - point_at, attempts, idem_now() - no_call_in_flight_since, next, input)";
 constexpr std::string_view pass_phase =
-    "UPDATE idem_flows SET point = $3, point_at = idem_now(), quiet_since = NULL,"
+    "UPDATE idem_flows SET point = $3, point_at = idem_now(), no_call_in_flight_since = NULL,"
     " due_at = idem_now() + $4, nothing_open = $5, next = $6"
     " WHERE id = $1 AND point = $2 RETURNING 1";
 constexpr std::string_view find_point = "SELECT point FROM idem_flows WHERE id = $1";
 constexpr std::string_view note_call =
-    "UPDATE idem_flows SET quiet_since = NULL, nothing_open = 0, next = $3"
+    "UPDATE idem_flows SET no_call_in_flight_since = NULL, nothing_open = 0, next = $3"
     " WHERE id = $1 AND token = $2 RETURNING 1";
 constexpr std::string_view rest_flow =
     "UPDATE idem_flows SET nothing_open = 1, due_at = idem_now() + $3,"

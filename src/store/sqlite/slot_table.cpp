@@ -182,8 +182,8 @@ class Slots final : public SlotTable {
 
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
-    Statement* const standing = verb.state ? those_that_stand(*verb.state) : nullptr;
-    return standing != nullptr ? list_by(*standing, verb, now, rows_max, found)
+    Statement* const by_state = verb.state ? select_by_state(*verb.state) : nullptr;
+    return by_state != nullptr ? list_by(*by_state, verb, now, rows_max, found)
                                : list_any(verb, now, rows_max, found);
   }
 
@@ -267,7 +267,7 @@ class Slots final : public SlotTable {
   }
 
   /// The statement that lists those of a state with an index of its own.
-  Statement* those_that_stand(State state) {
+  Statement* select_by_state(State state) {
     switch (state) {
       case State::pending:
         return &list_pending_;

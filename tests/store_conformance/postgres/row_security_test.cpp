@@ -304,7 +304,7 @@ TEST_F(RowSecurityTables, V03_rights_that_are_granted_later_reach_no_other_scope
     }
   }
   EXPECT_EQ(session_->try_run("UPDATE idem.slots SET answer = 1"), "42501");
-  EXPECT_EQ(session_->try_run("INSERT INTO idem.lease_looks VALUES (now(), '{}')"), "42501");
+  EXPECT_EQ(session_->try_run("INSERT INTO idem.lease_due_batches VALUES (now(), '{}')"), "42501");
   EXPECT_EQ(traces_of("other"), before);
   EXPECT_EQ(count("idem.slots"), "4");
   // And the functions go the way that they went before.

@@ -348,7 +348,7 @@ TEST_F(SqlArguments, S15_a_publication_of_all_tables_stops_nothing) {
     ASSERT_TRUE(reaped.has_value()) << reaped.error().detail;
   }
   owner_.run("SELECT idem.drop_old_days(); SELECT idem.fold_usage(10)");
-  for (const std::string table : {"lease_looks", "expiry_looks", "answers"}) {
+  for (const std::string table : {"lease_due_batches", "expiry_due_batches", "answers"}) {
     EXPECT_EQ(owner_.try_run("DELETE FROM idem." + table), "") << table;
   }
   EXPECT_EQ(owner_.run("SELECT coalesce(string_agg(c.relname, ', '), '') FROM pg_class c"

@@ -259,7 +259,8 @@ TEST_F(SqlFace, a_sweep_waits_for_the_disk_where_it_gives_an_answer_and_only_the
   EXPECT_EQ(reserve("outcome", pay), "execute");
   session_->run("UPDATE idem.slots SET locked_until = idem.now()");
   const auto sweep = [&] {
-    session_->run("INSERT INTO idem.lease_looks SELECT idem.now(), array_agg(id) FROM idem.slots");
+    session_->run(
+        "INSERT INTO idem.lease_due_batches SELECT idem.now(), array_agg(id) FROM idem.slots");
     session_->run("BEGIN");
     session_->run("SET LOCAL synchronous_commit = off");
     const std::string became = session_->run("SELECT after FROM idem.sweep(16)");

@@ -48,21 +48,21 @@ TEST(OutageLines, what_comes_and_goes_all_the_time_is_two_lines_an_interval) {
 }
 
 TEST(Availability, not_reached_is_down_at_once_and_one_slow_answer_is_not) {
-  metrics::Availability standing;
-  EXPECT_FALSE(standing.answered(at(0s)));
-  EXPECT_TRUE(standing.failed(at(1s), "timeout", "too slow", false));
-  EXPECT_FALSE(standing.seen().is_down);
+  metrics::Availability availability;
+  EXPECT_FALSE(availability.answered(at(0s)));
+  EXPECT_TRUE(availability.failed(at(1s), "timeout", "too slow", false));
+  EXPECT_FALSE(availability.seen().is_down);
   for (int i = 1; i < limits::breaker_failures; ++i) {
-    EXPECT_FALSE(standing.failed(at(2s), "timeout", "too slow", false));
+    EXPECT_FALSE(availability.failed(at(2s), "timeout", "too slow", false));
   }
-  EXPECT_TRUE(standing.seen().is_down);
-  EXPECT_EQ(standing.seen().failures, static_cast<std::uint64_t>(limits::breaker_failures));
-  EXPECT_EQ(standing.seen().last_answer, at(0s));
-  EXPECT_TRUE(standing.answered(at(3s)));
-  EXPECT_FALSE(standing.seen().is_down);
-  (void)standing.failed(at(40s), "connect", "refused", true);
-  EXPECT_TRUE(standing.seen().is_down);
-  EXPECT_EQ(standing.seen().reason, "connect");
+  EXPECT_TRUE(availability.seen().is_down);
+  EXPECT_EQ(availability.seen().failures, static_cast<std::uint64_t>(limits::breaker_failures));
+  EXPECT_EQ(availability.seen().last_answer, at(0s));
+  EXPECT_TRUE(availability.answered(at(3s)));
+  EXPECT_FALSE(availability.seen().is_down);
+  (void)availability.failed(at(40s), "connect", "refused", true);
+  EXPECT_TRUE(availability.seen().is_down);
+  EXPECT_EQ(availability.seen().reason, "connect");
 }
 
 TEST(Routes, V32_their_number_is_bounded_and_their_places_stay) {

@@ -29,7 +29,7 @@ BEGIN
   -- An operator's queue is not all records, nor is what an event may be about.
   IF of_state IN ('pending', 'unknown', 'failed_retryable') THEN
     RETURN QUERY
-      SELECT s.* FROM idem.standing t JOIN idem.slots s ON s.id = t.id
+      SELECT s.* FROM idem.parked_records t JOIN idem.slots s ON s.id = t.id
       WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody()) AND s.state = of_state AND idem.is_live(s, at)
         AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C") AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
         AND (created_before IS NULL OR s.created_at < created_before)
@@ -39,9 +39,9 @@ BEGIN
   IF of_state = 'in_progress' THEN
     RETURN QUERY
       SELECT s.* FROM (
-        SELECT t.id FROM idem.standing t WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody())
+        SELECT t.id FROM idem.parked_records t WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody())
         UNION
-        SELECT i.id FROM idem.lease_looks l CROSS JOIN LATERAL unnest(l.ids) i(id)
+        SELECT i.id FROM idem.lease_due_batches l CROSS JOIN LATERAL unnest(l.ids) i(id)
           WHERE i.id > coalesce(after, idem.nobody())
       ) known JOIN idem.slots s ON s.id = known.id
       WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
@@ -60,7 +60,7 @@ BEGIN
 END $$;
 
 -- What changed of records that somebody waits for: all that a waiter cares about.
-CREATE OR REPLACE FUNCTION idem.standings(ids uuid[])
+CREATE OR REPLACE FUNCTION idem.waited_states(ids uuid[])
 RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids);
@@ -88,17 +88,17 @@ BEGIN
                      FROM idem.slots s TABLESAMPLE SYSTEM (sampled) GROUP BY s.state) n ON n.state = e.state;
     -- The newest looks of the next quarter of an hour hold nearly all that runs; later ones are of pending requests.
     counted[2] := (SELECT count(DISTINCT s.id)
-      FROM (SELECT l.ids FROM idem.lease_looks l WHERE l.due_at < at + interval '15 minutes'
+      FROM (SELECT l.ids FROM idem.lease_due_batches l WHERE l.due_at < at + interval '15 minutes'
               ORDER BY l.due_at DESC LIMIT 1000) newest
         CROSS JOIN LATERAL unnest(newest.ids) i(id) JOIN idem.slots s ON s.id = i.id
       WHERE s.state = 'in_progress');
-    counted[1] := (SELECT count(*) FROM idem.standing t WHERE t.state = 'pending');
-    counted[5] := (SELECT count(*) FROM idem.standing t WHERE t.state = 'unknown');
+    counted[1] := (SELECT count(*) FROM idem.parked_records t WHERE t.state = 'pending');
+    counted[5] := (SELECT count(*) FROM idem.parked_records t WHERE t.state = 'unknown');
   END IF;
   FOREACH state IN ARRAY enum_range(NULL::idem.state) LOOP
     records := counted[array_position(enum_range(NULL::idem.state), state)];
     oldest_unknown := CASE state WHEN 'unknown'
-      THEN (SELECT min(t.moment) FROM idem.standing t WHERE t.state = 'unknown') END;
+      THEN (SELECT min(t.moment) FROM idem.parked_records t WHERE t.state = 'unknown') END;
     RETURN NEXT;
   END LOOP;
 END $$;
