@@ -1,4 +1,4 @@
-"""What the scripts in this folder share: programs on free ports that end with the script, and facts
+"""Shared by the scripts in this folder: programs on free ports that end with the script, and facts
 about the machine."""
 
 import contextlib

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-/// What the guard costs: `library_bench WHAT URL REQUESTS THREADS` prints requests a second, where
+/// The guard's cost: `library_bench WHAT URL REQUESTS THREADS` prints requests a second, where
 /// each inserts one payment. WHAT: `bare`, the same business transaction without idempotency, as a
 /// service would write it (prepared; one connection a thread, on SQLite one in all); `commit`, the
 /// golden path; `one`, the golden path in one commit.
@@ -54,7 +54,7 @@ double per_second(int requests, int threads, Make make) {
 double bare_sqlite(const std::string& path, int requests, int threads) {
   sqlite3* db = nullptr;
   if (sqlite3_open(path.c_str(), &db) != SQLITE_OK) stop("cannot be opened");
-  // What the store has, too.
+  // As the store has, too.
   sqlite3_exec(db,
                "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL",
                nullptr, nullptr, nullptr);

@@ -70,7 +70,7 @@ class OpenLoop {
   void run() {
     const Moment start = Clock::now();
     std::size_t due = 0;
-    // What is not answered a second after the end counts as late.
+    // A request not answered a second after the end counts as late.
     const auto over = [&] { return due == requests_ && in_flight_ == 0 && waiting_.empty(); };
     const Moment last =
         start + seconds(static_cast<double>(requests_) * between_) + std::chrono::seconds(1);

@@ -17,8 +17,8 @@
 #include <vector>
 
 /// Durable reserve + complete pairs per second: `store_bench [STORE-URL | log:PATH] [pairs]
-/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp); "spared+" before the URL puts what
-/// watches a gateway's store before it. Each of N chains asks for a reserve,
+/// [AT-ONCE... | replay]`, the log a prototype (log_tier.hpp); "breaker+" before the URL puts
+/// a gateway's circuit breaker before it. Each of N chains asks for a reserve,
 /// then completes it, then goes on with a new key.
 
 namespace {
@@ -129,7 +129,7 @@ int replays(Store& store, std::uint64_t count) {
 
 std::expected<std::unique_ptr<Store>, std::string> open(const std::string& where) {
   if (where.starts_with("log:")) return bench::open_log_tier(where.substr(4));
-  const std::string_view watched = "spared+";
+  const std::string_view watched = "breaker+";
   if (!where.starts_with(watched)) return open_store(where, {});
   auto store = open_store(where.substr(watched.size()), {});
   if (!store) return store;

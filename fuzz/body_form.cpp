@@ -1,4 +1,4 @@
-// Bodies as a fingerprint takes them (protocol.md §10). Of two bodies of one media type that differ
+// Bodies as a fingerprint reads them (protocol.md §10). Of two bodies of one media type that differ
 // by more than that type lets differ, no two are one: what the input is cut into is put together in
 // other ways, whose relation is known. The pointers of a rule come from the input, too.
 #include "core/fingerprint/body_form.hpp"

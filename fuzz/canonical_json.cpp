@@ -1,5 +1,5 @@
 // JSON. The canonical form is JSON to a second reader (Boost.JSON), which finds the same values in
-// it as in the text, and is its own canonical form. What that reader takes and we refuse has one of
+// it as in the text, and is its own canonical form. Texts that it accepts and we refuse have one of
 // the reasons of RFC 7493. The fingerprint form differs in numbers only, and only where it says so.
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"

@@ -7,7 +7,8 @@
 
 namespace idem::fuzz {
 
-/// Which seed is being run, for the message; empty under libFuzzer, which keeps the bytes itself.
+/// The seed that is being run, for the message; empty under libFuzzer, which keeps the bytes
+/// itself.
 inline std::string_view seed_name;
 
 /// Ends the process when a property does not hold: to libFuzzer that is a finding, to ctest a

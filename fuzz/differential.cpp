@@ -1,6 +1,6 @@
-// Framing, compared. When our parser takes the head of a request and finds nothing wrong in its
+// Framing, compared. When our parser accepts the head of a request and finds nothing wrong in its
 // body, http_parser and Boost.Beast must find the same method, target and body, and the same end of
-// it; where they refuse, the reason must be one of those below. Whoever sits behind the gateway may
+// it; where they refuse, the reason must be one of those below. A server behind the gateway may
 // well run one of them, and a request that two parsers end at different bytes is a smuggled one.
 #include "fuzz/heads.hpp"
 #include "fuzz/other_parsers.hpp"
@@ -17,7 +17,7 @@ namespace {
 using http::Framing;
 using http::RequestHead;
 
-/// Ours: the head, then the body as BodyReader takes it off a wire.
+/// Ours: the head, then the body as BodyReader reads it off a wire.
 Reading read_body(const RequestHead& head, std::size_t head_bytes, std::string_view stream) {
   Reading reading{Outcome::complete,
                   std::string(head.method),
@@ -55,7 +55,7 @@ Reading read_body(const RequestHead& head, std::size_t head_bytes, std::string_v
   return reading;
 }
 
-/// A request that we take, as the other parsers see it.
+/// A request that we accept, as the other parsers see it.
 struct Request {
   const RequestHead& head;
   std::string_view body;  ///< As it is on the wire.
@@ -70,7 +70,7 @@ bool is_connection(std::string_view name) {
 
 bool has_unknown_method(const Request& request) { return !http_parser_knows(request.head.method); }
 
-/// RFC 9110 §5.5 has OWS around a value; http_parser takes only spaces for it behind these.
+/// RFC 9110 §5.5 has OWS around a value; http_parser accepts only spaces for it behind these.
 bool has_tab_behind(const Request& request, bool (*wanted)(std::string_view name)) {
   return std::ranges::any_of(request.head.fields, [&](const http::FieldView& field) {
     if (!wanted(field.name)) return false;
@@ -102,7 +102,7 @@ bool has_other_connection_field(const Request& request) {
          has_in_trailer(request, is_connection);
 }
 
-/// http_parser takes `Transfer-EncodingX` for the coding's field, but not its value.
+/// http_parser reads `Transfer-EncodingX` as the coding's field, but not its value.
 bool has_longer_coding_name(const Request& request) {
   constexpr std::string_view coding = "transfer-encoding";
   return std::ranges::any_of(request.head.fields, [&](const http::FieldView& field) {
@@ -117,7 +117,7 @@ struct KnownRefusal {
   bool (*is_reason)(const Request& request);
 };
 
-/// What they refuse and we take. Nothing else may be refused.
+/// Inputs that they refuse and we accept. No others may be refused.
 constexpr KnownRefusal known_refusals[] = {
     {"http_parser", "HPE_INVALID_METHOD", has_unknown_method},
     {"http_parser", "HPE_INVALID_CONTENT_LENGTH", has_tab_behind_framing},
@@ -146,7 +146,7 @@ bool is_plain_list(std::string_view list) {
   return true;
 }
 
-/// http_parser takes the comma behind `up` for a letter that is not of `upgrade`.
+/// http_parser reads the comma behind `up` as a letter that is not of `upgrade`.
 bool is_cut_option(std::string_view option) {
   for (const std::string_view whole : {"close", "keep-alive", "upgrade"}) {
     if (option.size() < whole.size() && http::same_name(option, whole.substr(0, option.size()))) {

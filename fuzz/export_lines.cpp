@@ -1,5 +1,5 @@
-// What a provider exports, as CSV and as JSON lines. Pieces change neither lines nor complaints; it
-// goes forward and ends; a line stands in the input as it is told; a CSV line written anew is read
+// A provider's exports, as CSV and as JSON lines. Pieces change neither lines nor complaints; it
+// goes forward and ends; a line is in the input as it is reported; a CSV line written anew is read
 // as the same one; a member that a pointer finds is the one that another parser finds.
 #include "compare/export_reader.hpp"
 #include "fuzz/check.hpp"
@@ -86,7 +86,7 @@ std::vector<Line> all_of(ExportReader& reader, std::string_view input, bool is_c
     }
     if (!*more) return lines;
     check(line.line > last || lines.empty() || line.line == last, "it goes forward");
-    check(input.contains(line.raw), "a line stands there");
+    check(input.contains(line.raw), "a line is in the input");
     last = line.line;
     const std::string json = reader.json();
     if (is_csv) {

@@ -17,7 +17,7 @@ std::string describe(const http::ResponseHead& head);
 bool same_verdict(const http::HeadResult& a, const http::HeadResult& b);
 inline bool is_accepted(const http::HeadResult& result) { return result && *result; }
 
-/// Of a head that is framed by them: each is told by one field alone.
+/// Of a head that is framed by them: one field alone gives each.
 template <class Head>
 void check_length_field(const Head& head);
 template <class Head>
@@ -70,7 +70,7 @@ void check_pieces(std::string_view input, const Parse& parse) {
 template <class Head>
 void check_length_field(const Head& head) {
   const auto one = count_of(head.fields, "content-length") == 1;
-  check(one && count_of(head.fields, "transfer-encoding") == 0, "a length is told by one field");
+  check(one && count_of(head.fields, "transfer-encoding") == 0, "one field gives a length");
   check(std::stoull(std::string(value_of(head.fields, "content-length"))) == head.content_length,
         "the length is what the field says");
 }
@@ -78,7 +78,7 @@ void check_length_field(const Head& head) {
 template <class Head>
 void check_coding_field(const Head& head) {
   const auto one = count_of(head.fields, "transfer-encoding") == 1;
-  check(one && count_of(head.fields, "content-length") == 0, "chunked is told by one field");
+  check(one && count_of(head.fields, "content-length") == 0, "one field gives chunked");
   check(http::same_name(value_of(head.fields, "transfer-encoding"), "chunked"),
         "the coding is what the field says");
   check(head.minor_version == 1, "HTTP/1.0 has no codings");

@@ -24,7 +24,7 @@ class ExactBytes {
 };
 
 /// Lengths to cut an input into. They follow from the input alone, so that a finding can be
-/// repeated and every seed is what it looks like: no byte of it stands for anything but itself.
+/// repeated and every seed is read as it looks: no byte of it has another meaning.
 class Pieces {
  public:
   explicit Pieces(std::string_view input) : state_(1469598103934665603U) {

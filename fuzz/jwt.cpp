@@ -1,6 +1,6 @@
 // Bearer tokens and key sets. No token is believed that was not signed under the secret; what is
 // believed names a scope within its limits; each octet string has one base64url spelling; a key set
-// of any bytes is taken or refused.
+// of any bytes is accepted or refused.
 #include "gateway/auth/jwt/jwt.hpp"
 
 #include "fuzz/check.hpp"

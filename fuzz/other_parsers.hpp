@@ -8,7 +8,7 @@ namespace idem::fuzz {
 
 enum class Outcome { refused, incomplete, complete };
 
-/// What a parser made of the first request of a stream.
+/// A parser's result for the first request of a stream.
 struct Reading {
   Outcome outcome = Outcome::incomplete;
   std::string method;

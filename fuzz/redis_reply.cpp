@@ -1,6 +1,6 @@
-// What a Redis may send, and what may lie there. A reply is taken whole or not at all, the same
-// however its bytes arrive; values of any bytes are read or refused, and what is read is written to
-// the same bytes.
+// Replies of a Redis, and values stored there. A reply is read whole or not at all, the same
+// however its bytes arrive; values of any bytes are read or refused, and a value that is read is
+// written to the same bytes.
 #include "fuzz/check.hpp"
 #include "fuzz/input.hpp"
 #include "fuzz/targets.hpp"

@@ -83,7 +83,7 @@ void add_records(std::vector<Seed>& seeds) {
   for (int state = 1; state <= static_cast<int>(State::expired); ++state) {
     Record record;
     record.state = static_cast<State>(state);
-    record.attempt.fence = 7;
+    record.attempt = Attempt{7, {}};
     record.stored_request.emplace();
     record.completed_at = record.expires_at = record.tombstone_until = StoreTime(Millis(1));
     std::string bytes;

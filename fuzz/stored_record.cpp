@@ -12,7 +12,7 @@
 namespace idem::fuzz {
 namespace {
 
-/// The input is what stands before the checksum, which nothing made up would match.
+/// The input is the bytes before the checksum, which no invented input would match.
 std::string sealed(std::string_view input) {
   std::string bytes(input);
   append_checksum(RecordId{}, bytes);

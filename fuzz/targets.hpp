@@ -3,9 +3,9 @@
 #include <array>
 #include <string_view>
 
-/// What is fuzzed: each function takes any bytes and ends the process (check.hpp) when a property
-/// does not hold. A target's file says which ones. libFuzzer runs them by entry.cpp, the unit lane
-/// with the seeds alone.
+/// The fuzz targets: each function accepts any bytes and ends the process (check.hpp) when a
+/// property does not hold. A target's file says which ones. libFuzzer runs them by entry.cpp, the
+/// unit lane with the seeds alone.
 namespace idem::fuzz {
 
 void request_head(std::string_view input);

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-// POST /payments of a service with a database: a payment that is asked for again, also after a
-// crash, is one payment. Usage: embed [STORE-URL] [PORT]
+// POST /payments of a service with a database: a repeated request, also after a crash, is one
+// payment. Usage: embed [STORE-URL] [PORT]
 
 int main(int argc, char** argv) {
   auto store = idem::open_store(argc > 1 ? argv[1] : "sqlite:./payments.db", {});
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
 
   httplib::Server server;
   server.Post("/payments", [&](const httplib::Request& http, httplib::Response& out) {
-    // Who asks: whoever stands in front of this service has checked it.
+    // The proxy in front of this service has checked the tenant.
     const auto request = idem::to_idem(http, http.get_header_value("X-Tenant-Id"));
     if (!request) return idem::to_http(request.error(), out);
     const auto pay = [&](idem::Transaction& tx) -> idem::Outcome {

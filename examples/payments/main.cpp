@@ -1,5 +1,5 @@
-// A payments API on libidem: whatever crashes, whatever is retried, each key is one payment.
-// README.md tells what happens where.
+// A payments API on libidem: each key is one payment, after every crash and retry. README.md lists
+// what happens at each crash.
 
 #include "operations.hpp"
 
@@ -17,7 +17,7 @@
 namespace {
 
 idem::Request to_idem(const httplib::Request& http) {
-  // X-Tenant-Id is the word of who stands in front, who has checked it.
+  // The proxy in front of this service has checked X-Tenant-Id.
   idem::Request request{
       http.method, http.target, {}, http.body, http.get_header_value("X-Tenant-Id")};
   for (const auto& [name, value] : http.headers) request.headers.push_back({name, value});
@@ -50,7 +50,7 @@ idem::PhasedOptions rules(const payments::Settings& settings, std::string operat
   return options;
 }
 
-/// Receipts as signed webhooks; their receiver tells a repeat by its id.
+/// Receipts as signed webhooks; their receiver recognises a repeat by its id.
 std::vector<idem::Destination> destinations(const payments::Settings& settings) {
   if (settings.receipts.empty()) return {};
   auto send = idem::webhook(

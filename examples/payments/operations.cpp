@@ -35,7 +35,7 @@ std::string text_of(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
-/// In the currency's smallest unit; 0: there is none that is one.
+/// In the currency's smallest unit; 0: missing or invalid.
 std::int64_t amount_of(const json::object& object) {
   const json::value* const value = object.if_contains("amount");
   if (value == nullptr || !value->is_int64() || value->as_int64() < 0) return 0;
@@ -69,8 +69,8 @@ void send_receipt(idem::Transaction& tx, const std::string& type, const std::str
 
 // ---- POST /payments ----
 
-// Whether the request makes sense is asked here, not before the guard: its answer is stored, and
-// a retry hears the same whatever has become of the world meanwhile.
+// Validates the request here, not before the guard: so the refusal is stored, and a retry gets the
+// same answer at any time.
 idem::PhaseEnd create_payment(const idem::PhaseRun& run, idem::Transaction& tx) {
   const json::object asked = object_of(run.request);
   const std::int64_t amount = amount_of(asked);
@@ -115,7 +115,7 @@ idem::PhaseEnd finish_payment(const idem::PhaseRun& run, idem::Transaction& tx) 
 }
 
 std::vector<idem::Phase> payment_phases(const ProviderClient& provider) {
-  // What the provider is told must be the same at every attempt: it is made of the request alone.
+  // Every attempt must send the provider the same: the body is made of the request alone.
   auto charge = provider.call("/charges", [](const idem::PhaseCall& call) {
     json::object body = object_of(call.request);
     body["reference"] = payment_id(call.id);
@@ -135,12 +135,12 @@ idem::PhaseEnd create_refund(const idem::PhaseRun& run, idem::Transaction& tx) {
   const SqlRows known = tx.run("SELECT state FROM payments WHERE id = $1 AND tenant = $2",
                                {payment, run.request.scope});
   if (known.empty()) return problem(404, "there is no such payment");
-  // Taken before anything is paid back: two refunds at once cannot exceed the payment.
-  const SqlRows taken = tx.run(
+  // Counted before the provider pays back: two refunds at once cannot exceed the payment.
+  const SqlRows counted = tx.run(
       "UPDATE payments SET refunded = refunded + $2"
       " WHERE id = $1 AND state = 'finished' AND $2 > 0 AND refunded + $2 <= amount RETURNING id",
       {payment, amount});
-  if (taken.empty()) return problem(409, "so much cannot be refunded");
+  if (counted.empty()) return problem(409, "so much cannot be refunded");
   tx.run("INSERT INTO refunds (id, payment, amount, state) VALUES ($1, $2, $3, 'created')",
          {refund_id(run.id), payment, amount});
   return idem::NextPhase{};

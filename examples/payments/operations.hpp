@@ -10,7 +10,7 @@
 
 namespace payments {
 
-/// Makes the tables where there are none. The error is the database's.
+/// Makes missing tables. Returns the database's error, if any.
 std::optional<std::string> make_tables(idem::Engine& engine);
 
 /// POST /payments: payment_created → charged → finished, with a receipt.
@@ -22,7 +22,7 @@ std::vector<idem::Phase> refund_phases(const ProviderClient& provider);
 /// GET /payments/{id}
 idem::Response show_payment(idem::Engine& engine, const std::string& scope, const std::string& id);
 
-/// Named after the record: whatever is retried, it is one payment.
+/// Named after the record: a retried payment has the same id.
 std::string payment_id(const idem::RecordId& record);
 std::string refund_id(const idem::RecordId& record);
 

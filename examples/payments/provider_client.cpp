@@ -12,7 +12,7 @@ namespace json = boost::json;
 /// One connection for each call: a pooled one might send a request a second time by itself.
 httplib::Client connect(const std::string& url, idem::Millis timeout) {
   httplib::Client client(url);
-  // Reading may begin when writing has taken its time: together they are over by `timeout`.
+  // Connecting, writing and reading follow one another: together they end within `timeout`.
   client.set_connection_timeout(timeout / 4);
   client.set_write_timeout(timeout / 4);
   client.set_read_timeout(timeout / 4);
@@ -69,8 +69,8 @@ idem::CallEnd ProviderClient::send(const idem::PhaseCall& call, const std::strin
   }
   if (status == 402) return idem::CallAnswered{answer->body};  // Declined, for good.
   const std::string why = "the provider answered " + std::to_string(status);
-  // 429, and what is wrong with our own request: nothing was charged. 409 speaks of a call of ours
-  // that is under way, and what a 5xx stands for nobody knows.
+  // 429, and an error in our own request: nothing was charged. 409 means that a call of ours is
+  // under way, and after a 5xx it is not known whether there is a charge.
   if (status >= 400 && status < 500 && status != 408 && status != 409) {
     return idem::CallNotDone{why};
   }

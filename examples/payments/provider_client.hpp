@@ -8,14 +8,14 @@
 
 namespace payments {
 
-/// The payment provider, as far as this service talks to it.
+/// A client of the payment provider.
 class ProviderClient {
  public:
   explicit ProviderClient(const Settings& settings)
       : url_(settings.provider), is_(settings.provider_is), timeout_(settings.call_timeout) {}
 
-  /// A phase's call: POST `path` with what `body_of` makes of the request. What the provider says
-  /// of it is the answer, also that a card was declined.
+  /// A phase's call: POST `path` with the body that `body_of` makes of the request. Its answer is
+  /// the provider's, also for a declined card.
   idem::ForeignCall call(std::string path,
                          std::function<std::string(const idem::PhaseCall&)> body_of) const;
 
@@ -29,7 +29,7 @@ class ProviderClient {
   idem::Millis timeout_;
 };
 
-/// The provider's own id in its answer; empty: it was refused.
+/// The provider's own id in its answer; empty: the provider refused.
 std::string provider_id(const std::string& answer);
 
 }  // namespace payments

@@ -36,7 +36,7 @@ bool read_kind(std::string_view word, Provider& into) {
   return false;
 }
 
-bool take(Settings& settings, std::string_view name, const std::string& value) {
+bool parse_flag(Settings& settings, std::string_view name, const std::string& value) {
   if (name == "--store") return settings.store = value, true;
   if (name == "--listen") return settings.listen = value, true;
   if (name == "--provider") return settings.provider = value, true;
@@ -58,7 +58,7 @@ std::optional<Settings> parse_settings(int count, char** words) {
     if (name == "--no-completer") {
       settings.completes = false;
     } else {
-      is_fine = i + 1 < count && take(settings, name, words[i + 1]);
+      is_fine = i + 1 < count && parse_flag(settings, name, words[i + 1]);
       ++i;
     }
     if (!is_fine) return std::fputs(usage, stderr), std::nullopt;

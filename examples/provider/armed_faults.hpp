@@ -20,9 +20,9 @@ class ArmedFaults {
   void arm_by_chance(std::string list, std::string path, double chance, std::uint64_t seed);
   void disarm();
 
-  /// The list for one request, which uses it up; empty when none is armed for its path. What is
-  /// armed by chance strikes where nothing else does, all together that fall. The inbox takes only
-  /// what was armed for it by name.
+  /// The faults for one request, which uses them up; empty if none is armed for its path. Without a
+  /// counted list, all lists armed by chance that hit apply together. The inbox has only the faults
+  /// that were armed for it by name.
   std::string take(std::string_view path);
 
   std::string json() const;

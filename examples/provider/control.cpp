@@ -21,7 +21,7 @@ Reply ledger(const Request& request, World& world) {
   const std::string_view target(request.target());
   if (request.method() == http::verb::delete_) {
     world.ledger.clear();
-    world.deduplication.clear();  // A replay of a charge that nobody knows would judge falsely.
+    world.deduplication.clear();  // A replay of a charge that is not in the ledger would be wrong.
   }
   if (query_value(target, "format") == "text") {
     return {.fields = "Content-Type: text/plain\r\n", .body = world.ledger.text()};
@@ -30,7 +30,7 @@ Reply ledger(const Request& request, World& world) {
   return json_reply(200, key.empty() ? world.ledger.json() : world.ledger.json_of(key));
 }
 
-/// False: what is asked for cannot be.
+/// False: a value is invalid.
 bool arm(std::string_view target, World& world) {
   auto list = query_value(target, "list");
   const auto chance_text = query_value(target, "chance");

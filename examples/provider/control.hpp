@@ -5,8 +5,8 @@
 
 namespace provider {
 
-/// What tests ask of the provider itself: /ledger, /held, /release, /faults, and the readings of
-/// /inbox and /webhooks. False when it is none of these.
+/// Answers requests of tests: /ledger, /held, /release, /faults, and reads of /inbox and /webhooks.
+/// False if it is none of these.
 asio::awaitable<bool, Executor> control(const Request& request, World& world, Reply& reply);
 
 }  // namespace provider

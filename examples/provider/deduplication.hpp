@@ -10,20 +10,20 @@
 
 namespace provider {
 
-/// The provider's own idempotency, as real ones have it: for a while it knows a key again. With a
-/// window of 0 it knows nothing, and every request is carried out.
+/// The provider's own idempotency, as of real ones: it recognises a key for a while. With a window
+/// of 0 it executes every request.
 class Deduplication {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Nothing: carry it out, and say finished() afterwards, whatever came of it. Else the answer in
-  /// its place: the kept one, 409 while the first is under way, 422 when it is another request.
+  /// None: execute the request, and call finished() afterwards in any case. Otherwise the answer
+  /// instead: the kept one, 409 while the first is under way, 422 for another request.
   std::optional<Reply> arrive(const std::string& key, std::uint64_t digest, Time now);
-  /// The answer of what is being carried out under `key`; without one, the next request is carried
-  /// out too.
+  /// Keeps the answer of the request under way with `key`; without one, the next request executes
+  /// too.
   void keep(const std::string& key, const Reply& reply, Time now);
   void finished(const std::string& key);
-  /// Forgets all answers; who is under way stays.
+  /// Forgets all answers; requests under way stay.
   void clear();
 
   std::chrono::milliseconds window{0};

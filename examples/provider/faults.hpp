@@ -12,7 +12,7 @@ namespace provider {
 /// How an answer that charges leaves the wire.
 enum class Wire { whole, chunked, until_close, truncated, truncated_chunked, garbage, dropped };
 
-/// What one request asked the provider to do wrong; README.md lists the spellings.
+/// The faults of one request; README.md lists the spellings.
 struct Faults {
   std::string gate_before;  ///< Hold before charging.
   std::chrono::milliseconds slow{0};
@@ -32,7 +32,7 @@ struct Faults {
   std::chrono::milliseconds late_webhook{0};
 };
 
-/// A comma-separated list of faults. Nothing when a word is unknown: a misspelt fault would make a
+/// Parses a comma-separated list of faults. None if a fault is unknown: a misspelt one would make a
 /// test pass for the wrong reason.
 std::optional<Faults> parse_faults(std::string_view list);
 

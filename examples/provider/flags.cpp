@@ -38,7 +38,7 @@ std::optional<std::string> read_secret(const std::string& file) {
   return webhook_secret(text);
 }
 
-/// Nothing when there is no such flag; else whether `value` is one for it.
+/// Whether `value` is valid for the flag; none if the flag is unknown.
 std::optional<bool> read_value(Flags& flags, std::string_view flag, const std::string& value,
                                std::string& receiver_secret) {
   if (flag == "--deduplicate") {

@@ -25,8 +25,8 @@ struct Flags {
   std::optional<std::string> inbox_secret{};
 };
 
-/// Nothing when a flag is unknown, lacks its value or has one that cannot be, a file without a
-/// secret included; what was wrong with a value is said on stderr.
+/// None if a flag is unknown, lacks its value or has an invalid one, such as a file without a
+/// secret. Prints to stderr which value is invalid.
 std::optional<Flags> parse_flags(int count, char** arguments);
 
 }  // namespace provider

@@ -13,12 +13,11 @@
 
 namespace provider {
 
-/// The judge of what others send: each message has one effect, its first arrival, and everything
-/// that arrives is counted.
+/// Counts the messages that services send. The first arrival of each is its effect.
 class Inbox {
  public:
-  /// Takes a message: 200, also when it came before; 400 without webhook-id; 401 when a secret is
-  /// set and the signature is not right; 409 when the id came before with another body.
+  /// Answers a message: 200, also to a repeat; 400 without webhook-id; 401 if a secret is set and
+  /// the signature is wrong; 409 if the id came before with another body.
   Reply receive(const Request& request, std::time_t now);
 
   std::string json() const;
@@ -27,7 +26,7 @@ class Inbox {
   std::string json_of_subject(const std::string& subject) const;
   void clear();
 
-  std::optional<std::string> secret;  ///< Whose signature is asked for; nothing: nobody's.
+  std::optional<std::string> secret;  ///< Of the required signature; none: not required.
 
  private:
   struct Message {

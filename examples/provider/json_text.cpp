@@ -32,7 +32,7 @@ std::string_view raw_member(std::string_view body, std::string_view name) {
 }
 
 std::string text_member(std::string_view body, std::string_view name) {
-  // Most bodies have none, and some are large: those are not parsed.
+  // Most bodies have no such member, and some are large: those are not parsed.
   if (body.find(fmt::format("\"{}\"", name)) == body.npos) return {};
   boost::system::error_code error;
   const auto json = boost::json::parse(body, error);

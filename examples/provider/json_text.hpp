@@ -8,12 +8,12 @@ namespace provider {
 /// `text` between quotes, as JSON.
 std::string in_quotes(std::string_view text);
 
-/// The raw JSON value of a top-level-looking member; empty when there is none. A demonstration's
-/// eyesight, no parser: for what is only echoed.
+/// The raw JSON value of the first member with this name, by a text search; empty if there is none.
+/// Only for values that are echoed.
 std::string_view raw_member(std::string_view body, std::string_view name);
 
-/// The string, or the number as text, of a member of the body's own object; empty when there is
-/// none or the body is no JSON. A parser's eyesight, for what is decided on or asked for later.
+/// The string, or the number as text, of a member of the body's object, by a parser; empty if there
+/// is none or the body is no JSON. For values that decide something.
 std::string text_member(std::string_view body, std::string_view name);
 
 }  // namespace provider

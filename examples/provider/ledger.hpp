@@ -11,8 +11,8 @@
 
 namespace provider {
 
-/// One thing that really happened: money that moved, as far as a test is concerned. Or what was
-/// declined, which is no effect, and stands in exports only.
+/// One effect: for a test, money that moved. Or a declined request, which is no effect, and is only
+/// in exports.
 struct Effect {
   std::string key;        ///< Idempotency-Key as received; empty when there was none.
   std::string operation;  ///< Idem-Operation, Idem-Fence, Idem-Attempt as received.
@@ -22,23 +22,23 @@ struct Effect {
   std::string target;
   std::size_t body_bytes = 0;
   std::uint64_t body_digest = 0;
-  std::string answer;     ///< The JSON that a client sees, also at a later GET.
+  std::string answer;     ///< The JSON that a client gets, also at a later GET.
   std::string reference;  ///< The body's, for a caller that has no key; empty when there was none.
   std::int64_t at = 0;    ///< Milliseconds since 1970.
   std::chrono::steady_clock::time_point made = std::chrono::steady_clock::now();
 };
 
-/// What somebody asks for; of what is empty, it does not matter.
+/// A query; empty members match all.
 struct Query {
   bool refunds = false;
   std::string key{};
   std::string reference{};
   std::string operation{};
-  /// What was made later is not shown yet.
+  /// Later effects are not listed yet.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
-/// Whether money went back: a path of /refunds. Every other path is a charge.
+/// True for a path of /refunds. Every other path is a charge.
 bool is_refund(std::string_view target);
 
 /// Every effect in the order in which it happened, and how often each key arrived. It never looks
@@ -51,11 +51,11 @@ class Ledger {
   std::uint64_t next() const { return first_ + effects_.size(); }
   void charge(Effect effect);
 
-  /// Notes what was declined.
+  /// Records a declined request.
   void decline(Effect effect);
 
   const Effect* find(std::uint64_t number) const;
-  /// What happened or was declined, in its order, from 0; null behind the last.
+  /// Effects and declined requests in their order, from 0; null behind the last.
   struct Line {
     std::string id;
     const Effect* effect = nullptr;
@@ -64,8 +64,7 @@ class Ledger {
   Line line(std::size_t index) const;
   void clear();
 
-  /// What a caller may ask of its own: the answers of the charges, or of the refunds, that fit. A
-  /// JSON list, in their order.
+  /// The answers of the charges, or of the refunds, that match. A JSON list, in their order.
   std::string answers(const Query& query) const;
 
   std::string json() const;

@@ -1,7 +1,6 @@
-// A simulated payment provider. Unless told otherwise it knows nothing of idempotency: every POST,
-// PUT, PATCH or DELETE that reaches it whole appends one effect to its ledger, however often it has
-// seen the key. That makes it the judge of every test that asks "did this run twice?". README.md
-// lists its faults.
+// A simulated payment provider. By default it ignores idempotency keys: every POST, PUT, PATCH or
+// DELETE that arrives whole appends one effect to its ledger, however often it has seen the key. So
+// its ledger shows each test whether something ran twice. README.md lists its faults.
 
 #include <fmt/format.h>
 

@@ -25,15 +25,15 @@ struct Reply {
 /// An answer that is JSON.
 Reply json_reply(int status, std::string body);
 
-/// All lines of this name: two are shown as two, whoever sent them is to be found out.
+/// All lines of this name, so that a field sent twice is visible.
 std::string field(const Request& request, std::string_view name);
 /// The target up to its query.
 std::string_view path_of(const Request& request);
 
-/// The answer as it leaves, with what its `wire` does to it.
+/// The answer's bytes, changed as its `wire` says.
 std::string to_bytes(const Reply& reply, bool head_request);
 
-/// FNV-1a: tells bodies apart, proves nothing. It goes on from `digest`.
+/// FNV-1a, to distinguish bodies; not secure. Continues from `digest`.
 std::uint64_t digest_of(std::string_view bytes, std::uint64_t digest = 14695981039346656037U);
 
 }  // namespace provider

@@ -23,20 +23,21 @@
 namespace provider {
 namespace {
 
-/// What comes of one request.
+/// The result of one request.
 struct Outcome {
   Reply reply{};
   std::optional<Event> event{};  ///< To be sent once the answer is out.
 };
 
-/// What a kept answer is compared by: the path too, as a key belongs to one endpoint.
+/// Digest by which a request is compared with a kept one: with the path, as a key belongs to one
+/// endpoint.
 std::uint64_t digest_of_request(const Request& request) {
   const auto place =
       fmt::format("{} {}", std::string_view(request.method_string()), path_of(request));
   return digest_of(request.body(), digest_of(place));
 }
 
-/// What happens where nothing went wrong before: the charge, or what stands in its place.
+/// Charges, or answers as the inbox or a kept answer says; then changes the answer as faults ask.
 Task act(const Request& request, const Faults& faults, World& world, Outcome& outcome,
          const std::optional<Reply>& recalled) {
   auto& reply = outcome.reply;
@@ -69,7 +70,7 @@ Task execute(Socket& socket, const Request& request, const Faults& faults, World
   }
   if (faults.refuse != 0) {
     reply = json_reply(faults.refuse, R"({"refused":true})");
-    // Real ones keep what they decided as they keep a charge, and no trouble of theirs.
+    // Real providers keep their decisions as they keep charges, but not their own failures.
     if (faults.refuse == 402 && !recalled) {
       world.deduplication.keep(field(request, "Idempotency-Key"), reply, Clock::now());
     }
@@ -88,7 +89,7 @@ Task execute(Socket& socket, const Request& request, const Faults& faults, World
   if (!faults.hold.empty()) co_await wait_in(world.hold(faults.hold));
 }
 
-/// A request that charges, unless its key is known.
+/// Serves a charging request, unless its key is known.
 Task execute_once(Socket& socket, const Request& request, const Faults& faults, World& world,
                   Outcome& outcome) {
   const auto key = field(request, "Idempotency-Key");
@@ -101,7 +102,7 @@ Task execute_once(Socket& socket, const Request& request, const Faults& faults, 
   if (!recalled) world.deduplication.finished(key);
 }
 
-/// The request's own faults, else those armed for it; nothing when a word is unknown.
+/// The request's own faults, else those armed for it; none if a fault is unknown.
 std::optional<Faults> faults_of(const Request& request, World& world) {
   auto list = field(request, "X-Fault");
   if (list.empty()) list = query_value(std::string_view(request.target()), "fault");

@@ -12,11 +12,11 @@ namespace provider {
 /// it goes, so a file may end with a newline.
 std::optional<std::string> webhook_secret(std::string_view text);
 
-/// What `webhook-signature` says: `v1,` and HMAC-SHA256 of `id.timestamp.body` in base64.
+/// The value of `webhook-signature`: `v1,` and HMAC-SHA256 of `id.timestamp.body` in base64.
 std::string webhook_signature(std::string_view secret, std::string_view id,
                               std::string_view timestamp, std::string_view body);
 
-/// What the three fields of a request say.
+/// The three fields of a request.
 struct WebhookHead {
   std::string id;
   std::string timestamp;   ///< Unix seconds.

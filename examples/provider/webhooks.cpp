@@ -24,7 +24,7 @@ using Resolver = asio::ip::basic_resolver<tcp, Executor>;
 constexpr int attempts_max = 8;
 constexpr std::chrono::milliseconds backoff_first{100};
 constexpr std::chrono::milliseconds backoff_max{2'000};
-// A receiver of one thread may be waiting for the answer that an early event holds up.
+// A receiver with one thread may wait for the answer that an early event delays.
 constexpr std::chrono::seconds attempt_time{2};
 
 std::string iso_time(std::time_t now) {

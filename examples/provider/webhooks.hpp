@@ -19,17 +19,17 @@ struct Event {
   std::string id;    ///< The same at every attempt and repetition.
   std::string body;  ///< {"type":...,"timestamp":...,"data":{...}}
   std::chrono::milliseconds late{0};
-  int deliveries = 1;  ///< How often the receiver is to have it.
+  int deliveries = 1;  ///< How often to deliver it.
   int attempts = 0;    ///< Of the delivery that is under way.
 };
 
-/// The event of an effect that was just made; nothing when nobody wants it or it is to be lost.
+/// The event of a new effect; none without a receiver, or if a fault loses it.
 std::optional<Event> event_of(const Effect& effect, const Faults& faults, World& world);
 
 /// One attempt, for `early-webhook`: the rest is deliver()'s.
 Task deliver_early(Event& event, World& world);
-/// Attempt after attempt until the receiver answers 2xx or the provider gives up, for as many
-/// deliveries as there are left. Never throws.
+/// Makes attempts until the receiver answers 2xx or the provider gives up, for each delivery that
+/// is left. Never throws.
 Task deliver(Event event, World& world);
 
 }  // namespace provider

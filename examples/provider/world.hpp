@@ -36,10 +36,10 @@ struct Hold {
 
   std::size_t waiting = 0;
   std::uint64_t releases = 0;
-  Timer changed;  ///< Never fires; cancelled to wake everyone who waits for a change.
+  Timer changed;  ///< Never fires; cancelled to wake all that wait for a change.
 };
 
-/// Who wants to hear of charges.
+/// The receiver of events about charges.
 struct Receiver {
   std::string host;
   std::string port = "80";
@@ -47,8 +47,8 @@ struct Receiver {
   std::string secret{};
 };
 
-/// What became of the events: `events` is `lost` and those that came to a delivery. A delivery ends
-/// as delivered or given up; a repeated event has two.
+/// Counts of events. `events` is `lost` plus those with a delivery. A delivery ends as delivered or
+/// given up; a repeated event has two.
 struct WebhookCounts {
   std::uint64_t events = 0;
   std::uint64_t lost = 0;
@@ -60,11 +60,11 @@ struct WebhookCounts {
 
 /// How the query API behaves.
 struct Queries {
-  int status = 0;                            ///< What it answers instead; 0: it works.
-  std::chrono::milliseconds shown_after{0};  ///< How long a charge takes to be shown.
+  int status = 0;                            ///< The status of all answers; 0: it works.
+  std::chrono::milliseconds shown_after{0};  ///< The time until a charge is listed.
 };
 
-/// All that one provider knows. One thread owns it.
+/// All state of one provider. One thread owns it.
 struct World {
   explicit World(Executor e) : executor(std::move(e)) {}
 

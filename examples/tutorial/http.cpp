@@ -60,7 +60,7 @@ std::unique_ptr<idem::Engine> open_engine(const Words& words) {
   return engine;
 }
 
-Heard post(const std::string& url, const std::string& body, const std::string& key) {
+Reply post(const std::string& url, const std::string& body, const std::string& key) {
   const auto path = url.find('/', url.find("://") + 3);
   httplib::Client client(url.substr(0, path));
   client.set_connection_timeout(0, 500'000);
@@ -79,7 +79,7 @@ int serve(idem::Engine& engine, int port, const std::map<std::string, Handler>& 
   httplib::Server server;
   for (const auto& [path, handler] : handlers) {
     server.Post(path, [&handler](const httplib::Request& http, httplib::Response& out) {
-      // Who asks: whoever stands in front of this service has checked it.
+      // The proxy in front of this service has checked the tenant.
       const auto request = idem::to_idem(http, http.get_header_value("X-Tenant-Id"));
       if (!request) return idem::to_http(request.error(), out);
       const idem::Response answer = handler(*request);

@@ -2,7 +2,7 @@
 
 #include <idem/fingerprint.hpp>
 
-// Step 1 of docs/tutorial.md: a payment as it is written at first. Every retry pays again.
+// Step 1 of docs/tutorial.md: a naive payment. Every retry pays again.
 
 idem::Response pay(idem::Transactions& database, const std::string& provider,
                    const idem::Request& request) {
@@ -11,10 +11,10 @@ idem::Response pay(idem::Transactions& database, const std::string& provider,
   if (!database.run("INSERT INTO payments VALUES ($1, $2, 'created', NULL)", {id, request.body})) {
     return failed;
   }
-  const tutorial::Heard heard = tutorial::post(provider + "/charges", request.body);
-  if (heard.status != 201) return failed;
+  const tutorial::Reply reply = tutorial::post(provider + "/charges", request.body);
+  if (reply.status != 201) return failed;
   if (!database.run("UPDATE payments SET state = 'finished', charge = $2 WHERE id = $1",
-                    {id, heard.body})) {
+                    {id, reply.body})) {
     return failed;
   }
   return {201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}\n"};

@@ -9,12 +9,12 @@ idem::Outcome pay(idem::Transactions& database, const std::string& provider,
       "INSERT INTO payments VALUES ($1, $2, 'created', NULL) ON CONFLICT (id) DO NOTHING",
       {id, request.body});
   if (!made) return idem::NotExecuted{{503, {}, "try again\n"}};
-  const tutorial::Heard heard = tutorial::post(provider + "/charges", request.body);
-  if (!heard.was_sent) return idem::NotExecuted{{503, {}, "try again\n"}};
-  if (heard.status == 402) return idem::Response{402, {}, "declined\n"};
-  if (heard.status != 201) return idem::OutcomeUnknown{"the_charge_was_not_told"};
+  const tutorial::Reply reply = tutorial::post(provider + "/charges", request.body);
+  if (!reply.was_sent) return idem::NotExecuted{{503, {}, "try again\n"}};
+  if (reply.status == 402) return idem::Response{402, {}, "declined\n"};
+  if (reply.status != 201) return idem::OutcomeUnknown{"charge_result_unknown"};
   const auto noted = database.run(
-      "UPDATE payments SET state = 'finished', charge = $2 WHERE id = $1", {id, heard.body});
+      "UPDATE payments SET state = 'finished', charge = $2 WHERE id = $1", {id, reply.body});
   if (!noted) return idem::OutcomeUnknown{"the_charge_was_not_noted"};
   return idem::Response{201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}\n"};
 }

@@ -3,18 +3,18 @@
 // Step 3 of docs/tutorial.md: the rows and the answer are one commit.
 
 idem::Outcome pay(const std::string& provider, const idem::Request& request, idem::Execution& run) {
-  const tutorial::Heard heard = tutorial::post(provider + "/charges", request.body);
-  if (!heard.was_sent) return idem::NotExecuted{{503, {}, "try again\n"}};
-  if (heard.status == 402) return idem::Response{402, {}, "declined\n"};
-  if (heard.status != 201) return idem::OutcomeUnknown{"the_charge_was_not_told"};
+  const tutorial::Reply reply = tutorial::post(provider + "/charges", request.body);
+  if (!reply.was_sent) return idem::NotExecuted{{503, {}, "try again\n"}};
+  if (reply.status == 402) return idem::Response{402, {}, "declined\n"};
+  if (reply.status != 201) return idem::OutcomeUnknown{"charge_result_unknown"};
   return run.commit([&](idem::Transaction& tx) -> idem::Outcome {
     const std::string id = "pay_" + idem::to_hex(tx.record_id().bytes);
-    tx.run("INSERT INTO payments VALUES ($1, $2, 'finished', $3)", {id, request.body, heard.body});
+    tx.run("INSERT INTO payments VALUES ($1, $2, 'finished', $3)", {id, request.body, reply.body});
     return idem::Response{201, {{"Location", "/payments/" + id}}, "{\"id\":\"" + id + "\"}\n"};
   });
 }
 
-// It asks nobody outside, so that all of it can be one commit, the reserve with it.
+// It calls no other service, so reserve, rows and answer can be one commit.
 idem::Outcome archive(const idem::Request& request, idem::Transaction& tx) {
   const idem::SqlRows rows = tx.run(
       "UPDATE payments SET state = 'archived' WHERE id = $1 AND state = 'finished' RETURNING id",

@@ -2,8 +2,8 @@
 
 #include <idem/phases.hpp>
 
-// Step 4 of docs/tutorial.md: phases. The provider is asked between two transactions, and a crash
-// anywhere is gone on from.
+// Step 4 of docs/tutorial.md: phases. The service calls the provider between two transactions, and
+// continues after a crash anywhere.
 
 std::string id_of(const idem::PhaseRun& run) { return "pay_" + idem::to_hex(run.id.bytes); }
 
@@ -13,11 +13,11 @@ idem::PhaseEnd create(const idem::PhaseRun& run, idem::Transaction& tx) {
 }
 
 idem::CallEnd charge(const std::string& provider, const idem::PhaseCall& call) {
-  const tutorial::Heard heard = tutorial::post(provider + "/charges", call.request.body, call.key);
-  if (!heard.was_sent) return idem::CallNotDone{"the provider cannot be reached"};
-  if (heard.status == 201) return idem::CallAnswered{heard.body};
-  if (heard.status == 402) return idem::CallAnswered{};  // Declined, for good.
-  return idem::CallAmbiguous{"the provider answered " + std::to_string(heard.status)};
+  const tutorial::Reply reply = tutorial::post(provider + "/charges", call.request.body, call.key);
+  if (!reply.was_sent) return idem::CallNotDone{"the provider cannot be reached"};
+  if (reply.status == 201) return idem::CallAnswered{reply.body};
+  if (reply.status == 402) return idem::CallAnswered{};  // Declined, for good.
+  return idem::CallAmbiguous{"the provider answered " + std::to_string(reply.status)};
 }
 
 idem::PhaseEnd note_charge(const idem::PhaseRun& run, idem::Transaction& tx) {
@@ -38,7 +38,7 @@ std::vector<idem::Phase> payment_phases(const std::string& provider) {
   idem::ForeignCall call;
   call.send = [provider](const idem::PhaseCall& one) { return charge(provider, one); };
   call.timeout = std::chrono::seconds(2);
-  call.repetition.deduplicates = std::chrono::hours(24);  // This provider knows a key so long.
+  call.repetition.deduplicates = std::chrono::hours(24);  // This provider keeps keys so long.
   return {{.name = "created", .work = create},
           {.name = "charged", .call = std::move(call), .work = note_charge},
           {.name = "finished", .work = finish}};

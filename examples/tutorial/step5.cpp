@@ -17,11 +17,11 @@ idem::PhaseEnd create(const idem::PhaseRun& run, idem::Transaction& tx) {
 }
 
 idem::CallEnd charge(const std::string& provider, const idem::PhaseCall& call) {
-  const tutorial::Heard heard = tutorial::post(provider + "/charges", call.request.body, call.key);
-  if (!heard.was_sent) return idem::CallNotDone{"the provider cannot be reached"};
-  if (heard.status == 201) return idem::CallAnswered{heard.body};
-  if (heard.status == 402) return idem::CallAnswered{};  // Declined, for good.
-  return idem::CallAmbiguous{"the provider answered " + std::to_string(heard.status)};
+  const tutorial::Reply reply = tutorial::post(provider + "/charges", call.request.body, call.key);
+  if (!reply.was_sent) return idem::CallNotDone{"the provider cannot be reached"};
+  if (reply.status == 201) return idem::CallAnswered{reply.body};
+  if (reply.status == 402) return idem::CallAnswered{};  // Declined, for good.
+  return idem::CallAmbiguous{"the provider answered " + std::to_string(reply.status)};
 }
 
 idem::PhaseEnd note_charge(const idem::PhaseRun& run, idem::Transaction& tx) {
@@ -47,25 +47,25 @@ std::vector<idem::Phase> payment_phases(const std::string& provider) {
   idem::ForeignCall call;
   call.send = [provider](const idem::PhaseCall& one) { return charge(provider, one); };
   call.timeout = std::chrono::seconds(2);
-  call.repetition.deduplicates = std::chrono::hours(24);  // This provider knows a key so long.
+  call.repetition.deduplicates = std::chrono::hours(24);  // This provider keeps keys so long.
   return {{.name = "created", .work = create},
           {.name = "charged", .call = std::move(call), .work = note_charge},
           {.name = "finished", .work = finish}};
 }
 
-// The provider of the tutorial has an inbox, which stands for whoever wants receipts.
+// The provider of the tutorial has an inbox, which plays the receiver of receipts.
 idem::Destination receipts(const tutorial::Words& words) {
   auto send = idem::webhook({.url = words.provider + "/inbox", .secrets = {words.secret}});
   if (!send) std::fprintf(stderr, "%s\n", send.error().c_str()), std::exit(1);
   idem::Destination to{.name = "receipts", .send = std::move(*send)};
   to.timeout = std::chrono::seconds(2);
-  to.repetition.deduplicates = std::chrono::hours(24);  // It knows a webhook-id so long.
+  to.repetition.deduplicates = std::chrono::hours(24);  // It keeps webhook-ids so long.
   return to;
 }
 
-// An operator has looked at why they died: dead letters are sent once more.
+// Sends dead letters once more, after an operator has found out why they died.
 idem::Response redrive(idem::Engine& engine) {
-  const auto done = idem::Outbox(*engine.transactions()).redrive({.reason = "receiver mended"});
+  const auto done = idem::Outbox(*engine.transactions()).redrive({.reason = "receiver repaired"});
   if (!done) return {503, {}, done.error() + "\n"};
   std::string text;
   for (const idem::Ordered& one : *done) text += one.verdict + " " + one.id + "\n";

@@ -25,14 +25,14 @@
 #include <utility>
 
 /// @file
-/// A guard for coroutines on Boost.Asio (1.81 and later): header-only, and the only place that
-/// names it. No thread is blocked for a request; transactions run on a few threads of the engine's.
+/// A guard for coroutines on Boost.Asio (1.81 and later). Header-only, and the only header that
+/// includes Asio. A request blocks no thread; transactions run on a few threads of the engine's.
 namespace idem::inline v0_1 {
 
 namespace asio_glue {
 
-/// What the coroutines of one execution context wait for. The engine's threads know this and not
-/// the context, which may go first: then they find nothing, and touch nothing of it.
+/// What the coroutines of one execution context wait for. The engine's threads refer to this and
+/// not to the context, which may be destroyed first: then they find no waiter here.
 class Waiters {
  public:
   class One {
@@ -40,7 +40,7 @@ class Waiters {
     virtual ~One() = default;
   };
 
-  /// 0: the context is ending, and `one` is gone.
+  /// Returns its key; 0: the context is ending, and `one` was destroyed.
   std::uint64_t add(std::unique_ptr<One> one) {
     const std::lock_guard lock(mutex_);
     if (is_over_) return 0;
@@ -48,7 +48,7 @@ class Waiters {
     return last_;
   }
 
-  /// Once for each; `resume` must do no more than post. False: the context is gone.
+  /// Hands the waiter to `resume`, which must do no more than post. False: it was taken or dropped.
   template <class Which, class Resume>
   bool take(std::uint64_t key, Resume resume) {
     const std::lock_guard lock(mutex_);
@@ -60,14 +60,14 @@ class Waiters {
     return true;
   }
 
-  /// On the context's own thread: nobody will come for it.
+  /// Drops a waiter that no thread will resume. On the context's own thread.
   void drop(std::uint64_t key) {
     std::unique_lock lock(mutex_);
     const auto one = ones_.extract(key);
-    lock.unlock();  // What goes now may be anybody's.
+    lock.unlock();  // Destroying it runs the caller's code.
   }
 
-  /// `work`, which may refer to what a coroutine has: none of them goes before it is gone.
+  /// Wraps `work`, which may refer to a coroutine's variables: end() waits until it is destroyed.
   static TransactionWork kept(const std::shared_ptr<Waiters>& self, TransactionWork work) {
     {
       const std::lock_guard lock(self->mutex_);
@@ -80,7 +80,7 @@ class Waiters {
     });
     struct Work {
       std::shared_ptr<void> leaving;
-      TransactionWork work;  // Goes first.
+      TransactionWork work;  // Destroyed first.
       Outcome operator()(Transaction& transaction) const { return work(transaction); }
     };
     return Work{std::move(leaving), std::move(work)};
@@ -92,7 +92,7 @@ class Waiters {
     is_over_ = true;
     idle_.wait(lock, [this] { return works_ == 0; });
     ones.swap(ones_);
-    lock.unlock();  // What goes now may tell the engine, and that us.
+    lock.unlock();  // Their destructors may call the engine, and the engine this object.
   }
 
  private:
@@ -123,7 +123,7 @@ inline std::shared_ptr<Waiters> waiters_of(const boost::asio::any_io_executor& e
   return boost::asio::use_service<Service>(context).waiters;
 }
 
-/// A coroutine's continuation, which keeps its context at work.
+/// A coroutine's continuation, which keeps its context running.
 template <class Continuation, class... Results>
 class Waiting final : public Waiters::One {
  public:
@@ -149,7 +149,7 @@ class Waiting final : public Waiters::One {
   Continuation continuation_;
 };
 
-/// Adds the continuation, and tells `begin` how to go on with it.
+/// Adds the continuation, and passes `begin` the function that resumes it.
 template <class... Results, class Continuation, class Begin>
 void wait(const std::shared_ptr<Waiters>& waiters, Continuation&& continuation, Begin begin) {
   using Which = Waiting<std::decay_t<Continuation>, Results...>;
@@ -164,7 +164,7 @@ using Token = boost::asio::use_awaitable_t<>;
 
 }  // namespace asio_glue
 
-/// The right to execute that a handler was given. Lives as long as the handler runs.
+/// A handler's right to execute. Valid while the handler runs.
 class AsyncExecution {
  public:
   /// The guard makes it.
@@ -180,8 +180,8 @@ class AsyncExecution {
   /// As Execution::lease_left().
   Millis lease_left() const { return turn_->lease_left(); }
 
-  /// As Execution::commit(), on a thread of the engine's, and resumed on the caller's executor.
-  /// `work` is copied, and may refer to what the coroutine has. With GCC 12 name it first: a lambda
+  /// As Execution::commit(), on a thread of the engine's; resumes on the caller's executor. `work`
+  /// is copied, and may refer to the coroutine's variables. With GCC 12 name it first: a lambda
   /// within the co_await expression is destroyed twice.
   boost::asio::awaitable<Outcome> commit(const TransactionWork& work) {
     asio_glue::Token token;
@@ -208,7 +208,7 @@ class AsyncExecution {
 
 namespace asio_glue {
 
-/// A turn on its way to the executor. One that never gets there ran nothing.
+/// A turn on its way to the executor. If it never arrives, nothing ran.
 class Arriving {
  public:
   explicit Arriving(std::shared_ptr<HandlerTurn> turn) : turn_(std::move(turn)) {}
@@ -224,7 +224,7 @@ class Arriving {
   std::shared_ptr<HandlerTurn> turn_;
 };
 
-/// As far as it comes: dropped on the way, the turn goes with it, and is unknown.
+/// Runs the handler. If the context destroys this coroutine, the turn's outcome is unknown.
 template <class Handler>
 boost::asio::awaitable<void> run(std::shared_ptr<HandlerTurn> turn,
                                  std::shared_ptr<Waiters> waiters, Handler handler) {
@@ -238,7 +238,7 @@ boost::asio::awaitable<void> run(std::shared_ptr<HandlerTurn> turn,
   }
 }
 
-/// A handler until its turn comes, with the executor that it shall run on.
+/// A handler that waits for its turn, with the executor to run it on.
 template <class Handler>
 class Starting final : public Waiters::One {
  public:
@@ -257,8 +257,8 @@ class Starting final : public Waiters::One {
     std::shared_ptr<Waiters> waiters;
     Handler handler;
     void operator()() {
-      // The executor may have been busy, or stopped, for longer than the lease: somebody else may
-      // execute by now. Let go, it is told as not executed.
+      // The executor may have been busy or stopped for longer than the lease, and another attempt
+      // may execute by now. The destructor of `arriving` reports "not executed".
       if (arriving.lease_left() <= Millis{0}) return;
       auto running = run(arriving.arrive(), std::move(waiters), std::move(handler));
       boost::asio::co_spawn(executor, std::move(running), boost::asio::detached);
@@ -271,21 +271,22 @@ class Starting final : public Waiters::One {
 
 }  // namespace asio_glue
 
-/// Serves one operation, as Guard does, by the same rules, for coroutines. Safe from any thread.
+/// Serves one operation for coroutines, by the same rules as Guard. Safe from any thread.
 ///
-/// The handler is a coroutine of its own on the caller's executor: a caller that is cancelled (its
-/// client hung up) changes nothing of it, and hears the answer before it hears that. A context that
-/// is destroyed takes its coroutines with it: an attempt that had begun is then settled as
-/// unknown, one that had not as not executed. A context that was stopped does so when it is
-/// destroyed: before the engine, which else waits for it until GuardOptions::run_max is over. While
-/// transactions run whose work came from its coroutines, a context's end waits for them.
+/// The handler is a coroutine of its own on the caller's executor. To cancel the caller (its client
+/// hung up) does not affect the handler; the caller receives the answer before the cancellation.
+///
+/// To destroy an execution context destroys its coroutines: an attempt that had begun is settled as
+/// unknown, one that had not as not executed. Destroy a stopped context before the engine, which
+/// otherwise waits for its handlers until GuardOptions::run_max is over. A context's destructor
+/// waits for running transactions with work of its coroutines.
 class AwaitableGuard {
  public:
-  /// As Guard's.
+  /// As Guard's constructor.
   AwaitableGuard(Engine& engine, GuardOptions options) : guard_(engine, std::move(options)) {}
 
-  /// `handler`: `awaitable<Outcome>(const Request&, AsyncExecution&)`, as Handler otherwise; both
-  /// are copied, or moved from. What the client is to hear, on the caller's executor.
+  /// `handler`: `awaitable<Outcome>(const Request&, AsyncExecution&)`, otherwise as Handler; both
+  /// are copied, or moved from. Returns the client's answer, on the caller's executor.
   template <class Handler>
   boost::asio::awaitable<Response> serve(const Request& request, Handler&& handler) {
     return serve_own(request, std::decay_t<Handler>(std::forward<Handler>(handler)));
@@ -296,7 +297,7 @@ class AwaitableGuard {
     return serve_own(std::move(request), std::decay_t<Handler>(std::forward<Handler>(handler)));
   }
 
-  /// As Guard::serve_in_transaction(). `work` is copied, and may refer to what the caller has.
+  /// As Guard::serve_in_transaction(). `work` is copied, and may refer to the caller's variables.
   boost::asio::awaitable<Response> serve_in_transaction(const Request& request,
                                                         const TransactionWork& work) {
     return commit_own(request, work);
@@ -318,7 +319,7 @@ class AwaitableGuard {
     auto answering = boost::asio::async_initiate<asio_glue::Token, void(Response)>(
         BeginServing{}, token, &guard_, waiters, std::move(request), std::move(start));
     Response answer = co_await std::move(answering);
-    waiters->drop(key);  // Where it was not its turn.
+    waiters->drop(key);  // If the handler did not run.
     co_return answer;
   }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// @file
-/// Where test builds die, to see what is left.
+/// The places where tests kill a process, to check what is left.
 
 namespace idem {
 

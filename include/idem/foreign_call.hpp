@@ -8,50 +8,51 @@
 #include <variant>
 
 /// @file
-/// Calls to the outside world, which no transaction can take back, and what may be done where
-/// nobody knows whether one arrived (protocol.md §16).
+/// Calls to other services, which no transaction can undo, and what may follow a call that may have
+/// been executed (protocol.md §16).
 namespace idem::inline v0_1 {
 
-/// It was answered, and the answer says how it ended: done, or refused for good.
+/// The other side answered how the call ended: executed, or refused for good.
 struct CallAnswered {
-  std::string answer{};     ///< For whoever goes on with it, as it sees fit.
-  std::string reference{};  ///< What the other side calls it.
+  std::string answer{};     ///< For the code that goes on, in any form.
+  std::string reference{};  ///< The other side's.
 };
-/// Proven: it did nothing there. It never left this machine, or the answer says so.
+/// The call provably had no effect: it never left this machine, or the answer says so.
 struct CallNotDone {
   std::string why{};      ///< For the log.
-  Millis retry_in{};      ///< As the other side asked (Retry-After); 0: it did not.
-  bool is_final = false;  ///< It never will: no use in asking again.
+  Millis retry_in{};      ///< As the other side asked (Retry-After); 0: not given.
+  bool is_final = false;  ///< A repeat would fail as well.
 };
-/// It may have been done there.
+/// The call may have been executed.
 struct CallAmbiguous {
   std::string why{};        ///< For the log.
-  std::string reference{};  ///< What the other side calls it, where that was heard.
-  Millis retry_in{};        ///< As the other side asked; 0: it did not.
+  std::string reference{};  ///< The other side's, if one was received.
+  Millis retry_in{};        ///< As the other side asked; 0: not given.
 };
-/// Anything that `send` throws is ambiguous, too.
+/// How a call ended. An exception of `send` counts as CallAmbiguous.
 using CallEnd = std::variant<CallAnswered, CallNotDone, CallAmbiguous>;
 
-/// The other side has never seen it.
+/// The other side has no trace of the call.
 struct NothingThere {};
-/// It was asked, and did not say.
+/// The other side did not answer the question.
 struct CannotTell {
   std::string why{};  ///< For the log.
 };
-/// What a lookup says.
+/// The result of a lookup.
 using LookedUp = std::variant<CallAnswered, NothingThere, CannotTell>;
 
-/// What a repeated call can rely on. Declared by who knows the other side; without any of it a call
-/// that may have been done is never made again.
+/// What a repeated call can rely on, declared by a person who knows the other side. Empty: a call
+/// that may have been executed is never repeated.
 template <class Call>
 struct Repetition {
-  /// For how long, from its first arrival, the other side takes a call with our key again for the
-  /// one that it knows, does nothing, and answers as before; 0: it does not.
+  /// For how long, from the first arrival, the other side recognises a repeated call by our key,
+  /// does nothing, and answers as before; 0: it does not.
   Millis deduplicates{};
-  /// Asks the other side whether it was done; must change nothing there. Null: it cannot be asked.
+  /// Asks the other side whether the call was executed; must change nothing there. Null: there is
+  /// no such question.
   std::function<LookedUp(const Call&)> lookup{};
-  /// How long the other side may take to show what it did: NothingThere counts only when it was
-  /// seen so long after the last moment at which a call could still be under way.
+  /// How long the other side may take to show an executed call: NothingThere counts only if it was
+  /// seen that long after the last moment at which a call could still be under way.
   Millis lookup_grace = limits::evidence_grace_default;
 };
 

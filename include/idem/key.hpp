@@ -16,11 +16,11 @@ enum class KeySyntax { any, structured, bare };
 struct KeyOptions {
   KeySyntax syntax = KeySyntax::any;
   std::size_t bytes_min = 1;  ///< After decoding.
-  bool reject_pii = false;    ///< Refuse what looks_like() takes for personal data.
+  bool reject_pii = false;    ///< Refuse keys that looks_like() regards as personal data.
 };
 
-/// What a key seems to be made of. Keys travel through logs and tools of others, so they should
-/// carry nothing about a person.
+/// Personal data that a key seems to contain. Keys travel through other systems' logs and tools, so
+/// they should carry nothing about a person.
 enum class PersonalData { none, email, phone, card };
 
 /// A guess by shape, for a decoded key: an address with a dotted domain; a number in international
@@ -38,7 +38,7 @@ struct KeyError {
 
 /// The decoded key from *all* lines of the accepted field names of one request. A String Item
 /// (RFC 9651 §3.3.3, §4.2; parameters are checked and ignored) or the bare de-facto form: visible
-/// ASCII without `"` `,` `;`. A value that starts with `"` is never taken as bare. Quoted and bare
+/// ASCII without `"` `,` `;`. A value that starts with `"` is never parsed as bare. Quoted and bare
 /// spellings of one value give one key. 1–255 bytes of printable ASCII after decoding.
 std::expected<std::string, KeyError> parse_key(std::span<const std::string_view> lines,
                                                const KeyOptions& options);

@@ -8,14 +8,14 @@
 #include <utility>
 
 /// @file
-/// Where the program's parts report what people should know. Never given a raw key, a body or a
-/// credential: a record is named by its handle.
+/// Log events for people. They name a record by its handle, and never contain a raw key, a body or
+/// a credential.
 namespace idem::inline v0_1 {
 
-/// Who should look: nobody, somebody some day, somebody now.
+/// How urgent an event is: for information, to look at some day, to look at now.
 enum class LogLevel { info, warning, error };
 
-/// Of one event: a text or a number, which a log in JSON writes as one.
+/// A field of an event: a text, or a number, which a JSON log writes as a number.
 struct LogField {
   LogField(std::string_view field, std::string text) : name(field), value(std::move(text)) {}
   /// A whole number.
@@ -29,8 +29,8 @@ struct LogField {
   bool is_number = false;  ///< Otherwise a text, also where it has digits only.
 };
 
-/// One event: a short fixed name ("listening", "lease_expired") and its fields. Safe from any
-/// thread.
+/// Receives one event: a short fixed name ("listening", "lease_expired") and its fields. Must be
+/// safe from any thread.
 using LogSink = std::function<void(LogLevel level, std::string_view event,
                                    std::initializer_list<LogField> fields)>;
 

@@ -9,32 +9,32 @@
 #include <vector>
 
 /// @file
-/// What operators see of messages and do about them (protocol.md §18).
+/// Messages for operators: list, count, redrive, discard (protocol.md §18).
 namespace idem::inline v0_1 {
 
-/// Dead ones are kept until somebody redrives or discards them.
+/// Dead messages are kept until an operator redrives or discards them.
 enum class MessageState : std::uint8_t { waiting, delivered, dead, discarded };
 /// "waiting", as in SQL, logs and the API.
 std::string_view name_of(MessageState state) noexcept;
-/// Of such a name.
+/// The state of such a name; none for any other text.
 std::optional<MessageState> message_state(std::string_view name) noexcept;
 
-/// A message as it lies in the outbox.
+/// A message in the outbox.
 struct StoredMessage {
-  std::int64_t seq = 0;  ///< Grows; a page goes on behind it. Of one aggregate, in commit order.
+  std::int64_t seq = 0;  ///< Grows; in commit order within one aggregate. Pages go on behind it.
   std::string id{};
   RecordId operation{};
-  Message message{};  ///< In a list without its payload and content type.
+  Message message{};  ///< In a list: without payload and content type.
   MessageState state = MessageState::waiting;
   StoreTime created_at{};
-  StoreTime due_at{};             ///< Waiting: not before; in flight: when the claim ends.
+  StoreTime due_at{};             ///< Waiting: not sent before; in flight: the claim's end.
   int attempts = 0;               ///< Since it was enqueued or redriven.
-  bool in_flight = false;         ///< Claimed, and nothing was noted since: it may be on the wire.
-  bool may_have_arrived = false;  ///< An attempt ended without a word of it.
-  std::string reference{};        ///< What the receiver calls it.
+  bool in_flight = false;         ///< Claimed, and without a result so far: it may be on the wire.
+  bool may_have_arrived = false;  ///< An attempt ended without a result.
+  std::string reference{};        ///< The receiver's name for it.
   std::string last_error{};
   std::optional<StoreTime> ended_at{};
-  std::string history{};  ///< Of one only: a JSON array of what was tried and decided.
+  std::string history{};  ///< Only from find(): a JSON array of attempts and decisions.
 };
 
 /// Which messages, and how many.
@@ -45,7 +45,7 @@ struct MessageFilter {
   std::size_t limit = 100;
 };
 
-/// Which dead letters an order is about; what is empty is any.
+/// Selects dead letters; an empty member matches all.
 struct DeadLetters {
   std::string destination{};
   std::string id{};
@@ -55,31 +55,31 @@ struct DeadLetters {
 /// An order to send dead letters once more.
 struct Redrive {
   DeadLetters which{};
-  /// So many a second, from now on; each is due that much later than the one before. 0: all at
+  /// Messages a second, from now on: each is due that much later than the one before. 0: all at
   /// once.
   double rate = 10;
-  /// Somebody has looked, and the messages that may have arrived have not.
+  /// The operator has checked that the messages which may have arrived did not arrive.
   bool nothing_there = false;
   bool dry_run = false;
   std::string reason{};
 };
-/// An order to give dead letters up.
+/// An order to give up dead letters.
 struct Discard {
   DeadLetters which{};
   bool dry_run = false;
   std::string reason{};
 };
-/// What an order came to for one message.
+/// An order's result for one message.
 struct Ordered {
   std::string id{};
   std::string destination{};
   std::string type{};
-  /// "redriven", "discarded", or "may_have_arrived": refused, as its destination would not tell the
-  /// repeat.
+  /// "redriven", "discarded", or "may_have_arrived": refused, because its destination would not
+  /// recognise a repeat.
   std::string verdict{};
   bool operator==(const Ordered&) const = default;
 };
-/// How many of a destination are in a state.
+/// The number of a destination's messages in one state.
 struct MessageCount {
   std::string destination{};
   MessageState state = MessageState::waiting;
@@ -87,27 +87,28 @@ struct MessageCount {
   Millis oldest_age{};
 };
 
-/// Blocks; safe from any thread. Errors are the database's, for people.
+/// An operator's access to the outbox. Blocks; safe from any thread. Errors are the database's
+/// texts, for people.
 class Outbox {
  public:
-  /// Of a store that has them; it must outlive this.
+  /// `transactions`: Store::transactions(), not null; must outlive this.
   explicit Outbox(Transactions& transactions) : transactions_(&transactions) {}
 
-  /// Or why not.
+  /// The result, or why there is none.
   template <class T>
   using Result = std::expected<T, std::string>;
 
-  /// A page, oldest first.
+  /// One page of messages, oldest first.
   [[nodiscard]] Result<std::vector<StoredMessage>> list(const MessageFilter& filter);
-  /// Everything about one, with its history; none: there is none of this id.
+  /// One message with its history; none if no message has this id.
   [[nodiscard]] Result<std::optional<StoredMessage>> find(const std::string& id);
-  /// Of those that wait and of the dead letters: of what is over there may be many.
+  /// Counts waiting messages and dead letters; of the others there may be too many to count.
   [[nodiscard]] Result<std::vector<MessageCount>> count();
-  /// One that was put off is due now. False: none of this id waits, or it is on its way.
+  /// Makes a waiting message due now. False: no message of this id waits, or it is in flight.
   [[nodiscard]] Result<bool> hasten(const std::string& id);
-  /// Messages that another order is about at this moment are left out.
+  /// Sends dead letters once more. Skips messages that another order is changing at this moment.
   [[nodiscard]] Result<std::vector<Ordered>> redrive(const Redrive& order);
-  /// They stay for who asks until they are reaped, as those that were delivered do.
+  /// Gives up dead letters. They stay readable until they are reaped, as delivered messages do.
   [[nodiscard]] Result<std::vector<Ordered>> discard(const Discard& order);
 
  private:

@@ -17,7 +17,7 @@ namespace idem::inline v0_1 {
 using Millis = std::chrono::milliseconds;
 
 /// A moment by the *store's* clock, in milliseconds since the Unix epoch. Never compare it with a
-/// clock of this machine; what an owner may still do is decided by a monotonic clock of its own.
+/// clock of this machine: an owner decides by its own monotonic clock what it may still do.
 using StoreTime = std::chrono::time_point<std::chrono::system_clock, Millis>;
 
 /// A moment by this machine's monotonic clock, which counts suspended time too (CLOCK_BOOTTIME).
@@ -29,7 +29,7 @@ struct MonotonicClock {
   static constexpr bool is_steady = true;
   static time_point now() noexcept;  ///< Safe from any thread.
 };
-/// Such a moment.
+/// A moment of MonotonicClock.
 using MonotonicTime = MonotonicClock::time_point;
 
 /// Name of a record: HMAC-SHA-256, cut to 128 bits, over the length-framed (scope, operation, key)
@@ -39,24 +39,34 @@ struct RecordId {
   auto operator<=>(const RecordId&) const = default;
 };
 
-/// Random, chosen by the asker before it asks: the only proof that a reservation is its own (§4).
+/// Random, chosen by the asker before it asks: its only proof that a reservation is its own (§4).
 struct Token {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const Token&) const = default;
 };
 
-/// Grows, and is never repeated for a key, also after its record is gone (§1). 0 is never granted.
+/// Grows, and is never repeated for a key, also after its record is gone (§1). 0 is never granted:
+/// stores and answers write 0 for "none"; C++ has an empty optional.
 using Fence = std::uint64_t;
 
-/// One grant of the right to execute. In an owner's verb, fence 0 stands for "the reply that told
-/// it was lost": then the token alone decides.
+/// The attempt of an owner's verb. Without a fence (the reply that granted it was lost) the token
+/// alone decides.
+struct AttemptRef {
+  std::optional<Fence> fence;
+  Token token;
+  bool operator==(const AttemptRef&) const = default;
+};
+
+/// One grant of the right to execute.
 struct Attempt {
   Fence fence = 0;
   Token token;
   bool operator==(const Attempt&) const = default;
+  /// For an owner's verb.
+  operator AttemptRef() const noexcept { return {fence, token}; }
 };
 
-/// Digest of what was asked, with the version of the rules that made it (§10).
+/// Digest of a request, with the version of the rules that made it (§10).
 struct Fingerprint {
   std::uint32_t version = 0;
   std::array<std::uint8_t, 32> digest{};
@@ -65,15 +75,15 @@ struct Fingerprint {
 /// Equal version and digest; the digests are compared in constant time.
 bool same_fingerprint(const Fingerprint& a, const Fingerprint& b) noexcept;
 
-/// Which FingerprintRule a digest was made by: from that version on it begins with this.
+/// Names the FingerprintRule that made a digest, which begins with it from the version below on.
 using RuleName = std::array<std::uint8_t, 8>;
 /// See RuleName.
 inline constexpr std::uint32_t fingerprints_name_their_rule = 3;
 
-/// Made by the same rules: only then does an unequal digest prove another request.
+/// True if the same rules made both: only then do unequal digests prove different requests.
 bool comparable(const Fingerprint& a, const Fingerprint& b) noexcept;
 
-/// Of a record (§3).
+/// The state of a record (§3).
 enum class State : std::uint8_t {
   pending = 1,
   in_progress = 2,
@@ -117,19 +127,20 @@ struct Record {
   RecordId id;
   std::string scope;
   std::string operation;
-  /// Of the identity under which the record was made: which secret made its id and fingerprint.
+  /// The identity's generation when the record was made: it fixes the secret of id and fingerprint.
   std::uint64_t generation = 1;
   Fingerprint fingerprint;
   State state = State::in_progress;
-  Attempt attempt;
+  /// The last one, also after it ended. None: the request was stored, and never ran.
+  std::optional<Attempt> attempt;
   std::string owner;
   StoreTime locked_until;
   bool dispatched = false;
   LeasePolicy lease_policy = LeasePolicy::unknown;
-  /// Kept in the record, so that every sweeper and every later settle agrees on them.
+  /// Stored with the record, so that every sweeper and every later settlement uses the same values.
   Millis retention{};
   Millis tombstone{};
-  /// Bytes that it is counted with in its scope's quota; 0: it is not counted.
+  /// Bytes that it counts for in its scope's quota; 0: it is not counted.
   std::uint64_t charged = 0;
   std::string recovery_point;
   /// Set while an asynchronous request's bytes are stored with the record.
@@ -140,14 +151,13 @@ struct Record {
   std::optional<StoreTime> reconcile_after;
   std::uint32_t reconcile_attempts = 0;
   std::string upstream_reference;
-  /// Who is asked how its attempt ended, as the route said when that began: a name of `providers`.
-  /// Empty: nobody, or a program did not say.
+  /// The provider to ask how the attempt ended, from the route at the attempt's start: a name of
+  /// `providers`. Empty: none.
   std::string provider;
-  /// The client's key, sealed, where that provider knows it by nothing else; until it completes.
+  /// The client's key, sealed, if that provider is asked by the key; dropped on completion.
   std::string sealed_key;
-  /// Evidence that could not be applied said that this very attempt was done, or may have said it
-  /// (§19): it is not released any more, nobody's cache-bust frees it, and no later word that it
-  /// was refused completes it.
+  /// Evidence that could not be applied says, or may say, that this attempt was executed (§19). The
+  /// store refuses its release, its cache-bust, and completion by a later refusal of the provider.
   bool is_contested = false;
   StoreTime created_at;
   /// Last change of state: for `unknown` the "since", for failed_retryable the moment of release.
@@ -155,6 +165,11 @@ struct Record {
   std::optional<StoreTime> completed_at;
   std::optional<StoreTime> expires_at;
   std::optional<StoreTime> tombstone_until;
+
+  /// The fence of its attempt.
+  std::optional<Fence> fence() const noexcept {
+    return attempt ? std::optional(attempt->fence) : std::nullopt;
+  }
 };
 
 /// Lower-case hex of any byte array: handles, tokens, digests.

@@ -9,31 +9,31 @@
 #include <vector>
 
 /// @file
-/// Delivers what transactions enqueued (protocol.md §18).
+/// Delivers the messages that transactions enqueued (protocol.md §18).
 namespace idem::inline v0_1 {
 
 /// One message on its way.
 struct Delivery {
   const Message& message;
-  std::string id;   ///< The same at every attempt: the receiver tells a repeat by it.
-  std::string key;  ///< derived_key() of the message, where the receiver wants an idempotency key.
-  RecordId operation;    ///< The record whose work sends it.
+  std::string id;   ///< The same at every attempt: the receiver recognises a repeat by it.
+  std::string key;  ///< derived_key() of the message, for receivers that want an idempotency key.
+  RecordId operation;    ///< The record whose work enqueued it.
   StoreTime created_at;  ///< By the store's clock.
   int attempt = 1;
-  Millis timeout{};  ///< Must be over by then, whatever happens.
+  Millis timeout{};  ///< The delivery must end within it, in any case.
 };
 
 /// Where messages go.
 struct Destination {
-  /// As messages name it.
+  /// Its name in Message::destination.
   std::string name{};
-  /// Sends it, once. Blocks for `timeout` at most.
+  /// Sends one message, once. Blocks for `timeout` at most.
   std::function<CallEnd(const Delivery&)> send{};
-  Repetition<Delivery> repetition{};  ///< Without any, what may have arrived is never sent again.
+  Repetition<Delivery> repetition{};  ///< Empty: what may have arrived is never sent again.
   Millis timeout = limits::delivery_timeout_default;  ///< For one delivery.
-  /// After so many, the message is a dead letter.
+  /// After so many attempts the message becomes a dead letter.
   int attempts_max = limits::delivery_attempts_default;
-  /// Pauses between attempts: from half to all of it, doubled each time, up to the longest.
+  /// The first pause between attempts: half to all of it. It doubles with each, up to `retry_max`.
   Millis retry_first = limits::delivery_retry_first;
   /// See `retry_first`.
   Millis retry_max = limits::delivery_retry_max;
@@ -50,22 +50,22 @@ struct RelayOptions {
   Millis retention = limits::message_retention_default;
 };
 
-/// Claims messages, a batch for each destination, sends them, and notes what came of it. Each is
-/// delivered at least once, and under one claim at a time; of each aggregate in order, one after
-/// the other. One whose delivery is in doubt is sent again only as its Destination's Repetition
-/// allows. What cannot be delivered becomes a dead letter, with its history (<idem/outbox.hpp>),
-/// and those behind it go on.
+/// Claims messages, a batch for each destination, sends them, and records the results. It delivers
+/// each at least once, under one claim at a time, and those of one aggregate in order, one after
+/// the other. It repeats a delivery in doubt only as the Destination's Repetition allows. A message
+/// that cannot be delivered becomes a dead letter with its history (<idem/outbox.hpp>), and those
+/// behind it go on.
 ///
-/// A destination that fails again and again is left alone for a while, and then tried with one
-/// message. Any number of relays may run, in this process and in others.
+/// The relay pauses a destination that fails again and again, and then tries it with one message.
+/// Any number of relays may run, in this process and in others.
 class Relay {
  public:
-  /// A thread for each destination, from now on; must be gone before the engine. Needs a store with
-  /// transactions(); aborts without, on a name that is empty or there twice, and on a lease that
-  /// does not cover one delivery, after it has said what to write instead.
+  /// Starts a thread for each destination. Destroy the relay before the engine. Needs a store with
+  /// transactions(). Without it, on an empty or repeated name, and on a lease that does not cover
+  /// one delivery, it prints what to write instead, and aborts.
   Relay(Engine& engine, std::vector<Destination> destinations, RelayOptions options = {});
-  /// Where there are no guards: `store` outlives it.
-  /// A null `log`: warnings and errors go to stderr.
+  /// The same without an engine. `store` must outlive the relay. A null `log`: warnings and errors
+  /// go to stderr.
   Relay(Store& store, LogSink log, std::vector<Destination> destinations,
         RelayOptions options = {});
   /// Waits for the deliveries under way.
@@ -73,12 +73,12 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// One turn of every destination, on this thread. How many messages it claimed.
+  /// Runs one turn of every destination on this thread. Returns the number of claimed messages.
   std::size_t deliver_due();
 
  private:
   class Line;
-  std::shared_ptr<void> at_work_{};  ///< Known to the engine; goes after the lines.
+  std::shared_ptr<void> at_work_{};  ///< Registered with the engine; destroyed after the lines.
   std::vector<std::unique_ptr<Line>> lines_;
 };
 

@@ -7,9 +7,9 @@
 /// How routes name operations.
 namespace idem::inline v0_1 {
 
-/// How one route names the operations of the requests that it matches (protocol.md §2). A table of
-/// them, in the order in which the first match wins, is recorded in the store: it decides under
-/// which names records are found. What no route matches is its own operation, "METHOD /path".
+/// How one route names the operations of the requests that it matches (protocol.md §2). The store
+/// records a table of them, in which the first match wins: it decides under which names records are
+/// found. A request that no route matches is its own operation, "METHOD /path".
 struct RouteName {
   std::vector<std::string> methods{};  ///< Empty: all.
   std::string pattern;                 ///< `/v1/quotes/{id}`, `/v1/{rest...}`

@@ -15,76 +15,78 @@
 #include <vector>
 
 /// @file
-/// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion. What
-/// a store *is* stands in tests/store_conformance, which every store passes by URL.
+/// The store port: the protocol's verbs (protocol.md §3–§5) as values, answered by completion.
+/// tests/store_conformance defines what a store must do; every store passes it by URL.
 namespace idem::inline v0_1 {
 
-/// What the caller should do, not what broke; `detail` says that for people.
+/// The code says what the caller should do; `detail` names the cause for people.
 struct StoreError {
-  /// What it means for what was asked.
+  /// What became of the call.
   enum class Code : std::uint8_t {
-    unavailable,  ///< Nothing was changed. Ask again later.
-    in_doubt,     ///< It may or may not have been done. Repeat with the same token, or read.
-    refused,      ///< Never valid as asked (generation changed, unsafe set-up).
-    damaged,      ///< What lies there is not what was written. Its key never runs: people look.
+    unavailable,  ///< The store changed nothing. Ask again later.
+    in_doubt,     ///< The store may have applied it. Repeat with the same token, or read.
+    refused,      ///< Never valid in this form (generation changed, unsafe set-up).
+    damaged,      ///< The stored bytes are not those written. The key never runs; a person looks.
   };
   Code code = Code::unavailable;
   std::string detail;
-  std::optional<RecordId> record{};  ///< Which one is damaged.
+  std::optional<RecordId> record{};  ///< The damaged one.
 
-  /// Asking again cannot help.
+  /// True: asking again cannot help.
   bool is_final() const noexcept { return code == Code::refused || code == Code::damaged; }
 };
 
-// ---- what a reserve is answered with (§5) ----
-// `id` is the record's: it differs from the asked one where it was found under an older secret or
-// name.
+// ---- the outcomes of a reserve (§5) ----
+// `id` names the record. It differs from the reserve's if the store found the record under an older
+// secret or name.
 
-/// The right to execute is won.
+/// The caller has won the right to execute.
 struct Execute {
   RecordId id;
   Attempt attempt;
   std::string recovery_point;
-  bool again = false;  ///< There was a record: what was released or cut off is run once more.
+  bool again = false;  ///< A record existed: released or interrupted work runs once more.
 };
-/// It completed: this is the answer.
+/// The record is completed; this is its answer.
 struct Replay {
   StoredResponse response;
   StoreTime completed_at;
   StoreTime expires_at;
   RecordId id{};
-  Millis expires_in{};  ///< From the store's now: until then the record stays as it is.
-  Fence fence = 0;      ///< Of the attempt that completed; 0: not told.
+  Millis expires_in{};           ///< From the store's now; the record does not change before.
+  std::optional<Fence> fence{};  ///< Of the attempt that completed, if known.
 };
-/// Another attempt has it.
+/// Another attempt has the record.
 struct InProgress {
   Millis lease_remaining;  ///< > 0
   RecordId id{};
-  Fence fence = 0;           ///< Of the attempt that runs: who waits, waits for this one (§7).
-  StoreTime locked_until{};  ///< The end of its lease; Find tells how far it was moved since.
-  /// Its request is stored: it goes on whether or not anybody asks again.
+  /// Of the attempt that runs; a waiter waits for this one only (§7). None: another transaction is
+  /// making it.
+  std::optional<Fence> fence{};
+  StoreTime locked_until{};  ///< The end of its lease; Find shows later renewals.
+  /// The store holds its request: it goes on even if no client asks again.
   bool is_stored = false;
 };
-/// The key was used for something else.
+/// The key was used for another request.
 struct KeyMisuse {
   State state;
-  /// False: the record was made under other rules of what counts of a request, so that this may be
-  /// the same one.
+  /// False: the record was made under other fingerprint rules, so that the two requests may be the
+  /// same.
   bool is_other = true;
   RecordId id{};
 };
-/// Nobody knows whether an earlier attempt ran; evidence ends that.
+/// It is unknown whether an earlier attempt ran; evidence ends that state.
 struct Unknown {
   StoreTime since;
   std::optional<Millis> reconcile_in;  ///< From now; absent when nothing is scheduled.
   RecordId id{};
 };
-/// It completed; the answer is not kept any more.
+/// The record completed; the store no longer keeps its answer.
 struct Expired {
   StoreTime completed_at;
   RecordId id{};
 };
-/// The request is stored, and waits for a dispatcher.
+/// The request is stored and waits for a dispatcher.
 struct Pending {
   RecordId id{};
 };
@@ -92,22 +94,22 @@ struct Pending {
 struct QuotaExceeded {
   Millis retry_after;  ///< > 0
 };
-/// Exactly one of these.
+/// Exactly one of the outcomes above.
 using ReserveOutcome =
     std::variant<Execute, Replay, InProgress, KeyMisuse, Unknown, Expired, Pending, QuotaExceeded>;
 
 /// How an owner's verb ended.
 enum class Verdict : std::uint8_t {
-  done,     ///< Applied, or had been applied by this very call before (repeats are safe).
-  settled,  ///< This attempt had already ended; the first ending stands. Read the record.
-  stale,    ///< Another attempt, or nobody, has the record. Nothing changed. Read the record.
+  done,     ///< Applied now, or before by the same call (repeats are safe).
+  settled,  ///< This attempt had ended before; that ending remains. Read the record.
+  stale,    ///< Another attempt, or none, has the record. Nothing changed. Read the record.
 };
-/// What an owner's verb is answered with.
+/// The reply to an owner's verb.
 struct OwnerReply {
   Verdict verdict = Verdict::stale;
-  std::optional<State> state;           ///< The state it is in now; none if there is no record.
-  std::optional<StoreTime> expires_at;  ///< As it is now, when the state has one.
-  /// Of a completion that was done: an event had said otherwise, so the record is contested.
+  std::optional<State> state;           ///< The record's state now; none if there is no record.
+  std::optional<StoreTime> expires_at;  ///< As it is now, if the state has one.
+  /// Of an applied completion: a provider's event had said otherwise, so the record is contested.
   bool is_contradicted = false;
   bool operator==(const OwnerReply&) const = default;
 };
@@ -117,41 +119,39 @@ struct OwnerReply {
 /// Another name under which a record of the same request may lie.
 struct OtherName {
   RecordId id;
-  /// What such a record was stored with, made under the secret that made `id`; empty: those of the
-  /// reserve itself.
+  /// Such a record's fingerprints, under the secret that made `id`; empty: those of the reserve.
   std::vector<Fingerprint> fingerprints{};
 };
 
-/// What a scope may have, all its gateways together. Looked at only where a reserve would make a
-/// new record, and counted only of records that were made with one; a zero sets no limit.
+/// What a scope may use, over all its gateways. The store checks it only if a reserve would make a
+/// new record, and counts only records that were made with a quota. A zero sets no limit.
 struct Quota {
-  /// One new key in each such time on average,
+  /// Mean time between two new keys.
   std::chrono::microseconds new_key_interval{};
-  /// of which so many may come together. At least 1.
+  /// New keys that may come at once. At least 1.
   std::uint32_t new_keys_at_once = 1;
-  /// Keys whose records have not expired, whatever their state.
+  /// Keys with records that have not expired, in any state.
   std::uint64_t active_keys = 0;
-  /// `limits::record_charge` for each of them, and what its stored request and a larger answer take
-  /// besides; `limits::tombstone_charge` for each one that has expired.
+  /// `limits::record_charge` for each of them, plus its stored request and an answer above
+  /// `limits::small_answer_bytes_max`; `limits::tombstone_charge` for each expired one.
   std::uint64_t stored_bytes = 0;
   bool operator==(const Quota&) const = default;
 };
 
-/// Less than any record takes: with it a reserve makes none, and is answered from one that there
-/// is.
+/// Less than any record needs: a reserve with it makes no record; only an existing one answers it.
 inline constexpr Quota no_room{.stored_bytes = 1};
 
-/// Win the right to execute (§5). One atomic step; durable before the reply. Repeating it with the
-/// same token gives the same attempt while that still runs. An expired lease is swept on the way.
+/// Asks for the right to execute (§5). One atomic step; durable before the reply. A repeat with the
+/// same token gives the same attempt while that still runs. It sweeps an expired lease on the way.
 struct Reserve {
   using Reply = ReserveOutcome;
   RecordId id;
-  /// Where an older secret or a former name would have put it. Of several records the one of the
-  /// same request counts, then the one that comes first.
+  /// The record's names under older secrets and former names. If several records match, the one
+  /// with the same fingerprint counts, then the first in order.
   std::vector<OtherName> also;
   std::string scope;
   std::string operation;
-  /// One per live version; the first is what is stored, and what misuse is judged by.
+  /// One per live version. The store keeps the first, and judges misuse by it.
   std::vector<Fingerprint> fingerprints;
   Token token;
   std::string owner;
@@ -160,15 +160,15 @@ struct Reserve {
   bool dispatched = true;  ///< §11: marked with the reserve; false when a separate mark follows.
   Millis retention{};
   Millis tombstone{};            ///< 0: the key may run again after its expiry.
-  std::optional<Quota> quota{};  ///< None: the record is counted for nobody.
-  /// Kept with the attempt that it grants: Record::provider and Record::sealed_key.
+  std::optional<Quota> quota{};  ///< None: the record counts for no quota.
+  /// Stored with the granted attempt: Record::provider and Record::sealed_key.
   std::string provider{};
   std::string sealed_key{};
-  std::uint64_t generation = 0;  ///< Must be the store's; otherwise refused, nothing changed.
+  std::uint64_t generation = 0;  ///< Must be the store's; otherwise `refused`.
 };
 
-/// Store an asynchronous request as pending (§3, §7). Answered with Pending when this call or an
-/// earlier one stored it, otherwise with what the record says.
+/// Stores an asynchronous request as pending (§3, §7). The reply is Pending if this call or an
+/// earlier one stored the request, otherwise the outcome that a reserve would have.
 struct Accept {
   using Reply = ReserveOutcome;
   Reserve as;  ///< `token`, `owner`, `lease`, `dispatched` are not used.
@@ -184,7 +184,8 @@ struct Claimed {
   std::string request;
   std::string recovery_point;
 };
-/// Take the oldest pending request that is due, under a new attempt. None: nothing is due.
+/// Claims the pending request that has been due the longest, under a new attempt. None: nothing is
+/// due.
 struct Claim {
   using Reply = std::optional<Claimed>;
   Token token;
@@ -193,71 +194,71 @@ struct Claim {
   bool dispatched = true;
 };
 
-/// Note that the first byte is about to leave (§11). Done only while the lease holds.
+/// Marks that the first byte may leave now (§11). Applied only while the lease holds.
 struct Dispatched {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
 };
-/// Extend the lease to `lease` from now. Stale once it has run out.
+/// Extends the lease to `lease` from now. Stale once the lease is over.
 struct Renew {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   Millis lease{};
 };
-/// Note that a phase committed (§16).
+/// Records that a phase committed (§16).
 struct Advance {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   std::string recovery_point;
 };
-/// End the attempt with an answer. Also from failed_retryable, pending and unknown, for the attempt
-/// that the record came from: the owner's own late answer is the best evidence (§3).
+/// Ends the attempt with an answer. Also applies to failed_retryable, pending and unknown, for the
+/// attempt that led there: the owner's own late answer is the best evidence (§3).
 struct Complete {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   StoredResponse response;
   std::string upstream_reference;
 };
-/// End the attempt as not executed. With a stored request the record becomes pending again, not
-/// before `retry_in`.
+/// Ends the attempt as not executed. With a stored request the record becomes pending again, and is
+/// due after `retry_in`.
 struct Release {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   ReleaseBasis basis = ReleaseBasis::proven;
   std::string error_code;
   Millis retry_in{};
 };
-/// End the attempt without knowing.
+/// Ends the attempt with an unknown outcome.
 struct MarkUnknown {
   using Reply = OwnerReply;
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   std::string error_code;
   std::optional<Millis> reconcile_in;
   std::string upstream_reference;
 };
 
-/// Settle an unknown record by evidence, or end a pending / failed_retryable one by positive
-/// evidence (§3, §19). The evidence is appended to the log in every case, also when it is refused.
+/// Settles an unknown record by evidence, or ends a pending or failed_retryable one by positive
+/// evidence (§3, §19). The store appends the evidence to its log in every case, also when refused.
 ///
-/// That nothing is there proves nothing as long as the attempt could still send: as
-/// failed_retryable it counts only if it was observed after the end of the attempt's lease and
-/// `grace`, by the store's clock. One from the future is none.
+/// Negative evidence proves nothing while the attempt could still send. The store accepts it only
+/// if it was observed later than the end of the attempt's lease plus `grace`, by the store's clock,
+/// and not in the future.
 ///
-/// That it was done, said of an attempt that still runs, of one with a stored 5xx, without an
-/// answer, or without saying which attempt (fence 0), is not applied; but it contests the record:
-/// such an attempt is not released, no later "not there" frees it, and no later word that it was
-/// refused completes it (by_evidence). One that would run again, failed_retryable or pending behind
-/// an attempt, becomes unknown by it.
+/// The store does not apply positive evidence about a running attempt, about one with a stored 5xx,
+/// without an answer, or without a fence. Such evidence contests the record: its attempt is not
+/// released, and neither later negative evidence nor a later refusal by the provider settles it
+/// (by_evidence). A record that would run again, failed_retryable or pending behind an attempt,
+/// becomes unknown.
 struct Resolve {
-  /// What the evidence says: it was done, or it was not.
+  /// What the evidence says: executed, or not executed.
   enum class As : std::uint8_t { completed, failed_retryable };
-  /// What became of it.
+  /// What the store did with it.
   enum class Verdict : std::uint8_t {
     done,
     not_found,
@@ -265,10 +266,10 @@ struct Resolve {
     wrong_fence,
     missing_response,
     too_early,
-    by_evidence,  ///< What is stored was found out, or evidence contests it: it is not freed.
-    superseded,   ///< Of a Reschedule: somebody else has planned since it was read.
+    by_evidence,  ///< Evidence made or contests the stored state, which therefore stays.
+    superseded,   ///< Of a Reschedule: another asker has changed the plan since it was read.
   };
-  /// With the state that the record is in now.
+  /// The verdict, and the record's state now.
   struct Reply {
     Verdict verdict = Verdict::not_found;
     std::optional<State> state;
@@ -277,51 +278,52 @@ struct Resolve {
   };
   RecordId id;
   As as = As::completed;
-  Fence fence = 0;                         ///< The attempt that the evidence speaks of.
+  std::optional<Fence> fence{};            ///< The attempt of the evidence, if it names one.
   std::optional<StoredResponse> response;  ///< Needed for `completed`.
   std::string source;
   std::string evidence;
   std::string reason;
   StoreTime observed_at{};
-  Millis grace{};  ///< How long its source may take to show what was done.
-  /// Of `completed`: the work was refused. A contested record is not completed so, and none is
-  /// contested by it.
+  Millis grace{};  ///< How long the source may take to show what was executed.
+  /// Of `completed`: the provider refused the work. This neither completes a contested record nor
+  /// contests one.
   bool denies = false;
 };
-/// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable. Not one
-/// that a Resolve completed: that the work ran was found out, and a 5xx in that answer changes
-/// nothing about it.
+/// An operator's cache-bust: a completed record with a stored 5xx becomes failed_retryable. The
+/// store refuses it (by_evidence) for a contested record, and for one that a Resolve completed:
+/// evidence says that its work ran, whatever the answer's status.
 struct CacheBust {
   using Reply = Resolve::Reply;
   RecordId id;
-  Fence fence = 0;  ///< The attempt whose answer it is: what was decided about one frees no other.
+  /// The attempt whose answer it is: a decision about one attempt frees no other.
+  std::optional<Fence> fence{};
   std::string reason;
   std::string source = "operator";  ///< Who decided it.
 };
 
-/// Plans when somebody next tries to find out about an unknown record (§19). Of several that have
-/// read the same plan one succeeds, so that each turn is one asker's; a crash behind it leaves the
-/// record due again. What is known stays as it is.
+/// Plans the next question about an unknown record (§19). Of several askers that read the same plan
+/// one succeeds, so that each turn has one asker; if that one crashes, the record becomes due
+/// again. The evidence stays as it is.
 struct Reschedule {
   using Reply = Resolve::Reply;
   RecordId id;
-  Fence fence = 0;                       ///< The attempt that is asked about.
-  std::uint32_t attempts = 0;            ///< As it was read; there is one more then.
-  std::optional<Millis> reconcile_in{};  ///< From now; none: from here on it is an operator's.
-  /// What the last turn came to, for the evidence log. No source: nothing is appended.
+  std::optional<Fence> fence{};          ///< The attempt of the question.
+  std::uint32_t attempts = 0;            ///< As the asker read it; the store adds one.
+  std::optional<Millis> reconcile_in{};  ///< From now; none: an operator has to decide.
+  /// The last turn's result, for the evidence log. Empty source: nothing is appended.
   std::string source{};
   std::string evidence{};
   std::string reason{};
   StoreTime observed_at{};
 };
 
-/// The record with its stored answer, as it reads now: a completed record past its `expires_at`
-/// reads as expired and without its body, a failed_retryable one past it reads as none.
+/// Reads the record with its stored answer. A completed record past its `expires_at` reads as
+/// expired and without its body, a failed_retryable one past it reads as none.
 struct Find {
   using Reply = std::optional<Record>;
   RecordId id;
 };
-/// Records without bodies, ordered by id, `limit` at most, after `after`.
+/// Reads records without bodies, ordered by id, after `after`, `limit` at most.
 struct List {
   using Reply = std::vector<Record>;
   std::optional<State> state{};
@@ -332,13 +334,13 @@ struct List {
   std::size_t limit = 100;
 };
 
-/// One thing that the sweeper or the reaper did; `to` is none where the record is gone.
+/// One step of the sweeper or the reaper; `to` is none if the record is gone.
 struct LifecycleStep {
   RecordId id;
   State from;
   std::optional<State> to;
-  Millis late{};         ///< For how long it had been due.
-  bool damaged = false;  ///< It was due and is damaged; nothing was done, and it is due no more.
+  Millis late{};         ///< How long it had been due.
+  bool damaged = false;  ///< It was due and is damaged: no step was made, and it is due no more.
   bool operator==(const LifecycleStep&) const = default;
 };
 /// Ends up to `limit` expired leases and pending requests past their expiry (§3).
@@ -346,8 +348,8 @@ struct Sweep {
   using Reply = std::vector<LifecycleStep>;
   std::size_t limit = 0;
 };
-/// Drops up to `limit` bodies, failed records and tombstones that are due (§3), whatever they are
-/// in the order in which they became due. Never in_progress, never unknown.
+/// Drops up to `limit` bodies, failed records and tombstones that are due (§3), of all kinds in the
+/// order in which they became due. Leaves in_progress and unknown alone.
 struct Reap {
   using Reply = std::vector<LifecycleStep>;
   std::size_t limit = 0;
@@ -355,7 +357,7 @@ struct Reap {
 
 /// One line of the append-only log of decisions about a record (§19).
 struct EvidenceEntry {
-  Fence fence = 0;
+  std::optional<Fence> fence{};  ///< Of its attempt, if it names one.
   std::string source;
   std::string evidence;
   std::string reason;
@@ -372,12 +374,12 @@ struct ReadEvidence {
   RecordId id;
 };
 
-/// How many records lie in each state, as they lie: one past its expiry counts as what it was until
-/// the reaper comes. Kept up to date by every step, so that asking costs nothing.
+/// The number of records in each stored state: a record past its expiry counts in its old state
+/// until the reaper comes. Every step keeps the counts, so that reading them costs nothing.
 struct Census {
-  std::array<std::uint64_t, 7> by_state{};  ///< At the number of its state; the first is unused.
+  std::array<std::uint64_t, 7> by_state{};  ///< Indexed by State; the first is unused.
   std::optional<StoreTime> oldest_unknown{};
-  std::uint64_t leases_ended = 0;  ///< By the reserves that met them, since the store was opened.
+  std::uint64_t leases_ended = 0;  ///< By reserves that met an expired lease, since the opening.
   StoreTime now{};
   bool operator==(const Census&) const = default;
 };
@@ -386,108 +388,105 @@ struct Count {
   using Reply = Census;
 };
 
-/// Record the table by which records are named from here on, and begin a new generation with it;
-/// none when it is the recorded one. One atomic step: reserves of the generation before are refused
-/// from then on. Refused (`why_not`, a sentence, and nothing changed) where a record that the store
-/// holds might not be found any more: under another name, or for want of the field that carries its
-/// key.
+/// Records the table that names records from now on, and begins a new generation with it, unless it
+/// is the recorded table. One atomic step: afterwards the store refuses reserves of the generation
+/// before. Refused (a sentence in `why_not`, nothing changed) if a stored record might not be found
+/// any more: because its name changes, or without the field that carries its key.
 struct AdoptRoutes {
-  /// Whether it was adopted.
+  /// Whether the store adopted the table.
   struct Reply {
-    std::uint64_t generation = 0;  ///< The store's, then.
+    std::uint64_t generation = 0;  ///< The store's, afterwards.
     std::string why_not;           ///< Empty: adopted.
     bool operator==(const Reply&) const = default;
   };
   std::vector<RouteName> routes;
-  std::vector<std::string> key_fields{};  ///< Whose value is taken for a key.
+  std::vector<std::string> key_fields{};  ///< Header fields that may carry the key.
 };
 
 /// Any of the verbs.
 using StoreCall = std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete,
                                Release, MarkUnknown, Resolve, CacheBust, Reschedule, Find, List,
                                Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
-/// What they are answered with: of each verb, its `Reply`.
+/// The reply to any verb: its `Reply`.
 using StoreReply =
     std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
                  std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
                  std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply>;
-/// Or why there is none.
+/// The reply, or why there is none.
 using StoreResult = std::expected<StoreReply, StoreError>;
-/// Who hears it.
+/// Receives the result.
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
 
-/// What decides under which name a record is found; recorded in the store (§2). While it holds
-/// records, a start with other settings is refused, and so is one that lacks a secret under which
-/// some of them were made.
+/// The settings that decide under which name a record is found; the store records them (§2). While
+/// it holds records, it refuses a start with other settings, and one without a secret of a record.
 struct IdentitySettings {
   std::string key_scope = "operation";  ///< Or "tenant".
   std::string scope_source;
-  /// Newest first; empty: the store's own. The first is what new records are made under, the others
-  /// are for as long as there are records of theirs. The store keeps their ids only.
+  /// Newest first; empty: the store's own. New records are made under the first; each other one is
+  /// needed while it has records. The store keeps only their ids.
   std::vector<std::array<std::uint8_t, 32>> secrets{};
 };
 /// What names the records of an open store.
 struct Identity {
-  /// At the start; AdoptRoutes may begin another.
+  /// When the store was opened; AdoptRoutes may begin another.
   std::uint64_t generation = 0;
   std::array<std::uint8_t, 32> secret{};  ///< Names and fingerprints are made under it.
-  /// Under which records may lie besides, newest first.
+  /// Older secrets that may have made records, newest first.
   std::vector<std::array<std::uint8_t, 32>> older{};
-  /// The store's own: made at its first start, kept there and never changed, so that a scope which
-  /// is a digest under it outlives every rotation.
+  /// The store makes it at its first start and never changes it, so that a scope which is a digest
+  /// under it outlives every rotation.
   std::array<std::uint8_t, 32> scope_secret{};
 };
 
-/// Hears of records that changed (§7: wake-ups are events, nobody polls).
+/// Receives notice of changed records (§7: wake-ups are events; waiters do not poll).
 class Watcher {
  public:
   virtual ~Watcher() = default;
 
-  /// The record `id` changed its state, its attempt or the end of its lease, or is gone: whoever
-  /// cares reads it. Told once that is durable, by whatever verb and whichever node it was done;
-  /// perhaps more than once, perhaps without a change, never not at all. A reader that registers
-  /// its interest first and then reads misses nothing. On a thread of the store's; must not block,
-  /// and may call the store.
+  /// The record `id` changed its state, its attempt or its lease's end, or is gone. The store
+  /// notifies of every change once it is durable, whichever verb and node made it; perhaps more
+  /// than once, perhaps without a change. A reader that registers first and then reads misses
+  /// nothing. Called on a thread of the store's; must not block, and may call the store.
   virtual void changed(const RecordId& id) noexcept = 0;
 
-  /// The records of which it wants to hear now: a store that others write to as well looks at
-  /// these, every so often, and tells what it finds changed. Safe from any thread; must not block.
+  /// The records that the watcher waits for now. A store that other processes also write to reads
+  /// these at intervals, and notifies of changes. Must not block, and must be safe from any thread.
   virtual std::vector<RecordId> awaited() = 0;
 };
 
 class Transactions;
 
-/// Where records lie. One process may have several.
+/// Holds records. One process may have several stores.
 class Store {
  public:
-  virtual ~Store() = default;  ///< Finishes what was asked, completing it, then closes.
+  virtual ~Store() = default;  ///< Completes all calls, then closes.
 
-  /// Asks. `done` is called exactly once, on a thread of the store's, after the outcome is durable;
-  /// it must not block and must not throw. Safe from any thread; never blocks on I/O.
+  /// Asks. The store calls `done` exactly once, on a thread of its own, after the outcome is
+  /// durable; `done` must neither block nor throw. Safe from any thread; never blocks on I/O.
   virtual void call(StoreCall what, StoreCompletion done) = 0;
 
-  /// From here on `watcher` hears of every change, for as long as the store lives. Once at most,
+  /// From now on notifies `watcher` of every change, while the store lives. Call it at most once,
   /// and before the first call().
   virtual void watch(std::shared_ptr<Watcher> watcher) = 0;
 
-  /// Of the store as it was opened; AdoptRoutes may have begun another generation since.
+  /// As the store was opened; AdoptRoutes may have begun another generation since.
   virtual const Identity& identity() const noexcept = 0;
 
-  /// Transactions of the database that the records lie in (<idem/transaction.hpp>); null where
-  /// there is none that could hold business rows. The store's own: it lives as long.
+  /// Transactions of the records' database (<idem/transaction.hpp>); null if it cannot hold
+  /// business rows. The store owns it.
   virtual Transactions* transactions() noexcept { return nullptr; }
 
-  /// Of how many records a Sweep or Reap beside requests should be: so few that these do not feel
-  /// it, and so many that asking does not cost more than the work.
+  /// The limit for a Sweep or Reap beside requests: small enough not to delay them, large enough
+  /// that the call does not cost more than its work.
   virtual std::size_t lifecycle_slice() const noexcept { return limits::lifecycle_slice; }
 
-  /// How many calls and transactions with a waiting caller it was asked for since it was opened,
-  /// so that sweeper and reaper see whether it is idle. None: others may use the same records
-  /// through a store of their own, and nobody knows. Safe from any thread.
+  /// The number of calls and transactions with a waiting caller since the opening, so that sweeper
+  /// and reaper see whether the store is idle. None: other processes may use the same records, so
+  /// it is not known. Safe from any thread.
   virtual std::optional<std::uint64_t> asked() const noexcept { return std::nullopt; }
 };
 
-/// Typed form of Store::call: `done` takes `std::expected<Verb::Reply, StoreError>`.
+/// Typed form of Store::call: `done` receives `std::expected<Verb::Reply, StoreError>`.
 template <class Verb, class Done>
 void ask(Store& store, Verb verb, Done done) {
   using Result = std::expected<typename Verb::Reply, StoreError>;

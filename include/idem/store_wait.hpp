@@ -8,15 +8,15 @@
 #include <string_view>
 
 /// @file
-/// The store port for those who may block.
+/// The store port for callers that may block.
 namespace idem::inline v0_1 {
 
-/// Why a wait for a store would never end on this thread: it is in a transaction's work, or is a
-/// store's own. Empty: it may wait.
+/// Why this thread must not wait for a store: it is in a transaction's work, or is a store's own,
+/// so that the wait would never end. Empty: it may wait.
 [[nodiscard]] std::string_view why_not_to_wait() noexcept;
 
-/// Waits for the reply; for tests, start-up and command lines, never on an event loop. Where the
-/// wait would never end it is answered `unavailable` at once, and nothing was asked.
+/// Asks and waits for the reply; for tests, start-up and command lines, never on an event loop. If
+/// why_not_to_wait() has a reason, returns `unavailable` at once without asking.
 template <class Verb>
 [[nodiscard]] std::expected<typename Verb::Reply, StoreError> ask_and_wait(Store& store,
                                                                            Verb verb) {

@@ -1,13 +1,13 @@
--- Begins, for one bucket, a change of how records are named: no reserve is let in until it is
--- opened again, so that none of the generation before can commit any more.
+-- Begins a change of the names of records in one bucket: the bucket refuses reserves until open.lua
+-- opens it again, so that no reserve of the generation before can commit any more.
 --
 -- KEYS[1]   the bucket
--- ARGV  1   the number of the change; they grow, and the later one counts
---       2   '1': the store is being made, so that a bucket may have nothing yet
---       3   the store's own name: buckets of several stores do not make one
+-- ARGV  1   the number of the change; they grow, and the latest one counts
+--       2   '1': the store is being made, so the bucket may be empty
+--       3   the store's id: buckets of other stores are refused
 --
--- Answers {done, ms now, what the bucket counts}; overtaken: by a later change; lost: the bucket has
--- forgotten all that it held; foreign: it is another store's.
+-- Answers {done, ms now, the bucket's counters}, or {overtaken, ms now}: there is a later change, or
+-- {lost, ms now}: the bucket has lost its content, or {foreign, ms now}: it is another store's.
 local meta = KEYS[1] .. 'meta'
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

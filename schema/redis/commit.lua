@@ -1,36 +1,36 @@
--- Writes one record, with all that goes with it, on the condition that it lies there as it was read.
--- The state machine is not here: the one who asks has made the step (src/core/transitions), and
--- this is the atomic moment in which it counts or does not.
+-- Writes one record with its answer, request and counters, on the condition that it has not changed
+-- since it was read. The state machine is not here: the caller has made the step
+-- (src/core/transitions), and this script applies it as a whole or refuses it.
 --
--- KEYS[1]   the bucket: what all of its keys begin with. The others are made from it, so that they
---           have its hash tag and lie in its slot.
--- ARGV  1   the moment for which the step was made, ms; 2 how far it may be off, ms, empty: at will
---       3   the generation that a reserve names records by, as open.lua has it; empty: it does not
---           matter
+-- KEYS[1]   the bucket: the beginning of all its keys. The script makes the others from it, so that
+--           they have its hash tag and are in its slot.
+-- ARGV  1   the step's moment, ms; 2 the largest difference to the server's clock, ms; empty: any
+--       3   the generation by which a reserve names records, as open.lua writes it; empty: any
 --       4   the record's id, 16 bytes
---       5   version of what was read, 16 bytes; empty: there was nothing
---       6   what is to lie there, its version first
+--       5   the version that was read, 16 bytes; empty: there was no record
+--       6   the new record, its version first
 --       7   six letters:  record  w write, x erase, k keep
 --                         answer  w write, x erase, k keep
 --                         request w write, x erase, k keep
---                         a: told of another record, also its answer, if it is completed
---                         q: and its request
+--                         a: a reply 'other' has the answer, too, if the record is completed
+--                         q: a reply 'other' has the request, too
 --                         f: an attempt begins
 --       8   answer; 9 request
---      10   fence of what is written or erased
---      11   the set it lies in, empty: none; 12 the one it is to lie in; 13 its place there
---      14   where it stands among the pending: a place; empty: as before; '-': nowhere
---      15   how many counters follow, each with its change (u:... are those of a scope's quota, which
---           lie apart); then lines for the evidence log
+--      10   fence of the written or erased record
+--      11   the set of the record before, empty: none; 12 its new set; 13 its score there
+--      14   its score in the set of the pending; empty: as before; '-': removed
+--      15   the number of counters that follow, each with its change (u:... are a scope's usage, in a
+--           hash of their own); then lines for the evidence log
 --
--- Answers {what, ms now, ...}: done; clock: the moment is off; generation, the bucket's; fence, the
--- last one of a record that is gone; other, the record, answer and request that lie there instead;
--- lost, 'record' where it was thrown away, 'bucket' where nobody knows.
+-- Answers {done, ms now}, or {clock, ms now}: the moment differs too much, or {generation, ms now, the
+-- bucket's}, or {fence, ms now, the last one of an erased record}, or {other, ms now, the current
+-- record, its answer, its request}, or {lost, ms now, 'record'}: the server has evicted this record, or
+-- {lost, ms now, 'bucket'}: it has evicted some record of the bucket.
 local bucket, id = KEYS[1], ARGV[4]
 
--- A record that is not there was never made, or was reaped, or was thrown away by an eviction policy
--- that somebody has set since. Each record stands in one of three sets for as long as it lives, and
--- the bucket counts what stands in each: what is thrown away is whole keys, and then they differ.
+-- A missing record was never made, or was reaped, or was evicted by a policy that was set later. Each
+-- record is in one of three sets for as long as it lives, and the bucket counts the members of each. An
+-- eviction removes whole keys, and then set and counter differ.
 local function what_is_lost()
   local n = redis.call('HMGET', bucket .. 'meta', 'in:1', 'in:2', 'in:3', 'in:4', 'in:5', 'in:6')
   local counted = {
@@ -53,12 +53,12 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local key = bucket .. 'r' .. id
-local lies = redis.call('GET', key)
+local current = redis.call('GET', key)
 local value, ops = ARGV[6], ARGV[7]
 local op = string.sub(ops, 1, 1)
-local version = lies and string.sub(lies, 1, 16) or ''
+local version = current and string.sub(current, 1, 16) or ''
 if op == 'w' and version == string.sub(value, 1, 16) then
-  return {'done', now}  -- Asked before, and the reply was lost. Before all else: it was done.
+  return {'done', now}  -- A repeat: the first reply was lost. Checked first, because it was done.
 end
 
 local slack = tonumber(ARGV[2])
@@ -76,29 +76,29 @@ if ARGV[3] ~= '' and generation ~= ARGV[3] then
   return {'generation', now, generation}
 end
 
-if not lies then
+if not current then
   local lost = what_is_lost()
   if lost then
     return {'lost', now, lost}
   end
 end
 if version ~= ARGV[5] then
-  if not lies then
+  if not current then
     return {'other', now, false}
   end
-  -- Behind the version lie the answer's status (2 bytes) and the record: its version and state.
+  -- Behind the version are the answer's status (2 bytes) and the record: its format version and state.
   local answer, request = false, false
-  if string.sub(ops, 4, 4) == 'a' and string.byte(lies, 20) == 3 then
+  if string.sub(ops, 4, 4) == 'a' and string.byte(current, 20) == 3 then
     answer = redis.call('GET', bucket .. 'a' .. id)
   end
   if string.sub(ops, 5, 5) == 'q' then
     request = redis.call('GET', bucket .. 'q' .. id)
   end
-  return {'other', now, lies, answer, request}
+  return {'other', now, current, answer, request}
 end
 
 local fence = tonumber(ARGV[10])
--- Fences come from the clock; should it have gone back, one that was granted is not granted again.
+-- Fences come from the clock; if it has gone back, this refuses a fence that was granted before.
 if is_attempt and last_fence and tonumber(last_fence) >= fence then
   return {'fence', now, last_fence}
 end
@@ -116,7 +116,7 @@ for place, prefix in ipairs({'a', 'q'}) do
   local part = string.sub(ops, place + 1, place + 1)
   if part == 'w' then
     redis.call('SET', bucket .. prefix .. id, ARGV[7 + place])
-  elseif part == 'x' and op == 'w' and lies then
+  elseif part == 'x' and op == 'w' and current then
     redis.call('DEL', bucket .. prefix .. id)
   end
 end

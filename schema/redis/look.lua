@@ -1,13 +1,12 @@
--- Reads one record and what goes with it, as of one moment.
+-- Reads one record with its answer, request and evidence log, as of one moment.
 --
 -- KEYS[1]   the bucket
--- ARGV  1   the generation that a reserve names records by, as open.lua has it; empty: it does not
---           matter
+-- ARGV  1   the generation by which a reserve names records, as open.lua writes it; empty: any
 --       2   the record's id
 --       3   letters: a its answer, if it is completed; q its request; e its evidence log
 --
 -- Answers {found, ms now, record, answer, request, log}, or {generation, ms now, the bucket's},
--- or {lost, ms now, as commit.lua says}.
+-- or {lost, ms now, as in commit.lua}.
 local bucket, id, parts = KEYS[1], ARGV[2], ARGV[3]
 
 -- As in commit.lua.

@@ -12,14 +12,14 @@
 namespace idem::admin {
 namespace {
 
-Answer text_answer(std::string_view media_type, std::string body) {
-  Answer answer{200, {}, std::move(body)};
+WireAnswer text_answer(std::string_view media_type, std::string body) {
+  WireAnswer answer{200, {}, std::move(body)};
   answer.headers.push_back({"Content-Type", std::string(media_type)});
   answer.headers.push_back({"Cache-Control", "no-store"});
   return answer;
 }
 
-Answer status_answer(std::string_view text) {
+WireAnswer status_answer(std::string_view text) {
   std::string body = "{\"status\":";
   append_json_string(body, text);
   return text_answer("application/json", body + "}\n");
@@ -35,16 +35,17 @@ class Admin final : public http::Service {
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
     if (!is_our_host(head.host, parts_.hosts)) {
-      const Answer foreign =
+      const WireAnswer foreign =
           to_answer({.code = ProblemCode::bad_request,
                      .detail = "The Host is neither loopback nor one of --admin-host."});
       co_await client.answer(foreign);
       co_return;
     }
     if (is_from_elsewhere(head)) {
-      const Answer foreign = to_answer({.code = ProblemCode::bad_request,
-                                        .detail = "A page of another origin asks.",
-                                        .status = 403});
+      const WireAnswer foreign =
+          to_answer({.code = ProblemCode::bad_request,
+                     .detail = "The request comes from a page of another origin.",
+                     .status = 403});
       co_await client.answer(foreign);
       co_return;
     }
@@ -55,16 +56,16 @@ class Admin final : public http::Service {
       co_return;
     }
     if (path == "/v1/status") {
-      const Answer status = co_await status_of(head.method, target.size() > path.size());
+      const WireAnswer status = co_await status_of(head.method, target.size() > path.size());
       co_await client.answer(status);
       co_return;
     }
-    if (OutboxApi::is_its(path)) {
+    if (OutboxApi::serves(path)) {
       co_await outbox_.serve(client);
       co_return;
     }
     const bool readable = head.method == "GET" || head.method == "HEAD";
-    Answer answer = to_answer({.code = ProblemCode::not_found});
+    WireAnswer answer = to_answer({.code = ProblemCode::not_found});
     if (readable && path == "/livez") answer = status_answer("alive");
     if (readable && path == "/readyz") answer = co_await readiness();
     if (readable && path == "/metrics") answer = co_await exposition();
@@ -72,7 +73,7 @@ class Admin final : public http::Service {
   }
 
  private:
-  Task<Answer> readiness() {
+  Task<WireAnswer> readiness() {
     if (parts_.draining.load()) {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
     }
@@ -85,12 +86,12 @@ class Admin final : public http::Service {
     co_return status_answer("ready");
   }
 
-  Task<Answer> status_of(std::string_view method, bool has_query) {
+  Task<WireAnswer> status_of(std::string_view method, bool has_query) {
     if (method != "GET") co_return not_allowed("GET");
-    if (has_query) co_return invalid("No parameters are taken here.");
+    if (has_query) co_return invalid("This path has no parameters.");
     Status status;
-    auto looking = look_at_records(parts_, status);
-    co_await looking;
+    auto counting = count_unsettled(parts_, status);
+    co_await counting;
     status.gauges = parts_.gauges();
     auto counting_messages = outbox_.count();
     status.gauges.messages = co_await counting_messages;
@@ -98,8 +99,8 @@ class Admin final : public http::Service {
     co_return json_answer(status_page(status, parts_.registry, MonotonicClock::now()));
   }
 
-  // A store that does not answer is when the other numbers are needed most.
-  Task<Answer> exposition() {
+  // Without the census: operators need the other numbers most while the store does not answer.
+  Task<WireAnswer> exposition() {
     StoreCall count = Count{};
     auto counting = ask_store(parts_.loop, parts_.store, count);
     auto counted = co_await counting;
@@ -118,7 +119,7 @@ class Admin final : public http::Service {
   AdminParts parts_;
   KeysApi keys_;
   Offload offload_{"idem-outbox"};
-  OutboxApi outbox_;  ///< Holds nothing but references: what still runs offloaded may use it.
+  OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
 };
 
 }  // namespace

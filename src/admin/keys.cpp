@@ -8,6 +8,7 @@
 #include "core/exchange/problem.hpp"
 #include "core/naming/record_handle.hpp"
 #include "core/record/store_clock.hpp"
+#include "core/record/stored_fence.hpp"
 #include "core/transitions/record_table.hpp"
 #include "loop/store_link.hpp"
 
@@ -22,12 +23,13 @@ using Verdict = Resolve::Verdict;
 
 constexpr std::string_view collection = "/v1/keys";
 
-Answer no_such_key() {
-  return to_answer({.code = ProblemCode::not_found, .detail = "There is no record of this ref."});
+WireAnswer no_such_key() {
+  return to_answer({.code = ProblemCode::not_found, .detail = "No record has this ref."});
 }
 
-/// Whoever wrote the moment down had a wall clock, and the store may be far from that (§15). What
-/// the wall clock was then nobody knows, so a difference of today's converts nothing.
+/// An operator's moment comes from a wall clock, and the store's clock may be far from it
+/// (protocol.md §15). The difference of today says nothing about that of then, so nothing is
+/// converted.
 std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now, StoreTime wall) {
   const Millis apart = std::chrono::abs(wall - now);
   if (apart > limits::store_clock_apart_max) {
@@ -35,7 +37,8 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
            std::to_string(std::chrono::ceil<std::chrono::seconds>(apart).count()) +
            " seconds apart, so it cannot be compared; look again and leave it out";
   }
-  if (observed_at > now) return "/observed_at: lies in the future; it is " + to_rfc3339(now);
+  if (observed_at > now)
+    return "/observed_at: lies in the future; the store's time is " + to_rfc3339(now);
   return std::nullopt;
 }
 
@@ -61,11 +64,10 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-/// Whether a "not there" comes too early depends on nothing that changes, so the log can keep that
-/// verdict with the reason. Empty: it does not come too early.
+/// A note for the evidence log that a "not there" comes too early. It depends only on the lease's
+/// end and the grace, so it is known before the store decides. Empty: it does not come too early.
 std::string too_early_note(const std::optional<Record>& record, const Resolve& verb) {
-  const bool is_its =
-      record && record->state == State::unknown && record->attempt.fence == verb.fence;
+  const bool is_its = record && record->state == State::unknown && record->fence() == verb.fence;
   if (!is_its || verb.observed_at > record->locked_until + verb.grace) return "";
   return " (refused: too early until " + to_rfc3339(record->locked_until + verb.grace) + ")";
 }
@@ -76,7 +78,7 @@ std::string why_refused(const Resolve::Reply& reply, const Record* record,
   switch (reply.verdict) {
     case Verdict::done:
     case Verdict::not_found:
-    case Verdict::superseded:  // Nothing that is asked here.
+    case Verdict::superseded:  // Never a reply to these orders.
       break;
     case Verdict::wrong_state:
       return "The record is " + state +
@@ -84,23 +86,22 @@ std::string why_refused(const Resolve::Reply& reply, const Record* record,
              "answer is a 5xx.";
     case Verdict::wrong_fence:
       return "The fence is of another attempt than the current one" +
-             (record != nullptr ? ", which has fence " + std::to_string(record->attempt.fence)
-                                : "") +
+             (record != nullptr
+                  ? ", which has fence " + std::to_string(stored_fence(record->fence()))
+                  : "") +
              ".";
     case Verdict::by_evidence:
       return record != nullptr && record->is_contested
-                 ? "Evidence says that the operation ran, and contests the record: it is not "
-                   "freed, "
-                   "and only positive evidence with an answer completes it."
-                 : "What is stored was settled by evidence that the operation ran; a release would "
-                   "run it again.";
+                 ? "Evidence says that the operation ran, so the record is contested: no order "
+                   "frees it. Complete it with positive evidence and an answer."
+                 : "Evidence that the operation ran completed this record; a release would run the "
+                   "operation again.";
     case Verdict::missing_response:
-      return "To complete a record, give the response that its caller shall have.";
+      return "To complete a record, give the response for its caller.";
     case Verdict::too_early:
       if (counts_from.empty()) return "Too early: the attempt may still run.";
       return "Too early until " + counts_from +
-             ": that nothing is there proves nothing while the attempt may still run; observe it "
-             "after " +
+             ": while the attempt may still run, an absence proves nothing; look again after " +
              counts_from + ".";
   }
   return "";
@@ -109,11 +110,11 @@ std::string why_refused(const Resolve::Reply& reply, const Record* record,
 }  // namespace
 
 Task<void> KeysApi::serve(http::ServerStream& client) {
-  const Answer answer = co_await answer_to(client);
+  const WireAnswer answer = co_await answer_to(client);
   co_await client.answer(answer);
 }
 
-Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
   const auto& head = client.head();
   const std::string_view target = head.origin_form;
   const auto path = target.substr(0, target.find('?'));
@@ -123,7 +124,7 @@ Task<Answer> KeysApi::answer_to(http::ServerStream& client) {
     auto page = co_await list(query);
     co_return page;
   }
-  if (!query.empty()) co_return invalid("No parameters are taken here.");
+  if (!query.empty()) co_return invalid("This path has no parameters.");
   auto rest = path.substr(collection.size() + 1);
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
@@ -167,7 +168,7 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
   co_return result;
 }
 
-Task<Answer> KeysApi::list(std::string_view text) {
+Task<WireAnswer> KeysApi::list(std::string_view text) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
   StoreCall count = Count{};
@@ -181,7 +182,7 @@ Task<Answer> KeysApi::list(std::string_view text) {
     co_return page;
   }
   const std::size_t limit = query->list.limit;
-  // One more than is shown tells whether there is another page.
+  // One more than the page shows: its presence means that there is another page.
   query->list.limit = limit + 1;
   StoreCall call = std::move(query->list);
   auto listed = co_await ask(call);
@@ -202,7 +203,7 @@ Task<Answer> KeysApi::list(std::string_view text) {
   co_return json_answer(keys_page(keys, next, now));
 }
 
-// A listing has no bodies: each is read by itself, and only where there is one.
+// A listing contains no bodies, so each stored body is read on its own.
 Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& record,
                                                                 const KeysQuery& query) {
   if (query.values.empty()) co_return std::string();
@@ -216,11 +217,11 @@ Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& re
                     : admin::values_of(std::nullopt, query.values);
 }
 
-// Wherever a reserve of this key would look, so that nothing that would be replayed is missed here.
-Task<Answer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
+// Looks under all names under which a reserve of this key would look.
+Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
   const auto ids = ids_of(*query.list.scope, *query.list.operation, *query.key);
   List wanted = query.list;
-  wanted.operation.reset();  // It is in the id, where it counts; the record's may be a former one.
+  wanted.operation.reset();  // The id contains it; the record's may be a former name.
   std::vector<ListedKey> keys;
   for (const RecordId& id : ids) {
     StoreCall find = Find{id};
@@ -240,7 +241,7 @@ std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& 
                                    const std::string& key) const {
   const auto& identity = parts_.store.identity();
   std::vector<std::string> parts = parts_.naming_parts(operation);
-  parts.emplace_back();  // Where a key is unique in its scope, its operation names nothing.
+  parts.emplace_back();  // With key_scope tenant, no operation is part of the id.
   std::vector<Secret> secrets = identity.older;
   secrets.push_back(identity.secret);
   std::set<RecordId> ids;
@@ -252,7 +253,7 @@ std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& 
   return ids;
 }
 
-Answer KeysApi::name_keys(std::string_view body) const {
+WireAnswer KeysApi::name_keys(std::string_view body) const {
   const auto keys = parse_named_keys(body);
   if (!keys) return invalid(keys.error());
   std::vector<std::set<RecordId>> refs;
@@ -260,7 +261,7 @@ Answer KeysApi::name_keys(std::string_view body) const {
   return json_answer(refs_page(refs));
 }
 
-Task<Answer> KeysApi::show(RecordId id) {
+Task<WireAnswer> KeysApi::show(RecordId id) {
   StoreCall find = Find{id};
   auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
@@ -272,7 +273,7 @@ Task<Answer> KeysApi::show(RecordId id) {
   co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence)));
 }
 
-Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
+Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
   auto order = parse_resolve(body);
   if (!order) co_return invalid(order.error());
   StoreCall count = Count{};
@@ -311,7 +312,7 @@ Task<Answer> KeysApi::resolve(RecordId id, const std::string& source, std::strin
   co_return answer;
 }
 
-Task<Answer> KeysApi::release(RecordId id, const std::string& source, std::string_view body) {
+Task<WireAnswer> KeysApi::release(RecordId id, const std::string& source, std::string_view body) {
   auto order = parse_release(body);
   if (!order) co_return invalid(order.error());
   order->id = id;
@@ -337,7 +338,7 @@ void KeysApi::log_decision(std::string_view event, const RecordId& id, const std
               {"state", std::string(reply.state ? idem::name_of(*reply.state) : "none")}});
 }
 
-Task<Answer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
+Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
   if (reply.verdict == Verdict::done) {
     auto page = co_await show(id);
     co_return page;
@@ -345,7 +346,7 @@ Task<Answer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
   if (reply.verdict == Verdict::not_found) co_return no_such_key();
   StoreCall find = Find{id};
   auto found = co_await ask(find);
-  // The record may have moved on meanwhile; what is said of it is help, the verdict stands.
+  // The record may have changed meanwhile: it only adds details to the verdict.
   const auto* record = found ? &std::get<std::optional<Record>>(*found) : nullptr;
   const bool known = record != nullptr && record->has_value();
   std::string counts_from;

@@ -7,7 +7,7 @@
 
 namespace idem::admin {
 
-/// `/v1/keys` and what is under it. Loop's thread only.
+/// `/v1/keys` and the paths under it. Loop's thread only.
 class KeysApi {
  public:
   /// `parts` and `shard` outlive it.
@@ -16,19 +16,19 @@ class KeysApi {
   Task<void> serve(http::ServerStream& client);
 
  private:
-  Task<Answer> answer_to(http::ServerStream& client);
-  Task<Answer> list(std::string_view query);
-  Task<Answer> find_by_key(const KeysQuery& query, StoreTime now);
+  Task<WireAnswer> answer_to(http::ServerStream& client);
+  Task<WireAnswer> list(std::string_view query);
+  Task<WireAnswer> find_by_key(const KeysQuery& query, StoreTime now);
   Task<std::expected<std::string, StoreError>> values_of(const Record& record,
                                                          const KeysQuery& query);
-  Answer name_keys(std::string_view body) const;
+  WireAnswer name_keys(std::string_view body) const;
   std::set<RecordId> ids_of(const std::string& scope, const std::string& operation,
                             const std::string& key) const;
-  Task<Answer> show(RecordId id);
-  Task<Answer> resolve(RecordId id, const std::string& source, std::string_view body);
-  Task<Answer> release(RecordId id, const std::string& source, std::string_view body);
+  Task<WireAnswer> show(RecordId id);
+  Task<WireAnswer> resolve(RecordId id, const std::string& source, std::string_view body);
+  Task<WireAnswer> release(RecordId id, const std::string& source, std::string_view body);
   Task<StoreResult> ask(StoreCall& call);
-  Task<Answer> answer_verdict(RecordId id, Resolve::Reply reply);
+  Task<WireAnswer> answer_verdict(RecordId id, Resolve::Reply reply);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 

@@ -3,6 +3,7 @@
 
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
+#include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 
 namespace idem::admin {
@@ -25,7 +26,7 @@ void write_summary(Writer& out, const Record& record) {
   out.member("scope", record.scope);
   out.member("operation", record.operation);
   out.member("state", name_of(record.state));
-  out.member("fence", record.attempt.fence);
+  out.member("fence", stored_fence(record.fence()));
   out.flag("contested", record.is_contested);
   write_moment(out, "created_at", record.created_at);
   write_moment(out, "changed_at", record.changed_at);
@@ -89,7 +90,7 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
   out.begin_array();
   for (const auto& entry : evidence) {
     out.begin_object();
-    out.member("fence", entry.fence);
+    out.member("fence", stored_fence(entry.fence));
     out.member("source", entry.source);
     out.member("evidence", entry.evidence);
     out.member("reason", entry.reason);

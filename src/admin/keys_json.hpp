@@ -12,27 +12,27 @@
 
 namespace idem::admin {
 
-/// What a listing tells of one record.
+/// One record of a listing.
 struct ListedKey {
   Record record;
-  /// Of the stored body, as a JSON object; empty: none were asked for.
+  /// The requested values of the stored body, as JSON; empty: none were requested.
   std::string values{};
 };
 
-/// A page of records; `next` is where the following one begins, `now` the store's time, by which
-/// they are as old as they are.
+/// A page of records. The following page begins after `next`; `now` is the store's time, from which
+/// the age of a record counts.
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
                       StoreTime now);
 
-/// These values of a body: of each the text of a string, a number or a truth value as it is
-/// spelled, or null. `null` for a body that is no JSON or is not kept.
+/// These values of a body, each a string, or a number or boolean as the body spells it, or null.
+/// `null` for a body that is not JSON or not stored.
 std::string values_of(const std::optional<StoredResponse>& response,
                       std::span<const std::pair<std::string, JsonPointer>> values);
 
-/// The refs that each of some keys could have.
+/// The refs that each of several keys could have.
 std::string refs_page(std::span<const std::set<RecordId>> refs);
 
-/// All that may be told of one record: never its token, its fingerprint or its request.
+/// One record with its evidence log, without token, fingerprint and stored request.
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence);
 
 }  // namespace idem::admin

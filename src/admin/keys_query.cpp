@@ -20,9 +20,9 @@ class QueryReader {
  public:
   explicit QueryReader(const ParseDuration& parse_duration) : parse_duration_(parse_duration) {}
 
-  Checked take(const std::string& name, std::string value) {
-    if (name == "value") return take_value(value);
-    if (!seen_.insert(name).second) return wrong(name, "is there twice");
+  Checked parse(const std::string& name, std::string value) {
+    if (name == "value") return parse_value(value);
+    if (!seen_.insert(name).second) return wrong(name, "appears twice");
     if (value.empty()) return wrong(name, "is empty; leave it out instead");
     auto& list = query_.list;
     if (name == "state") {
@@ -40,11 +40,11 @@ class QueryReader {
       if (value.size() > limits::key_bytes_max) return wrong(name, "is longer than 255 bytes");
       query_.key = std::move(value);
     } else if (name == "older_than") {
-      return take_age(name, value, query_.list.created_before, query_.older_than);
+      return parse_age(name, value, query_.list.created_before, query_.older_than);
     } else if (name == "newer_than") {
-      return take_age(name, value, query_.created_from, query_.newer_than);
+      return parse_age(name, value, query_.created_from, query_.newer_than);
     } else if (name == "limit") {
-      return take_limit(value);
+      return parse_limit(value);
     } else if (name == "cursor") {
       list.after = parse_handle(value);
       if (!list.after) return wrong(name, "must be the \"next\" of an earlier answer");
@@ -55,7 +55,7 @@ class QueryReader {
   std::expected<KeysQuery, std::string> result() {
     if (query_.key && (!query_.list.scope || !query_.list.operation)) {
       return std::unexpected(
-          "key: only a digest of it is stored, over scope, operation and key; give scope= and "
+          "key: the store has only a digest of scope, operation and key; give scope= and "
           "operation= too");
     }
     return std::move(query_);
@@ -66,8 +66,8 @@ class QueryReader {
     return std::unexpected(name + ": " + std::string(what));
   }
 
-  Checked take_age(const std::string& name, const std::string& value,
-                   std::optional<StoreTime>& moment, std::optional<Millis>& age) {
+  Checked parse_age(const std::string& name, const std::string& value,
+                    std::optional<StoreTime>& moment, std::optional<Millis>& age) {
     moment = parse_rfc3339(value);
     if (moment) return {};
     const auto parsed = parse_duration_(value);
@@ -76,17 +76,17 @@ class QueryReader {
     return {};
   }
 
-  Checked take_value(const std::string& value) {
+  Checked parse_value(const std::string& value) {
     auto pointer = JsonPointer::parse(value);
     if (!pointer || value.empty()) return wrong("value", "must be a JSON Pointer such as /amount");
     if (query_.values.size() == limits::listed_values_max) {
-      return wrong("value", "is there more often than eight times");
+      return wrong("value", "appears more than eight times");
     }
     query_.values.emplace_back(value, std::move(*pointer));
     return {};
   }
 
-  Checked take_limit(const std::string& value) {
+  Checked parse_limit(const std::string& value) {
     const char* end = value.data() + value.size();
     const auto parsed = std::from_chars(value.data(), end, query_.list.limit);
     const bool good = parsed.ec == std::errc{} && parsed.ptr == end;
@@ -117,8 +117,8 @@ std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
   auto pairs = parse_query(query, known);
   if (!pairs) return std::unexpected(std::move(pairs.error()));
   for (auto& [name, value] : *pairs) {
-    if (const auto taken = reader.take(name, std::move(value)); !taken) {
-      return std::unexpected(taken.error());
+    if (const auto parsed = reader.parse(name, std::move(value)); !parsed) {
+      return std::unexpected(parsed.error());
     }
   }
   return reader.result();

@@ -15,24 +15,24 @@
 
 namespace idem::admin {
 
-/// What `GET /v1/keys?...` asks for.
+/// The query of `GET /v1/keys?...`.
 struct KeysQuery {
   List list{.limit = limits::list_page_default};
-  /// A record's key, as the client sent it and decoded; never to be shown anywhere.
+  /// A client's key, decoded. It must not be logged or answered.
   std::optional<std::string> key;
-  /// Instead of a moment; the store's clock decides from when.
+  /// An age instead of a moment, counted back from the store's time.
   std::optional<Millis> older_than;
-  /// Likewise, and a moment: what was made before is left out of the page.
+  /// As an age or a moment: older records are left out of the page.
   std::optional<Millis> newer_than;
   std::optional<StoreTime> created_from;
-  /// Of each record's stored body, by what a listing calls them.
+  /// Values of each record's stored body, by their names in the listing.
   std::vector<std::pair<std::string, JsonPointer>> values;
 };
 
 using ParseDuration = std::function<std::expected<Millis, std::string>(const std::string&)>;
 
-/// Reads a query string (application/x-www-form-urlencoded). The error names the parameter and says
-/// what to write; it never repeats a value, which may be a key.
+/// Parses a query string (application/x-www-form-urlencoded). The error names the parameter and
+/// says what to write; it never repeats a value, which may be a key.
 std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
                                                        const ParseDuration& parse_duration);
 

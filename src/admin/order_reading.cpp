@@ -49,7 +49,7 @@ Read<std::string> decided_by(std::string source, std::string_view body) {
   }
   const std::string named = std::string(operator_source) + ':' + *name;
   if (source != operator_source && source != named) {
-    return wrong("/by", "is another name than that of the field Idem-Operator; give one of them");
+    return wrong("/by", "differs from the field Idem-Operator; give one of them");
   }
   return named;
 }

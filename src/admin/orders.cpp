@@ -30,7 +30,8 @@ Read<Fence> read_fence(const Value& object) {
   }
   if (const auto* number = std::get_if<std::uint64_t>(&value->is); number != nullptr)
     return *number;
-  return wrong("/fence", "must be a whole number above 0: that of the attempt you speak of");
+  return wrong("/fence",
+               "must be a whole number above 0: the fence of the attempt that you decide about");
 }
 
 Read<std::optional<StoreTime>> read_observed_at(const Value& object) {
@@ -42,7 +43,7 @@ Read<std::optional<StoreTime>> read_observed_at(const Value& object) {
   return moment;
 }
 
-/// One `["name","value"]`, which must be one that the upstream's own answer could have had stored.
+/// One `["name","value"]`; the same fields are allowed as in an answer of the upstream.
 Read<Field> read_field(const Value& value, const std::string& where) {
   const auto* pair = std::get_if<json::Array>(&value.is);
   const bool is_pair = pair != nullptr && pair->size() == 2 &&
@@ -72,7 +73,7 @@ Read<std::vector<Field>> read_fields(const Value& response) {
     bytes += field->name.size() + field->value.size();
     fields.push_back(std::move(*field));
     if (fields.size() > limits::head_fields_max || bytes > limits::head_bytes_max) {
-      return wrong("/response/headers", "are more than an answer may have");
+      return wrong("/response/headers", "are more than one answer may have");
     }
   }
   return fields;

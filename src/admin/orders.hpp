@@ -9,7 +9,7 @@
 
 namespace idem::admin {
 
-/// What names a record, of `POST /v1/keys/refs`.
+/// One key of `POST /v1/keys/refs`.
 struct NamedKey {
   std::string scope;
   std::string operation;
@@ -19,13 +19,13 @@ struct NamedKey {
 /// names the place, and never repeats a key.
 std::expected<std::vector<NamedKey>, std::string> parse_named_keys(std::string_view body);
 
-/// What an operator orders, as JSON. Every error says where (a JSON Pointer, or the byte at which
-/// the text stopped being JSON) and what to write. Members that are not known are refused: a
-/// misspelt one must not be left out silently.
+/// An operator's order, as JSON. Every error names the place (a JSON Pointer, or the byte at which
+/// the text stops being JSON) and says what to write. An unknown member is an error, because it may
+/// be a misspelt one.
 
 struct ResolveOrder {
   Resolve verb;  ///< Without the record's id and the source.
-  /// When the evidence was seen; none: now, by the store's clock.
+  /// When the operator saw the evidence; none: now, by the store's clock.
   std::optional<StoreTime> observed_at;
 };
 std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body);

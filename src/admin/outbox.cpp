@@ -17,8 +17,12 @@ bool is_under(std::string_view path, std::string_view folder) {
   return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
-Answer unavailable(std::string why) {
+WireAnswer unavailable(std::string why) {
   return store_trouble({StoreError::Code::unavailable, std::move(why)});
+}
+
+WireAnswer no_such_message() {
+  return to_answer({.code = ProblemCode::not_found, .detail = "No message has this id."});
 }
 
 }  // namespace
@@ -26,12 +30,12 @@ Answer unavailable(std::string why) {
 OutboxApi::OutboxApi(const AdminParts& parts, Offload& offload)
     : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
 
-bool OutboxApi::is_its(std::string_view path) noexcept {
+bool OutboxApi::serves(std::string_view path) noexcept {
   return is_under(path, outbox) || is_under(path, dead_letters);
 }
 
 Task<void> OutboxApi::serve(http::ServerStream& client) {
-  const Answer answer = co_await answer_to(client);
+  const WireAnswer answer = co_await answer_to(client);
   co_await client.answer(answer);
 }
 
@@ -45,10 +49,10 @@ Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   co_return std::move(*counted);
 }
 
-Task<Answer> OutboxApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client) {
   if (transactions_ == nullptr) {
     co_return to_answer({.code = ProblemCode::not_found,
-                         .detail = "This store has no outbox: SQLite and PostgreSQL have."});
+                         .detail = "This store has no outbox. SQLite and PostgreSQL have one."});
   }
   const auto& head = client.head();
   const std::string target(head.origin_form);
@@ -63,7 +67,7 @@ Task<Answer> OutboxApi::answer_to(http::ServerStream& client) {
     auto page = co_await list(query, dead);
     co_return page;
   }
-  if (!query.empty()) co_return invalid("No parameters are taken here.");
+  if (!query.empty()) co_return invalid("This path has no parameters.");
   const bool is_order = is_dead ? rest == "redrive" || rest == "discard" : rest.ends_with("/retry");
   if (is_order) {
     if (head.method != "POST") co_return not_allowed("POST");
@@ -76,12 +80,12 @@ Task<Answer> OutboxApi::answer_to(http::ServerStream& client) {
   co_return page;
 }
 
-Task<Answer> OutboxApi::list(std::string_view query, std::optional<MessageState> of) {
+Task<WireAnswer> OutboxApi::list(std::string_view query, std::optional<MessageState> of) {
   auto filter = parse_messages_query(query, !of);
   if (!filter) co_return invalid(filter.error());
   if (of) filter->state = of;
   const std::size_t limit = filter->limit;
-  // One more than is shown tells whether there is another page.
+  // One more than the page shows: its presence means that there is another page.
   filter->limit = limit + 1;
   using Listed = Outbox::Result<std::vector<StoredMessage>>;
   std::function<Listed()> work = [this, filter = *filter] {
@@ -98,20 +102,23 @@ Task<Answer> OutboxApi::list(std::string_view query, std::optional<MessageState>
   co_return json_answer(messages_page(*listed, next));
 }
 
-Task<Answer> OutboxApi::show(std::string id) {
+Task<Outbox::Result<std::optional<StoredMessage>>> OutboxApi::find(std::string id) {
   using Found = Outbox::Result<std::optional<StoredMessage>>;
   std::function<Found()> work = [this, id] { return Outbox(*transactions_).find(id); };
   auto asking = run_offloaded(parts_.loop, offload_, work);
-  const auto found = co_await asking;
+  auto found = co_await asking;
+  co_return found;
+}
+
+Task<WireAnswer> OutboxApi::show(std::string id) {
+  auto finding = find(std::move(id));
+  const auto found = co_await finding;
   if (!found) co_return unavailable(found.error());
-  if (!*found) {
-    co_return to_answer(
-        {.code = ProblemCode::not_found, .detail = "There is no message of this id."});
-  }
+  if (!*found) co_return no_such_message();
   co_return json_answer(message_page(**found));
 }
 
-Task<Answer> OutboxApi::order(http::ServerStream& client, std::string what) {
+Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what) {
   if (!is_json(client.head())) co_return invalid("Content-Type must be application/json.", 415);
   auto source = source_of(client.head());
   if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
@@ -121,18 +128,20 @@ Task<Answer> OutboxApi::order(http::ServerStream& client, std::string what) {
   const auto decider = decided_by(std::move(*source), text);
   if (!decider) co_return invalid(decider.error());
   if (what == "redrive") {
-    auto answer = co_await redrive(text, *decider);
+    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *decider);
+    auto answer = co_await deciding;
     co_return answer;
   }
   if (what == "discard") {
-    auto answer = co_await discard(text, *decider);
+    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, *decider);
+    auto answer = co_await deciding;
     co_return answer;
   }
   auto answer = co_await retry(what.substr(0, what.find('/')), *decider);
   co_return answer;
 }
 
-Task<Answer> OutboxApi::retry(std::string id, std::string source) {
+Task<WireAnswer> OutboxApi::retry(std::string id, std::string source) {
   if (!parse_handle(id)) co_return invalid("The id of a message has 32 hexadecimal digits.");
   std::function<Outbox::Result<bool>()> work = [this, id] {
     return Outbox(*transactions_).hasten(id);
@@ -146,56 +155,35 @@ Task<Answer> OutboxApi::retry(std::string id, std::string source) {
     auto page = co_await show(id);
     co_return page;
   }
-  std::function<Outbox::Result<std::optional<StoredMessage>>()> look = [this, id] {
-    return Outbox(*transactions_).find(id);
-  };
-  auto looking = run_offloaded(parts_.loop, offload_, look);
-  const auto found = co_await looking;
+  auto finding = find(std::move(id));
+  const auto found = co_await finding;
   if (!found) co_return unavailable(found.error());
-  if (!*found) {
-    co_return to_answer(
-        {.code = ProblemCode::not_found, .detail = "There is no message of this id."});
-  }
+  if (!*found) co_return no_such_message();
   const StoredMessage& message = **found;
   co_return to_answer(
       {.code = ProblemCode::state_refused,
        .detail = message.state == MessageState::waiting
-                     ? "The message is on its way; what comes of it is known soon."
+                     ? "The message is being sent; wait for the result."
                      : "The message is " + std::string(name_of(message.state)) +
-                           "; only one that waits can be hastened, and a dead one redriven."});
+                           ". A retry hastens a waiting message only; redrive a dead letter."});
 }
 
-Task<Answer> OutboxApi::redrive(std::string_view body, std::string source) {
-  auto order = parse_redrive(body);
+template <class Order>
+Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, std::string> order,
+                                   Verb<Order> verb, std::string source) {
   if (!order) co_return invalid(order.error());
   const std::string reason = order->reason;
   const bool dry_run = order->dry_run;
   order->reason = source + ": " + reason;
   using Done = Outbox::Result<std::vector<Ordered>>;
-  std::function<Done()> work = [this, order = *order] {
-    return Outbox(*transactions_).redrive(order);
+  std::function<Done()> work = [this, verb, order = *order] {
+    Outbox outbox(*transactions_);
+    return (outbox.*verb)(order);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto done = co_await asking;
   if (!done) co_return unavailable(done.error());
-  if (!dry_run) log_order("redrive", source, reason, *done);
-  co_return json_answer(ordered_page(*done, dry_run));
-}
-
-Task<Answer> OutboxApi::discard(std::string_view body, std::string source) {
-  auto order = parse_discard(body);
-  if (!order) co_return invalid(order.error());
-  const std::string reason = order->reason;
-  const bool dry_run = order->dry_run;
-  order->reason = source + ": " + reason;
-  using Done = Outbox::Result<std::vector<Ordered>>;
-  std::function<Done()> work = [this, order = *order] {
-    return Outbox(*transactions_).discard(order);
-  };
-  auto asking = run_offloaded(parts_.loop, offload_, work);
-  const auto done = co_await asking;
-  if (!done) co_return unavailable(done.error());
-  if (!dry_run) log_order("discard", source, reason, *done);
+  if (!dry_run) log_order(event, source, reason, *done);
   co_return json_answer(ordered_page(*done, dry_run));
 }
 

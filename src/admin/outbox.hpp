@@ -7,27 +7,33 @@
 
 namespace idem::admin {
 
-/// `/v1/outbox`, `/v1/dlq` and what is under them. Loop's thread only; the database is asked on
-/// another one.
+/// `/v1/outbox`, `/v1/dlq` and the paths under them. Loop's thread only; calls to the database run
+/// on another one.
 class OutboxApi {
  public:
   /// `parts` outlives it.
   OutboxApi(const AdminParts& parts, Offload& offload);
 
-  static bool is_its(std::string_view path) noexcept;
+  /// Whether this API serves `path`.
+  static bool serves(std::string_view path) noexcept;
   Task<void> serve(http::ServerStream& client);
 
-  /// For the metrics; none: there is no outbox, or it cannot be asked.
+  /// For the metrics; none: there is no outbox, or the database does not answer.
   Task<std::optional<std::vector<MessageCount>>> count();
 
  private:
-  Task<Answer> answer_to(http::ServerStream& client);
-  Task<Answer> list(std::string_view query, std::optional<MessageState> of);
-  Task<Answer> show(std::string id);
-  Task<Answer> order(http::ServerStream& client, std::string what);
-  Task<Answer> retry(std::string id, std::string source);
-  Task<Answer> redrive(std::string_view body, std::string source);
-  Task<Answer> discard(std::string_view body, std::string source);
+  Task<WireAnswer> answer_to(http::ServerStream& client);
+  Task<WireAnswer> list(std::string_view query, std::optional<MessageState> of);
+  Task<WireAnswer> show(std::string id);
+  Task<WireAnswer> order(http::ServerStream& client, std::string what);
+  Task<WireAnswer> retry(std::string id, std::string source);
+  /// A call of Outbox that carries out an order about dead letters.
+  template <class Order>
+  using Verb = Outbox::Result<std::vector<Ordered>> (Outbox::*)(const Order&);
+  template <class Order>
+  Task<WireAnswer> decide(std::string_view event, std::expected<Order, std::string> order,
+                          Verb<Order> verb, std::string source);
+  Task<Outbox::Result<std::optional<StoredMessage>>> find(std::string id);
   void log_order(std::string_view event, const std::string& source, const std::string& reason,
                  const std::vector<Ordered>& ordered);
 

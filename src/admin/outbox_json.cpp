@@ -37,7 +37,7 @@ void write_summary(Writer& out, const StoredMessage& one) {
   out.member("last_error", one.last_error);
 }
 
-/// What the store wrote into a message's history: at, how, and sometimes attempt and why.
+/// The history as the store wrote it: each entry has at and how, some have attempt and why.
 void write_history(Writer& out, const std::string& history) {
   out.name("history");
   out.begin_array();

@@ -8,10 +8,10 @@
 
 namespace idem::admin {
 
-/// A page of messages; `next` is behind what the following one begins.
+/// A page of messages; the following page begins after `next`.
 std::string messages_page(std::span<const StoredMessage> messages,
                           const std::optional<std::int64_t>& next);
-/// All that is known of one, with its payload.
+/// One message with its payload and history.
 std::string message_page(const StoredMessage& message);
 std::string ordered_page(std::span<const Ordered> ordered, bool dry_run);
 

@@ -43,7 +43,7 @@ Read<double> read_number(const Value& object, std::string_view name, double othe
                                             std::to_string(static_cast<long>(most)) + " at most");
 }
 
-/// All dead letters at once are ordered about by saying so: `"all": true`.
+/// An order about all dead letters must say so: `"all": true`.
 Read<DeadLetters> read_which(const Value& object) {
   DeadLetters which;
   auto id = read_optional(object, "id");
@@ -59,21 +59,33 @@ Read<DeadLetters> read_which(const Value& object) {
   if (!limit) return std::unexpected(limit.error());
   if (!id->empty() && !parse_handle(*id)) return wrong("/id", "must have 32 hexadecimal digits");
   if (id->empty() && destination->empty() && type->empty() && !*all) {
-    return wrong("body", "says of no message; give id, destination or type, or all: true");
+    return wrong("body", "names no message; give id, destination or type, or all: true");
   }
   const bool is_part = !destination->empty() || !type->empty();
   if (*all && (!id->empty() || is_part)) {
-    return wrong("/all", "is every dead letter; leave it out to order about those of " +
+    return wrong("/all", "means every dead letter; leave it out for those of " +
                              std::string(id->empty() ? "a destination or type" : "one id"));
   }
   if (!id->empty() && is_part) {
-    return wrong("/id", "is one dead letter, whatever its destination and type; leave those out");
+    return wrong("/id", "names one dead letter; leave out destination and type");
   }
   which.id = std::move(*id);
   which.destination = std::move(*destination);
   which.type = std::move(*type);
   which.limit = static_cast<std::size_t>(*limit);
   return which;
+}
+
+/// The members of every order about dead letters that follow its own.
+template <class Order>
+Read<Order> with_reason(const Value& object, Order order) {
+  const auto dry_run = read_flag(object, "dry_run");
+  if (!dry_run) return std::unexpected(dry_run.error());
+  auto reason = read_text(object, "reason", limits::reason_bytes_max);
+  if (!reason) return std::unexpected(reason.error());
+  order.dry_run = *dry_run;
+  order.reason = std::move(*reason);
+  return order;
 }
 
 }  // namespace
@@ -89,16 +101,10 @@ std::expected<Redrive, std::string> parse_redrive(std::string_view body) {
   if (!rate) return std::unexpected(rate.error());
   const auto nothing_there = read_flag(*object, "nothing_there");
   if (!nothing_there) return std::unexpected(nothing_there.error());
-  const auto dry_run = read_flag(*object, "dry_run");
-  if (!dry_run) return std::unexpected(dry_run.error());
-  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
-  if (!reason) return std::unexpected(reason.error());
   order.which = std::move(*which);
   order.rate = *rate;
   order.nothing_there = *nothing_there;
-  order.dry_run = *dry_run;
-  order.reason = std::move(*reason);
-  return order;
+  return with_reason(*object, std::move(order));
 }
 
 std::expected<Discard, std::string> parse_discard(std::string_view body) {
@@ -108,25 +114,19 @@ std::expected<Discard, std::string> parse_discard(std::string_view body) {
   Discard order;
   auto which = read_which(*object);
   if (!which) return std::unexpected(which.error());
-  const auto dry_run = read_flag(*object, "dry_run");
-  if (!dry_run) return std::unexpected(dry_run.error());
-  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
-  if (!reason) return std::unexpected(reason.error());
   order.which = std::move(*which);
-  order.dry_run = *dry_run;
-  order.reason = std::move(*reason);
-  return order;
+  return with_reason(*object, std::move(order));
 }
 
 std::expected<MessageFilter, std::string> parse_messages_query(std::string_view query,
-                                                               bool takes_state) {
+                                                               bool accepts_state) {
   static constexpr std::array<std::string_view, 4> known{"destination", "limit", "cursor", "state"};
-  const auto pairs = parse_query(query, std::span(known).first(takes_state ? 4 : 3));
+  const auto pairs = parse_query(query, std::span(known).first(accepts_state ? 4 : 3));
   if (!pairs) return std::unexpected(pairs.error());
   MessageFilter filter{.limit = limits::list_page_default};
   std::set<std::string> seen;
   for (const auto& [name, value] : *pairs) {
-    if (!seen.insert(name).second) return std::unexpected(name + ": is there twice");
+    if (!seen.insert(name).second) return std::unexpected(name + ": appears twice");
     if (value.empty()) return std::unexpected(name + ": is empty; leave it out instead");
     if (name == "destination") filter.destination = value;
     if (name == "state") {

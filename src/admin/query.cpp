@@ -52,7 +52,7 @@ std::expected<std::vector<std::pair<std::string, std::string>>, std::string> par
     auto name = decode(part.substr(0, equals));
     auto value = decode(part.substr(std::min(equals + 1, part.size())));
     if (!name || std::ranges::find(known, *name) == known.end()) {
-      return std::unexpected("there is a parameter that is none of " + enumerated(known));
+      return std::unexpected("a parameter is none of " + enumerated(known));
     }
     if (!value) return std::unexpected(*name + ": a % without two hexadecimal digits behind it");
     pairs.emplace_back(std::move(*name), std::move(*value));

@@ -9,25 +9,25 @@
 
 namespace idem::admin {
 
-Answer json_answer(std::string body) {
-  Answer answer{200, {}, std::move(body)};
+WireAnswer json_answer(std::string body) {
+  WireAnswer answer{200, {}, std::move(body)};
   answer.headers.push_back({"Content-Type", "application/json"});
   answer.headers.push_back({"Cache-Control", "no-store"});
   return answer;
 }
 
-Answer invalid(std::string detail, std::optional<int> status) {
+WireAnswer invalid(std::string detail, std::optional<int> status) {
   return to_answer(
       {.code = ProblemCode::invalid_request, .detail = std::move(detail), .status = status});
 }
 
-Answer not_allowed(std::string_view methods) {
-  Answer answer = invalid("Only " + std::string(methods) + " is served here.", 405);
+WireAnswer not_allowed(std::string_view methods) {
+  WireAnswer answer = invalid("Only " + std::string(methods) + " is served here.", 405);
   answer.headers.push_back({"Allow", std::string(methods)});
   return answer;
 }
 
-Answer store_trouble(const StoreError& error) {
+WireAnswer store_trouble(const StoreError& error) {
   const bool is_damaged = error.code == StoreError::Code::damaged;
   return to_answer(
       {.code = is_damaged ? ProblemCode::record_damaged : ProblemCode::store_unavailable,
@@ -35,9 +35,9 @@ Answer store_trouble(const StoreError& error) {
        .operation = error.record});
 }
 
-Answer refused_answer(const Problem& problem, std::string_view verdict,
-                      const std::string& counts_from) {
-  Answer answer = to_answer(problem);
+WireAnswer refused_answer(const Problem& problem, std::string_view verdict,
+                          const std::string& counts_from) {
+  WireAnswer answer = to_answer(problem);
   std::string members = ",\"verdict\":";
   append_json_string(members, verdict);
   if (!counts_from.empty()) {

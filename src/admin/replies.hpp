@@ -10,23 +10,24 @@
 #include <string>
 #include <string_view>
 
-/// What every part of the admin API asks of a request, and says of it.
+/// Answers and checks that all parts of the admin API share.
 namespace idem::admin {
 
-Answer json_answer(std::string body);
-Answer invalid(std::string detail, std::optional<int> status = std::nullopt);
-Answer not_allowed(std::string_view methods);
-Answer store_trouble(const StoreError& error);
-/// A problem with the store's verdict, and with the moment from which on it would be another;
-/// empty: there is none.
-Answer refused_answer(const Problem& problem, std::string_view verdict,
-                      const std::string& counts_from);
+WireAnswer json_answer(std::string body);
+WireAnswer invalid(std::string detail, std::optional<int> status = std::nullopt);
+WireAnswer not_allowed(std::string_view methods);
+WireAnswer store_trouble(const StoreError& error);
+/// A problem with the store's verdict and the moment from which the same order would count; empty:
+/// there is no such moment.
+WireAnswer refused_answer(const Problem& problem, std::string_view verdict,
+                          const std::string& counts_from);
 
-/// `application/json`, with whatever parameters: what a web page cannot send without being asked
-/// first.
+/// Whether the content type is `application/json`, with any parameters. A web page cannot send it
+/// without a preflight.
 bool is_json(const http::RequestHead& head);
 
-/// Who says so: what stands in `Idem-Operator` is believed, as everything on this listener is.
+/// The source for the evidence log, with the name in `Idem-Operator`. The name is not verified, as
+/// nothing on this listener is. None: the field is malformed or appears twice.
 std::optional<std::string> source_of(const http::RequestHead& head);
 
 }  // namespace idem::admin

@@ -7,24 +7,24 @@
 namespace idem::admin {
 namespace {
 
-// A sweeper looks each second, and longer where there is a backlog.
-constexpr Millis sweep_patience = std::chrono::minutes(1);
+// A sweeper runs every second, and later only with a backlog.
+constexpr Millis sweep_delay_max = std::chrono::minutes(1);
 
-/// Counts one record that is not settled.
+/// Counts one unsettled record.
 void count(const AdminParts& parts, const Record& record, StoreTime now, Status::Records& into) {
   if (record.is_contested) ++into.contested;
   if (record.state == State::unknown) {
-    // One that a lease's end made has no plan, and is due at once where a provider knows about it.
+    // Without a plan after the end of its lease: due at once if it has a provider.
     const bool is_left = record.reconcile_attempts > 0 || parts.provider_of(record).empty();
     if (!record.reconcile_after && is_left) ++into.for_people;
-  } else if (record.locked_until + sweep_patience < now) {
+  } else if (record.locked_until + sweep_delay_max < now) {
     ++into.leases_overdue;
   }
 }
 
 }  // namespace
 
-Task<void> look_at_records(const AdminParts& parts, Status& into) {
+Task<void> count_unsettled(const AdminParts& parts, Status& into) {
   StoreCall counting = Count{};
   auto asking = ask_store(parts.loop, parts.store, counting);
   const auto counted = co_await asking;

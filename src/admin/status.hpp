@@ -4,31 +4,31 @@
 
 namespace idem::admin {
 
-/// How things are, for `GET /v1/status`.
+/// The state of the process and its surroundings, for `GET /v1/status`.
 struct Status {
   std::string store_error{};       ///< Empty: it answers.
-  std::optional<Census> census{};  ///< None: the store could not be asked.
-  /// Of records that are not settled.
+  std::optional<Census> census{};  ///< None: the store did not answer.
+  /// Counts of unsettled records.
   struct Records {
     std::size_t contested = 0;       ///< In progress or unknown.
-    std::size_t for_people = 0;      ///< Unknown, and nobody will ask about them again.
-    std::size_t leases_overdue = 0;  ///< Ended longer ago than a sweeper takes.
-    bool seen_all = true;            ///< Otherwise there are at least so many.
+    std::size_t for_people = 0;      ///< Unknown, and no provider is asked any more.
+    std::size_t leases_overdue = 0;  ///< Over for longer than a sweeper needs.
+    bool seen_all = true;            ///< False: the counts are lower bounds.
   };
   Records records{};
   metrics::Gauges gauges{};
   bool draining = false;
 };
 
-/// What needs a person, or is down.
+/// One thing that is down or needs an operator.
 struct Trouble {
   std::string code;
   std::string detail;  ///< A sentence part.
 };
 std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& registry);
 
-/// Asks the store for what it needs, in pages.
-Task<void> look_at_records(const AdminParts& parts, Status& into);
+/// Reads the census and the unsettled records from the store, page by page.
+Task<void> count_unsettled(const AdminParts& parts, Status& into);
 
 /// The answer's body.
 std::string status_page(const Status& status, metrics::Registry& registry, MonotonicTime now);

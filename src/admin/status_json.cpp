@@ -34,21 +34,22 @@ void add_records(std::vector<Trouble>& troubles, const Status& status) {
   const std::string at_least = records.seen_all ? "" : "at least ";
   if (records.contested > 0) {
     troubles.push_back(
-        {"contested", at_least + number_of(records.contested, "record is", "records are") +
-                          " contested by evidence that it ran; look with: idem keys list"});
+        {"contested",
+         at_least + number_of(records.contested, "record is", "records are") +
+             " contested: evidence says that the operation ran; look with: idem keys list"});
   }
   if (records.for_people > 0) {
-    troubles.push_back(
-        {"unknown_for_people", at_least +
-                                   number_of(records.for_people, "unknown record is",
-                                             "unknown "
-                                             "records are") +
-                                   " left to you; look with: idem keys list --state unknown"});
+    troubles.push_back({"unknown_for_people",
+                        at_least +
+                            number_of(records.for_people, "unknown record is",
+                                      "unknown "
+                                      "records are") +
+                            " left to operators; look with: idem keys list --state unknown"});
   }
   if (records.leases_overdue > 0) {
     troubles.push_back({"leases_overdue",
                         at_least + number_of(records.leases_overdue, "lease has", "leases have") +
-                            " ended, and no process sweeps; does a gateway or worker run?"});
+                            " ended and no process sweeps; is a gateway or worker running?"});
   }
   if (!status.census) return;
   const Millis age = oldest_unknown(*status.census);
@@ -185,7 +186,9 @@ std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& regist
   if (!status.store_error.empty()) {
     troubles.push_back({"store_down", "the store does not answer: " + status.store_error});
   } else if (!status.gauges.store_answers) {
-    troubles.push_back({"store_down", "the store was given up after failures in a row"});
+    troubles.push_back(
+        {"store_down",
+         "the store failed several times in a row; calls are refused until it answers"});
   }
   const auto upstream = registry.upstream().seen();
   if (registry.has_upstream() && upstream.is_down) {

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-/// The command line: reads settings, names the concrete stores, composes the parts.
+/// The command line: reads the settings and composes the parts of a process.
 namespace idem::cli {
 
 /// How a command ends (docs/operations.md).
@@ -34,12 +34,12 @@ using Providers = std::map<std::string, std::shared_ptr<const workers::Provider>
 struct GatewayOptions {
   std::string listen;
   std::string admin;  ///< Empty: no admin listener.
-  /// Of the listener for clients; without a certificate it is plain.
+  /// For the clients' listener; without a certificate it serves plain HTTP.
   http::TlsContext::ServerFiles tls;
   std::string store;
-  std::string store_id;                  ///< That it must be; empty: any.
+  std::string store_id;                  ///< The id that the store must have; empty: any.
   std::string spill_dir;                 ///< Never empty.
-  std::vector<std::string> admin_hosts;  ///< Under which the admin listener may be addressed.
+  std::vector<std::string> admin_hosts;  ///< Host names of the admin listener.
   Millis evidence_grace = limits::evidence_grace_default;
   metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
   bool log_requests = false;
@@ -54,29 +54,29 @@ struct GatewayOptions {
   std::vector<Destination> destinations{};
   Providers providers{};
 };
-/// Of destinations, for those who count by them.
+/// The destinations' names, for the metrics.
 std::vector<std::string> names_of(const std::vector<Destination>& destinations);
 
 class SettingsSource;
-/// Runs until it is told to end. SIGHUP reads the settings again.
+/// Runs until SIGTERM or SIGINT; SIGHUP reads the settings again. The exit code.
 int run_gateway(const SettingsSource& source);
 
-/// Of a store that has none, where destinations are given.
+/// The complaint about destinations for a store without an outbox.
 inline constexpr const char* no_outbox =
     "destinations: this store has no outbox; SQLite and PostgreSQL have one";
 
-/// Sweeper, reaper and the relay of the outbox, and an admin listener where one is named, without a
-/// gateway. Runs until it is told to end.
+/// Runs sweeper, reaper, reconciler, relay and, if configured, the admin listener, without a
+/// gateway, until SIGTERM or SIGINT. The exit code.
 int run_worker(const SettingsSource& source);
 
-/// A secret out of a file of key material, of limits::secret_file_bytes_min to ..._max bytes, that
-/// no stranger may read or change. The error names the file and never tells of its content.
+/// The secret from a file of key material: limits::secret_file_bytes_min to ..._max bytes, and no
+/// other user may read or change the file. The error names the file and never quotes its content.
 std::expected<Secret, std::string> read_secret_file(const std::string& path);
-/// The same about any other file that holds a secret.
+/// Checks owner and mode of any other file with a secret in the same way.
 std::expected<void, std::string> check_secret_file(const std::string& path);
 
-/// One line an event on stderr, as text ("2026-11-01T12:00:00.000Z info event name=value ...") or
-/// as a JSON object, with the time in UTC.
+/// Writes one line per event to stderr: text ("2026-11-01T12:00:00.000Z info event name=value ...")
+/// or, with format "json", a JSON object. The time is in UTC.
 LogSink stderr_log(const std::string& format);
 
 /// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.

@@ -17,9 +17,10 @@ int version() {
 
 constexpr const char* footer =
     "Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 no answer, 4 not found, "
-    "5 refused by the state that a record or a store is in.\n"
-    "Settings: a flag beats its IDEM_* variable beats the file of --config. A relative path in the "
-    "file is taken from the file's folder, any other one from the working directory.";
+    "5 refused because of the state of a record or store.\n"
+    "Settings: a flag wins over its IDEM_* variable, the variable over the file of --config. A "
+    "relative path in the file is relative to the file's folder, any other to the working "
+    "directory.";
 
 }  // namespace
 
@@ -31,7 +32,7 @@ int run(int argc, char** argv) {
   auto* gateway_command = app.add_subcommand("gateway", "Run the reverse proxy in front of an API");
   const SettingsSource gateway_settings(*gateway_command);
   auto* worker_command = app.add_subcommand(
-      "worker", "Sweep, reap and deliver messages for a store, without a gateway");
+      "worker", "Sweep, reap, reconcile and deliver messages for a store, without a gateway");
   const SettingsSource worker_settings(*worker_command, Purpose::worker);
   const ConfigCommand config_command(app);
   KeysCommand keys(app);

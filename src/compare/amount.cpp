@@ -6,7 +6,7 @@
 namespace idem::compare {
 namespace {
 
-/// More digits, before the point and behind it, than any amount has; 256 bits are 78.
+/// Digits before and after the point, more than any amount has; 256 bits have 78.
 constexpr std::int64_t digits_max = 80;
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace idem::compare {
 namespace {
 
-// Lines of one finding that are shown.
+// The most lines that one finding shows.
 constexpr std::size_t lines_shown_max = 16;
 
 bool is_success(int status) { return status >= 200 && status < 300; }
@@ -93,7 +93,7 @@ Comparison::Met Comparison::add(const Theirs& theirs, std::span<const Name> name
     return {.ours = entry->ours};
   }
   ++lines_unmet_;
-  // That they refused something of which we know nothing is no difference.
+  // A refused line without a record is no difference.
   if (!theirs.happened || is_outside(theirs.at)) return {};
   if (entries_.size() + unmet_.size() >= limits::comparison_entries_max) return {.full = true};
   unmet_.push_back({theirs, {names.begin(), names.end()}});
@@ -117,7 +117,7 @@ void Comparison::meet(Entry& entry, const Theirs& theirs) {
     entry.id = theirs.id;
   }
   if (!theirs.happened) ++(theirs.unclear ? entry.unclear : entry.refused);
-  // Of what is alike, line and id suffice.
+  // For an agreeing line, its number and id are enough.
   if (!shows) return;
   auto& shown = shown_[static_cast<std::uint32_t>(&entry - entries_.data())];
   if (shown.empty() && entry.line != 0 && entry.line != theirs.line) {
@@ -171,8 +171,9 @@ Finding Comparison::finding_of(const Entry& entry) const {
       [[fallthrough]];
     case State::in_progress:
     case State::unknown:
-      if (entry.happened > 0) return is(Kind::undecided, "they have it");
-      return is(Kind::undecided, entry.refused > 0 ? "they refused it" : "they have no line of it");
+      if (entry.happened > 0) return is(Kind::undecided, "the provider has it");
+      return is(Kind::undecided,
+                entry.refused > 0 ? "the provider refused it" : "the provider has no line of it");
     case State::failed_retryable:
       if (entry.happened == 0) return is(Kind::agree, "");
       return is(
@@ -180,8 +181,9 @@ Finding Comparison::finding_of(const Entry& entry) const {
           "it happened, and the record says that nothing was done: a retry would run it again");
     case State::expired:
       if (entry.happened + entry.refused > 0) return is(Kind::agree, "");
-      return is(one_sided(Kind::ours_only, ours.created_at),
-                "they have no line of it; the record is expired, and its answer is not kept");
+      return is(
+          one_sided(Kind::ours_only, ours.created_at),
+          "the provider has no line of it; the record is expired, and its answer is not stored");
     case State::completed:
       break;
   }
@@ -191,20 +193,20 @@ Finding Comparison::finding_of(const Entry& entry) const {
   }
   if (entry.happened == 0) {
     if (entry.refused > 0) {
-      return is(Kind::status_differs, "they refused it, and we answered " + status);
+      return is(Kind::status_differs, "the provider refused it, and we answered " + status);
     }
-    return is(one_sided(Kind::ours_only, ours.created_at), "they have no line of it");
+    return is(one_sided(Kind::ours_only, ours.created_at), "the provider has no line of it");
   }
   return is(entry.differs ? Kind::amount_differs : Kind::agree, "");
 }
 
-// Where we say that it happened the sides differ, as far as anybody knows; else it may have, and
-// neither agreement nor absence is shown.
+// If our record says that it happened, the sides differ as far as is known. Otherwise the line may
+// mean success, so neither agreement nor absence is proven.
 Finding Comparison::unclear_finding_of(const Ours& ours) const {
   const bool we_did = ours.state == State::completed && is_success(ours.status);
   Finding finding;
   finding.kind = we_did ? Kind::status_differs : Kind::undecided;
-  finding.why = "their status is none that was named, and ";
+  finding.why = "no option names the line's status, and ";
   finding.why += ours.state == State::completed
                      ? "we answered " + std::to_string(ours.status)
                      : "the record is " + std::string(name_of(ours.state));
@@ -227,7 +229,7 @@ Finding Comparison::finding_of(std::span<const Unmet> lines) const {
   return finding;
 }
 
-void Comparison::tell_unmet(Result& result) {
+void Comparison::add_unmet_findings(Result& result) {
   std::ranges::sort(unmet_, {},
                     [](const Unmet& one) { return std::pair(one.names, one.theirs.line); });
   for (std::size_t from = 0; from < unmet_.size();) {
@@ -245,7 +247,7 @@ void Comparison::tell_unmet(Result& result) {
 }
 
 Result Comparison::result() && {
-  // Records may have been added since.
+  // Records may have been added after these lines.
   const auto met_since = std::erase_if(unmet_, [&](const Unmet& one) {
     Entry* const entry = find(one.names);
     if (entry != nullptr) meet(*entry, one.theirs);
@@ -274,7 +276,7 @@ Result Comparison::result() && {
     }
     result.findings.push_back(std::move(finding));
   }
-  tell_unmet(result);
+  add_unmet_findings(result);
   const auto order = [](const Finding& one) {
     return std::tuple(one.kind, one.ours ? one.ours->created_at : StoreTime{},
                       one.theirs.empty() ? 0 : one.theirs.front().line);

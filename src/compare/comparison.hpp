@@ -12,27 +12,27 @@
 #include <vector>
 
 /// @file
-/// Our records against a provider's lines. Pure: what is read and asked is done by the caller.
+/// Compares our records with a provider's lines. Pure: the caller reads and asks.
 namespace idem::compare {
 
-/// What a line is matched to a record by: the record's id, or a digest of a text that both have.
+/// The value that matches a line to a record: the record's id, or a digest of a text on both sides.
 using Name = std::array<std::uint8_t, 16>;
 Name name_of(std::string_view text);
 
-/// Of a stored answer, or of a line.
+/// An amount and currency of a stored answer or of a line.
 struct Money {
   std::string amount{};    ///< As exact_amount() spells it; empty: there is none.
   std::string currency{};  ///< In upper case; empty: there is none.
   bool operator==(const Money&) const = default;
 };
 
-/// A record.
+/// One of our records.
 struct Ours {
   RecordId ref{};
   State state = State::completed;
-  Fence fence = 0;
-  int status = 0;  ///< Of the stored answer; 0: there is none.
-  /// Whether the answer's body is there to be compared.
+  std::optional<Fence> fence{};  ///< None: there was no attempt.
+  int status = 0;                ///< Of the stored answer; 0: there is none.
+  /// Whether the answer's body can be compared.
   bool has_body = false;
   bool is_contested = false;
   StoreTime created_at{};
@@ -40,49 +40,49 @@ struct Ours {
   Money money{};
 };
 
-/// A line.
+/// One of the provider's lines.
 struct Theirs {
   std::uint64_t line = 0;
-  std::string id{};  ///< What the provider calls it.
-  /// Whether the line says that money moved, and not that it was refused.
+  std::string id{};  ///< The provider's name for it.
+  /// Whether the line reports that money moved, not that the charge was refused.
   bool happened = true;
-  /// Its status, where no rule says what that means: neither that it happened nor that it was
-  /// refused. `happened` is false then.
+  /// Its status, if no rule says whether that status means success or refusal. `happened` is false
+  /// then.
   std::optional<std::string> unclear{};
   std::optional<StoreTime> at{};  ///< None: within the period.
   Money money{};
 };
 
-/// What is compared.
+/// The period and the fields that are compared.
 struct Rules {
   std::optional<StoreTime> from{};  ///< None: from the beginning of all.
   std::optional<StoreTime> to{};    ///< Excluded. None: until the export was made.
-  /// How far the clocks of the two sides, and the moments that they write down, may be apart. What
-  /// lies so near an end of the period is not told as missing on either side.
+  /// How far apart the moments of the two sides may be. Nothing that lies so near to an end of the
+  /// period is reported as missing.
   Millis slack{};
   bool amount = false;
   bool currency = false;
 };
 
-/// What comes of a record or of lines without one.
+/// The result for a record, or for lines without a record.
 enum class Kind : std::uint8_t {
   duplicate,       ///< It happened more than once under one name.
-  status_differs,  ///< One side says that it happened, and the other that it did not, or not yet.
+  status_differs,  ///< One side says that it happened, the other that it did not, or not yet.
   theirs_only,     ///< It happened, and there is no record.
-  ours_only,       ///< The record says that it happened, or is expired; there is no line.
-  amount_differs,  ///< It happened on both sides, with other amounts or currencies.
-  undecided,       ///< In progress or unknown; or pending, and there is no charge of it; or the
-                   ///< line does not say whether it happened.
+  ours_only,       ///< The record is completed or expired; there is no line.
+  amount_differs,  ///< It happened on both sides, with different amounts or currencies.
+  undecided,       ///< In progress or unknown; or pending without a charge; or no rule says what
+                   ///< the line's status means.
   agree,
-  at_edge,  ///< One-sided, but too near an end of the period to mean something.
+  at_edge,  ///< One-sided, but too near to an end of the period to count.
 };
 inline constexpr std::size_t kinds = 8;
 /// "ours_only".
 std::string_view name_of(Kind kind) noexcept;
-/// Whether the two sides differ in it.
+/// Whether the two sides differ.
 bool is_difference(Kind kind) noexcept;
 
-/// All but those that agree or lie at the edge.
+/// A record or lines that neither agree nor lie at the edge of the period.
 struct Finding {
   Kind kind = Kind::agree;
   std::optional<Ours> ours{};
@@ -90,13 +90,13 @@ struct Finding {
   std::string why{};  ///< A sentence.
 };
 
-/// What a comparison says.
+/// The result of a comparison.
 struct Result {
   std::array<std::uint64_t, kinds> counts{};
-  /// Agreeing records whose amounts could not be compared, as their answers are not kept.
+  /// Agreeing records whose amounts could not be compared, because no answer is stored.
   std::uint64_t by_existence = 0;
-  /// Of all lines: those that met a record, and those that met none, whatever they say and whenever
-  /// they were.
+  /// All lines that matched a record, and all that matched none, also refused ones and those
+  /// outside of the period.
   std::uint64_t lines_met = 0;
   std::uint64_t lines_unmet = 0;
   /// Ordered by kind, then by our moment or their line; limits::comparison_findings_max of each
@@ -107,35 +107,36 @@ struct Result {
   std::uint64_t differences() const noexcept;
 };
 
-/// One comparison: all records first, then all lines, then the result. A record takes about 150
-/// bytes, and so does a line that meets none.
+/// One comparison: the caller adds all records, then all lines, then calls result(). A record needs
+/// about 150 bytes, and so does a line without a record.
 class Comparison {
  public:
   explicit Comparison(Rules rules) : rules_(rules) {}
 
-  /// A record, under the names by which lines may find it. False: there are
-  /// limits::comparison_entries_max of them.
+  /// Adds a record under the names by which lines may find it. False: there are already
+  /// limits::comparison_entries_max entries.
   bool add(const Ours& ours, std::span<const Name> names);
 
-  /// A line. `names` are tried in their order; without any, no record can be meant. The record that
-  /// it met, as it was added; none: none yet. False in `full` likewise.
+  /// The record that a line matched; none: none so far. `full`: as with a record.
   struct Met {
     std::optional<Ours> ours{};
     bool full = false;
   };
+  /// Adds a line. `names` are tried in order; a line without any matches no record.
   Met add(const Theirs& theirs, std::span<const Name> names);
 
-  /// Names of lines that happened within the period and met no record, so many or a few more: there
-  /// may be one outside of the period. What is found can be added before result().
+  /// Names of lines within the period that matched no record, `count_max` or a few more. Their
+  /// records may lie outside of the period; the caller may look them up and add them before
+  /// result().
   std::vector<Name> unmet(std::size_t count_max) const;
 
-  /// Nothing can be added afterwards.
+  /// Ends the comparison; nothing can be added afterwards.
   Result result() &&;
 
  private:
   struct Entry {
     Ours ours;
-    std::uint64_t line = 0;  // The first that happened, and what they call it.
+    std::uint64_t line = 0;  // The first line that happened, and its id.
     std::string id{};
     std::uint32_t happened = 0;
     std::uint32_t refused = 0;
@@ -154,13 +155,13 @@ class Comparison {
   Finding finding_of(const Entry& entry) const;
   Finding unclear_finding_of(const Ours& ours) const;
   Finding finding_of(std::span<const Unmet> lines) const;
-  void tell_unmet(Result& result);
+  void add_unmet_findings(Result& result);
 
   Rules rules_;
   std::vector<Entry> entries_;
   std::vector<std::pair<Name, std::uint32_t>> index_;
   bool is_sorted_ = true;
-  // Of entries with something to show: the lines that they met.
+  // The lines of entries that are shown.
   std::unordered_map<std::uint32_t, std::vector<Theirs>> shown_;
   std::vector<Unmet> unmet_;
   std::uint64_t lines_met_ = 0;

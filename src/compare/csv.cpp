@@ -14,7 +14,7 @@ class CsvReader : public ExportReader {
   explicit CsvReader(ReadBytes bytes) : window_(std::move(bytes)) {}
 
   std::expected<void, BadLine> read_header(const std::vector<std::string>& wanted) {
-    window_.take_byte_order_mark();
+    window_.skip_byte_order_mark();
     auto read = read_record();
     if (!read || !*read) {
       BadLine bad = read ? BadLine{1, 0, "there is no line with the names of the columns"}
@@ -70,10 +70,10 @@ class CsvReader : public ExportReader {
     return all;
   }
 
-  /// Tells an error, and goes on behind the end of its line.
+  /// Returns an error; reading continues after the end of its line.
   std::unexpected<BadLine> bad(std::size_t offset, std::string what) {
     BadLine place = window_.place(offset, std::move(what));
-    window_.take_line_behind(offset);
+    window_.skip_line_behind(offset);
     return std::unexpected(std::move(place));
   }
 
@@ -95,17 +95,17 @@ class CsvReader : public ExportReader {
     std::size_t at = 0;
     for (;;) {
       fields_.emplace_back();
-      if (fields_.size() > limits::export_columns_max) return bad(at, "has more columns than any");
+      if (fields_.size() > limits::export_columns_max) return bad(at, "has too many columns");
       auto behind = read_field(at, fields_.back());
       if (!behind) return std::unexpected(std::move(behind.error()));
       at = *behind;
       if (window_.at(at) != ',') break;
       ++at;
     }
-    return take_record(at);
+    return finish_record(at);
   }
 
-  std::expected<bool, BadLine> take_record(std::size_t at) {
+  std::expected<bool, BadLine> finish_record(std::size_t at) {
     if (!window_.trouble().empty()) {
       return std::unexpected(BadLine{line_, 0, window_.trouble(), true});
     }
@@ -124,12 +124,13 @@ class CsvReader : public ExportReader {
     return true;
   }
 
-  // The offset behind the field: of a comma, of the end of the line or of all.
+  // The offset behind the field: of a comma, of the line's end or of the file's end.
   std::expected<std::size_t, BadLine> read_field(std::size_t at, std::string& field) {
     if (window_.at(at) == '"') return read_quoted(at, field);
     const std::size_t end = window_.find(",\"\r\n", at, bytes_max);
     if (end > bytes_max) return bad(at, "is longer than a line may be");
-    if (window_.at(end) == '"') return bad(end, "a quote inside a field that does not begin so");
+    if (window_.at(end) == '"')
+      return bad(end, "a quote inside a field that does not begin with one");
     field = window_.text(at, end - at);
     return checked_end(end);
   }
@@ -151,7 +152,7 @@ class CsvReader : public ExportReader {
     const int c = window_.at(at);
     if (c == '\r' && window_.at(at + 1) != '\n') return bad(at, "a carriage return alone");
     if (c == ',' || c == '\n' || c == '\r' || c == Window::end) return at;
-    return bad(at, "something stands behind a closing quote");
+    return bad(at, "there is text after a closing quote");
   }
 
   Window window_;

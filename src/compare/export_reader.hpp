@@ -12,66 +12,65 @@
 #include <vector>
 
 /// @file
-/// What a provider exports, read front to back in bounded memory. What cannot be read is told with
-/// its place, and reading goes on behind it.
+/// Reads a provider's export from front to back in bounded memory. A line that cannot be read gives
+/// an error with its place, and reading continues behind it.
 namespace idem::compare {
 
-/// Where something in an export is wrong.
+/// An error in an export, with its place.
 struct BadLine {
   std::uint64_t line = 0;
   std::uint64_t column = 0;  ///< In bytes from 1; 0: the whole line.
   std::string what{};
-  bool is_end = false;  ///< Nothing behind it can be read.
+  bool is_end = false;  ///< Reading cannot continue.
 };
 
 /// One line, or one item of a list.
 struct ExportLine {
-  std::uint64_t line = 0;  ///< Its first, from 1; a list's items are counted.
-  std::string raw{};       ///< As it stands there, without the end of the line.
-  /// Of the fields that were asked for, in their order; none: absent, null or no single value. What
-  /// a CSV file leaves empty is absent.
+  std::uint64_t line = 0;  ///< The first line of it, from 1; in a list, the number of the item.
+  std::string raw{};       ///< As in the export, without the end of the line.
+  /// The requested fields in their order; none: absent, null or not a single value. An empty field
+  /// of a CSV file is absent.
   std::vector<std::optional<std::string>> values{};
 };
 
-/// An export, line by line. A last line that nothing ends is told, and then told to be cut.
+/// An export, line by line. A last line without an end is returned, followed by an error that it
+/// may be cut off.
 class ExportReader {
  public:
   virtual ~ExportReader() = default;
 
-  /// The next line. False: there is none. After an error without `is_end` it goes on behind it.
+  /// Reads the next line. False: there is none. After an error without `is_end`, reading continues.
   virtual std::expected<bool, BadLine> next(ExportLine& into) = 0;
-  /// The line that was read last, as a JSON object.
+  /// The last line that was read, as a JSON object.
   virtual std::string json() const = 0;
 };
 
-/// Fills `into` with the bytes that come next, and says how many; 0: there are no more. The error
-/// is a sentence.
+/// Fills `into` with the next bytes and returns how many; 0: the end. The error is a sentence.
 using ReadBytes = std::function<std::expected<std::size_t, std::string>(std::span<char> into)>;
 
-/// CSV as RFC 4180 has it, in UTF-8, with or without a byte order mark: quotes only around a whole
-/// field, a quote inside of one doubled, lines ended by CRLF or LF, as many fields in each as the
-/// first line has names. Empty lines are passed over. `fields` are names of columns. Behind a line
-/// that cannot be read it goes on at the next end of a line behind the error, or behind the quote
-/// that nothing closes.
+/// CSV of RFC 4180 in UTF-8, with or without a byte order mark: quotes only around a whole field, a
+/// quote inside doubled, lines end with CRLF or LF, each line has as many fields as the first one
+/// has names. Empty lines are skipped. `fields` are names of columns. After an error, reading
+/// continues behind the next end of a line after it, or after the quote that nothing closes.
 std::expected<std::unique_ptr<ExportReader>, BadLine> read_csv(
     ReadBytes bytes, const std::vector<std::string>& fields);
 
-/// A JSON object a line, with or without a byte order mark before all. `fields` are JSON Pointers,
-/// or names of members.
+/// One JSON object per line, with or without a byte order mark at the beginning. `fields` are JSON
+/// Pointers, or names of members.
 std::expected<std::unique_ptr<ExportReader>, BadLine> read_json_lines(
     ReadBytes bytes, const std::vector<std::string>& fields);
 
 /// Pages of a list, each a JSON document.
 struct ListPages {
-  /// The next page; none: there are no more. The error is a sentence, and ends it.
+  /// The next page; none: the end. The error is a sentence, and ends the list.
   std::function<std::expected<std::optional<std::string>, std::string>()> next_page;
-  JsonPointer items{};  ///< Where in a page its array of objects lies.
+  JsonPointer items{};  ///< The place of the array of objects in a page.
 };
-/// The items of all pages. `fields` as with read_json_lines().
+/// Reads the items of all pages. `fields` as with read_json_lines().
 std::expected<std::unique_ptr<ExportReader>, BadLine> read_list(
     ListPages pages, const std::vector<std::string>& fields);
 
-/// A field's name as a pointer: `name` is `/name`.
+/// A JSON Pointer, or a member's name as one: `name` gives `/name`.
 std::expected<JsonPointer, std::string> pointer_of(const std::string& field);
 
 }  // namespace idem::compare

@@ -29,7 +29,7 @@ class JsonLines : public ExportReader {
  public:
   JsonLines(ReadBytes bytes, Pointers pointers)
       : window_(std::move(bytes)), pointers_(std::move(pointers)) {
-    window_.take_byte_order_mark();
+    window_.skip_byte_order_mark();
   }
 
   std::expected<bool, BadLine> next(ExportLine& into) override {
@@ -44,7 +44,7 @@ class JsonLines : public ExportReader {
       }
       const std::size_t end = window_.find("\n", 0, limits::export_line_bytes_max);
       if (end > limits::export_line_bytes_max) {
-        window_.take_line_behind(0);
+        window_.skip_line_behind(0);
         return std::unexpected(BadLine{line, 0, "is longer than a line may be"});
       }
       const bool is_whole = window_.at(end) != Window::end;
@@ -113,7 +113,7 @@ class List : public ExportReader {
     }
     const auto array = pages_.items.find(page_);
     auto items = array ? items_of(*array) : std::nullopt;
-    if (!items) return end("the page has no array of items where one was said to be");
+    if (!items) return end("the page has no array at --items");
     items_ = std::move(*items);
     return true;
   }

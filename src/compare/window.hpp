@@ -11,31 +11,31 @@
 
 namespace idem::compare {
 
-/// The part of an export that is being read: it begins where the present line does, grows while
-/// that is looked at, and forgets it once it was taken.
+/// The part of an export that is being read. It begins at the current line, grows while the reader
+/// looks ahead, and forgets the bytes that the reader takes.
 class Window {
  public:
   explicit Window(ReadBytes bytes) : bytes_(std::move(bytes)) {}
 
   static constexpr int end = -1;
 
-  /// Forgets a byte order mark, with which UTF-8 may begin.
-  void take_byte_order_mark() {
+  /// Skips a byte order mark at the beginning.
+  void skip_byte_order_mark() {
     constexpr std::string_view mark = "\xEF\xBB\xBF";
     std::size_t count = 0;
     while (count < mark.size() && at(count) == static_cast<unsigned char>(mark[count])) ++count;
     if (count == mark.size()) take(count);
   }
 
-  /// The byte so far behind the line's beginning; `end` where there is none.
+  /// The byte at `offset` from the line's beginning; `end`: there is none.
   int at(std::size_t offset) {
     while (from_ + offset >= text_.size()) {
       if (!fill()) return end;
     }
     return static_cast<unsigned char>(text_[from_ + offset]);
   }
-  /// The offset of the first of these bytes from `offset` on, or of the end; it looks no further
-  /// than `offset_max`.
+  /// The offset of the first of these bytes from `offset` on, or of the end; searches up to
+  /// `offset_max`.
   std::size_t find(std::string_view any, std::size_t offset, std::size_t offset_max) {
     while (at(offset) != end && offset <= offset_max) {
       const auto found = text_.find_first_of(any, from_ + offset);
@@ -49,7 +49,7 @@ class Window {
   }
   /// The line in which the window begins.
   std::uint64_t line() const noexcept { return line_; }
-  /// Where a byte lies.
+  /// The line and column of a byte.
   BadLine place(std::size_t offset, std::string what) const {
     const auto before = text(0, offset);
     const auto lines = std::ranges::count(before, '\n');
@@ -57,7 +57,7 @@ class Window {
     const std::size_t column = last == before.npos ? offset : offset - last - 1;
     return {line_ + static_cast<std::uint64_t>(lines), column + 1, std::move(what)};
   }
-  /// Forgets so many bytes.
+  /// Consumes `count` bytes.
   void take(std::size_t count) {
     line_ += static_cast<std::uint64_t>(std::ranges::count(text(0, count), '\n'));
     from_ += count;
@@ -66,8 +66,8 @@ class Window {
       from_ = 0;
     }
   }
-  /// Forgets all up to the next end of a line behind `offset`.
-  void take_line_behind(std::size_t offset) {
+  /// Skips up to the next end of a line behind `offset`.
+  void skip_line_behind(std::size_t offset) {
     take(offset);
     for (;;) {
       const std::size_t found = find("\n", 0, limits::export_line_bytes_max);
@@ -78,13 +78,12 @@ class Window {
       take(found);
     }
   }
-  /// Once there are no more bytes: the last line, where nothing ends it. What was cut there has
-  /// perhaps lost more than its end.
+  /// After the last byte: an error if the last line has no end, because the file may be cut off.
   std::optional<BadLine> last_line_cut() const {
     if (last_ == '\n') return std::nullopt;
-    return BadLine{line_, 0, "nothing ends the last line; it may be cut", true};
+    return BadLine{line_, 0, "the last line has no end; the file may be cut off", true};
   }
-  /// Why reading ended early; empty where it did not.
+  /// Why reading ended early; empty: it did not.
   const std::string& trouble() const noexcept { return trouble_; }
 
  private:
@@ -110,7 +109,7 @@ class Window {
   std::size_t from_ = 0;
   std::uint64_t line_ = 1;
   std::string trouble_;
-  char last_ = '\n';  // Of all bytes; nothing is cut where there are none.
+  char last_ = '\n';  // The last byte; an empty file is not cut off.
   bool ended_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-/// Settings as they were written, each with the place that an error about it names.
+/// Settings as texts, each with the place that a complaint about it names.
 namespace idem::config {
 
 /// A flag, a variable, or a line and column of a file.
@@ -18,7 +18,7 @@ struct Place {
   std::string text() const;
 };
 
-/// One value. What nobody gave is the default, and its place is where it could have been given.
+/// One value. If it is not given, it is the default, with the place where it could be given.
 struct Given {
   std::string text{};
   Place place{};
@@ -37,15 +37,15 @@ struct GivenMap {
   bool given = false;
 };
 
-/// Everything that is wrong, each with its place, so that one run tells all of it.
+/// All complaints about the settings, each with its place, so that one run reports all.
 class Complaints {
  public:
   /// `sentence` says what is wrong and what to write; it repeats no secret.
   void add(const Place& place, std::string sentence);
 
   bool empty() const noexcept { return all_.empty(); }
-  /// "PLACE: sentence", by line and column; at most limits::config_complaints_max, and then how
-  /// many more there are.
+  /// "PLACE: sentence", ordered by line and column; at most limits::config_complaints_max, then the
+  /// number of the others.
   std::vector<std::string> lines() const;
 
  private:

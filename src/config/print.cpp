@@ -50,7 +50,7 @@ bool has_setting(std::string_view lines) {
   return false;
 }
 
-/// The table as a tree: what the parts of the paths in front of their last make sections of.
+/// The table as a tree: all parts of a path but the last are sections.
 std::string section(std::span<const Setting> table, std::string_view prefix, std::size_t indent,
                     Unset unset) {
   std::string out;
@@ -69,7 +69,7 @@ std::string section(std::span<const Setting> table, std::string_view prefix, std
     } else if (name != last) {
       const auto inner = section(table, setting.path.substr(0, prefix.size() + name.size() + 1),
                                  indent + 2, unset);
-      // A section of comments alone would be one without a value.
+      // A section with comments only would be a map without a value.
       const bool is_set = !inner.empty() && has_setting(inner);
       if (!inner.empty()) {
         out += std::string(indent, ' ') + (is_set ? "" : "# ") + std::string(name) + ":\n" + inner;
@@ -128,7 +128,7 @@ std::string schema_of(const Shape& shape, std::string_view of_maps) {
   return {};
 }
 
-/// The member "default" with its comma, where there is one.
+/// The member "default" with its comma; empty: there is no default.
 std::string default_of(const Setting& setting) {
   const auto* const given = std::get_if<Given*>(&setting.slot);
   if (given == nullptr || (*given)->text.empty()) return {};
@@ -160,8 +160,8 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
       property(name,
                object(table, setting.path.substr(0, prefix.size() + name.size() + 1), of_maps));
     }
-    const bool told = required.find(json(name)) != std::string::npos;
-    if (setting.required && !told) required += (required.empty() ? "" : ",") + json(name);
+    const bool is_listed = required.find(json(name)) != std::string::npos;
+    if (setting.required && !is_listed) required += (required.empty() ? "" : ",") + json(name);
     last = name;
   }
   std::string out =
@@ -170,7 +170,7 @@ std::string object(std::span<const Setting> table, std::string_view prefix,
   return out;
 }
 
-/// What may be written there.
+/// The allowed values of a shape.
 std::string values_of(const Shape& shape) {
   switch (shape.kind) {
     case Shape::Kind::text:
@@ -206,7 +206,7 @@ std::string values_of(const Shape& shape) {
   return {};
 }
 
-/// In a cell of a table.
+/// A text as a cell of a table.
 std::string cell(std::string text) {
   for (std::size_t at = text.find('|'); at != text.npos; at = text.find('|', at + 2)) {
     text.insert(at, 1, '\\');

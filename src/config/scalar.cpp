@@ -53,7 +53,7 @@ Node::Type plain_type(std::string_view text) {
 }
 
 std::string yaml_text(std::string_view text) {
-  // Letters and digits, and what means nothing to YAML wherever it stands.
+  // Letters, digits, and characters without a meaning in YAML at any position.
   const bool plain = !text.empty() && plain_type(text) == Node::Type::text && text.front() != '-' &&
                      std::ranges::all_of(text, [](char c) {
                        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||

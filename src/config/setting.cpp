@@ -59,12 +59,12 @@ std::string_view name_of(const Node& node) {
   return "";
 }
 
-class Taking {
+class MapReader {
  public:
-  Taking(std::span<const Setting> table, Complaints& complaints)
+  MapReader(std::span<const Setting> table, Complaints& complaints)
       : table_(table), complaints_(complaints) {}
 
-  void take_map(const Node& map, const std::string& prefix) {
+  void read_map(const Node& map, const std::string& prefix) {
     if (map.kind != Node::Kind::map) {
       complaints_.add(map.place, "here is " + std::string(name_of(map)) + " where a map belongs" +
                                      "; write settings as NAME: VALUE, or leave it out");
@@ -74,17 +74,17 @@ class Taking {
       if (setting.path.starts_with(prefix)) place_of(setting) = map.place;
     }
     for (std::size_t i = 0; i < map.keys.size(); ++i) {
-      take_entry(map.keys[i], map.items[i], prefix);
+      read_entry(map.keys[i], map.items[i], prefix);
     }
     for (const auto& setting : table_) {
       const bool ours = setting.path.starts_with(prefix);
       if (!ours || !setting.required || is_given(setting)) continue;
       const bool deeper = setting.path.find('.', prefix.size()) != std::string_view::npos;
       const auto section = setting.path.substr(0, setting.path.find('.', prefix.size()));
-      const bool told = deeper && std::ranges::any_of(map.keys, [&](const Node& key) {
-                          return prefix + key.text == section;
-                        });
-      if (!told) {
+      const bool is_reported = deeper && std::ranges::any_of(map.keys, [&](const Node& key) {
+                                 return prefix + key.text == section;
+                               });
+      if (!is_reported) {
         complaints_.add(map.place, std::string(setting.path) + " is missing; write " +
                                        std::string(setting.help));
       }
@@ -105,9 +105,9 @@ class Taking {
                       setting.slot);
   }
 
-  void take_entry(const Node& key, const Node& value, const std::string& prefix) {
+  void read_entry(const Node& key, const Node& value, const std::string& prefix) {
     if (const auto dot = key.text.find('.'); dot != std::string::npos) {
-      // It would name what another map says, too, and one of the two would be lost.
+      // It could name the same setting as a nested map, and one of the two values would be lost.
       const auto section = key.text.substr(0, dot);
       complaints_.add(key.place, shown(key.text) +
                                      " is no setting, because a name has no dot; "
@@ -117,17 +117,17 @@ class Taking {
     }
     const std::string path = prefix + key.text;
     const auto found = std::ranges::find(table_, path, &Setting::path);
-    if (found != table_.end()) return take_value(*found, value);
+    if (found != table_.end()) return read_value(*found, value);
     const bool section = std::ranges::any_of(
         table_, [&](const Setting& setting) { return setting.path.starts_with(path + '.'); });
-    if (section) return take_map(value, path + '.');
+    if (section) return read_map(value, path + '.');
     complaints_.add(key.place, shown(key.text) + " is no setting" +
                                    (prefix.empty() ? std::string{}
                                                    : " of " + prefix.substr(0, prefix.size() - 1)) +
                                    suggestion(key.text, prefix));
   }
 
-  // A key of the same map first; then one of that name in any other.
+  // Suggests a key of the same map first, then one with that name in another map.
   std::string suggestion(std::string_view wrong, const std::string& prefix) const {
     std::vector<std::string_view> siblings;
     for (const auto& setting : table_) {
@@ -152,7 +152,7 @@ class Taking {
     return once;
   }
 
-  void take_value(const Setting& setting, const Node& node) {
+  void read_value(const Setting& setting, const Node& node) {
     const auto wrong = [&](const Node& at) {
       complaints_.add(at.place, std::string(setting.path) + " is " + std::string(name_of(at)) +
                                     " here; write " + std::string(expected(setting.shape)) +
@@ -190,7 +190,7 @@ class Taking {
   }
 
   void wrong_item(const Setting& setting, const Node& item) {
-    // What is half read is not looked at any further.
+    // A partly read list is dropped, so that no further complaint follows.
     std::visit(Overloaded{[](std::vector<Node>*) {}, [](auto* slot) { *slot = {}; }}, setting.slot);
     complaints_.add(item.place, "in " + std::string(setting.path) + " here is " +
                                     std::string(name_of(item)) +
@@ -246,7 +246,7 @@ void check_given(const Setting& setting, const Given& value, Complaints& complai
   static constexpr std::string_view truths[] = {"true", "false"};
   const auto& shape = setting.shape;
   if (is_text(shape.kind) && value.text.empty()) {
-    // A template that filled in nothing would switch off what was meant to be on.
+    // An empty value, perhaps of a template, must not switch off a protection.
     return complaints.add(value.place,
                           std::string(setting.path) + " is empty; write a value, or leave it out");
   }
@@ -286,10 +286,18 @@ std::vector<std::string> texts_of(const Slot& slot) {
 
 }  // namespace
 
+const Place* given_at(const Setting& setting) {
+  return std::visit(Overloaded{[](const std::vector<Node>*) -> const Place* { return nullptr; },
+                               [](const auto* slot) -> const Place* {
+                                 return slot->given ? &slot->place : nullptr;
+                               }},
+                    setting.slot);
+}
+
 bool same_value(const Setting& a, const Setting& b) { return texts_of(a.slot) == texts_of(b.slot); }
 
-void take(const Node& map, std::span<const Setting> table, Complaints& complaints) {
-  Taking(table, complaints).take_map(map, {});
+void read_map(const Node& map, std::span<const Setting> table, Complaints& complaints) {
+  MapReader(table, complaints).read_map(map, {});
 }
 
 void check(const Setting& setting, Complaints& complaints) {

@@ -12,12 +12,12 @@
 #include <variant>
 #include <vector>
 
-/// What a setting is: its name in the file and on the command line, its shape, where it goes.
+/// A setting: its name in the file and on the command line, its shape and the slot for its value.
 namespace idem::config {
 
 struct Shape {
   enum class Kind : std::uint8_t {
-    text,      ///< A string; what it must look like is its owner's to say.
+    text,      ///< A string; its owner checks its form.
     word,      ///< One of `words`.
     truth,     ///< true or false.
     number,    ///< A whole number within `min` and `max`.
@@ -26,9 +26,9 @@ struct Shape {
     texts,     ///< A list of strings.
     path,      ///< A string that names a file or a folder; in a file it is relative to that file.
     paths,     ///< A list of them.
-    store,     ///< A store's URL, in which paths may stand.
+    store,     ///< A store's URL, which may contain paths.
     statuses,  ///< A map of HTTP status codes to one of `words`.
-    maps,      ///< A list of maps, each with a table of settings of its own.
+    maps,      ///< A list of maps, each with its own table of settings.
   };
   Kind kind = Kind::text;
   std::string_view words{};  ///< "a|b|c"
@@ -41,6 +41,8 @@ constexpr Shape number(std::uint64_t min, std::uint64_t max) {
   return {Shape::Kind::number, {}, min, max};
 }
 constexpr Shape statuses(std::string_view words) { return {Shape::Kind::statuses, words}; }
+/// The code that parses the value checks `max`.
+constexpr Shape size_up_to(std::uint64_t max) { return {Shape::Kind::size, {}, 0, max}; }
 inline constexpr Shape text{Shape::Kind::text};
 inline constexpr Shape truth{Shape::Kind::truth};
 inline constexpr Shape duration{Shape::Kind::duration};
@@ -51,7 +53,7 @@ inline constexpr Shape paths{Shape::Kind::paths};
 inline constexpr Shape store{Shape::Kind::store};
 inline constexpr Shape maps{Shape::Kind::maps};
 
-/// Whether it is one string, or a list of strings, whatever they say.
+/// Whether the shape is one string, or a list of strings, of any form.
 constexpr bool is_text(Shape::Kind kind) {
   return kind == Shape::Kind::text || kind == Shape::Kind::path || kind == Shape::Kind::store;
 }
@@ -59,10 +61,10 @@ constexpr bool is_texts(Shape::Kind kind) {
   return kind == Shape::Kind::texts || kind == Shape::Kind::paths;
 }
 
-/// Where a setting's value is kept.
+/// The place of a setting's value.
 using Slot = std::variant<Given*, GivenList*, GivenMap*, std::vector<Node>*>;
 
-/// What a change needs. What says nothing is taken for the worse.
+/// What a changed value needs. By default a restart.
 enum class Change : std::uint8_t { restart, live };
 
 struct Setting {
@@ -72,30 +74,34 @@ struct Setting {
   Slot slot;
   std::string_view help;
   Change change = Change::restart;
-  bool required = false;  ///< Must stand in its map of the file.
+  bool required = false;  ///< Must be given in its map of the file.
 };
 
-/// Takes what stands in `map` into the slots of `table`: unknown keys, wrong types and values that
-/// do not have the setting's shape are complained about. The place of what is not given becomes
-/// that of the nearest map in which it could stand.
-void take(const Node& map, std::span<const Setting> table, Complaints& complaints);
+/// Reads `map` into the slots of `table`. Unknown keys, wrong types and values of a wrong shape
+/// give complaints. A setting that is not given gets the place of the nearest map in which it could
+/// be.
+void read_map(const Node& map, std::span<const Setting> table, Complaints& complaints);
 
-/// Whether a value has its setting's shape, as far as words, numbers and lengths of lists go. A
-/// text that was given is not empty.
+/// Checks that a given value has its setting's shape: choices, numbers, lengths of lists, and no
+/// empty text.
 void check(const Setting& setting, Complaints& complaints);
 
-/// Whether two settings say the same, wherever they were written.
+/// The place where the setting is given; null: it is not, or it is a list of maps.
+const Place* given_at(const Setting& setting);
+
+/// Whether two settings have the same value, given in any place.
 bool same_value(const Setting& a, const Setting& b);
 
-/// A table's values as YAML, as `take` reads them: defaults too, and empty lists that were given,
-/// because they take back what a default has. `indent` spaces stand before each line.
+/// Whether settings without a value are left out or shown as comments.
 enum class Unset : std::uint8_t { left_out, shown };
-/// What has no value is left out, or shown as a comment.
+/// A table's values as YAML that read_map() reads: also defaults, and given empty lists, because
+/// they replace a default. Each line begins with `indent` spaces.
 std::string to_yaml(std::span<const Setting> table, std::size_t indent,
                     Unset unset = Unset::left_out);
 
-/// The members of a JSON Schema (2020-12) object that admits what `take` admits, without braces:
-/// "type", "properties", ... `of_maps` has the schema of an item of each list of maps, by its path.
+/// The members of a JSON Schema (2020-12) object that accepts what read_map() accepts, without
+/// braces: "type", "properties", ... `of_maps` has the schemas of the items of lists of maps, by
+/// their paths.
 using ItemSchemas = std::map<std::string_view, std::string>;
 std::string to_schema(std::span<const Setting> table, const ItemSchemas& of_maps);
 

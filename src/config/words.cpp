@@ -7,7 +7,7 @@
 namespace idem::config {
 namespace {
 
-// No word of ours is longer, and the work grows with the square.
+// No known word is longer, and the cost grows with the square.
 constexpr std::size_t letters_max = 64;
 
 std::size_t distance(std::string_view a, std::string_view b) {

@@ -52,7 +52,7 @@ class Lines {
   std::vector<std::size_t> starts_;
 };
 
-/// The library ends a file at a byte 04 and guesses at encodings, so bytes are looked at first.
+/// The library ends a file at a byte 04 and guesses encodings, so the bytes are checked first.
 bool are_clean(std::string_view text, const Lines& lines, Complaints& complaints) {
   if (text.starts_with("\xEF\xBB\xBF")) {
     complaints.add(lines.at(0), "a byte order mark; save the file as UTF-8 without one");
@@ -111,17 +111,17 @@ class Builder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  /// What the library calls a scalar that is not plain.
+  /// The library's tag of a scalar that is not plain.
   static constexpr std::string_view quoted = "!";
 
   bool fine(const YAML::Mark& mark, YAML::anchor_t anchor, std::string_view tag) {
-    if (anchor != 0) refuse(lines_.at(mark), "an anchor; write the value wherever it is meant");
+    if (anchor != 0) refuse(lines_.at(mark), "an anchor; repeat the value instead");
     const bool own = tag.empty() || tag == "?" || tag == quoted;
     if (!own) refuse(lines_.at(mark), "a tag; leave it out");
     return !refused_;
   }
 
-  // The library cannot be stopped from here without an exception, so the rest is let pass.
+  // Only an exception could stop the library here, so the rest is ignored.
   void refuse(const Place& place, std::string sentence) {
     if (!refused_) complaints_.add(place, std::move(sentence));
     refused_ = true;
@@ -153,7 +153,7 @@ class Builder final : public YAML::EventHandler {
     }
     const bool is_key = map && parent.keys.size() == parent.items.size();
     if (!is_key) {
-      // The library places what is not there at whatever comes next.
+      // The library gives a missing value the place of the next token.
       const bool nothing = map && node.type == Node::Type::null;
       if (nothing && node.place.line != parent.keys.back().place.line) {
         node.place = parent.keys.back().place;
@@ -166,7 +166,7 @@ class Builder final : public YAML::EventHandler {
     }
     for (const auto& key : parent.keys) {
       if (key.text != node.text) continue;
-      return refuse(node.place, shown(node.text) + " is here twice, first in line " +
+      return refuse(node.place, shown(node.text) + " appears twice, first in line " +
                                     std::to_string(key.place.line) + "; keep one of them");
     }
     parent.keys.push_back(std::move(node));
@@ -179,7 +179,7 @@ class Builder final : public YAML::EventHandler {
   bool refused_ = false;
 };
 
-/// Says only where a second document begins.
+/// Finds where a second document begins.
 class SecondDocument final : public YAML::EventHandler {
  public:
   std::optional<YAML::Mark> begin;
@@ -198,7 +198,7 @@ class SecondDocument final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-/// A stream over bytes that stay where they are.
+/// A stream over bytes without a copy.
 class Bytes final : public std::streambuf {
  public:
   explicit Bytes(std::string_view text) {

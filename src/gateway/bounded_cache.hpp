@@ -10,8 +10,8 @@
 
 namespace idem::gateway {
 
-/// What was found out and may be believed for a while. At most `entries_max`; beyond it the oldest
-/// goes. Names should be keyed digests, so that nobody chooses how they are ordered. One thread.
+/// Results that are valid for a while. At most `entries_max`; beyond it the oldest goes. Names
+/// should be keyed digests, so that no client chooses their order. One thread.
 template <class Value>
 class BoundedCache {
  public:

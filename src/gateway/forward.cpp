@@ -3,27 +3,18 @@
 #include "core/exchange/answers.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/alike.hpp"
+#include "http/append.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace idem::gateway {
 namespace {
 
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out += name;
-  out += ": ";
-  out += value;
-  out += "\r\n";
-}
+using http::append_field;
+using http::append_number;
 
-void append_number(std::string& out, std::uint64_t number) {
-  char digits[20];
-  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-}
-
-/// Ours, or one that a server may take for ours.
+/// Ours, or one that a server may confuse with ours.
 bool is_idem_field(std::string_view name) {
   static constexpr std::array<std::string_view, 6> ours{"Idem-Operation", "Idem-Fence",
                                                         "Idem-Attempt",   "Idem-Scope",
@@ -64,8 +55,7 @@ bool is_like_key_field(std::string_view name, const GatewaySettings& settings) n
 
 namespace {
 
-/// What a field is called from here on; empty: it goes no further. Under the key's new name only a
-/// key may come.
+/// The field's name for the upstream; empty: it is dropped. Only a key may use the key's new name.
 std::string_view forwarded_name(std::string_view name, const GatewaySettings& settings) noexcept {
   const auto& forward = settings.key_forward;
   if (forward.kind == KeyForward::Kind::keep) return name;
@@ -78,7 +68,7 @@ std::string_view forwarded_name(std::string_view name, const GatewaySettings& se
 
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
                            const GatewaySettings& settings) {
-  // With what we add, so that it grows once.
+  // With our own fields, so that it grows once.
   constexpr std::size_t own_bytes = 256;
   std::size_t bytes = own_bytes + head.origin_form.size() + head.host.size();
   for (const auto& field : head.fields) bytes += field.name.size() + field.value.size() + 4;
@@ -114,7 +104,7 @@ void append_content_length(std::string& out, std::uint64_t length) {
   out += "\r\n";
 }
 
-void add_date(Answer& answer) {
+void add_date(WireAnswer& answer) {
   for (const auto& field : answer.headers) {
     if (equal_names(field.name, "Date")) return;
   }
@@ -130,9 +120,11 @@ UpstreamAnswered end_to_end(const http::ResponseHead& head) {
   for (const auto& field : head.fields) {
     if (is_reserved_field(field.name)) {
       if (equal_names(field.name, "Idem-Outcome")) {
-        // What cannot be understood, or is said twice and differently, is no proof of anything.
-        const auto says = parse_upstream_says(field.value).value_or(UpstreamSays::unknown);
-        answered.says = answered.says.value_or(says) == says ? says : UpstreamSays::unknown;
+        // A value that cannot be parsed, or two that differ, prove nothing.
+        const auto declared =
+            parse_declared_outcome(field.value).value_or(DeclaredOutcome::unknown);
+        answered.declared =
+            answered.declared.value_or(declared) == declared ? declared : DeclaredOutcome::unknown;
       }
       if (equal_names(field.name, "Idem-Reference")) answered.reference = field.value;
       continue;

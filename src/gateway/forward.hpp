@@ -5,7 +5,7 @@
 
 #include <string>
 
-/// Message heads on their way through: what is passed on, what stops here, what is added.
+/// Message heads on their way through: which fields pass, which stop here, which are added.
 namespace idem::gateway {
 
 /// The request head for the upstream, up to where framing and our own fields follow; without the
@@ -16,20 +16,20 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
 
 /// True for a field that may carry a key.
 bool is_key_field(std::string_view name, const GatewaySettings& settings) noexcept;
-/// True also for one that a server may take for such a field (http::alike).
+/// True also for one that a server may confuse with such a field (http::alike).
 bool is_like_key_field(std::string_view name, const GatewaySettings& settings) noexcept;
 
 /// True when this request has passed a gateway of this name before.
 bool passed_before(const http::RequestHead& head, std::string_view via_name);
 
-/// `Idem-Operation`, `Idem-Fence`, `Idem-Attempt`: what lets a service take part in the protocol.
+/// `Idem-Operation`, `Idem-Fence`, `Idem-Attempt`: with them a service can take part.
 void append_attempt_fields(std::string& out, const Attempt& attempt, const RecordId& id);
 
 void append_content_length(std::string& out, std::uint64_t length);
 
-/// RFC 9110 §6.6.1: who stores or forwards a response without Date adds the time of its arrival. To
-/// be done before it is stored, so that a replay carries the same (P32).
-void add_date(Answer& answer);
+/// RFC 9110 §6.6.1: a recipient that stores or forwards a response without Date adds the time of
+/// its arrival. Call it before the response is stored, so that a replay carries the same (P32).
+void add_date(WireAnswer& answer);
 
 /// The end-to-end part of the upstream's head; `Idem-Outcome` and `Idem-Reference` are taken out.
 UpstreamAnswered end_to_end(const http::ResponseHead& head);

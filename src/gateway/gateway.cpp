@@ -25,7 +25,7 @@
 namespace idem::gateway {
 namespace {
 
-/// What §8 says about a method.
+/// How a method uses keys (§8).
 enum class KeyRule : std::uint8_t { ignored, honoured, required };
 
 KeyRule key_rule(std::string_view method, const Route& route) {
@@ -35,18 +35,14 @@ KeyRule key_rule(std::string_view method, const Route& route) {
   return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
 }
 
-std::string_view path_of(const http::RequestHead& head) {
-  return std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
-}
-
 bool is_ours(std::string_view path) {
   return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
 }
 
-/// `type` of a problem is the address of a page that says what it means.
-Answer our_page(const http::RequestHead& head, const GatewaySettings& settings) {
+/// `type` of a problem is the address of a page that explains it.
+WireAnswer our_page(const http::RequestHead& head, const GatewaySettings& settings) {
   static constexpr std::string_view pages = "/.idem/problems/";
-  const auto path = path_of(head);
+  const auto path = http::path_of(head.origin_form);
   const bool readable = head.method == "GET" || head.method == "HEAD";
   if (readable && path == "/.well-known/idempotency") return policy_document(settings);
   const auto kind = path.starts_with(pages) ? find_kind(path.substr(pages.size())) : nullptr;
@@ -55,7 +51,7 @@ Answer our_page(const http::RequestHead& head, const GatewaySettings& settings) 
         {.code = ProblemCode::not_found,
          .detail = "Paths under /.idem are the gateway's own; this one is not served."});
   }
-  Answer page{200, {}, {}};
+  WireAnswer page{200, {}, {}};
   page.headers.push_back({"Content-Type", "text/plain; charset=utf-8"});
   page.body = explain(*kind);
   return page;
@@ -67,7 +63,7 @@ Problem key_problem(const KeyError& error) {
           .detail = error.detail};
 }
 
-/// Of answers that are given before there is a route: the defaults' form, or the one that all other
+/// The form of errors before the route is known: the defaults' form, or the one that all other
 /// routes have.
 ErrorForm unrouted_form(const RouteTable& routes) {
   const auto& all = routes.all();
@@ -101,9 +97,9 @@ class RequestPlace {
   const bool has_;
 };
 
-/// What Connection may not take away between us and the upstream (RFC 9110 §7.6.1): it decides
-/// about the record, its fingerprint or the caller, and the upstream would see another request than
-/// we did (P14). What a server may take for such a name counts, too.
+/// True for a field that Connection may not remove between us and the upstream (RFC 9110 §7.6.1):
+/// it decides about the record, its fingerprint or the caller, and the upstream would see another
+/// request than we did (P14). Names that a server may confuse with such a one count, too.
 bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
   static constexpr std::array<std::string_view, 9> always{
       "Authorization", "Cookie",          "Content-Type",     "Content-Encoding", "Via",
@@ -166,7 +162,7 @@ class GatewayService final : public Gateway {
 
   void use(SharedSettings settings) override {
     settings_ = std::move(settings);
-    asked_.settings_changed();
+    request_name_.settings_changed();
     replays_.clear();
     make_authorizer();
     unrouted_ = unrouted_form(settings_->routes);
@@ -178,33 +174,33 @@ class GatewayService final : public Gateway {
     AnswerCount answer(observer_.shard(), client);
     const auto& head = client.head();
     client.errors_as(unrouted_);
-    if (path_of(head).starts_with(events_path)) {
-      client.errors_as(ErrorForm::problem);  // It is a provider that asks.
+    if (http::path_of(head.origin_form).starts_with(events_path)) {
+      client.errors_as(ErrorForm::problem);  // For providers, not clients.
       co_await serve_event(client, shared_, observer_, settings_);
       co_return;
     }
     const bool reads = head.method == "GET" || head.method == "HEAD";
-    if (reads && is_operation_path(path_of(head))) {
+    if (reads && is_operation_path(http::path_of(head.origin_form))) {
       const SharedSettings settings = settings_;
-      drop_unbelieved_scope(client, settings->scope);
+      drop_untrusted_scope(client, settings->scope);
       Authority authority(scopes_, authorizer_, client, settings_);
       co_await serve_operation(client, shared_, authority, *settings);
       co_return;
     }
-    if (is_ours(path_of(head))) {
-      const Answer page = our_page(head, *settings_);
+    if (is_ours(http::path_of(head.origin_form))) {
+      const WireAnswer page = our_page(head, *settings_);
       co_await client.answer(page);
       co_return;
     }
-    const SharedSettings settings = settings_;  // A reload must not take them away under us.
-    drop_unbelieved_scope(client, settings->scope);
+    const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
+    drop_untrusted_scope(client, settings->scope);
     if (passed_before(head, settings->via_name)) {
       const Problem problem{.code = ProblemCode::loop_detected,
                             .detail = "Via names this gateway: the request came back to it."};
       co_await refuse(client, problem);
       co_return;
     }
-    const Route& route = settings->routes.find(head.method, path_of(head));
+    const Route& route = settings->routes.find(head.method, http::path_of(head.origin_form));
     client.errors_as(error_form_of(route.answers.preset));
     answer.of(route);
     if (strips_what_we_rely_on(head, *settings, route)) {
@@ -228,7 +224,7 @@ class GatewayService final : public Gateway {
     Observation seen(observer_);
     const auto& head = client.head();
     if (!offered_protocols(head).empty()) {
-      // P28: what would happen behind a 101 has no answer that could be kept.
+      // P28: the exchange behind a 101 has no answer that could be stored.
       const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
       co_await client.refuse(refusal);
       co_return;
@@ -241,46 +237,47 @@ class GatewayService final : public Gateway {
     }
     const RequestPlace place(requests_, settings.scope, authority.scope());
     if (!place.has()) {
-      const Answer busy = overloaded_answer("This caller has too many requests under way.");
+      const WireAnswer busy = overloaded_answer("This caller has too many requests under way.");
       co_await client.answer(busy);
       co_return;
     }
-    refusal = co_await authority.check_again();  // The authoriser took its time.
+    refusal = co_await authority.check_again();  // The first check may have taken long.
     if (refusal) {
       co_await client.answer(*refusal);
       co_return;
     }
-    // Memory holds what the current settings say. A request that began before a reload asks.
-    std::optional<ReplayCache::Asked> asked;
+    // The replay memory is that of the current settings: a request from before a reload asks the
+    // store.
+    std::optional<ReplayCache::Name> replay_name;
     if (&settings == settings_.get()) {
-      asked = asked_.of(client, settings, route, authority.scope());
+      replay_name = request_name_.of(client, settings, route, authority.scope());
     }
-    const auto* kept = asked ? replays_.find(*asked, uptime()) : nullptr;
+    const auto* kept = replay_name ? replays_.find(*replay_name, uptime()) : nullptr;
     if (kept != nullptr) {
-      const auto answer = kept->answer;  // A slow reader may outlive its place.
+      const auto answer = kept->answer;  // A slow reader may outlive the cache's entry.
       seen.replayed(authority.scope());
       seen.finished({kept->id}, route, answer->status);
       co_await client.answer(*answer);
       co_return;
     }
-    co_await admit_and_serve(client, settings, route, seen, authority, asked);
+    co_await admit_and_serve(client, settings, route, seen, authority, replay_name);
   }
 
   Task<void> admit_and_serve(http::ServerStream& client, const GatewaySettings& settings,
                              const Route& route, Observation& seen, Authority& authority,
-                             std::optional<ReplayCache::Asked> asked) {
+                             std::optional<ReplayCache::Name> replay_name) {
     const auto& head = client.head();
     auto key = read_key(head, settings, settings.key);
     auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
                                  : std::optional(key_problem(key.error()));
     if (new_key_rejection) {
-      const bool is_older =
-          co_await take_older(client, settings, route, authority, *new_key_rejection, key);
-      if (!is_older) co_return;
+      const bool has_record =
+          co_await accept_existing_key(client, settings, route, authority, *new_key_rejection, key);
+      if (!has_record) co_return;
     }
     seen.key(*key);
     if (shared_.unsettled.load() >= limits::unsettled_attempts_max) {
-      const Answer full = store_unavailable_answer(Millis(1000));
+      const WireAnswer full = store_unavailable_answer(Millis(1000));
       co_await client.answer(full);
       co_return;
     }
@@ -294,23 +291,23 @@ class GatewayService final : public Gateway {
       co_await client.answer(*refusal);
       co_return;
     }
-    // A body takes as long as its client likes: the record that was found may have gone meanwhile,
-    // and a key that was young enough may have become too old.
+    // The body may have taken long: a record that was found may have gone meanwhile, and a key that
+    // was young enough may have become too old.
     if (!new_key_rejection)
       new_key_rejection = refused_by_age(head, settings, route, *key, wall_time());
     KeyedRequest request{authority.scope(),
-                         route.operation(head.method, path_of(head)),
+                         route.operation(head.method, http::path_of(head.origin_form)),
                          std::move(*key),
                          std::move(*body),
                          seen,
                          &authority,
-                         asked,
+                         replay_name,
                          &replays_,
                          std::move(new_key_rejection)};
     co_await serve_keyed(client, pool_, shared_, settings, route, request);
   }
 
-  // Anew at each reload, so that no yes outlives one.
+  // Anew at each reload, so that no kept permission outlives one.
   void make_authorizer() {
     const auto& secret = shared_.store.identity().secret;
     authorizer_ = settings_->authorize
@@ -325,29 +322,29 @@ class GatewayService final : public Gateway {
     return false;
   }
 
-  /// False: there is no record of it, and its client has heard why it gets none; or that the store
-  /// does not say.
-  Task<bool> take_older(http::ServerStream& client, const GatewaySettings& settings,
-                        const Route& route, const Authority& authority,
-                        const Problem& new_key_rejection,
-                        std::expected<std::string, KeyError>& key) {
-    auto older = co_await older_key(client.head(), settings, route, authority.scope());
-    if (older && *older) {
-      key = std::move(**older);
+  /// Whether a key that may begin no new record has one; `key` is then that key. False: it has
+  /// none, or the store failed, and the client was answered.
+  Task<bool> accept_existing_key(http::ServerStream& client, const GatewaySettings& settings,
+                                 const Route& route, const Authority& authority,
+                                 const Problem& new_key_rejection,
+                                 std::expected<std::string, KeyError>& key) {
+    auto existing = co_await existing_key(client.head(), settings, route, authority.scope());
+    if (existing && *existing) {
+      key = std::move(**existing);
       co_return true;
     }
-    const Answer answer =
-        older ? to_answer(new_key_rejection) : store_error_answer(older.error(), Millis(1000));
+    const WireAnswer answer = existing ? to_answer(new_key_rejection)
+                                       : store_error_answer(existing.error(), Millis(1000));
     co_await client.answer(answer);
     co_return false;
   }
 
-  using OlderKey = std::expected<std::optional<std::string>, StoreError>;
+  using ExistingKey = std::expected<std::optional<std::string>, StoreError>;
 
-  // What a key must be today is asked of new ones only. "Use a new key" would be wrong advice about
-  // one whose record was made before.
-  Task<OlderKey> older_key(const http::RequestHead& head, const GatewaySettings& settings,
-                           const Route& route, const std::string& scope) {
+  // The rules for keys apply to new records only: for a key that has a record, "use a new key"
+  // would be wrong advice.
+  Task<ExistingKey> existing_key(const http::RequestHead& head, const GatewaySettings& settings,
+                                 const Route& route, const std::string& scope) {
     auto key = read_key(head, settings, KeyOptions{});
     if (!key) co_return std::nullopt;
     const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
@@ -361,27 +358,27 @@ class GatewayService final : public Gateway {
     co_return std::nullopt;
   }
 
-  // All lines of all accepted names: more than one is refused by the parser (P34). One in disguise
-  // beside a key counts: the upstream might believe that other key.
+  // All lines of all accepted names: the parser refuses more than one (P34). A field that a server
+  // may confuse with a key's counts beside a key: the upstream might read that other key.
   static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
                                                        const GatewaySettings& settings,
                                                        const KeyOptions& options) {
     std::array<std::string_view, 2> lines;
     std::size_t count = 0;
-    std::optional<std::string_view> disguised;
+    std::optional<std::string_view> similar;
     for (const auto& field : head.fields) {
       if (is_key_field(field.name, settings)) {
         if (count < lines.size()) lines[count++] = field.value;
       } else if (is_like_key_field(field.name, settings)) {
-        disguised = field.value;
+        similar = field.value;
       }
     }
-    if (disguised && count == 1) lines[count++] = *disguised;
+    if (similar && count == 1) lines[count++] = *similar;
     return parse_key(std::span(lines.data(), count), options);
   }
 
   static Task<void> refuse(http::ServerStream& client, const Problem& problem) {
-    const Answer answer = to_answer(problem);
+    const WireAnswer answer = to_answer(problem);
     co_await client.answer(answer);
   }
 
@@ -392,7 +389,7 @@ class GatewayService final : public Gateway {
   http::UpstreamPool pool_;
   ErrorForm unrouted_ = ErrorForm::problem;
   ScopeReader scopes_;
-  AskedName asked_;
+  RequestName request_name_;
   ScopeShares requests_;  ///< The keyed ones that are being served.
   ReplayCache replays_{limits::replay_cache_bytes};
   std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.

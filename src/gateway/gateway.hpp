@@ -22,15 +22,15 @@ class Waiters;
 struct GatewayShared {
   Store& store;
   http::SpillSpace& spill;
-  std::shared_ptr<Waiters> waiters;  ///< Told by `store` of what changes.
+  std::shared_ptr<Waiters> waiters;  ///< `store` notifies them of changes.
   Observing& observing;
   Dispatcher* dispatcher = nullptr;  ///< Set before the first request; outlives the last.
   std::shared_ptr<LookupLimit> lookups{};
   std::shared_ptr<EarlyEvents> early_events{};
   std::shared_ptr<AnswersUnderWay> answers{};
-  /// For bodies that would hold up a loop. Set before the first request; outlives the loops.
+  /// For bodies that would block a loop. Set before the first request; outlives the loops.
   Offload* digesting = nullptr;
-  /// Connections that one loop serves at most: what the scopes share on it.
+  /// Connections that one loop serves at most: its scopes share them.
   std::size_t connections_per_loop = limits::connections_default;
   /// Attempts whose settling write is still owed (§4); bounded, see limits::unsettled_attempts_max.
   std::atomic<std::size_t> unsettled{0};
@@ -43,8 +43,8 @@ class Gateway : public http::Service {
 };
 
 /// The proxy on one loop: keyed requests by the exchange, all others passed through. `shared` must
-/// outlive it. Requests are served on that loop's thread. Upstream, its times and its TLS are taken
-/// from the first settings and stay.
+/// outlive it. Requests are served on that loop's thread. Upstream, its times and its TLS are
+/// those of the first settings.
 std::unique_ptr<Gateway> make_gateway(Loop& loop, GatewayShared& shared, SharedSettings settings);
 
 }  // namespace idem::gateway

@@ -25,8 +25,7 @@ std::string_view ending_of(const StoreCall& call) {
 
 }  // namespace
 
-void Observer::tell(LogLevel level, std::string_view event,
-                    std::initializer_list<LogField> fields) {
+void Observer::log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (!shared_.log) return;
   if (level == LogLevel::error || may_write(event, level)) shared_.log(level, event, fields);
 }
@@ -51,15 +50,15 @@ bool Observer::may_write(std::string_view event, LogLevel level) {
 
 void Observer::upstream_answered() {
   shard_.forwarded[static_cast<std::size_t>(metrics::Forwarded::answered)].add();
-  tell_recovered("upstream_recovered", shared_.registry.upstream().answered(MonotonicClock::now()));
+  log_recovered("upstream_recovered", shared_.registry.upstream().answered(MonotonicClock::now()));
 }
 
 void Observer::upstream_failed(metrics::Forwarded result, std::string_view detail) {
   shard_.forwarded[static_cast<std::size_t>(result)].add();
   const std::string why(detail);
-  tell_failing("upstream_failing", metrics::name_of(result), why,
-               shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(result),
-                                                  why, false));
+  log_failing("upstream_failing", metrics::name_of(result), why,
+              shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(result),
+                                                 why, false));
 }
 
 void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
@@ -82,35 +81,35 @@ void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
 }
 
 void Observer::upstream_took_nothing() {
-  upstream_not_reached(metrics::NotReached::closed, "it closed before it took a byte");
+  upstream_not_reached(metrics::NotReached::closed, "it closed before it accepted a byte");
 }
 
 void Observer::upstream_not_reached(metrics::NotReached reason, const std::string& detail) {
   shard_.forwarded[static_cast<std::size_t>(metrics::Forwarded::not_reached)].add();
   shard_.not_reached[static_cast<std::size_t>(reason)].add();
-  tell_failing("upstream_failing", metrics::name_of(reason), detail,
-               shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(reason),
-                                                  detail, true));
+  log_failing("upstream_failing", metrics::name_of(reason), detail,
+              shared_.registry.upstream().failed(MonotonicClock::now(), metrics::name_of(reason),
+                                                 detail, true));
 }
 
 void Observer::authorizer_answered(bool allowed) {
   const auto result = allowed ? metrics::Authorized::allowed : metrics::Authorized::refused;
   shard_.authorized[static_cast<std::size_t>(result)].add();
-  tell_recovered("authorizer_recovered",
-                 shared_.registry.authorizer().answered(MonotonicClock::now()));
+  log_recovered("authorizer_recovered",
+                shared_.registry.authorizer().answered(MonotonicClock::now()));
 }
 
 void Observer::authorizer_failed(std::string_view reason, std::string detail) {
   shard_.authorized[static_cast<std::size_t>(metrics::Authorized::failed)].add();
   const bool is_proof = reason == "not_reached";
-  tell_failing(
+  log_failing(
       "authorizer_failing", reason, detail,
       shared_.registry.authorizer().failed(MonotonicClock::now(), reason, detail, is_proof));
 }
 
-void Observer::tell_failing(std::string_view event, std::string_view reason,
-                            const std::string& detail,
-                            const std::optional<OutageLines::Line>& line) {
+void Observer::log_failing(std::string_view event, std::string_view reason,
+                           const std::string& detail,
+                           const std::optional<OutageLines::Line>& line) {
   if (!line || !shared_.log) return;
   shared_.log(LogLevel::warning, event,
               {{"reason", std::string(reason)},
@@ -119,8 +118,7 @@ void Observer::tell_failing(std::string_view event, std::string_view reason,
                {"seconds", line->lasting.count() / 1'000}});
 }
 
-void Observer::tell_recovered(std::string_view event,
-                              const std::optional<OutageLines::Line>& line) {
+void Observer::log_recovered(std::string_view event, const std::optional<OutageLines::Line>& line) {
   if (!line || !shared_.log) return;
   shared_.log(LogLevel::info, event,
               {{"failures", line->failures}, {"seconds", line->lasting.count() / 1'000}});
@@ -143,7 +141,7 @@ void Observation::answered(const StoreResult& result, std::string_view scope) {
   auto& shard = observer_->shard();
   if (!result) {
     shard.store_errors.add();
-    observer_->tell(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
+    observer_->log(LogLevel::warning, "store_error", {{"detail", result.error().detail}});
     return;
   }
   if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
@@ -177,7 +175,7 @@ void Observation::settled() {
 
 void Observation::contradicted(Observer& observer, const RecordId& id) {
   observer.shard().contradictions.add();
-  observer.tell(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
+  observer.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
 }
 
 void Observation::finished(const Ending& ending, const Route& route, int status) {
@@ -190,24 +188,24 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
   const std::string ref = to_hex(ending.id.bytes);
   const std::string& where = route.name.empty() ? route.path.text() : route.name;
   if (ending.owes_settlement) {
-    observer_->tell(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
+    observer_->log(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
   } else if (settled_as_ == "unknown") {
-    observer_->tell(LogLevel::warning, "outcome_unknown",
-                    {{"operation_ref", ref}, {"route", where}, {"status", status}});
+    observer_->log(LogLevel::warning, "outcome_unknown",
+                   {{"operation_ref", ref}, {"route", where}, {"status", status}});
   } else if (misused) {
-    observer_->tell(LogLevel::warning, "key_reused", {{"operation_ref", ref}, {"route", where}});
+    observer_->log(LogLevel::warning, "key_reused", {{"operation_ref", ref}, {"route", where}});
   }
   if (!observer_->logs_requests()) return;
-  observer_->tell(LogLevel::info, "request",
-                  {{"operation_ref", ref},
-                   {"route", where},
-                   {"reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)},
-                   {"ending", std::string(settled_as_.empty() ? "none" : settled_as_)},
-                   {"status", status},
-                   took("reserve_ms", reserve_took_),
-                   took("upstream_ms", upstream_took_),
-                   took("settle_ms", settle_took_),
-                   took("total_ms", total)});
+  observer_->log(LogLevel::info, "request",
+                 {{"operation_ref", ref},
+                  {"route", where},
+                  {"reserve", std::string(reserved_as_.empty() ? "failed" : reserved_as_)},
+                  {"ending", std::string(settled_as_.empty() ? "none" : settled_as_)},
+                  {"status", status},
+                  took("reserve_ms", reserve_took_),
+                  took("upstream_ms", upstream_took_),
+                  took("settle_ms", settle_took_),
+                  took("total_ms", total)});
 }
 
 void count_failure(metrics::Shard& shard, const StoreResult& result) {

@@ -13,7 +13,7 @@
 
 namespace idem::gateway {
 
-/// What a gateway counts in and tells people by.
+/// Where a gateway counts and logs.
 struct Observing {
   metrics::Registry& registry;
   LogSink log;
@@ -27,18 +27,18 @@ class Observer {
 
   /// Writes the line, unless too many of this event were written in this second; an error in any
   /// case. `event` is a literal.
-  void tell(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
+  void log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields);
   bool logs_requests() const noexcept { return shared_.log_requests; }
 
-  /// What became of a request to the upstream: counted once for each, however many connections were
-  /// tried. Of many failures few lines are written (OutageLines).
+  /// The result of a request to the upstream: counted once for each, however many connections were
+  /// tried. Few lines are logged for many failures (OutageLines).
   void upstream_answered();
   void upstream_failed(metrics::Forwarded result, std::string_view detail);
   void upstream_not_reached(const http::ConnectFailure& failure);
-  /// There was a connection, and it was closed before it took a byte.
+  /// The upstream closed the connection before it accepted a byte.
   void upstream_took_nothing();
 
-  /// What became of a question to the authoriser.
+  /// The result of a question to the authoriser.
   void authorizer_answered(bool allowed);
   void authorizer_failed(std::string_view reason, std::string detail);
 
@@ -47,9 +47,9 @@ class Observer {
 
  private:
   void upstream_not_reached(metrics::NotReached reason, const std::string& detail);
-  void tell_failing(std::string_view event, std::string_view reason, const std::string& detail,
-                    const std::optional<OutageLines::Line>& line);
-  void tell_recovered(std::string_view event, const std::optional<OutageLines::Line>& line);
+  void log_failing(std::string_view event, std::string_view reason, const std::string& detail,
+                   const std::optional<OutageLines::Line>& line);
+  void log_recovered(std::string_view event, const std::optional<OutageLines::Line>& line);
 
   struct Lines {
     MonotonicTime since{};
@@ -63,8 +63,8 @@ class Observer {
   std::map<std::string_view, Lines> lines_;  ///< Of each event: one must not silence another.
 };
 
-/// One keyed request as it is seen from outside: what the store and the upstream were asked, how
-/// long that took, how it ended. Begins when it is made.
+/// Counts and logs one keyed request: its calls of the store and the upstream, how long they took,
+/// and how it ended. The request begins when this is made.
 class Observation {
  public:
   explicit Observation(Observer& observer) : observer_(&observer) {}
@@ -74,13 +74,13 @@ class Observation {
   /// Before and after a call of the store.
   void asking(const StoreCall& call);
   void answered(const StoreResult& result, std::string_view scope);
-  /// Instead of asking: the answer was still known.
+  /// Instead of asking: the answer came from memory.
   void replayed(std::string_view scope);
   /// Before and after the sending.
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
-  /// Counted and told as an alarm: the answer that was stored is not what an event said.
+  /// Counts and logs an error: the stored answer contradicts an event.
   static void contradicted(Observer& observer, const RecordId& id);
 
   /// The client is about to be answered. The log names the route: a path may hold names of people.
@@ -115,11 +115,11 @@ class Observation {
   Duration reserve_took_{};
   Duration upstream_took_{};
   Duration settle_took_{};
-  std::string_view reserved_as_;  ///< Static texts; empty: it did not come to it.
+  std::string_view reserved_as_;  ///< Static texts; empty: it did not happen.
   std::string_view settled_as_;
 };
 
-/// A call of the store that somebody else than a request made.
+/// For a call of the store that no keyed request made.
 void count_failure(metrics::Shard& shard, const StoreResult& result);
 
 }  // namespace idem::gateway

@@ -142,7 +142,7 @@ std::vector<std::string> statuses_meaning(std::string_view outcome, const Answer
   return ranges;
 }
 
-// What a complete answer comes to, unless the upstream says otherwise about it.
+// The outcome of each complete answer without an `Idem-Outcome`.
 void add_outcomes(JsonText& json, std::string_view name, const AnswerPolicy& policy,
                   bool retry_after) {
   json.name(name);
@@ -166,7 +166,7 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
               static_cast<std::int64_t>(misuse_answer({}, route.answers.preset).status));
   if (error_form_of(route.answers.preset) == ErrorForm::stripe) json.member("errors", "stripe");
   json.member("retention_seconds", seconds(route.retention));
-  // From then on the same key runs anew instead of being refused.
+  // After that the same key runs anew instead of being refused.
   json.member("refused_after_retention_seconds", seconds(route.tombstone));
   if (asks_age) json.member("new_key_age_max_seconds", seconds(new_key_age_max(route)));
   json.member("request_body_bytes_max", static_cast<std::int64_t>(route.request_body_bytes_max));
@@ -188,7 +188,7 @@ void add_problem(JsonText& json, const ProblemKind& kind) {
 
 }  // namespace
 
-Answer policy_document(const GatewaySettings& settings) {
+WireAnswer policy_document(const GatewaySettings& settings) {
   JsonText json;
   json.open('{');
   add_list(json, "key_headers", settings.key_headers);
@@ -212,7 +212,7 @@ Answer policy_document(const GatewaySettings& settings) {
   for (const auto& kind : all_kinds()) add_problem(json, kind);
   json.close(']');
   json.close('}');
-  Answer answer{200, {}, json.take() + "\n"};
+  WireAnswer answer{200, {}, json.take() + "\n"};
   answer.headers.push_back({"Content-Type", "application/json"});
   answer.headers.push_back({"Cache-Control", "public, max-age=60"});
   return answer;

@@ -33,7 +33,7 @@ std::vector<RouteName> names_of(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     names.push_back({route.methods, route.path.text(), route.name, route.formerly});
   }
-  // What takes the rest without a name says nothing, so that a table of it alone is an empty one.
+  // A last route without a name that matches everything is left out: it names nothing.
   const RouteName rest{.pattern = "/{rest...}"};
   while (!names.empty() && names.back() == rest) names.pop_back();
   return names;

@@ -18,12 +18,12 @@
 
 namespace idem::gateway {
 
-/// What a duplicate of a running attempt hears (protocol.md §7).
+/// How a duplicate of a running attempt is answered (protocol.md §7).
 enum class Mode : std::uint8_t { conflict, wait, async };
 
 using idem::PathPattern;
 
-/// What is done with the requests that it matches. Without configuration there is one, the rest.
+/// How the gateway serves the requests that match. Without configuration there is one, the rest.
 struct Route {
   std::string name;                   ///< The operation; empty: each METHOD and path is its own.
   std::vector<std::string> formerly;  ///< Operations under which older records may lie.
@@ -39,12 +39,12 @@ struct Route {
   LeasePolicy lease_policy = LeasePolicy::unknown;
   Millis retention = limits::retention_default;
   Millis tombstone = limits::tombstone_default;
-  /// Somebody said that a key may run again behind a tombstone which is that short.
+  /// The configuration accepts that a key may run again behind such a short tombstone.
   bool accepts_rerun_after_expiry = false;
   Millis wait_max = limits::wait_default;
   std::size_t request_body_bytes_max = limits::request_body_bytes_default;
   std::size_t response_body_bytes_max = limits::response_body_bytes_default;
-  /// False: that the work ran is recorded, and its answer's body is not (T37).
+  /// False: the record keeps that the work ran, but not its answer's body (T37).
   bool store_body = true;
   /// Fields that are stored and replayed although §14 withholds them by default.
   std::vector<std::string> replay_fields;
@@ -55,10 +55,10 @@ struct Route {
   std::vector<std::string> async_keep_fields;
   std::size_t async_running_max = limits::async_route_default;  ///< Stored requests run at a time.
   std::size_t async_tenant_max = limits::async_tenant_default;  ///< Of them, of one scope.
-  /// Who is asked about unknown outcomes, and how soon; empty: nobody.
+  /// The provider that is asked about unknown outcomes, and how soon; empty: none.
   std::string reconcile;
   std::optional<Millis> reconcile_in;
-  bool reconciles_by_key = false;  ///< By the client's key, which is kept for that, sealed.
+  bool reconciles_by_key = false;  ///< By the client's key, which is kept sealed for that.
   std::size_t counted_at = 0;      ///< Where its answers are counted (metrics::Routes).
 
   /// POST and PATCH, where `require_key` (protocol.md §8).
@@ -69,12 +69,12 @@ struct Route {
   bool ever_needs_key() const noexcept;
   /// True when nothing can reach `other` behind this route.
   bool covers(const Route& other) const noexcept;
-  /// What a request's record is stored under.
+  /// The operation under which a request's record is stored.
   std::string operation(std::string_view method, std::string_view path_sent) const;
 };
 
-/// Which routes name their requests how: what the store is to adopt before they are served by it
-/// (AdoptRoutes), and the only part of a table that may make it refuse.
+/// How the routes name their requests. The store has to adopt this before they are served
+/// (AdoptRoutes); only this part of a table can make it refuse.
 std::vector<RouteName> names_of(const std::vector<Route>& routes);
 
 /// The routes in their order; the first that matches wins, and the last one matches everything.
@@ -88,26 +88,26 @@ class RouteTable {
   /// Gives each route its place by its label: its name, or else its path.
   void count_by(const std::function<std::size_t(const std::string& label)>& place_of);
 
-  /// The route of a stored request: where it would be matched today if that is still the one of its
-  /// operation, otherwise the one of that name. None: its route is gone.
+  /// The route of a stored request: the one that matches it today, if that still has its operation,
+  /// otherwise the one of that name. None: its route is gone.
   const Route* route_of(const std::string& operation, std::string_view method,
                         std::string_view path) const;
 
-  /// The route under which records of this operation are stored today, for somebody who knows no
-  /// more of them. None: its route is gone.
+  /// The route under which records of this operation are stored today, where only the operation is
+  /// known. None: its route is gone.
   const Route* route_of(const std::string& operation) const;
 
-  /// Who is asked about the record: who was when its attempt began, otherwise whom its route names
-  /// today. Empty: nobody.
+  /// The provider that is asked about the record: the one recorded with its attempt, otherwise its
+  /// route's of today. Empty: none.
   std::string provider_of(const Record& record) const;
 
   /// The other operations under which a record of this request may lie, by the `formerly` of its
   /// route, which is one of ours. An entry that the store would not adopt is none.
   std::vector<std::string> former_operations(const Route& route, std::string_view method,
                                              std::string_view path) const;
-  /// The same for somebody who knows an operation and not the request: the operation itself, and
-  /// others under which a record of it may lie. A name cannot tell the paths that its route's
-  /// patterns matched; "METHOD /path" of the request can.
+  /// The same where only the operation is known: the operation itself, and others under which a
+  /// record of it may lie. A name does not contain the paths that its
+  /// route's patterns matched; "METHOD /path" of the request does.
   std::vector<std::string> naming_parts(const std::string& operation) const;
 
  private:

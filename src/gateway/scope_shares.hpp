@@ -8,19 +8,19 @@
 
 namespace idem::gateway {
 
-/// Who has how much of something that all scopes share. A scope may have as much as would still be
-/// free beside it: alone it has half, of two each has a third, and whoever comes next finds as much
-/// free as any other has. So one that takes all it can get locks nobody out, and there is no number
-/// to set. An empty scope shares with none, and may have all. One thread at a time.
+/// Divides a resource among scopes. A scope may have as much as would still be free beside it:
+/// alone it has half, of two each has a third, and the next scope finds as much free as each other
+/// has. So a greedy scope locks none out, and there is no number to configure. An empty scope has
+/// no share and may have all. One thread at a time.
 class ScopeShares {
  public:
   explicit ScopeShares(std::size_t places) noexcept : places_(places) {}
 
   /// False: that much is not free, or more than this scope's share.
   bool take(std::string_view scope, std::size_t amount = 1);
-  /// The same for what cannot be refused any more: it counts, and leaves less to others.
+  /// The same for an amount that cannot be refused any more: it leaves less to others.
   void take_anyhow(std::string_view scope, std::size_t amount);
-  /// What one of the two took.
+  /// Gives back what take() or take_anyhow() took.
   void give_back(std::string_view scope, std::size_t amount = 1);
 
   std::size_t taken() const noexcept { return taken_; }
@@ -36,7 +36,7 @@ class ScopeShares {
 
   const std::size_t places_;
   std::size_t taken_ = 0;
-  /// Some that have nothing any more stay, so that who comes and goes costs no allocation.
+  /// Some empty entries stay, so that a scope which comes and goes costs no allocation.
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> by_scope_;
 };
 

@@ -16,16 +16,16 @@
 
 namespace idem::http {
 
-/// Who may connect to one listener: its open connections are counted, all together and by the
-/// client's address, so that one client cannot take the places of all others. Safe from any thread.
+/// Limits the open connections of one listener, all together and by the client's address, so that
+/// one client cannot take the places of all others. Safe from any thread.
 class Admission : public std::enable_shared_from_this<Admission> {
  public:
   struct Options {
     std::size_t connections_max = limits::connections_default;
     std::size_t per_address_max = limits::connections_per_address_default;
-    /// What stands behind these is not one client: only all connections together bound them.
+    /// Behind these are many clients: only `connections_max` limits them.
     std::vector<Network> proxies{};
-    LogSink log{};  ///< Told of refusals, at most once in limits::refusal_log_interval.
+    LogSink log{};  ///< Receives refusals, at most once in limits::refusal_log_interval.
   };
 
   /// The place of one connection, held for as long as this object lives.
@@ -37,7 +37,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
 
    private:
     friend class Admission;
-    /// An IPv4 address, or the first 64 bits of an IPv6 address: what one client is given there.
+    /// An IPv4 address, or the first 64 bits of an IPv6 address: what a network gives one client.
     using Client = std::array<unsigned char, 16>;
     Place(std::shared_ptr<Admission> owner, const Client& client)
         : owner_(std::move(owner)), client_(client) {}
@@ -49,7 +49,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   /// Only in a shared_ptr: a place may outlive the server.
   explicit Admission(Options options) : options_(std::move(options)), proxies_(options_.proxies) {}
 
-  /// Instead of Options::proxies, for connections from now on.
+  /// Replaces Options::proxies for connections from now on.
   void use_proxies(std::vector<Network> proxies);
 
   /// Nothing when this listener, or this address on it, has as many as it may.
@@ -67,7 +67,7 @@ class Admission : public std::enable_shared_from_this<Admission> {
   mutable std::mutex mutex_;
   std::vector<Network> proxies_;
   std::size_t open_ = 0;
-  // Ordered, not hashed: the addresses are the clients' to choose. An entry for each open one.
+  // Ordered, not hashed, because clients choose the addresses. One entry for each address in use.
   std::map<Place::Client, std::size_t> by_client_;
   std::size_t refused_ = 0;  ///< Not logged yet.
   std::uint64_t refused_in_all_ = 0;

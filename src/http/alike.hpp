@@ -12,8 +12,8 @@ bool alike(std::string_view a, std::string_view b) noexcept;
 
 inline bool is_letter_or_digit(char c) noexcept { return is_char(c, char_letter | char_digit); }
 
-/// Two field names that a server may take for one, because it puts `_` for `-` or drops what is no
-/// letter or digit (CGI's HTTP_X_TENANT_ID is both X-Tenant-Id and X_Tenant_Id).
+/// True for two field names that a server may confuse, because it writes `_` for `-` or drops all
+/// but letters and digits (CGI's HTTP_X_TENANT_ID is both X-Tenant-Id and X_Tenant_Id).
 inline bool alike(std::string_view a, std::string_view b) noexcept {
   constexpr std::uint8_t counts = char_letter | char_digit;
   // Most names differ in the first letter already.

@@ -1,8 +1,76 @@
 #include "http/server_stream.hpp"
 
-#include <utility>
+#include <array>
+#include <cstddef>
+#include <string_view>
 
 namespace idem::http {
+namespace {
+
+struct ReasonPhrase {
+  std::size_t status;
+  std::string_view text;
+};
+
+/// Those of the IANA registry that an upstream or the gateway sends.
+constexpr ReasonPhrase reason_phrases[]{
+    {100, "Continue"},
+    {101, "Switching Protocols"},
+    {103, "Early Hints"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {203, "Non-Authoritative Information"},
+    {204, "No Content"},
+    {205, "Reset Content"},
+    {206, "Partial Content"},
+    {300, "Multiple Choices"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {402, "Payment Required"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {425, "Too Early"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {508, "Loop Detected"},
+};
+
+constexpr std::size_t statuses_end = 600;
+
+constexpr auto phrases_by_status = [] {
+  std::array<std::string_view, statuses_end> phrases{};
+  for (const ReasonPhrase& phrase : reason_phrases) phrases[phrase.status] = phrase.text;
+  return phrases;
+}();
+
+}  // namespace
 
 Problem problem_of(const Refusal& refusal) {
   Problem problem;
@@ -27,7 +95,7 @@ Problem problem_of(const Refusal& refusal) {
       problem.code = ProblemCode::not_implemented;
       break;
     case 503:
-      // Otherwise a body that found no room; when there is some again nobody can tell.
+      // Otherwise there is no room for a body, and no time is known after which there will be some.
       problem.code = refusal.stopping ? ProblemCode::draining : ProblemCode::store_unavailable;
       problem.retry = RetryAdvice::same_key;
       problem.retry_after = Millis(1000);
@@ -43,102 +111,8 @@ Problem problem_of(const Refusal& refusal) {
 }
 
 std::string_view reason_phrase(int status) noexcept {
-  switch (status) {
-    case 100:
-      return "Continue";
-    case 101:
-      return "Switching Protocols";
-    case 103:
-      return "Early Hints";
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 203:
-      return "Non-Authoritative Information";
-    case 204:
-      return "No Content";
-    case 205:
-      return "Reset Content";
-    case 206:
-      return "Partial Content";
-    case 300:
-      return "Multiple Choices";
-    case 301:
-      return "Moved Permanently";
-    case 302:
-      return "Found";
-    case 303:
-      return "See Other";
-    case 304:
-      return "Not Modified";
-    case 307:
-      return "Temporary Redirect";
-    case 308:
-      return "Permanent Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 402:
-      return "Payment Required";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 410:
-      return "Gone";
-    case 411:
-      return "Length Required";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 417:
-      return "Expectation Failed";
-    case 421:
-      return "Misdirected Request";
-    case 422:
-      return "Unprocessable Content";
-    case 425:
-      return "Too Early";
-    case 428:
-      return "Precondition Required";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    case 508:
-      return "Loop Detected";
-    default:
-      return "";
-  }
+  const auto at = static_cast<std::size_t>(status);
+  return at < phrases_by_status.size() ? phrases_by_status[at] : std::string_view();
 }
 
 }  // namespace idem::http

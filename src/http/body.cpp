@@ -15,7 +15,7 @@ bool BodyReader::is_buffered(const Wire& wire) const noexcept {
   return finished_ || (framing_ == Framing::content_length && left_ <= wire.unread().size());
 }
 
-// What the buffer holds already; empty and not finished means that more bytes are needed.
+// The bytes in the buffer; empty and not finished means that more are needed.
 std::expected<std::string_view, BodyReader::Failure> BodyReader::take(Wire& wire) {
   const std::string_view unread = wire.unread();
   if (framing_ == Framing::chunked) {

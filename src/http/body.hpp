@@ -20,7 +20,8 @@ class BodyReader {
   void begin(Framing framing, std::uint64_t content_length) noexcept;
   /// The next piece; empty at the end, and from then on.
   Task<std::expected<std::string_view, Failure>> next(Wire& wire);
-  /// What the wire holds of it already, without waiting: empty when that is nothing, or the end.
+  /// The bytes of it that the wire holds already, without waiting: empty where there are none, or
+  /// at the end.
   std::expected<std::string_view, Failure> next_if_here(Wire& wire);
   bool finished() const noexcept { return finished_; }
   /// True when every byte of the body already lies in the wire's buffer.

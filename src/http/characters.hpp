@@ -9,7 +9,7 @@
 namespace idem::http {
 
 inline constexpr std::uint8_t char_token = 1;     ///< RFC 9110 §5.6.2.
-inline constexpr std::uint8_t char_target = 2;    ///< What we take in a request target.
+inline constexpr std::uint8_t char_target = 2;    ///< What a request target may hold here.
 inline constexpr std::uint8_t char_reg_name = 4;  ///< RFC 3986 §3.2.2 but "," and "%".
 inline constexpr std::uint8_t char_digit = 8;
 inline constexpr std::uint8_t char_hex = 16;
@@ -33,8 +33,8 @@ constexpr std::array<std::uint8_t, 256> make_char_classes() {
     const bool hex = digit || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
     unsigned bits = 0;
     if (digit || letter || is_one_of(c, "!#$%&'*+-.^_`|~")) bits |= char_token;
-    // Wider than RFC 3986: `"<>\^`{|}` are sent by real clients, every server takes them, and none
-    // of them ends a target. A fragment never travels, so "#" can only mislead the next hop.
+    // Wider than RFC 3986: clients send `"<>\^`{|}`, every server accepts them, and none of them
+    // ends a target. A fragment never travels, so "#" can only mislead the next hop.
     if (c > 0x20 && c < 0x7F && c != '#') bits |= char_target;
     // A comma is legal in a reg-name and has no use there but joining two Host fields into one.
     if (digit || letter || is_one_of(c, "-._~!$&'()*+;=")) bits |= char_reg_name;
@@ -90,8 +90,7 @@ inline const char* find_control(const char* at, const char* end) noexcept {
     std::memcpy(&word, at, sizeof word);
     const std::uint64_t deleted = word ^ (ones * 0x7F);
     // A high bit is left for a byte below 0x20 and for 0x7F. The lowest is one of these for sure,
-    // if perhaps HTAB; a higher one may come from a neighbour's borrow, so the table has the last
-    // word.
+    // if perhaps HTAB; a higher one may come from a neighbour's borrow, so the table decides.
     const std::uint64_t low = (word - ones * 0x20) & ~word;
     const std::uint64_t found = (((deleted - ones) & ~deleted) | low) & highs;
     if (found != 0) {

@@ -28,19 +28,19 @@ std::expected<ChunkDecoder::Step, Refusal> ChunkDecoder::feed(std::string_view i
       if (left_ == 0) place_ = Place::data_cr;
       return step;
     }
-    take(input[step.consumed++]);
+    decode(input[step.consumed++]);
   }
-  // A refusal stays, so that nobody reads on in a stream whose frames were lost.
+  // A refusal stays: behind it the frames of the stream are lost.
   if (place_ == Place::refused) return std::unexpected(refusal_);
   step.finished = true;
   return step;
 }
 
-void ChunkDecoder::take(char c) {
+void ChunkDecoder::decode(char c) {
   switch (place_) {
     case Place::size:
     case Place::size_digits:
-      return take_size(c);
+      return decode_size(c);
     case Place::extension_start:
     case Place::extension_name:
     case Place::extension_value:
@@ -48,7 +48,7 @@ void ChunkDecoder::take(char c) {
     case Place::extension_quoted:
     case Place::extension_escape:
     case Place::extension_end:
-      return take_extension(c);
+      return decode_extension(c);
     case Place::size_lf:
       if (c != '\n') return refuse("a chunk size line ends with CR alone (RFC 9112 7.1)");
       place_ = left_ != 0 ? Place::data : Place::trailer;
@@ -62,7 +62,7 @@ void ChunkDecoder::take(char c) {
       place_ = Place::size;
       return;
     case Place::trailer:
-      return take_trailer(c);
+      return decode_trailer(c);
     case Place::data:
     case Place::finished:
     case Place::refused:
@@ -70,7 +70,7 @@ void ChunkDecoder::take(char c) {
   }
 }
 
-void ChunkDecoder::take_size(char c) {
+void ChunkDecoder::decode_size(char c) {
   if (is_char(c, char_hex)) {
     if (place_ == Place::size) {
       left_ = 0;
@@ -88,8 +88,8 @@ void ChunkDecoder::take_size(char c) {
 }
 
 /// chunk-ext of RFC 9112 §7.1.1, but no blank anywhere but after a semicolon: the grammar has it
-/// only as BWS, which nobody sends and parsers differ about.
-void ChunkDecoder::take_extension(char c) {
+/// only as BWS, which no client sends and about which parsers differ.
+void ChunkDecoder::decode_extension(char c) {
   constexpr std::string_view malformed = "a chunk extension is malformed (RFC 9112 7.1.1)";
   if (++line_bytes_ > limits::chunk_line_bytes_max && c != '\r') {
     return refuse("a chunk size line is longer than 256 bytes");
@@ -151,7 +151,7 @@ void ChunkDecoder::end_item(char c, std::string_view otherwise) {
 
 /// Trailer fields obey the rules of header fields and are then forgotten, the forbidden ones with
 /// the others (P13; RFC 9112 §7.1.2 lets a recipient discard them).
-void ChunkDecoder::take_trailer(char c) {
+void ChunkDecoder::decode_trailer(char c) {
   if (++trailer_bytes_ > limits::trailer_bytes_max) {
     return refuse("the trailer section is longer than 8 KiB", 431);
   }

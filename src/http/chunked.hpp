@@ -9,13 +9,13 @@
 
 namespace idem::http {
 
-/// Decoder of the chunked transfer coding (RFC 9112 §7.1), fed in any pieces, exact about CRLF,
-/// with bounds on chunk size (no overflow), extension length and trailer length. Trailer fields are
-/// checked and dropped (P13): they never join the headers.
+/// Decoder of the chunked transfer coding (RFC 9112 §7.1). Input may come in any pieces. It is
+/// strict about CRLF, with bounds on chunk size (no overflow), extension length and trailer length.
+/// Trailer fields are checked and dropped (P13): they never join the headers.
 class ChunkDecoder {
  public:
   struct Step {
-    std::size_t consumed = 0;  ///< Bytes of the input that are done with.
+    std::size_t consumed = 0;  ///< Bytes of the input that were decoded.
     std::string_view data;     ///< Body bytes, a view into the input; may be empty.
     bool finished = false;     ///< The last chunk and the trailer section were read.
   };
@@ -46,10 +46,10 @@ class ChunkDecoder {
     refused,
   };
 
-  void take(char c);
-  void take_size(char c);
-  void take_extension(char c);
-  void take_trailer(char c);
+  void decode(char c);
+  void decode_size(char c);
+  void decode_extension(char c);
+  void decode_trailer(char c);
   void end_item(char c, std::string_view otherwise);
   void refuse(std::string_view detail, int status = 400);
 

@@ -8,7 +8,7 @@
 namespace idem::http {
 
 std::optional<std::uint64_t> content_length_of(std::string_view value) noexcept {
-  // 18 digits stay below 2^63 whatever they are, and no body comes near to that.
+  // 18 digits stay below 2^63, and no body is that long.
   if (value.empty() || value.size() > 18) return std::nullopt;
   std::uint64_t length = 0;
   for (const char c : value) {
@@ -20,7 +20,7 @@ std::optional<std::uint64_t> content_length_of(std::string_view value) noexcept 
 
 Coding coding_of(std::string_view transfer_encoding) noexcept {
   if (same_name(transfer_encoding, "chunked")) return Coding::chunked;
-  // Empty members are legal to skip (RFC 9110 §5.6.1), but whoever sends one here means harm.
+  // RFC 9110 §5.6.1 allows to skip empty members, but only an attacker sends one here.
   std::string_view rest = transfer_encoding;
   bool after_chunked = false;
   while (true) {

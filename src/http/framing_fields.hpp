@@ -12,7 +12,7 @@ std::optional<std::uint64_t> content_length_of(std::string_view value) noexcept;
 
 enum class Coding : std::uint8_t {
   chunked,    ///< Exactly `chunked`, in any case.
-  unknown,    ///< A well-formed list with a coding that we do not have.
+  unknown,    ///< A well-formed list with a coding that is not served.
   malformed,  ///< Not a list of names, or `chunked` twice or before another coding.
 };
 

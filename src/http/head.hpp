@@ -11,7 +11,7 @@
 /// Strict HTTP/1.1 message heads (RFC 9112), without I/O. Views point into the parsed buffer.
 namespace idem::http {
 
-/// Fields that the gateway itself looks at; found once, while parsing.
+/// Fields that the gateway itself reads; found once, while parsing.
 enum class FieldName : std::uint8_t {
   other,
   authorization,
@@ -73,12 +73,12 @@ struct ResponseHead {
   bool keep_alive = true;
 };
 
-/// Why a message was refused: the answer's status and a sentence that names the rule. For responses
-/// the status is always 502.
+/// Why a message was refused: the status to answer with and a sentence that names the rule. For
+/// responses the status is always 502.
 struct Refusal {
   int status = 400;
   std::string_view detail;  ///< Static text.
-  bool stopping = false;    ///< Of a 503: because the gateway stops.
+  bool stopping = false;    ///< With 503: the gateway is stopping.
 };
 
 /// The number of bytes of the head, or nothing when more bytes are needed, or a refusal. A refusal
@@ -108,7 +108,7 @@ inline bool same_name(std::string_view a, std::string_view b) noexcept {
 template <class Visit>
 void each_list_member(std::string_view list, Visit visit);
 
-/// True for fields that stop at this hop (RFC 9110 §7.6.1): Connection, Keep-Alive,
+/// Which fields stop at this hop (RFC 9110 §7.6.1): Connection, Keep-Alive,
 /// Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade, Content-Length (we frame anew), and
 /// every field that a Connection field of `fields` names.
 class HopByHop {
@@ -119,6 +119,11 @@ class HopByHop {
  private:
   std::vector<std::string_view> named_;
 };
+
+/// The path of an origin-form target, without the query.
+inline std::string_view path_of(std::string_view target) noexcept {
+  return target.substr(0, target.find('?'));
+}
 
 /// A token by RFC 9110 §5.6.2.
 bool is_token(std::string_view text) noexcept;

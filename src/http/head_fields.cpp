@@ -22,7 +22,7 @@ bool is_known(std::string_view name, std::string_view known) noexcept {
 }
 
 /// `at` is on a control byte or at the end.
-Reading take_line_end(LineReader& reader, const char* at) {
+Reading read_line_end(LineReader& reader, const char* at) {
   if (at == reader.end) return Reading::more;
   if (*at == '\n') return reader.refuse(400, "a line ends with LF alone (RFC 9112 2.2)");
   if (*at != '\r') return reader.refuse(400, "a control byte in the head (RFC 9110 5.5)");
@@ -47,7 +47,7 @@ Reading read_line_rest(LineReader& reader, std::string_view& text) {
   const char* const begin = reader.at;
   const char* const stop = find_control(begin, reader.end);
   text = {begin, stop};
-  return take_line_end(reader, stop);
+  return read_line_end(reader, stop);
 }
 
 Reading read_field_line(LineReader& reader, Side side, FieldView& field) {
@@ -56,7 +56,7 @@ Reading read_field_line(LineReader& reader, Side side, FieldView& field) {
   const char* at = skip_chars(begin, end, char_token);
   if (at == end) return Reading::more;
   if (at == begin && *at == '\r') {
-    const Reading reading = take_line_end(reader, at);
+    const Reading reading = read_line_end(reader, at);
     return reading == Reading::done ? Reading::end_of_fields : reading;
   }
   field.name = {begin, at};
@@ -67,13 +67,30 @@ Reading read_field_line(LineReader& reader, Side side, FieldView& field) {
   if (at == begin || *at != ':') return refuse_name(reader, at);
   const char* const value = skip_blanks(at + 1, end);
   const char* const stop = find_control(value, end);
-  const Reading reading = take_line_end(reader, stop);
+  const Reading reading = read_line_end(reader, stop);
   if (reading != Reading::done) return reading;
   const char* last = stop;
   while (last != value && is_blank(last[-1])) --last;
   field.value = {value, last};
   field.known = known_field(field.name);
   return Reading::done;
+}
+
+HeadResult head_result(Reading reading, const LineReader& reader, const char* begin,
+                       const Refusal& too_long) {
+  switch (reading) {
+    case Reading::done:
+    case Reading::end_of_fields:
+      return static_cast<std::size_t>(reader.at - begin);
+    case Reading::refused:
+      return std::unexpected(reader.refusal);
+    case Reading::more:
+      break;
+  }
+  if (reader.end - begin < static_cast<std::ptrdiff_t>(limits::head_bytes_max)) {
+    return std::optional<std::size_t>{};
+  }
+  return std::unexpected(too_long);
 }
 
 FieldName known_field(std::string_view name) noexcept {
@@ -124,7 +141,7 @@ bool looks_like_framing(std::string_view name) noexcept {
   std::size_t matched = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     char letter = name[i];
-    // `Transfer-%45ncoding`: to whoever decodes escapes, the letter is there.
+    // `Transfer-%45ncoding`: a server that decodes escapes sees the letter.
     if (letter == '%' && name.size() - i > 2 && is_char(name[i + 1], char_hex) &&
         is_char(name[i + 2], char_hex)) {
       letter = static_cast<char>(hex_digit(name[i + 1]) << 4 | hex_digit(name[i + 2]));

@@ -42,8 +42,8 @@ HopByHop::HopByHop(const std::vector<FieldView>& fields) {
   for (const FieldView& field : fields) {
     if (name_of(field) != FieldName::connection) continue;
     each_list_member(field.value, [this](std::string_view option) {
-      // What names no field, or one that is dropped anyway, needs no place: the usual Connection
-      // field then costs no allocation.
+      // An option that names no field, or one that is dropped anyway, is not kept: the usual
+      // Connection field then costs no allocation.
       if (same_name(option, "close") || stops_here(known_field(option))) return;
       named_.push_back(option);
     });

@@ -12,7 +12,7 @@
 
 namespace idem::http {
 
-/// How many connections of one listener are read on at length after their last answer, because
+/// Limits the connections of one listener that are read for long after their last answer, because
 /// their client still sends: all together and by the client's address. Safe from any thread.
 class LingerRoom : public std::enable_shared_from_this<LingerRoom> {
  public:
@@ -50,7 +50,7 @@ class LingerRoom : public std::enable_shared_from_this<LingerRoom> {
   const std::size_t per_address_max_;
   std::mutex mutex_;
   std::size_t taken_ = 0;
-  // Ordered, not hashed: the addresses are the clients' to choose.
+  // Ordered, not hashed, because clients choose the addresses.
   std::map<Client, std::size_t> by_client_;
 };
 

@@ -43,7 +43,7 @@ Parsed Network::parse(const std::string& text) {
     return wrong(text, "has no prefix length; write 192.0.2.7/32 or 2001:db8::7/128 for one host");
   }
   if (text.find('%') != std::string::npos) {
-    return wrong(text, "names a zone; addresses are compared without one");
+    return wrong(text, "names a zone; addresses are compared without it");
   }
   boost::system::error_code error;
   const auto address = asio::ip::make_address(text.substr(0, slash), error);
@@ -63,7 +63,7 @@ Parsed Network::parse(const std::string& text) {
                                           : "needs a prefix length from 1 to 128");
   }
   if (network.bits_ == 0) {
-    return wrong(text, "is everybody; say so with --trust-scope-header if that is meant");
+    return wrong(text, "is every address; write --trust-scope-header if you mean that");
   }
   for (std::size_t i = 0; i < network.prefix_.bytes.size(); ++i) {
     if ((network.prefix_.bytes[i] & ~mask_of(network.bits_, i)) != 0) {

@@ -14,7 +14,7 @@ class ReceivedBody {
 
   /// Makes room at once for a body of a known size.
   void expect(std::uint64_t bytes);
-  /// False: there is nowhere to put it; nothing of it is kept and no file stays behind.
+  /// False: there is no room for it; nothing of it is kept and no file stays behind.
   bool append(std::string_view piece);
   /// After the last piece, and once. False as for append().
   bool complete();

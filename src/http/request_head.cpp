@@ -17,6 +17,7 @@ class RequestReader {
         reader_{begin_, begin_ + std::min(buffer.size(), limits::head_bytes_max)},
         head_(head) {}
 
+  void clear();
   HeadResult read();
 
  private:
@@ -27,7 +28,6 @@ class RequestReader {
   Reading read_version();
   Reading judge_target();
   Reading judge_absolute(std::size_t scheme_bytes);
-  Reading read_fields();
   Reading judge_field(const FieldView& field);
   Reading judge_other(const FieldView& field);
   Reading judge_host(const FieldView& field);
@@ -54,21 +54,15 @@ class RequestReader {
 };
 
 HeadResult RequestReader::read() {
+  static constexpr Refusal too_many{431, "the head has more than 100 fields"};
+  static constexpr Refusal too_long{431, "the head is longer than 16 KiB"};
   Reading reading = read_start();
-  if (reading == Reading::done) reading = read_fields();
-  switch (reading) {
-    case Reading::done:
-    case Reading::end_of_fields:
-      return static_cast<std::size_t>(reader_.at - begin_);
-    case Reading::refused:
-      return std::unexpected(reader_.refusal);
-    case Reading::more:
-      break;
+  if (reading == Reading::done) {
+    reading = read_fields(reader_, Side::request, too_many, head_.fields,
+                          [this](const FieldView& field) { return judge_field(field); });
   }
-  if (reader_.end - begin_ < static_cast<std::ptrdiff_t>(limits::head_bytes_max)) {
-    return std::optional<std::size_t>{};
-  }
-  return std::unexpected(Refusal{431, "the head is longer than 16 KiB"});
+  if (reading == Reading::end_of_fields) reading = finish();
+  return head_result(reading, reader_, begin_, too_long);
 }
 
 Reading RequestReader::read_start() {
@@ -124,7 +118,8 @@ Reading RequestReader::read_target() {
   if (at == begin && *at == ' ') return reader_.refuse(400, "the request target is empty");
   if (*at == '#') return reader_.refuse(400, "a fragment in the request target (RFC 9112 3.2)");
   if (*at != ' ') {
-    return reader_.refuse(400, "a byte that no request target has, or no version (RFC 9112 3.2)");
+    return reader_.refuse(400,
+                          "a byte that no request target may hold, or no version (RFC 9112 3.2)");
   }
   head_.target = {begin, at};
   reader_.at = at + 1;
@@ -161,7 +156,7 @@ Reading RequestReader::judge_target() {
   return reader_.refuse(400, "the request target has no form for this method (RFC 9112 3.2)");
 }
 
-/// RFC 9112 §3.2.2: the Host field is ignored, what is forwarded is the origin-form.
+/// RFC 9112 §3.2.2: the Host field is ignored, and the origin-form is forwarded.
 Reading RequestReader::judge_absolute(std::size_t scheme_bytes) {
   const std::string_view rest = head_.target.substr(scheme_bytes);
   const auto authority_end = std::min(rest.find_first_of("/?"), rest.size());
@@ -180,23 +175,6 @@ Reading RequestReader::judge_absolute(std::size_t scheme_bytes) {
     head_.origin_form = path;
   }
   return Reading::done;
-}
-
-Reading RequestReader::read_fields() {
-  while (true) {
-    // Written in its place: a copy of what was just written stalls, once per field.
-    FieldView& field = head_.fields.emplace_back();
-    Reading reading = read_field_line(reader_, Side::request, field);
-    if (reading != Reading::done) {
-      head_.fields.pop_back();
-      return reading == Reading::end_of_fields ? finish() : reading;
-    }
-    if (head_.fields.size() > limits::head_fields_max) {
-      return reader_.refuse(431, "the head has more than 100 fields");
-    }
-    reading = judge_field(field);
-    if (reading != Reading::done) return reading;
-  }
 }
 
 Reading RequestReader::judge_field(const FieldView& field) {
@@ -221,7 +199,7 @@ Reading RequestReader::judge_field(const FieldView& field) {
     case FieldName::other:
       return judge_other(field);
     case FieldName::content_type:
-      // The second may be the one that the upstream goes by, and the fingerprint by the first.
+      // The upstream may read the second, and the fingerprint the first.
       if (has_content_type_) return reader_.refuse(400, "more than one Content-Type field");
       has_content_type_ = true;
       return Reading::done;
@@ -243,15 +221,16 @@ Reading RequestReader::judge_field(const FieldView& field) {
 
 Reading RequestReader::judge_other(const FieldView& field) {
   if (looks_like_framing(field.name)) {
-    return reader_.refuse(400, "a field name that passes for a framing field");
+    return reader_.refuse(400, "a field name that a server may read as a framing field");
   }
-  // No client sends one, and to a server that decodes it `Idem%2dFence` is a field of ours.
+  // No client sends one, and a server that decodes it reads `Idem%2dFence` as a field of ours.
   if (has_escape(field.name)) return reader_.refuse(400, "a percent escape in a field name");
   if (!same_name(field.name, "content-encoding")) return Reading::done;
   bool chunked = false;
   each_list_member(field.value,
                    [&](std::string_view coding) { chunked |= same_name(coding, "chunked"); });
-  // No such content coding exists (RFC 9110 §8.4.1); it is sent to those who mix up the two fields.
+  // No such content coding exists (RFC 9110 §8.4.1); it is meant for servers that confuse the two
+  // fields.
   if (chunked) return reader_.refuse(400, "chunked as a content coding (RFC 9110 8.4.1)");
   return Reading::done;
 }
@@ -289,7 +268,7 @@ Reading RequestReader::judge_transfer_encoding(const FieldView& field) {
   switch (coding_of(field.value)) {
     case Coding::malformed:
       return reader_.refuse(400, "the Transfer-Encoding is malformed (RFC 9112 6.1, 6.3)");
-    // A 501 is for a request that is right otherwise, so it waits for the end of the head.
+    // Only a request without any other fault gets a 501, so it waits for the end of the head.
     case Coding::unknown:
       unknown_coding_ = true;
       break;
@@ -300,8 +279,8 @@ Reading RequestReader::judge_transfer_encoding(const FieldView& field) {
   return Reading::done;
 }
 
-/// RFC 9110 §7.6.1 makes us drop what a Connection field names. A client that names what we route,
-/// frame, authorise or deduplicate by wants the upstream to see another request than we did (P14).
+/// RFC 9110 §7.6.1 makes us drop the fields that Connection names. A client that names one by which
+/// we route, frame, authorise or deduplicate would show the upstream another request than us (P14).
 bool may_be_dropped(std::string_view option) noexcept {
   switch (known_field(option)) {
     case FieldName::authorization:
@@ -364,31 +343,21 @@ Reading RequestReader::finish() {
   return Reading::done;
 }
 
-void clear(RequestHead& head) {
-  head.method = head.target = head.origin_form = head.host = {};
-  head.minor_version = 1;
-  head.fields.clear();
-  head.framing = Framing::none;
-  head.content_length = 0;
-  head.keep_alive = true;
-  head.expect_continue = head.upgrade = false;
-  head.origin_copy.reset();
+void RequestReader::clear() {
+  head_.method = head_.target = head_.origin_form = head_.host = {};
+  head_.minor_version = 1;
+  head_.fields.clear();
+  head_.framing = Framing::none;
+  head_.content_length = 0;
+  head_.keep_alive = true;
+  head_.expect_continue = head_.upgrade = false;
+  head_.origin_copy.reset();
 }
 
 }  // namespace
 
 HeadResult parse_request_head(std::string_view buffer, std::size_t& scanned, RequestHead& out) {
-  if (still_incomplete(buffer, scanned)) {
-    scanned = buffer.size();
-    return std::optional<std::size_t>{};
-  }
-  clear(out);
-  HeadResult result = RequestReader(buffer, out).read();
-  const bool complete = result && *result;
-  scanned = complete ? 0 : buffer.size();
-  // Nothing of a head that is refused or cut off may be mistaken for a request.
-  if (!complete) clear(out);
-  return result;
+  return parse_head(buffer, scanned, RequestReader(buffer, out));
 }
 
 }  // namespace idem::http

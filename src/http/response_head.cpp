@@ -17,12 +17,12 @@ class ResponseReader {
         to_head_(request_method == "HEAD"),
         head_(head) {}
 
+  void clear();
   HeadResult read();
 
  private:
   Reading read_status_line();
-  Reading read_fields();
-  Reading judge_field(const FieldView& field);
+  void note_field(const FieldView& field);
   Reading judge_framing();
   Reading refuse(std::string_view detail) { return reader_.refuse(502, detail); }
 
@@ -39,22 +39,23 @@ class ResponseReader {
 };
 
 HeadResult ResponseReader::read() {
+  static constexpr Refusal too_many{502, "the response head has more than 100 fields"};
+  static constexpr Refusal too_long{502, "the response head is longer than 16 KiB"};
+  constexpr std::size_t usual_fields = 16;
   Reading reading = read_status_line();
-  if (reading == Reading::done) reading = read_fields();
-  switch (reading) {
-    case Reading::done:
-    case Reading::end_of_fields:
-      return static_cast<std::size_t>(reader_.at - begin_);
-    // The shared readers speak as if to a client; a response has one status for them all.
-    case Reading::refused:
-      return std::unexpected(Refusal{502, reader_.refusal.detail});
-    case Reading::more:
-      break;
+  if (reading == Reading::done) {
+    head_.fields.reserve(usual_fields);
+    reading = read_fields(reader_, Side::response, too_many, head_.fields,
+                          [this](const FieldView& field) {
+                            note_field(field);
+                            return Reading::done;
+                          });
   }
-  if (reader_.end - begin_ < static_cast<std::ptrdiff_t>(limits::head_bytes_max)) {
-    return std::optional<std::size_t>{};
-  }
-  return std::unexpected(Refusal{502, "the response head is longer than 16 KiB"});
+  if (reading == Reading::end_of_fields) reading = judge_framing();
+  HeadResult result = head_result(reading, reader_, begin_, too_long);
+  // The shared readers refuse with a client's status; a bad response has one status only.
+  if (!result) result.error().status = 502;
+  return result;
 }
 
 Reading ResponseReader::read_status_line() {
@@ -77,26 +78,8 @@ Reading ResponseReader::read_status_line() {
   return Reading::done;
 }
 
-Reading ResponseReader::read_fields() {
-  constexpr std::size_t usual = 16;
-  head_.fields.reserve(usual);
-  while (true) {
-    // Written in its place: a copy of what was just written stalls, once per field.
-    FieldView& field = head_.fields.emplace_back();
-    Reading reading = read_field_line(reader_, Side::response, field);
-    if (reading != Reading::done) {
-      head_.fields.pop_back();
-      return reading == Reading::end_of_fields ? judge_framing() : reading;
-    }
-    if (head_.fields.size() > limits::head_fields_max) {
-      return refuse("the response head has more than 100 fields");
-    }
-    reading = judge_field(field);
-    if (reading != Reading::done) return reading;
-  }
-}
-
-Reading ResponseReader::judge_field(const FieldView& field) {
+/// Refuses nothing: judge_framing() decides about all fields together.
+void ResponseReader::note_field(const FieldView& field) {
   switch (field.known) {
     case FieldName::content_length:
       ++lengths_;
@@ -128,7 +111,6 @@ Reading ResponseReader::judge_field(const FieldView& field) {
     case FieldName::via:
       break;
   }
-  return Reading::done;
 }
 
 /// RFC 9112 §6.3, in its order.
@@ -137,10 +119,10 @@ Reading ResponseReader::judge_framing() {
   const auto length = content_length_of(lengths_ == 1 ? length_ : std::string_view{});
   const int status = head_.status;
   if (to_head_ || status < 200 || status == 204 || status == 304) {
-    // Whatever the fields say, nothing follows (P19); the length is what a GET would have had.
+    // No body follows, whatever the fields say (P19); the length is what a GET would have had.
     if (length && codings_ == 0) head_.content_length = *length;
-    // A server that announces a body where none may follow may well send it, a moment later: its
-    // bytes must not meet the next request on this connection.
+    // A server that announces a body where none may follow may send it a moment later: those bytes
+    // must not meet the next request on this connection.
     const bool body_announced = codings_ != 0 || (status == 204 && length.value_or(0) > 0);
     if (body_announced) head_.keep_alive = false;
     return Reading::done;
@@ -165,31 +147,21 @@ Reading ResponseReader::judge_framing() {
   return Reading::done;
 }
 
-void clear(ResponseHead& head) {
-  head.status = 0;
-  head.reason = {};
-  head.minor_version = 1;
-  head.fields.clear();
-  head.framing = Framing::none;
-  head.content_length = 0;
-  head.keep_alive = true;
+void ResponseReader::clear() {
+  head_.status = 0;
+  head_.reason = {};
+  head_.minor_version = 1;
+  head_.fields.clear();
+  head_.framing = Framing::none;
+  head_.content_length = 0;
+  head_.keep_alive = true;
 }
 
 }  // namespace
 
 HeadResult parse_response_head(std::string_view buffer, std::size_t& scanned,
                                std::string_view request_method, ResponseHead& out) {
-  if (still_incomplete(buffer, scanned)) {
-    scanned = buffer.size();
-    return std::optional<std::size_t>{};
-  }
-  clear(out);
-  HeadResult result = ResponseReader(buffer, request_method, out).read();
-  const bool complete = result && *result;
-  scanned = complete ? 0 : buffer.size();
-  // Nothing of a head that is refused or cut off may be mistaken for a response.
-  if (!complete) clear(out);
-  return result;
+  return parse_head(buffer, scanned, ResponseReader(buffer, request_method, out));
 }
 
 }  // namespace idem::http

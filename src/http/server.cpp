@@ -20,12 +20,12 @@ struct Connections {
   bool draining = false;
 };
 
-/// What outlives the server object: a coroutine that is cut off at the end of the process still
-/// takes its stream off the list.
+/// Outlives the server object: a coroutine that is cut off at the end of the process still removes
+/// its stream from the list.
 struct Accepted {
   explicit Accepted(std::size_t loops) : by_loop(loops) {}
   std::vector<Connections> by_loop;
-  std::atomic<std::size_t> told{0};
+  std::atomic<std::size_t> loops_draining{0};
 };
 
 /// Keeps the stream on its list for as long as its coroutine lives, an exception included.
@@ -124,14 +124,14 @@ class AsioServer final : public Server {
         Connections& mine = accepted_->by_loop[i];
         mine.draining = true;
         for (auto* stream : mine.open) stream->drain();
-        accepted_->told.fetch_add(1);
+        accepted_->loops_draining.fetch_add(1);
       });
     }
   }
 
   bool drained() const override {
     // A connection accepted just before has its place, though no coroutine has it yet.
-    if (accepted_->told.load() < loops_.size() || admission_->open() > 0) return false;
+    if (accepted_->loops_draining.load() < loops_.size() || admission_->open() > 0) return false;
     for (const auto& serving : loops_) {
       if (serving.loop->running() > 0) return false;
     }
@@ -151,7 +151,7 @@ class AsioServer final : public Server {
                            });
   }
 
-  // Out of descriptors, most likely: accepting again at once would spin.
+  // Most likely there are no descriptors left: accepting again at once would spin.
   void pause_accepting() { loops_.front().loop->spawn(accept_after_pause()); }
   Task<void> accept_after_pause() {
     co_await loops_.front().loop->sleep(Millis(100));
@@ -178,7 +178,7 @@ class AsioServer final : public Server {
     loops_[index].loop->spawn(run(index, std::move(socket), std::move(tls), std::move(place)));
   }
 
-  // The place is given up when the coroutine's frame goes, after the stream: on every ending.
+  // The place is given up when the coroutine's frame goes, after the stream, however it ends.
   Task<void> run(std::size_t index, Socket socket, std::shared_ptr<const TlsContext> tls,
                  [[maybe_unused]] Admission::Place place) {
     ServerStream stream(*loops_[index].loop, std::move(socket), options_);

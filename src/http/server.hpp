@@ -16,11 +16,11 @@ class Service {
   virtual ~Service() = default;
   /// Serves one request: reads what it needs of the body and answers exactly once.
   virtual Task<void> serve(ServerStream& stream) = 0;
-  /// For what is refused before serve(), whose route nobody knows.
+  /// For requests that are refused before serve(), when no route is known.
   virtual ErrorForm error_form() const { return ErrorForm::problem; }
 };
 
-/// A loop and who answers on it.
+/// A loop and the service that answers on it.
 struct ServingLoop {
   Loop* loop;
   Service* service;
@@ -29,9 +29,8 @@ struct ServingLoop {
 /// Accepts connections on one address and spreads them over loops; a connection never moves.
 class Server {
  public:
-  /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 takes a
-  /// free one. Refused with a sentence when the address is malformed or another process listens on
-  /// it.
+  /// Listens, without accepting yet. HOST:PORT with a numeric or resolvable host; port 0 means a
+  /// free one. The error is a sentence: the address is malformed, or another process listens on it.
   static std::expected<std::unique_ptr<Server>, std::string> listen(const std::string& address,
                                                                     std::vector<ServingLoop> loops,
                                                                     ServerStream::Options options,
@@ -40,7 +39,7 @@ class Server {
 
   /// "HOST:PORT" as bound.
   virtual std::string address() const = 0;
-  /// Connections accepted from now on speak TLS by this context; those before keep theirs. Before
+  /// Connections accepted from now on speak TLS with this context; those before keep theirs. Before
   /// start(), or from any thread.
   virtual void use_tls(std::shared_ptr<const TlsContext> context) = 0;
   /// As Admission::Options::proxies, for connections accepted from now on. Any thread.
@@ -52,7 +51,7 @@ class Server {
   virtual void start() = 0;
   /// Stops accepting, ends idle connections, lets busy ones finish. Safe from any thread.
   virtual void drain() = 0;
-  /// After drain(): every loop has been told, and no coroutine of its runs any more. Any thread.
+  /// After drain(): every loop has begun to drain, and none of its coroutines runs. Any thread.
   virtual bool drained() const = 0;
 };
 

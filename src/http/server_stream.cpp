@@ -3,12 +3,12 @@
 #include "core/exchange/answers.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/alike.hpp"
+#include "http/append.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace idem::http {
 namespace {
@@ -16,25 +16,19 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
-// A refused request's rest is read and dropped up to here, so that the connection can live on.
+// The rest of a refused request is read and dropped up to here, so that the connection can be kept.
 constexpr std::uint64_t discard_bytes_max = 64UL * 1024;
 constexpr std::string_view stopping_detail =
-    "the gateway is stopping, and the request was not all here; nothing was run";
+    "the gateway is stopping, and the request was not complete; nothing was run";
 // An upstream waits meanwhile, and a lease runs.
 constexpr Millis interim_time_max = 5s;
-
-void append_number(std::string& out, std::uint64_t number) {
-  char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
-}
 
 // RFC 9110 §9.2.1.
 bool is_safe(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE";
 }
 
-// The thread's own text, until it asks again.
+// Valid until the thread's next call.
 std::string_view content_length_field(std::uint64_t bytes) {
   thread_local std::string text;
   text = "Content-Length: ";
@@ -166,7 +160,7 @@ Refusal ServerStream::refusal_of(const BodyReader::Failure& failure) const noexc
 
 Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
   using Piece = std::expected<std::string_view, Refusal>;
-  // Only the time spent waiting for this client counts against it, not an upstream's backpressure.
+  // Only the time of waiting for this client counts, not an upstream's backpressure.
   const MonotonicTime asked = MonotonicClock::now();
   receive_by(asked + body_allowance() - body_waited_);
   const bool may_go_on = co_await invite_body();
@@ -213,7 +207,7 @@ bool ServerStream::body_allowed(int status) const noexcept {
   return head_.method != "HEAD" && status >= 200 && status != 204 && status != 304;
 }
 
-void ServerStream::append_head(const Answer& answer, std::string_view framing_field) {
+void ServerStream::append_head(const WireAnswer& answer, std::string_view framing_field) {
   answered_status_ = answer.status;
   out_.clear();
   out_ += "HTTP/1.1 ";
@@ -223,17 +217,14 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
   out_ += "\r\n";
   bool has_date = answer.status < 200;
   for (const auto& field : answer.headers) {
-    // The last gate of §14: whatever came from the store or the upstream, nothing splits a head.
+    // §14: no field of the store or the upstream may split the head.
     if (!is_token(field.name) || !is_field_value(field.value)) continue;
     if (equal_names(field.name, "Transfer-Encoding") || equal_names(field.name, "Connection") ||
         (!framing_field.empty() && equal_names(field.name, "Content-Length"))) {
       continue;  // Framing is ours.
     }
     has_date = has_date || equal_names(field.name, "Date");
-    out_ += field.name;
-    out_ += ": ";
-    out_ += field.value;
-    out_ += "\r\n";
+    append_field(out_, field.name, field.value);
   }
   if (!has_date) out_ += date_field();
   out_ += framing_field;
@@ -244,16 +235,16 @@ void ServerStream::append_head(const Answer& answer, std::string_view framing_fi
   out_ += "\r\n";
 }
 
-Task<bool> ServerStream::answer(const Answer& given) {
-  Answer in_form;
+Task<bool> ServerStream::answer(const WireAnswer& given) {
+  WireAnswer in_form;
   const bool translated = given.problem && error_form_ == ErrorForm::stripe;
   if (translated) in_form = in_stripe_form(given, is_safe(head_.method));
-  const Answer& answer = translated ? in_form : given;
+  const WireAnswer& answer = translated ? in_form : given;
   if (draining_) keep_alive_ = false;
   if (!body_.is_buffered(wire_)) {
     const bool small =
         body_.framing() == Framing::content_length && body_.left() <= discard_bytes_max;
-    // The client that waits for 100 Continue may never send its body: do not wait for it.
+    // A client that waits for 100 Continue may never send its body: do not wait for it.
     if (!small || (head_.expect_continue && !continue_sent_)) keep_alive_ = false;
   }
   const bool is_framed = answer.status != 204 && answer.status != 304;
@@ -270,7 +261,7 @@ Task<bool> ServerStream::answer(const Answer& given) {
     co_return rest;
   }
   const bool sent = co_await write_slowly(out_, body);
-  if (!sent) abort_stream();  // What the kernel still holds is for nobody: it goes at once.
+  if (!sent) abort_stream();  // The client will not read what the kernel still holds.
   co_return sent;
 }
 
@@ -289,15 +280,15 @@ Task<bool> ServerStream::write_slowly(std::string_view head, std::string_view bo
 }
 
 Task<bool> ServerStream::refuse(const Refusal& refusal) {
-  // The framing of what follows is not to be trusted any more (RFC 9112 §6.3).
+  // The framing of the bytes that follow is not known any more (RFC 9112 §6.3).
   keep_alive_ = false;
   if (refusal.status == 0) co_return false;
-  const Answer problem = to_answer(problem_of(refusal));
+  const WireAnswer problem = to_answer(problem_of(refusal));
   const bool sent = co_await answer(problem);
   co_return sent;
 }
 
-Task<bool> ServerStream::begin_stream(const Answer& head, StreamFraming framing,
+Task<bool> ServerStream::begin_stream(const WireAnswer& head, StreamFraming framing,
                                       StreamStart start) {
   if (draining_) keep_alive_ = false;
   suppress_body_ = !body_allowed(head.status);
@@ -347,9 +338,9 @@ Task<bool> ServerStream::stream_piece(std::string_view piece) {
   } else {
     sent = co_await wire_.write(piece);
   }
-  // The next piece may be long in coming, and that is not this client's fault.
+  // The upstream may be slow with the next piece, and this client must not pay for that.
   send_by(MonotonicTime::max());
-  // A quiet close would look like the end to a client that reads until then (HTTP/1.0).
+  // A client that reads until the close (HTTP/1.0) would read a proper close as the end.
   if (!sent) abort_stream();
   co_return sent;
 }
@@ -365,7 +356,7 @@ Task<bool> ServerStream::end_stream() {
   co_return sent;
 }
 
-Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view protocols) {
+Task<bool> ServerStream::switch_protocols(const WireAnswer& head, std::string_view protocols) {
   keep_alive_ = false;
   std::string fields = "Connection: upgrade\r\nUpgrade: ";
   fields += protocols;
@@ -378,7 +369,7 @@ Task<bool> ServerStream::switch_protocols(const Answer& head, std::string_view p
   co_return sent;
 }
 
-Task<bool> ServerStream::interim(const Answer& head) {
+Task<bool> ServerStream::interim(const WireAnswer& head) {
   if (head_.minor_version == 0) co_return true;
   if (aborted_) co_return false;
   append_head(head, "");
@@ -394,8 +385,8 @@ Task<bool> ServerStream::park() {
   bool stays = true;
   while (!unparked_ && !draining_ && stays) {
     if (wire_.is_full()) {
-      // The client has sent as many further requests as are kept for it; what it does now is seen
-      // once they are served.
+      // The buffer is full of the client's next requests; its hanging up is seen once they are
+      // served.
       full_.emplace(loop_);
       co_await full_->wait();
       full_.reset();
@@ -453,7 +444,7 @@ void ServerStream::drain() noexcept {
   const MonotonicTime now = MonotonicClock::now();
   receive_until_ = now + limits::drain_receive_max;
   send_until_ = now + limits::drain_send_max;
-  // What has no deadline of this stream's may have one of somebody else's.
+  // Where this stream has set no deadline, another user of the wire may have set one.
   if (receive_at_ != MonotonicTime::max()) receive_by(receive_at_);
   if (send_at_ != MonotonicTime::max()) send_by(send_at_);
   unpark();

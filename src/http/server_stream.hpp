@@ -27,46 +27,46 @@ class ServerStream {
 
   ServerStream(Loop& loop, Socket socket, const Options& options);
 
-  /// Takes the client's side of TLS first, within the time that a head may take. False: close.
+  /// The TLS handshake, before the first request and within the time of a head. False: close.
   Task<bool> secure(const TlsContext& context);
-  /// Who the client's verified certificate says it is (TlsSession::peer_identity()).
+  /// The client's name by its verified certificate (TlsSession::peer_identity()).
   const std::optional<std::string>& peer_identity() const noexcept { return peer_identity_; }
 
-  /// The other end of the TCP connection, whatever any field says; nothing where it had gone
-  /// before it was asked for.
+  /// The other end of the TCP connection, never from a field; nothing where the client had gone
+  /// before this stream was made.
   const std::optional<PeerAddress>& peer_address() const noexcept { return peer_address_; }
 
   /// Waits for the next request's head. False: no more requests; a refused one has been answered.
   Task<bool> next_request();
   const RequestHead& head() const noexcept { return head_; }
-  /// The request goes on as if it had no such field, nor one that a server behind us might take
-  /// for it (alike()). Not one that frames it.
+  /// Removes the field, and those that a server behind us might confuse with it (alike()), from the
+  /// request. Not for a field that frames it.
   void drop_field(std::string_view name);
 
-  /// The whole body, at most `bytes_max`, the most of it in a file of `spill`; 100-continue is sent
-  /// first where asked for. On a refusal answer with refuse(): 503 when there is nowhere to put it;
-  /// status 0 stands for a client that went away.
+  /// The whole body, at most `bytes_max`, a large one in a file of `spill`; 100-continue is sent
+  /// first where the client asks for it. Answer a refusal with refuse(): 503 when there is no room
+  /// for the body; status 0 means that the client went away.
   Task<std::expected<ReceivedBody, Refusal>> read_body(std::size_t bytes_max, SpillSpace& spill);
-  /// Sends 100-continue where it is asked for and still due: a gateway in front of a keyed
-  /// operation is the origin to its client (RFC 9110 §10.1.1). False: the client went away.
+  /// Sends 100-continue where the client asks for it and it is still due: a gateway in front of a
+  /// keyed operation is the origin to its client (RFC 9110 §10.1.1). False: the client went away.
   Task<bool> invite_body();
   /// The next piece of a body that is relayed; empty at the end. Once the body was invited, another
   /// coroutine may write meanwhile.
   Task<std::expected<std::string_view, Refusal>> next_piece();
   bool body_finished() const noexcept { return body_.finished(); }
-  /// next_piece() would not wait, and there would be no other.
+  /// All of the body is in the buffer: next_piece() would not wait.
   bool body_is_here() const noexcept { return body_.is_buffered(wire_); }
-  /// The whole of a body that was framed by its length and of which nothing was read yet, where it
-  /// has come already. Valid until it is read or the request is answered.
+  /// The whole body, where it was framed by its length, has come already and nothing of it was read
+  /// yet. Valid until it is read or the request is answered.
   std::optional<std::string_view> whole_body_here() const noexcept;
 
-  /// How answers of our own are written from here on, refusals of this stream's included.
+  /// The form of our own error answers from here on, refusals of this stream included.
   void errors_as(ErrorForm form) noexcept { error_form_ = form; }
 
   /// Sends an answer whole, framed for this request's method. False: the client went away.
-  Task<bool> answer(const Answer& answer);
+  Task<bool> answer(const WireAnswer& answer);
   Task<bool> refuse(const Refusal& refusal);
-  /// Of the answer to the present request; 0: none was begun.
+  /// The status sent for the present request; 0: no answer was begun.
   int answered_status() const noexcept { return answered_ ? answered_status_ : 0; }
 
   /// How a streamed answer is framed towards the client.
@@ -74,16 +74,16 @@ class ServerStream {
     Framing framing = Framing::none;
     std::uint64_t content_length = 0;
   };
-  /// What goes out together with the head, in one write.
+  /// The first bytes of the body, sent together with the head in one write.
   struct StreamStart {
     std::string_view piece{};
     bool whole = false;  ///< It is all of the body: end_stream() has nothing left to do.
   };
   /// Sends the head of a streamed answer. Chunked becomes until-close for an HTTP/1.0 client.
-  Task<bool> begin_stream(const Answer& head, StreamFraming framing, StreamStart start);
+  Task<bool> begin_stream(const WireAnswer& head, StreamFraming framing, StreamStart start);
   Task<bool> stream_piece(std::string_view piece);
   Task<bool> end_stream();
-  /// The connection will be aborted without a proper end, so that nobody takes the cut for the end.
+  /// The connection will be aborted without a proper end, so that the client sees a cut and no end.
   void abort_stream() noexcept { aborted_ = true; }
   /// The connection will be closed after this answer, which says so.
   void close_after() noexcept { keep_alive_ = false; }
@@ -91,36 +91,35 @@ class ServerStream {
 
   /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
   /// read and write, and the connection closes after it. False: the client went away.
-  Task<bool> switch_protocols(const Answer& head, std::string_view protocols);
+  Task<bool> switch_protocols(const WireAnswer& head, std::string_view protocols);
   Wire& wire() noexcept { return wire_; }
 
-  /// Waits, with the request's body read, until unpark() or drain(). What the client sends
-  /// meanwhile are its next requests; they are kept. False: it will send no more, so most likely it
-  /// has hung up, and no answer is worth waiting for any longer.
+  /// Waits, with the request's body read, until unpark() or drain(). The client's next requests are
+  /// kept meanwhile. False: it will send no more, so most likely it has hung up, and waiting for an
+  /// answer has no use any longer.
   Task<bool> park();
   /// Ends park(), the next one if there is none now.
   void unpark() noexcept;
 
   /// Passes a 1xx answer on; silently not to an HTTP/1.0 client (RFC 9110 §15.2).
-  Task<bool> interim(const Answer& head);
+  Task<bool> interim(const WireAnswer& head);
 
   /// Makes the stream ready for the next request. False: close.
   Task<bool> finish_request();
-  /// Closes so that the last answer is not lost to a reset (RFC 9112 §9.6): a client that still
-  /// sends is read on, at length where `room` has a place for it.
+  /// Closes so that no reset destroys the last answer (RFC 9112 §9.6): reads on while the client
+  /// still sends, for long only where `room` has a place for it.
   Task<void> close(LingerRoom& room);
-  /// Closes at once, so that the client sees an error and no end: of an answer that was broken off
+  /// Closes at once, so that the client sees an error and no end. After an answer that broke off
   /// (aborted()).
   void reset() noexcept;
 
   /// Waits for a request and has not seen a byte of it.
   bool idle() const noexcept { return idle_; }
-  /// Ends an idle connection; a busy one closes after its answer. What of its request is not here
-  /// yet has limits::drain_receive_max, and what it has not taken of an answer
-  /// limits::drain_send_max.
+  /// Ends an idle connection; a busy one closes after its answer. The rest of a request may take
+  /// limits::drain_receive_max more, the rest of an answer limits::drain_send_max.
   void drain() noexcept;
   bool draining() const noexcept { return draining_; }
-  /// For what has no end of its own. While this lives, drain() also ends what is pending on this
+  /// For streams without an end. While this lives, drain() also ends what is pending on this
   /// connection and on `other`; with no `other` it does nothing.
   class CutAtDrain {
    public:
@@ -139,13 +138,13 @@ class ServerStream {
  private:
   enum class Reading : std::uint8_t { done, more, refused, gone };
   Task<bool> wait_for_head();
-  // Deadlines of what is asked of the client, earlier once the gateway is stopping; max: none.
+  // Deadlines for the client, earlier once the gateway is stopping; max: none.
   void receive_by(MonotonicTime at) noexcept;
   void send_by(MonotonicTime at) noexcept;
   void send_piece_by(Millis time) noexcept;
   Millis body_allowance() const noexcept;
   Task<bool> write_slowly(std::string_view head, std::string_view body);
-  void append_head(const Answer& answer, std::string_view framing_field);
+  void append_head(const WireAnswer& answer, std::string_view framing_field);
   Refusal refusal_of(const BodyReader::Failure& failure) const noexcept;
   bool body_allowed(int status) const noexcept;
   bool can_linger() const noexcept;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-/// How a connection ends: what the client still sends is read on for a while.
+/// How a connection ends: the server reads what the client still sends for a while.
 namespace idem::http {
 
-// A client that was too slow may still be sending. One whose end came, or whose connection broke,
+// A client that was too slow may still be sending. One that has closed, or whose connection broke,
 // sends nothing more.
 bool ServerStream::can_linger() const noexcept {
   const auto trouble = wire_.trouble();
@@ -15,11 +15,11 @@ bool ServerStream::can_linger() const noexcept {
 }
 
 // Many clients send all of their request before they read, or give up at the first error of a
-// write: had we closed, the kernel would tell them so instead of handing them the answer.
+// write: had we closed, they would get that error from the kernel and never the answer.
 Task<void> ServerStream::linger(LingerRoom& room) {
   const MonotonicTime begun = MonotonicClock::now();
   linger_until_ = begun + limits::linger_time_max;
-  MonotonicTime heard = begun;
+  MonotonicTime last_byte_at = begun;
   std::optional<LingerRoom::Place> place;
   std::uint64_t dropped = 0;
   for (;;) {
@@ -27,12 +27,12 @@ Task<void> ServerStream::linger(LingerRoom& room) {
     const auto rate = limits::body_rate_bytes_per_second_min;
     const Millis earned(static_cast<std::int64_t>(dropped * 1000 / rate));
     MonotonicTime until = begun + limits::linger_brief_time;
-    if (place) until = std::min(heard, begun + earned) + limits::linger_silence_max;
+    if (place) until = std::min(last_byte_at, begun + earned) + limits::linger_silence_max;
     until = std::min(until, *linger_until_);
     wire_.read_deadline(until);
     const std::size_t got = co_await wire_.read_some();
     dropped += got;
-    if (got > 0) heard = MonotonicClock::now();
+    if (got > 0) last_byte_at = MonotonicClock::now();
     const bool is_late = got == 0 && wire_.trouble() == Wire::Trouble::timeout;
     if (got == 0 && !is_late) break;
     if (place && is_late) break;

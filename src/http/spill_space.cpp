@@ -12,14 +12,14 @@
 namespace idem::http {
 namespace {
 
-/// -1 and errno. O_EXCL: nobody can give the file a name afterwards either.
+/// On failure -1 and errno. O_EXCL: no process can give the file a name later.
 int open_unlinked(const std::string& directory) {
   const int fd = ::open(directory.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   const bool unsupported = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
   if (fd >= 0 || !unsupported) return fd;
   std::string name = directory + "/idem-body-" + std::string(6, 'X');  // As mkostemp wants it.
   const int named = ::mkostemp(name.data(), O_CLOEXEC);
-  // A crash between these two lines leaves an empty file, which holds nobody's bytes.
+  // A crash between these two lines leaves an empty file, without any client's bytes.
   if (named < 0 || ::unlink(name.c_str()) == 0) return named;
   ::close(named);
   return -1;
@@ -37,7 +37,7 @@ std::expected<std::unique_ptr<SpillSpace>, std::string> SpillSpace::open(std::st
                                                                          std::uint64_t bytes_max) {
   std::unique_ptr<SpillSpace> space(new SpillSpace(std::move(directory), bytes_max));
   const auto probe = space->make_file();
-  // One byte: a full disk takes a file and none of what belongs into it.
+  // One byte: on a full disk a file can be made and not be written.
   if (!probe || ::write(probe->fd_, "x", 1) != 1) {
     return std::unexpected("large request bodies cannot be written in \"" + space->directory_ +
                            "\": " + std::generic_category().message(errno));

@@ -13,16 +13,16 @@ namespace idem::http {
 
 class SpillFile;
 
-/// The directory that takes request bodies too large for memory, and the count of what lies there.
+/// The directory for request bodies that are too large for memory, and how many bytes are in it.
 /// Safe from any thread.
 class SpillSpace {
  public:
-  /// Refused with a sentence when no file can be made in `directory`.
+  /// The error is a sentence: no file can be written in `directory`.
   static std::expected<std::unique_ptr<SpillSpace>, std::string> open(
       std::string directory, std::uint64_t bytes_max = limits::spill_bytes_max);
 
-  /// A new, empty file without a name: whatever ends this process takes it away. None: the
-  /// directory does not take one now.
+  /// A new, empty file without a name, so that it goes with this process. None: the directory has
+  /// no room for one now.
   std::unique_ptr<SpillFile> make_file();
 
  private:
@@ -45,12 +45,11 @@ class SpillFile {
   SpillFile& operator=(const SpillFile&) = delete;
 
   /// Appends all of `bytes`. Blocks for a copy into the page cache, which is a memcpy unless the
-  /// kernel holds back a writer that dirties memory faster than the disk takes it. False: the disk
-  /// is full or nearly so, a quota or the space's own bound is reached; the file is of no further
-  /// use.
+  /// kernel slows down a writer that is faster than the disk. False: the disk is full or nearly so,
+  /// or a quota or the space's own bound is reached; the file is then of no further use.
   bool append(std::string_view bytes) noexcept;
   /// Ends the writing and makes bytes() readable. False: the kernel would not map it. Bytes that
-  /// were evicted and cannot be read back end the process (SIGBUS), which is a crash like another.
+  /// were evicted and cannot be read back end the process (SIGBUS).
   bool map() noexcept;
   std::string_view bytes() const noexcept { return {mapping_, mapping_ ? size_ : 0}; }
 

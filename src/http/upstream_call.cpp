@@ -19,8 +19,8 @@ Task<Result> UpstreamCall::run(std::string_view method, std::string_view head,
                                MonotonicTime deadline, const InterimSink& on_interim) {
   wire_->deadline(deadline);
   crash_point(CrashPoint::dispatch_before_first_byte);
-  // The last look at the clock, with nothing between it and the send: a process that was stopped
-  // must not send for an attempt that may have been taken from it.
+  // The clock is read right before the send: a process that was stopped must not send for an
+  // attempt that it may have lost.
   if (MonotonicClock::now() > not_after) co_return Result(std::unexpected(Failure::nothing_sent));
   if (crash_point_armed(CrashPoint::dispatch_mid_request)) {
     const std::size_t half = head.size() / 2;
@@ -42,7 +42,7 @@ Task<Result> UpstreamCall::send(std::string_view first, std::string_view second,
   unsent_first_ = first;
   unsent_second_ = second;
   while (!unsent_first_.empty() || !unsent_second_.empty()) {
-    // Anew after each wait for room, as long as nothing is on its way.
+    // Checked again after each wait for room, as long as no byte was sent.
     if (nothing_sent() && MonotonicClock::now() > not_after) {
       co_return Result(std::unexpected(Failure::nothing_sent));
     }
@@ -74,7 +74,7 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
     }
     wire_->consume(**parsed);
     if (head_.status >= 200 || (head_.status == 101 && may_switch_)) break;
-    // A 101 to a request without an Upgrade is no HTTP.
+    // A 101 to a request without an Upgrade is not HTTP.
     if (head_.status == 101 || ++interims_ > limits::interim_responses_max) {
       co_return Result(std::unexpected(Failure::malformed));
     }
@@ -92,7 +92,6 @@ Task<Result> UpstreamCall::read_head(std::string_view method, const InterimSink&
   co_return Result();
 }
 
-// As much as the kernel takes now.
 void UpstreamCall::send_some() {
   while (answered_while_sending() && wants_rest()) {
     const std::size_t taken = wire_->write_now(unsent_first_, unsent_second_);

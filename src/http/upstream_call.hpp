@@ -9,15 +9,16 @@
 
 namespace idem::http {
 
-/// One request and its answer over one upstream connection. Knows what the kernel accepted, because
-/// that is what a verdict about execution stands on (protocol.md §11). Loop's thread only.
+/// One request and its answer over one upstream connection. Counts the bytes that the kernel
+/// accepted: with none, the request was provably not executed (protocol.md §11). Loop's thread
+/// only.
 class UpstreamCall {
  public:
   enum class Failure : std::uint8_t {
     nothing_sent,  ///< The kernel accepted zero bytes of the request: provably not executed.
     timeout,
     closed,     ///< Reset or EOF without a complete head.
-    malformed,  ///< A head that is no strict HTTP, or a storm of interim answers.
+    malformed,  ///< A head that is not strict HTTP, or too many interim answers.
   };
   /// Called for each interim answer worth passing on (not 100).
   using InterimSink = std::function<Task<void>(const ResponseHead&)>;
@@ -25,46 +26,48 @@ class UpstreamCall {
   explicit UpstreamCall(std::unique_ptr<Wire> wire)
       : wire_(std::move(wire)), bytes_out_before_(wire_->bytes_out()) {}
 
-  /// Sends as much of the request as is needed to get a final answer and reads that answer's head.
+  /// Sends the request until a final answer comes, and reads the head of that answer.
   /// `head` and `body` must outlive the call. Ends at `deadline`; sends nothing after `not_after`.
   Task<std::expected<void, Failure>> run(std::string_view method, std::string_view head,
                                          std::string_view body, MonotonicTime not_after,
                                          MonotonicTime deadline, const InterimSink& on_interim);
-  /// In parts, for a relayed body: send() ends when all was taken, or something came before that.
+  /// In parts, for a relayed body: send() ends when the kernel has accepted all, or when bytes of
+  /// an answer come before.
   Task<std::expected<void, Failure>> send(std::string_view first, std::string_view second = {},
                                           MonotonicTime not_after = MonotonicTime::max());
   Task<std::expected<void, Failure>> read_head(std::string_view method,
                                                const InterimSink& on_interim);
 
-  /// The request carries an Upgrade: a 101 is then a final answer, and what follows it is no HTTP.
+  /// The request carries an Upgrade: a 101 is then a final answer, and HTTP ends behind it.
   void allow_switch() noexcept { may_switch_ = true; }
 
-  /// What was given to send() so far is all of the request. Before that its connection is never
-  /// used again: the upstream would take the next request for the rest of this one.
+  /// send() has got all of the request. Before this call the connection is never used again: the
+  /// upstream would read the next request as the rest of this one.
   void end_of_request() noexcept { request_ended_ = true; }
 
   const ResponseHead& head() const noexcept { return head_; }
   /// The final head came before the whole request had been handed to the kernel.
   bool answered_early() const noexcept { return early_; }
   /// An upstream may answer while it still reads, and end its answer only when it has read all (RFC
-  /// 9112 §9.3). Where it does not say by its answer that it wants no more, it gets the rest.
+  /// 9112 §9.3). It gets the rest unless its answer shows that it does not want it.
   bool wants_rest() const noexcept { return head_.status < 400 && head_.keep_alive; }
 
-  /// The next piece of the answer's body, as BodyReader::next(); what is still unsent goes on
+  /// The next piece of the answer's body, as BodyReader::next(); sends the rest of the request
   /// meanwhile.
   Task<std::expected<std::string_view, BodyReader::Failure>> next_piece();
-  /// Gives the kernel as much of what is unsent as it takes now.
+  /// Gives the kernel as much of the unsent rest as it accepts now.
   void send_some();
-  /// After the answer's end: what is unsent still goes on, as far as it is wanted.
+  /// After the answer's end: sends the rest of the request, where the upstream wants it.
   Task<void> finish_sending();
-  /// What is unsent is now the caller's to write, and the end of the request to tell; and that it
-  /// has stopped writing, in sender_stopped().
+  /// Gives the unsent rest to the caller, which has to write it, to call end_of_request() behind
+  /// the last byte, and sender_stopped() once it writes no more.
   std::pair<std::string_view, std::string_view> take_unsent() noexcept;
   void sender_stopped() noexcept { sent_elsewhere_ = false; }
-  /// Between those two: the upstream may be waiting for us, and is not late.
+  /// Between take_unsent() and sender_stopped(): the upstream may be waiting for us, and is not
+  /// late.
   bool sent_elsewhere() const noexcept { return sent_elsewhere_; }
 
-  /// Something of what was given to send() is still unsent.
+  /// Bytes that send() has got are still unsent.
   bool answered_while_sending() const noexcept {
     return !unsent_first_.empty() || !unsent_second_.empty();
   }
@@ -72,8 +75,8 @@ class UpstreamCall {
   const BodyReader& body() const noexcept { return body_; }
   Wire& wire() noexcept { return *wire_; }
 
-  /// The connection, if it can carry another request: this one was sent and its answer read, both
-  /// to their ends (RFC 9112 §9.3, P23); otherwise nothing, closed.
+  /// The connection, if it can carry another request: all of this one was sent and all of its
+  /// answer read (RFC 9112 §9.3, P23). Otherwise nothing, and the connection is closed.
   std::unique_ptr<Wire> take_reusable();
 
  private:

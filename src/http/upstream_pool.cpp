@@ -29,13 +29,13 @@ class ConnectDeadline final : Timed {
   bool passed_ = false;
 };
 
-/// A name's look-up, or the end of the patience for it, whichever comes first. Held by both, since
-/// the look-up may outlive the one who asked.
+/// A name's look-up with its time limit; the first to end resumes the caller. Shared, because the
+/// look-up may outlive the caller.
 struct LookUp {
   using Answer = std::expected<std::vector<asio::ip::tcp::endpoint>, std::string>;
 
   LookUp(Loop& loop, MonotonicTime deadline)
-      : resolver(loop.context()), patience(loop.context(), deadline - MonotonicClock::now()) {}
+      : resolver(loop.context()), time_limit(loop.context(), deadline - MonotonicClock::now()) {}
 
   static void start(const std::shared_ptr<LookUp>& self, const HostPort& name) {
     self->resolver.async_resolve(
@@ -46,14 +46,14 @@ struct LookUp {
           } else {
             for (const auto& entry : entries) (*self->answer)->push_back(entry.endpoint());
           }
-          self->patience.cancel();
+          self->time_limit.cancel();
         });
   }
 
   asio::ip::basic_resolver<asio::ip::tcp, Executor> resolver;
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Executor>
-      patience;
+      time_limit;
   std::optional<Answer> answer;
 };
 
@@ -136,8 +136,8 @@ Task<UpstreamPool::Connected> UpstreamPool::connect() {
                         (timed_out ? std::string("it took too long") : wire.tls()->why())));
 }
 
-// A numeric host is never looked up: the resolver's one thread would be one more thing to wait for.
-// A name's look-up cannot be cut short once it has begun, but no request waits for its end.
+// A numeric host needs no look-up, and so no wait for the resolver's one thread. A look-up that has
+// begun cannot be cancelled, but no request waits for its end.
 Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resolve(
     MonotonicTime deadline) {
   using Result = std::expected<Endpoints, ConnectFailure>;
@@ -146,7 +146,7 @@ Task<std::expected<UpstreamPool::Endpoints, ConnectFailure>> UpstreamPool::resol
   const auto looked_up = std::make_shared<LookUp>(loop_, deadline);
   LookUp::start(looked_up, address_.endpoint);
   const auto start = [&](Resumption<error_code> over) {
-    looked_up->patience.async_wait(std::move(over));
+    looked_up->time_limit.async_wait(std::move(over));
   };
   auto waiting = suspend<error_code>(start);
   co_await waiting;

@@ -12,7 +12,7 @@ namespace idem::http {
 
 struct UpstreamAddress {
   HostPort endpoint;
-  std::string authority;  ///< As configured: what an absolute URL would carry.
+  std::string authority;  ///< As configured.
   bool tls = false;
 };
 /// From "http://host[:port]" or "https://host[:port]"; a path, query, user information or another
@@ -37,11 +37,11 @@ class UpstreamPool final : Timed {
   UpstreamPool(Loop& loop, UpstreamAddress address, Options options);
 
   /// An idle connection that is still alive: nothing unread, not closed, not idle for too long
-  /// (RFC 9112 §9.2). None: open one.
+  /// (RFC 9112 §9.2). None: connect().
   std::unique_ptr<Wire> take_idle();
   /// A new connection; no byte of any request is sent (no TCP Fast Open).
-  /// With TLS, the handshake is done, and none of its bytes are a request's (no early data). All of
-  /// it, the look-up of a name included, ends within the connect timeout.
+  /// With TLS, the handshake is complete, without early data. All of it, the look-up of a name
+  /// included, ends within the connect timeout.
   Task<std::expected<std::unique_ptr<Wire>, ConnectFailure>> connect();
   /// Keeps a connection that UpstreamCall::take_reusable() gave.
   void give_back(std::unique_ptr<Wire> wire);
@@ -61,7 +61,7 @@ class UpstreamPool final : Timed {
 
   UpstreamAddress address_;
   Options options_;
-  std::vector<Idle> idle_;  ///< Oldest first; taken from the back, so that spares age out.
+  std::vector<Idle> idle_;  ///< Oldest first; taken from the back, so that unused ones age.
   TlsTicket ticket_{nullptr, nullptr};  ///< Of the last session, for the next.
   bool pruning_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< For what is posted.

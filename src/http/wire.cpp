@@ -40,7 +40,7 @@ void Wire::unpin() noexcept {
   pin_ = 0;
 }
 
-// A socket knows only how to end all of its waits. One that was not meant goes on.
+// A socket can only end all of its waits at once. A wait that was not to end goes on.
 bool Wire::meant_for_other(const error_code& error, bool late) const noexcept {
   return error == asio::error::operation_aborted && !late && !cancelled_;
 }
@@ -65,7 +65,7 @@ Task<bool> Wire::secure(std::unique_ptr<TlsSession> session) {
   }
 }
 
-// For a read, or the handshake: what those have to write is little.
+// For a read or the handshake; the little that these write counts as reading.
 Task<bool> Wire::wait_for(TlsSession::Wants wants) {
   switch (wants) {
     case TlsSession::Wants::nothing:
@@ -134,8 +134,8 @@ Task<std::size_t> Wire::read_some() {
   co_return 0;
 }
 
-// Small parts are joined, so that a head and its body are one record and one system call. The same
-// bytes come again after a record that was taken in part, and give the same record.
+// Small parts are joined, so that a head and its body are one record and one system call. After a
+// record that the kernel accepted in part, the same bytes come again and give the same record.
 std::size_t Wire::write_sealed(std::string_view first, std::string_view second) noexcept {
   if (first.empty()) std::swap(first, second);
   if (!second.empty() && first.size() < tls_record_bytes) {
@@ -236,11 +236,11 @@ Wire::Glance Wire::glance() noexcept {
 
 Task<void> Wire::shutdown_send() {
   if (tls_ && !cut_) {
-    auto wants = tls_->say_end();
+    auto wants = tls_->send_close_notify();
     while (wants == TlsSession::Wants::writable) {
       const bool writable = co_await wait_writable();
       if (!writable) break;
-      wants = tls_->say_end();
+      wants = tls_->send_close_notify();
     }
   }
   error_code ignored;
@@ -273,8 +273,8 @@ void Wire::tick(MonotonicTime now) {
 Task<bool> Wire::wait_any() {
   while (!cancelled_) {
     const auto start = [this](Resumption<error_code> first) {
-      // Both waits share this; whichever ends first resumes the coroutine, the other is cancelled
-      // and finds nobody.
+      // Both waits share this; the first to end resumes the coroutine, the other is cancelled and
+      // finds no coroutine.
       using Shared = std::optional<Resumption<error_code>>;
       const auto shared = std::make_shared<Shared>(std::move(first));
       const auto ended = [this, shared](const error_code& error) {

@@ -23,9 +23,9 @@ class Wire final : public Timed {
   /// Puts TLS on the connection, before anything else is read or written. False: see trouble() and
   /// tls()->why().
   Task<bool> secure(std::unique_ptr<TlsSession> session);
-  /// None where the connection is plain.
+  /// Null for a plain connection.
   TlsSession* tls() const noexcept { return tls_.get(); }
-  /// Trouble::eof can be no cut by a third party (RFC 9112 §9.8).
+  /// True where no third party can cause Trouble::eof by a cut (RFC 9112 §9.8).
   bool end_is_proven() const noexcept { return tls_ != nullptr; }
 
   std::string_view unread() const noexcept { return {buffer_.get() + begin_, end_ - begin_}; }
@@ -42,14 +42,13 @@ class Wire final : public Timed {
   /// may be overwritten.
   Task<std::size_t> read_some();
 
-  /// Hands as many bytes to the kernel as it takes now; never waits. 0 with trouble() none: try
+  /// Gives the kernel as many bytes as it accepts now; never waits. 0 with trouble() none: try
   /// later.
   std::size_t write_now(std::string_view first, std::string_view second = {}) noexcept;
-  /// Bytes that the kernel took so far, whatever they carried: when this has not grown, nothing of
-  /// what was to be written has left (protocol.md §11).
+  /// Bytes that the kernel accepted so far, TLS's own included: while this has not grown, no byte
+  /// of a write has left (protocol.md §11).
   std::uint64_t bytes_out() const noexcept { return tls_ ? tls_->bytes_out() : bytes_out_; }
-  /// Writes all. False: see trouble(); then part of it may have left, and nothing is ever written
-  /// behind it.
+  /// Writes all. False: see trouble(); then a part may have left, and every later write() fails.
   Task<bool> write(std::string_view first, std::string_view second = {});
   Task<bool> wait_writable();
   Task<bool> wait_readable();
@@ -76,18 +75,18 @@ class Wire final : public Timed {
   void no_deadline() noexcept { deadline(MonotonicTime::max()); }
 
   Trouble trouble() const noexcept { return trouble_; }
-  /// True when the peer can still be alive and has sent nothing unasked (RFC 9112 §9.2).
+  /// True when the peer has neither closed nor sent anything yet (RFC 9112 §9.2).
   bool quiet_and_open() noexcept { return glance() == Glance::quiet; }
   /// True when a read would bring bytes, or the end, at once. May be false although it would:
   /// wait_any() then ends at once.
   bool something_here() noexcept { return glance() == Glance::something; }
 
-  /// Says that nothing more will be sent.
+  /// Tells the peer that no more bytes will come.
   Task<void> shutdown_send();
-  /// Ends whatever is pending, and whatever would have to wait from now on, as Trouble::reset.
+  /// Ends all pending waits, and every wait from now on, as Trouble::reset.
   void cancel() noexcept;
   bool cancelled() const noexcept { return cancelled_; }
-  /// Reads give 0 from here on, and the connection stays as it is: nothing is lost or in trouble.
+  /// Reads give 0 until allow_reads(); no byte is lost, and trouble() stays none.
   void interrupt_reads() noexcept;
   void allow_reads() noexcept { interrupted_ = false; }
   Socket& socket() noexcept { return socket_; }
@@ -124,7 +123,7 @@ class Wire final : public Timed {
   std::string joined_;  ///< The next TLS record, where it comes from two places.
   bool cancelled_ = false;
   bool interrupted_ = false;
-  bool broken_ = false;  ///< The kernel or TLS takes no more bytes.
+  bool broken_ = false;  ///< The kernel or TLS accepts no more bytes.
   bool cut_ = false;     ///< A write() broke off.
   Trouble trouble_ = Trouble::none;
 };

@@ -60,8 +60,8 @@ const Value* Value::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// Boost.JSON takes the last of two members with one name, so that whoever reads the text by another
-// rule sees another request. Our own strict pass decides what is acceptable, and where it is not.
+// Boost.JSON keeps the last of two members with one name, so a reader with another rule would see
+// another request. Our own strict pass refuses such texts and says where.
 std::expected<Value, ParseError> parse(std::string_view text) {
   if (const auto strict = canonicalize(text); !strict) {
     return std::unexpected(ParseError{strict.error().offset, strict.error().what});

@@ -16,13 +16,13 @@ struct Value;
 using Array = std::vector<Value>;
 using Object = std::vector<Member>;  ///< In the order of the text.
 
-/// A whole number that fits is an integer; one above INT64_MAX is unsigned; all others are real.
+/// A whole number that fits is an int64; one above INT64_MAX a uint64; all others are double.
 struct Value {
   using Any = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string,
                            Array, Object>;
   Any is;
 
-  // Out of line: clang needs Member to be whole before it makes these.
+  // Out of line: clang needs a complete Member to define these.
   Value();
   explicit Value(Any any);
   Value(const Value&);
@@ -31,7 +31,7 @@ struct Value {
   Value& operator=(Value&&) noexcept;
   ~Value();
 
-  /// The member's value; null when this is no object or has none of that name.
+  /// The member's value; nullptr if this is no object or has no such member.
   const Value* find(std::string_view name) const noexcept;
 };
 
@@ -45,8 +45,8 @@ struct ParseError {
   std::string_view what;   ///< Static text.
 };
 
-/// One JSON text (RFC 8259) that is also I-JSON (RFC 7493): a name that occurs twice in an object,
-/// invalid UTF-8, lone surrogates and nesting deeper than limits::json_depth_max are refused.
+/// Parses one JSON text (RFC 8259) that is also I-JSON (RFC 7493). Refuses a name that occurs twice
+/// in an object, invalid UTF-8, lone surrogates and nesting deeper than limits::json_depth_max.
 std::expected<Value, ParseError> parse(std::string_view text);
 
 }  // namespace idem::json

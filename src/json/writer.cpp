@@ -9,17 +9,17 @@ namespace idem::json {
 namespace {
 
 std::string as_utf8(std::string_view text) {
-  std::string mended;
+  std::string valid;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t bytes = utf8_sequence(text, at);
     if (bytes == 0) {
-      append_utf8(mended, 0xFFFD);
+      append_utf8(valid, 0xFFFD);
     } else {
-      mended.append(text.substr(at, bytes));
+      valid.append(text.substr(at, bytes));
     }
     at += bytes == 0 ? 1 : bytes;
   }
-  return mended;
+  return valid;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace idem::json {
 
-/// Writes one JSON text front to back; it puts the commas. Bytes that are no UTF-8 become U+FFFD.
+/// Writes one JSON text from front to back, with its commas. Bytes that are no UTF-8 become U+FFFD.
 class Writer {
  public:
   void begin_object() { open('{'); }

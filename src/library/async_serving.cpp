@@ -18,24 +18,24 @@ AsyncServing::AsyncServing(std::shared_ptr<const Guard::Rules> rules, Request re
 
 void AsyncServing::begin(ExchangeAction first) {
   renewed_.emplace(parts_, shared_from_this(), rules_->options().run_max);
-  carry_on(std::move(first));
-  go_on();
+  proceed(std::move(first));
+  handle_events();
 }
 
-void AsyncServing::tell(ExchangeEvent event) {
+void AsyncServing::post(ExchangeEvent event) {
   {
     const std::lock_guard lock(mutex_);
-    // The settler, who waits for it, has taken over.
-    if (is_over_) return Serving::tell(std::move(event));
-    told_.push_back(std::move(event));
-    if (is_carried_) return;
-    is_carried_ = true;
+    // Now the settler waits for its events.
+    if (is_over_) return Serving::post(std::move(event));
+    events_.push_back(std::move(event));
+    if (is_driven_) return;
+    is_driven_ = true;
   }
-  go_on();
+  handle_events();
 }
 
-// Its handler may be on a context that nobody runs any more.
-void AsyncServing::overdue() { tell(WorkUnknown{"run_max_over", {}}); }
+// Its handler may be on a context that no thread runs any more.
+void AsyncServing::overdue() { post(WorkUnknown{"run_max_over", {}}); }
 
 std::unique_ptr<Engine::Parts::Busy> AsyncServing::hold() const {
   const std::lock_guard lock(mutex_);
@@ -61,28 +61,28 @@ bool AsyncServing::expects(const ExchangeEvent& event) const {
   return false;
 }
 
-void AsyncServing::go_on() {
+void AsyncServing::handle_events() {
   for (;;) {
     std::optional<ExchangeEvent> event;
     {
       const std::lock_guard lock(mutex_);
-      if (told_.empty()) {
-        is_carried_ = false;
+      if (events_.empty()) {
+        is_driven_ = false;
         return;
       }
-      event = std::move(told_.front());
-      told_.pop_front();
+      event = std::move(events_.front());
+      events_.pop_front();
     }
     if (!expects(*event)) continue;
     if (expected_ == Expected::turn) {
       patience_.renew();
       ending_.keep_large_body(*event);
     }
-    carry_on(on(std::move(*event)));
+    proceed(on(std::move(*event)));
   }
 }
 
-void AsyncServing::carry_on(ExchangeAction action) {
+void AsyncServing::proceed(ExchangeAction action) {
   expected_ = Expected::nothing;
   for (;;) {
     if (!std::holds_alternative<WaitFor>(action) && awaited_) {
@@ -101,14 +101,14 @@ std::optional<ExchangeAction> AsyncServing::carry_out(ExchangeAction& action) {
     expected_ = Expected::store;
     parts_.store->call(std::move(asked->call), [self](StoreResult result) {
       self->parts_.damage.look_at(result);
-      self->tell(StoreAnswered{std::move(result)});
+      self->post(StoreAnswered{std::move(result)});
     });
     return std::nullopt;
   }
   if (const auto* const later = std::get_if<AskLater>(&action)) {
     if (!patience_.lasts(later->delay)) return on(ClientDeadline{});
     expected_ = Expected::time;
-    parts_.tell_at(MonotonicClock::now() + later->delay, self, RetryDue{});
+    parts_.post_at(MonotonicClock::now() + later->delay, self, RetryDue{});
     return std::nullopt;
   }
   if (std::holds_alternative<Connect>(action)) return on(UpstreamReady{});
@@ -125,9 +125,9 @@ std::optional<ExchangeAction> AsyncServing::carry_out(ExchangeAction& action) {
 
 void AsyncServing::wait_for(const WaitFor& wait) {
   expected_ = Expected::waking;
-  if (awaited_) return;  // The end of the time stays where it was.
+  if (awaited_) return;  // The wait keeps its end.
   awaited_ = wait.id;
-  parts_.tell_at(wait.until, shared_from_this(), WaitOver{});
+  parts_.post_at(wait.until, shared_from_this(), WaitOver{});
   parts_.awaited->add(wait.id, shared_from_this());
 }
 

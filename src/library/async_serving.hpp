@@ -6,23 +6,23 @@
 
 namespace idem::library {
 
-/// One request that no thread of its own serves. Whoever tells it something (the store, the heart,
-/// the handler) carries it on, as far as it goes without waiting; one at a time, and what others
-/// tell meanwhile is heard after that. While it is served it keeps the engine from ending; after
-/// that it touches nothing of the engine's.
+/// One request without a thread of its own. The thread that posts an event (the store's, the
+/// heartbeat thread, a handler's) drives it until it waits again; one thread at a time, which also
+/// handles the events that others post meanwhile. Until its answer it keeps the engine from ending;
+/// after that it does not touch the engine.
 class AsyncServing final : public Serving, public std::enable_shared_from_this<AsyncServing> {
  public:
-  /// The handler's, which ends by telling how. Called once for each Send, without a lock.
+  /// Starts the handler, which posts its end. Called once for each Send, without a lock.
   using Turn =
       std::move_only_function<void(const std::shared_ptr<AsyncServing>& self, const Send& send)>;
 
   AsyncServing(std::shared_ptr<const Guard::Rules> rules, Request request, Reserve reserve,
                Turn turn, CallbackGuard::ResponseTaken done);
 
-  /// Once: goes on with this action.
+  /// Starts with this action. Called once.
   void begin(ExchangeAction first);
 
-  void tell(ExchangeEvent event) override;
+  void post(ExchangeEvent event) override;
   void overdue() override;
 
   /// Keeps the engine from ending; null: it may have ended.
@@ -31,13 +31,14 @@ class AsyncServing final : public Serving, public std::enable_shared_from_this<A
   const Request& request() const noexcept { return request_; }
 
  private:
-  /// What it waits for; told anything else, it lets that be.
+  /// The event that it waits for; it ignores all others.
   enum class Expected : std::uint8_t { nothing, store, time, waking, turn };
 
   bool expects(const ExchangeEvent& event) const;
-  void go_on();
-  void carry_on(ExchangeAction action);
-  /// None: it waits for what was asked of others.
+  void handle_events();
+  /// Carries out this action and those after it, until it waits or has an answer.
+  void proceed(ExchangeAction action);
+  /// The next action; none: it waits for an event.
   std::optional<ExchangeAction> carry_out(ExchangeAction& action);
   void wait_for(const WaitFor& wait);
   void conclude(Response answer);
@@ -48,7 +49,7 @@ class AsyncServing final : public Serving, public std::enable_shared_from_this<A
   Turn turn_;
   CallbackGuard::ResponseTaken done_;
 
-  // Of whoever carries it on.
+  // Only the thread that drives it uses these.
   Expected expected_ = Expected::nothing;
   Patience patience_;
   Ending ending_;
@@ -56,8 +57,8 @@ class AsyncServing final : public Serving, public std::enable_shared_from_this<A
   std::optional<Engine::Parts::Renewed> renewed_;
 
   mutable std::mutex mutex_;
-  std::deque<ExchangeEvent> told_;
-  bool is_carried_ = true;  ///< Until begin().
+  std::deque<ExchangeEvent> events_;
+  bool is_driven_ = true;  ///< By a thread; by the one that calls begin() at first.
   bool is_over_ = false;
   std::unique_ptr<Engine::Parts::Busy> busy_;
 };

@@ -33,13 +33,13 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
 
  private:
   void end(ExchangeEvent event) {
-    if (!has_ended_.exchange(true)) serving_->tell(std::move(event));
+    if (!has_ended_.exchange(true)) serving_->post(std::move(event));
   }
 
-  /// A commit is under way from here on; or not, because an earlier one left this unknown.
+  /// Marks a commit as under way. Returns the outcome instead if an earlier commit left it unknown.
   std::optional<Outcome> begin_commit() {
     const std::lock_guard lock(mutex_);
-    // Rows of which nobody knows are not done a second time.
+    // Rows that may be there are not written a second time.
     if (is_unknown()) return uncommitted_;
     ++under_way_;
     uncommitted_ = NotCommitted{library::work_failed(id_)};  // Until it has committed.
@@ -65,7 +65,7 @@ class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn>
   int under_way_ = 0;  ///< Commits.
 };
 
-// What is wrong with it is told to the engine's log, which may be gone.
+// Holds the engine, whose log receives mistakes of the handler.
 void Turn::finish(Outcome outcome) {
   const auto held = serving_->hold();
   if (!held || has_ended_.load()) return;
@@ -81,15 +81,15 @@ void Turn::finish(Outcome outcome) {
         LogLevel::error, "answer_without_rows",
         {{"operation_ref", to_hex(id_.bytes)},
          {"why",
-          "the handler called finish() while its commit() was under way: wait until that has "
-          "called back, and pass on what it came to"}});
+          "the handler called finish() while its commit() was under way: wait until commit() has "
+          "called back, and finish with its outcome"}});
     outcome = OutcomeUnknown{"commit_under_way", {}};
   }
   end(rules.event_of(std::move(outcome), id_, attempt_, uncommitted));
 }
 
-// Holds the turn meanwhile: a handler that is dropped is not told as unknown before it is known
-// whether its rows are there.
+// Holds the turn meanwhile: a dropped handler must not report "unknown" before the commit's end is
+// known.
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
   if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
@@ -162,7 +162,7 @@ void CallbackGuard::serve_in_transaction(Request request, TransactionWork work,
     }
     const auto after = std::make_shared<After>(std::get<After>(std::move(begun)));
     auto turn = [after](const std::shared_ptr<AsyncServing>& self, const Send& send) {
-      self->tell(self->rules().event_after(*after, send));
+      self->post(self->rules().event_after(*after, send));
     };
     const auto serving = std::make_shared<AsyncServing>(rules, std::move(request), after->reserve,
                                                         std::move(turn), std::move(done));

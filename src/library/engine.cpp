@@ -10,8 +10,8 @@
 namespace idem::library {
 namespace {
 
-/// How soon a due renewal, or the end of a wait, is noticed; a lease is long against it.
-constexpr Millis beat_interval{50};
+/// How late a renewal or the end of a wait may be; a lease is much longer.
+constexpr Millis heartbeat_interval{50};
 
 }  // namespace
 
@@ -25,24 +25,24 @@ ExchangeAction Serving::on(ExchangeEvent event) {
   return exchange_.on(std::move(event), MonotonicClock::now());
 }
 
-void Serving::tell(ExchangeEvent event) {
-  // Under the lock: who hears it may be gone before it could be notified after that.
+void Serving::post(ExchangeEvent event) {
+  // Notifies under the lock: after it the receiver may be gone.
   const std::lock_guard lock(mutex_);
-  told_.push_back(std::move(event));
+  events_.push_back(std::move(event));
   wake_.notify_all();
 }
 
 std::optional<ExchangeEvent> Serving::next_event(MonotonicTime until) {
   std::unique_lock lock(mutex_);
-  const auto is_told = [this] { return !told_.empty(); };
+  const auto has_event = [this] { return !events_.empty(); };
   if (until == MonotonicTime::max()) {
-    wake_.wait(lock, is_told);
+    wake_.wait(lock, has_event);
   } else {
     const auto left = std::max(until - MonotonicClock::now(), Millis{0});
-    if (!wake_.wait_for(lock, left, is_told)) return std::nullopt;
+    if (!wake_.wait_for(lock, left, has_event)) return std::nullopt;
   }
-  ExchangeEvent event = std::move(told_.front());
-  told_.pop_front();
+  ExchangeEvent event = std::move(events_.front());
+  events_.pop_front();
   return event;
 }
 
@@ -76,28 +76,28 @@ bool Serving::is_contradicted() const {
   return exchange_.is_contradicted();
 }
 
-// ---- those who wait ----
+// ---- waiters ----
 
 void Awaited::add(const RecordId& id, const std::shared_ptr<Serving>& serving) {
   {
     const std::lock_guard lock(mutex_);
-    who_[id].push_back(serving);
+    waiting_[id].push_back(serving);
   }
   read(id);  // Registered first, then read: nothing in between is missed.
 }
 
 void Awaited::remove(const RecordId& id, const Serving& serving) {
   const std::lock_guard lock(mutex_);
-  const auto group = who_.find(id);
-  if (group == who_.end()) return;
+  const auto group = waiting_.find(id);
+  if (group == waiting_.end()) return;
   std::erase_if(group->second, [&](const auto& one) { return one.get() == &serving; });
-  if (group->second.empty()) who_.erase(group);
+  if (group->second.empty()) waiting_.erase(group);
 }
 
 void Awaited::changed(const RecordId& id) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (!who_.contains(id)) return;
+    if (!waiting_.contains(id)) return;
   }
   read(id);
 }
@@ -105,7 +105,7 @@ void Awaited::changed(const RecordId& id) noexcept {
 std::vector<RecordId> Awaited::awaited() {
   const std::lock_guard lock(mutex_);
   std::vector<RecordId> ids;
-  for (const auto& [id, group] : who_) ids.push_back(id);
+  for (const auto& [id, group] : waiting_) ids.push_back(id);
   return ids;
 }
 
@@ -120,9 +120,10 @@ void Awaited::read(const RecordId& id) {
     std::vector<std::shared_ptr<Serving>> group;
     {
       const std::lock_guard lock(self->mutex_);
-      if (const auto found = self->who_.find(id); found != self->who_.end()) group = found->second;
+      if (const auto found = self->waiting_.find(id); found != self->waiting_.end())
+        group = found->second;
     }
-    for (const auto& one : group) one->tell(woken);
+    for (const auto& one : group) one->post(woken);
   });
 }
 
@@ -134,10 +135,10 @@ ExchangeAction ask_store(Engine::Parts& parts, const std::shared_ptr<Serving>& s
                          const StoreCall& call) {
   parts.store->call(call, [serving, &damage = parts.damage](StoreResult result) {
     damage.look_at(result);
-    serving->tell(StoreAnswered{std::move(result)});
+    serving->post(StoreAnswered{std::move(result)});
   });
   auto event = serving->next_event();
-  // A read for who waited may still come when nobody waits any more.
+  // A read for a wait that is over may still come.
   while (!std::holds_alternative<StoreAnswered>(*event)) event = serving->next_event();
   return serving->on(std::move(*event));
 }
@@ -184,8 +185,8 @@ namespace idem {
 
 using library::Serving;
 
-// A reference to nothing is one all the same, if only for who does not look: so it is looked at
-// from memory, where no compiler knows that there is no such thing.
+// A compiler may assume that no reference is null, and drop the check: so the address is read from
+// memory.
 Engine::Parts& library::parts_of(std::string_view whose, Engine& engine) {
   Engine* volatile seen = &engine;
   if (seen == nullptr) {
@@ -201,7 +202,7 @@ Engine::Parts::Parts(std::unique_ptr<Store> opened, EngineOptions given)
   options.log = library::log_or_stderr(std::move(options.log));
   store->watch(awaited);
   workers_ = workers::keep_lifecycle(*store, options.log, shard_);
-  heartbeat_thread_ = std::thread([this] { beat(); });
+  heartbeat_thread_ = std::thread([this] { run_heartbeats(); });
   settler_ = std::thread([this] { settle_owed(); });
 }
 
@@ -255,7 +256,7 @@ bool Engine::Parts::pause(std::unique_lock<std::mutex>& lock, Millis length) {
   return !wake_.wait_for(lock, length, [this] { return ending_; });
 }
 
-// One after the other: the store is away, and the first that it answers tells that it is back.
+// One after the other: while the store is away, one question at a time is enough.
 void Engine::Parts::settle_owed() {
   ::pthread_setname_np(::pthread_self(), "idem-settler");
   std::unique_lock lock(mutex_);
@@ -283,47 +284,47 @@ void Engine::Parts::settle_owed() {
   }
 }
 
-void Engine::Parts::tell_at(MonotonicTime when, std::weak_ptr<Serving> serving,
+void Engine::Parts::post_at(MonotonicTime when, std::weak_ptr<Serving> serving,
                             ExchangeEvent event) {
   const std::lock_guard lock(mutex_);
   timers_.emplace(when, Timer{std::move(serving), std::move(event)});
 }
 
-void Engine::Parts::beat() {
+void Engine::Parts::run_heartbeats() {
   ::pthread_setname_np(::pthread_self(), "idem-heart");
   std::unique_lock lock(mutex_);
-  while (pause(lock, library::beat_interval)) {
+  while (pause(lock, library::heartbeat_interval)) {
     const MonotonicTime now = MonotonicClock::now();
     renew_due(now);
-    ring_due(now, lock);
+    post_due(now, lock);
   }
 }
 
 void Engine::Parts::renew_due(MonotonicTime now) {
-  for (const auto& [unused, beat] : beats_) {
-    if (now >= beat.until) continue;
-    const auto due = beat.serving->heartbeat(now);
+  for (const auto& [unused, renewal] : renewals_) {
+    if (now >= renewal.until) continue;
+    const auto due = renewal.serving->heartbeat(now);
     if (!due) continue;
     ask(*store, *due,
-        [serving = beat.serving, now](const auto& result) { serving->renewed(result, now); });
+        [serving = renewal.serving, now](const auto& result) { serving->renewed(result, now); });
   }
 }
 
-// Without the lock: whoever is told something goes on here, as far as it can.
-void Engine::Parts::ring_due(MonotonicTime now, std::unique_lock<std::mutex>& lock) {
+// Posts without the lock: an AsyncServing continues within post().
+void Engine::Parts::post_due(MonotonicTime now, std::unique_lock<std::mutex>& lock) {
   std::vector<Timer> due;
   while (!timers_.empty() && timers_.begin()->first <= now) {
     due.push_back(std::move(timers_.begin()->second));
     timers_.erase(timers_.begin());
   }
   std::vector<std::shared_ptr<Serving>> late;
-  for (const auto& [unused, beat] : beats_) {
-    if (closing_ && now >= beat.until) late.push_back(beat.serving);
+  for (const auto& [unused, renewal] : renewals_) {
+    if (closing_ && now >= renewal.until) late.push_back(renewal.serving);
   }
   if (due.empty() && late.empty()) return;
   lock.unlock();
   for (auto& [serving, event] : due) {
-    if (const auto still = serving.lock()) still->tell(std::move(event));
+    if (const auto still = serving.lock()) still->post(std::move(event));
   }
   for (const auto& serving : late) serving->overdue();
   due.clear();
@@ -336,7 +337,7 @@ Engine::Parts::Busy::Busy(Parts& parts) : parts_(parts) {
   ++parts_.busy_;
 }
 
-// Told under the lock: who waits for it takes all of this away.
+// Notifies under the lock: the waiting destructor destroys all of this.
 Engine::Parts::Busy::~Busy() {
   const std::lock_guard lock(parts_.mutex_);
   if (--parts_.busy_ == 0) parts_.idle_.notify_all();
@@ -345,17 +346,17 @@ Engine::Parts::Busy::~Busy() {
 Engine::Parts::Renewed::Renewed(Parts& parts, std::shared_ptr<Serving> serving, Millis run_max)
     : parts_(parts), serving_(serving.get()) {
   const std::lock_guard lock(parts_.mutex_);
-  parts_.beats_[serving_] = {std::move(serving), MonotonicClock::now() + run_max};
+  parts_.renewals_[serving_] = {std::move(serving), MonotonicClock::now() + run_max};
 }
 
 Engine::Parts::Renewed::~Renewed() {
   const std::lock_guard lock(parts_.mutex_);
-  parts_.beats_.erase(serving_);
+  parts_.renewals_.erase(serving_);
 }
 
 namespace {
 
-std::unique_ptr<Store> expected(std::unique_ptr<Store> store) {
+std::unique_ptr<Store> checked(std::unique_ptr<Store> store) {
   if (store) return store;
   library::misused(
       "Engine: the store is null; look at what open_store() returned before you move it in");
@@ -364,7 +365,7 @@ std::unique_ptr<Store> expected(std::unique_ptr<Store> store) {
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Store> store, EngineOptions options)
-    : parts_(std::make_unique<Parts>(expected(std::move(store)), std::move(options))) {}
+    : parts_(std::make_unique<Parts>(checked(std::move(store)), std::move(options))) {}
 
 Engine::~Engine() = default;
 

@@ -16,8 +16,8 @@
 
 namespace idem::library {
 
-/// One request that a guard serves: its machine, and what came for it from other threads. The
-/// serving thread drives it; heartbeats and wake-ups come beside that.
+/// One request that a guard serves: its exchange, and the events for it from other threads. The
+/// serving thread drives it; heartbeats and wake-ups come from other threads.
 class Serving {
  public:
   Serving(const ExchangeSettings& settings, Reserve reserve)
@@ -27,11 +27,11 @@ class Serving {
   ExchangeAction start();
   ExchangeAction on(ExchangeEvent event);
 
-  /// From any thread.
-  virtual void tell(ExchangeEvent event);
-  /// The engine ends, and the handler has had all the time that it may take.
+  /// Adds an event. From any thread.
+  virtual void post(ExchangeEvent event);
+  /// Called if the engine ends and the handler has run for `run_max`.
   virtual void overdue() {}
-  /// The next of what was told; none when it did not come before `until`.
+  /// The next posted event; none if no event came before `until`.
   std::optional<ExchangeEvent> next_event(MonotonicTime until = MonotonicTime::max());
 
   void sleep(Millis length);
@@ -47,16 +47,16 @@ class Serving {
   mutable std::mutex mutex_;
   Exchange exchange_;
   std::condition_variable wake_;
-  std::deque<ExchangeEvent> told_;
+  std::deque<ExchangeEvent> events_;
 };
 
-/// Those who wait for records: told of a change by the store, it reads the record once for all who
-/// wait for it then. Owned by a shared_ptr.
+/// Requests that wait for records. When the store notifies it of a change, it reads the record once
+/// for all that wait for it. Owned by a shared_ptr.
 class Awaited final : public Watcher, public std::enable_shared_from_this<Awaited> {
  public:
   explicit Awaited(Store& store) : store_(store) {}
 
-  /// From now on `serving` is told Woken; the record is read for it once at least.
+  /// From now on posts Woken to `serving`, at least once.
   void add(const RecordId& id, const std::shared_ptr<Serving>& serving);
   void remove(const RecordId& id, const Serving& serving);
 
@@ -68,13 +68,13 @@ class Awaited final : public Watcher, public std::enable_shared_from_this<Awaite
 
   Store& store_;
   std::mutex mutex_;
-  std::map<RecordId, std::vector<std::shared_ptr<Serving>>> who_;
+  std::map<RecordId, std::vector<std::shared_ptr<Serving>>> waiting_;
 };
 
-/// For how long a client is kept waiting for a store that does not answer.
+/// How long a client waits for a store that does not answer.
 class Patience {
  public:
-  /// False: asked again after `delay`, it would be too long.
+  /// False: with another call after `delay` the client would wait too long.
   bool lasts(Millis delay);
   void renew() noexcept { since_ = {}; }
 
@@ -82,19 +82,19 @@ class Patience {
   MonotonicTime since_{};
 };
 
-/// What an engine's guards keep of it, whichever goes first.
+/// The part of an engine that its guards share, so that either may be destroyed first.
 struct EngineLife {
   std::atomic<bool> is_over = false;
   std::atomic<int> guards = 0;
-  /// Of them, and of relays: with threads that ask the engine by themselves.
+  /// Guards and relays with threads that use the engine.
   std::atomic<int> at_work = 0;
 };
 
-/// An engine's; aborts where there is none, and says so of `whose`.
+/// The engine's parts. Aborts on a null reference, with `whose` in the message.
 Engine::Parts& parts_of(std::string_view whose, Engine& engine);
 
-/// Carries out one action that asks the store, waits, or sleeps; what is left is an answer, or the
-/// handler's turn.
+/// Carries out one action that asks the store, waits or sleeps, and returns the next one. None: the
+/// action is an answer, or the handler's turn.
 std::optional<ExchangeAction> carry_out(Engine::Parts& parts,
                                         const std::shared_ptr<Serving>& serving,
                                         const ExchangeAction& action, Patience& patience);
@@ -107,14 +107,14 @@ struct Engine::Parts {
   Parts(std::unique_ptr<Store> store, EngineOptions options);
   ~Parts();
 
-  /// §4: goes on with what an answered request still owes, on a thread of the engine's.
+  /// §4: repeats the settlement that an answered request still owes, on a thread of the engine's.
   void settle_later(std::shared_ptr<library::Serving> serving);
-  /// An attempt has ended: tells the log where what was stored is not what an event said.
+  /// Logs an ended attempt whose stored answer contradicts a provider's event.
   void note_end(const library::Serving& serving) const;
   bool is_overloaded() const { return owed_count.load() >= limits::unsettled_attempts_max; }
 
-  /// Tells it then, or a moment later; where it is gone by then, nobody.
-  void tell_at(MonotonicTime when, std::weak_ptr<library::Serving> serving, ExchangeEvent event);
+  /// Posts `event` at `when` or a moment later, unless `serving` is gone by then.
+  void post_at(MonotonicTime when, std::weak_ptr<library::Serving> serving, ExchangeEvent event);
 
   EngineOptions options;
   std::shared_ptr<library::EngineLife> life = std::make_shared<library::EngineLife>();
@@ -138,7 +138,7 @@ struct Engine::Parts {
     Parts& parts_;
   };
 
-  /// Whose lease is renewed, and until when.
+  /// While it lives, the engine renews the lease of `serving`, for `run_max` at most.
   class Renewed {
    public:
     Renewed(Parts& parts, std::shared_ptr<library::Serving> serving, Millis run_max);
@@ -152,7 +152,7 @@ struct Engine::Parts {
   };
 
  private:
-  struct Beat {
+  struct Renewal {
     std::shared_ptr<library::Serving> serving;
     MonotonicTime until;
   };
@@ -160,20 +160,20 @@ struct Engine::Parts {
     std::weak_ptr<library::Serving> serving;
     ExchangeEvent event;
   };
-  void beat();
+  void run_heartbeats();
   void renew_due(MonotonicTime now);
-  void ring_due(MonotonicTime now, std::unique_lock<std::mutex>& lock);
+  void post_due(MonotonicTime now, std::unique_lock<std::mutex>& lock);
   void settle_owed();
-  /// Waits for a little time, or until it is time to end: then false.
+  /// Waits for `length`. False: the engine ends.
   bool pause(std::unique_lock<std::mutex>& lock, Millis length);
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool closing_ = false;  ///< Waits for what is still served.
+  bool closing_ = false;  ///< Waits for the requests under way.
   bool ending_ = false;
   std::size_t busy_ = 0;  ///< Guards' requests under way.
   std::condition_variable idle_;
-  std::map<const library::Serving*, Beat> beats_;
+  std::map<const library::Serving*, Renewal> renewals_;
   std::multimap<MonotonicTime, Timer> timers_;
   std::deque<std::shared_ptr<library::Serving>> owed_;
   std::atomic<std::size_t> owed_count{0};

@@ -7,7 +7,7 @@
 namespace idem {
 namespace {
 
-/// Empty: nothing.
+/// A sentence; empty: the message is valid.
 std::string what_is_wrong(const Message& message) {
   const auto is_name = [](const std::string& name) {
     return name.size() <= limits::message_name_bytes_max && is_utf8(name) &&
@@ -18,7 +18,7 @@ std::string what_is_wrong(const Message& message) {
   }
   for (const std::string* name : {&message.destination, &message.type, &message.aggregate_type,
                                   &message.aggregate_id, &message.content_type}) {
-    if (!is_name(*name)) return "enqueue: a name is too long, or is no text: " + *name;
+    if (!is_name(*name)) return "enqueue: a name is too long, or is no UTF-8 text: " + *name;
   }
   if (message.payload.size() > limits::message_payload_bytes_max) {
     return "enqueue: the payload is larger than 1 MiB";

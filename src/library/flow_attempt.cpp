@@ -1,12 +1,12 @@
 #include "library/flow_attempt.hpp"
 
 #include "library/flow_input.hpp"
+#include "library/foreign_calls.hpp"
 #include "library/misuse.hpp"
 #include "library/own_values.hpp"
 #include "store/internal_sql.hpp"
 
 #include <idem/assert.hpp>
-#include <idem/crash_point.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
   const auto* const kept = std::get_if<SqlBytes>(&row[5]);
   auto request = kept != nullptr ? unpack_input(kept->bytes) : std::nullopt;
   if (!request) {
-    transaction.fail("what was asked first cannot be read");
+    transaction.fail("the stored request cannot be read");
     return std::nullopt;
   }
   FlowState state;
@@ -51,8 +51,7 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
 }
 
 bool notes_calls(const Phase& phase) {
-  const auto& repetition = phase.call.repetition;
-  return !phase.call.send || (repetition.deduplicates == Millis{} && !repetition.lookup);
+  return !phase.call.send || needs_notes(phase.call.repetition);
 }
 
 ExchangeEvent FlowAttempt::run(FlowState state) {
@@ -60,13 +59,13 @@ ExchangeEvent FlowAttempt::run(FlowState state) {
   if (state_.is_torn) return give_up("work_torn");
   const auto first = next_phase();
   if (!first) return give_up("unknown_recovery_point");
-  // What may have been sent under another name would be sent under another key.
+  // A call that may have been made under another name would be repeated under another key.
   if (state_.no_call_in_flight_since && !state_.next.empty() &&
       state_.next != phases_[*first].name) {
     return give_up("phases_changed");
   }
-  // Begun anew behind an end that an operator released: nobody knows which call was made then, nor
-  // how long ago.
+  // An operator released the record, and the stored progress is new: an earlier call, and its
+  // moment, are not known.
   const bool may_call = std::ranges::any_of(
       phases_.subspan(*first), [](const Phase& phase) { return phase.call.send != nullptr; });
   if (state_.no_call_in_flight_since && state_.next.empty() && may_call) {
@@ -84,11 +83,11 @@ ExchangeEvent FlowAttempt::run(FlowState state) {
   return leave("the last phase had committed");
 }
 
-std::string FlowAttempt::name_behind(std::size_t index) const {
+std::string FlowAttempt::name_after(std::size_t index) const {
   return index + 1 < phases_.size() ? phases_[index + 1].name : std::string();
 }
 
-bool FlowAttempt::is_noted_behind(std::size_t index) const {
+bool FlowAttempt::is_noted_after(std::size_t index) const {
   return index + 1 == phases_.size() || notes_calls(phases_[index + 1]);
 }
 
@@ -100,7 +99,7 @@ std::optional<std::size_t> FlowAttempt::next_phase() const {
   return std::nullopt;
 }
 
-// ---- the call to the outside ----
+// ---- the foreign call ----
 
 CallHistory FlowAttempt::history() const {
   const auto now = MonotonicClock::now();
@@ -110,16 +109,11 @@ CallHistory FlowAttempt::history() const {
 }
 
 bool FlowAttempt::covers(Millis timeout) const {
-  const Millis margin = std::min(rules_.options().lease / 10, Millis(limits::call_margin_max));
-  return serving_.lease_left() > timeout + margin;
+  return serving_.lease_left() > timeout + call_margin(rules_.options().lease);
 }
 
 FlowAttempt::Stop FlowAttempt::call(const Phase& phase, CallAnswered& called) {
-  const auto& repetition = phase.call.repetition;
-  const Declared declared{.deduplicates = repetition.deduplicates,
-                          .has_lookup = repetition.lookup != nullptr,
-                          .lookup_grace = repetition.lookup_grace,
-                          .timeout = phase.call.timeout};
+  const Declared declared = declared_by(phase.call.repetition, phase.call.timeout);
   const PhaseCall call{state_.input, id_, derived_key(id_, phase.name), phase.call.timeout};
   tries_ = 0;
   for (;;) {
@@ -145,12 +139,7 @@ FlowAttempt::Stop FlowAttempt::call(const Phase& phase, CallAnswered& called) {
 
 std::optional<FlowAttempt::Stop> FlowAttempt::look_up(const Phase& phase, const PhaseCall& call,
                                                       CallAnswered& called) {
-  LookedUp seen = CannotTell{"the lookup threw"};
-  try {
-    seen = phase.call.repetition.lookup(call);
-  } catch (...) {
-    seen = CannotTell{thrown_by("the lookup")};
-  }
+  LookedUp seen = library::look_up(phase.call.repetition, call);
   if (auto* const answered = std::get_if<CallAnswered>(&seen)) {
     log(LogLevel::info, "call_found", phase.name, answered->reference);
     called = std::move(*answered);
@@ -172,7 +161,7 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
     return leave("the lease does not cover the call");
   }
   if (state_.no_call_in_flight_since || notes_calls(phase) || state_.next != phase.name) {
-    // From here on it may be on its way, and who comes after this attempt must know that.
+    // From here on the call may be on its way, and the next attempt must know that.
     const auto noted =
         InternalSql::run(transactions(), OwnStatement::note_call,
                          {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
@@ -180,19 +169,11 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
     state_.next = phase.name;
     if (!covers(phase.call.timeout)) return leave("the lease does not cover the call");
   }
-  CallEnd end = CallAmbiguous{"the call threw", {}, {}};
-  crash_point(CrashPoint::dispatch_before_first_byte);
-  try {
-    end = phase.call.send(call);
-  } catch (...) {
-    end = CallAmbiguous{thrown_by("the call"), {}, {}};
-  }
-  crash_point(CrashPoint::response_head);
-  return after(std::move(end), phase, called);
+  return after_call(send_once(phase.call.send, call, "the call"), phase, called);
 }
 
-std::optional<FlowAttempt::Stop> FlowAttempt::after(CallEnd end, const Phase& phase,
-                                                    CallAnswered& called) {
+std::optional<FlowAttempt::Stop> FlowAttempt::after_call(CallEnd end, const Phase& phase,
+                                                         CallAnswered& called) {
   if (auto* const answered = std::get_if<CallAnswered>(&end)) {
     called = std::move(*answered);
     return Stop{};
@@ -231,11 +212,10 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     try {
       end = try_commit(index, called, found);
     } catch (...) {
-      log(LogLevel::error, "phase_threw", phases_[index].name, thrown_by("it"));
+      log(LogLevel::error, "phase_threw", phases_[index].name, thrown_by("the phase"));
       return failed(index, was_in_doubt);
     }
-    // An attempt of this very request's that came too late has nothing to say (T14): whatever the
-    // record says by now is the answer.
+    // A late attempt of the same request must not end it (T14): the record has the answer by now.
     if (end.how == How::superseded) return WorkLeft{};
     if (end.rows_may_be_committed) return ExchangeEvent(WorkUnknown{"work_ended_transaction", {}});
     if (end.how == How::committed && answer_) {
@@ -244,13 +224,13 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     if (found.is_lost) return give_up("work_lost");
     if (end.how == How::committed || found.was_passed) {
       state_.point = phases_[index].name;
-      state_.next = name_behind(index);
+      state_.next = name_after(index);
       state_.point_since = before;
       state_.no_call_in_flight_since.reset();
       return std::nullopt;
     }
     log(LogLevel::warning, "phase_failed", phases_[index].name, end.why);
-    // In doubt: the next try finds it passed where it was committed.
+    // In doubt: if it was committed, the next try finds the phase passed.
     was_in_doubt |= end.how == How::in_doubt;
     const bool may_pass = end.how == How::unavailable || end.how == How::in_doubt;
     if (!may_pass || !pause(Millis{})) return failed(index, was_in_doubt);
@@ -271,7 +251,7 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
     const SqlRows passed = InternalSql::run(
         transaction, OwnStatement::pass_phase,
         {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
-         std::int64_t{is_noted_behind(index) ? 1 : 0}, name_behind(index)});
+         std::int64_t{is_noted_after(index) ? 1 : 0}, name_after(index)});
     if (transaction.failed()) return std::nullopt;
     if (passed.empty()) {
       const SqlRows at =
@@ -304,13 +284,13 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
   return transactions().run(std::move(what));
 }
 
-// Nothing of this phase is there. Before anything committed, and without a call, that is all there
-// is to know, and the retry may run at once; otherwise the work goes on with another attempt.
+// This phase wrote nothing. If no phase committed and none was called, a retry may run at once;
+// otherwise another attempt continues the work.
 FlowAttempt::Stop FlowAttempt::failed(std::size_t index, bool was_in_doubt) {
   if (state_.point == started && !phases_[index].call.send && !was_in_doubt) {
     UpstreamAnswered answered{};
     answered.answer = to_answer(work_failed(id_));
-    answered.says = UpstreamSays::not_executed;
+    answered.declared = DeclaredOutcome::not_executed;
     return ExchangeEvent(std::move(answered));
   }
   return leave("the phase failed");
@@ -324,7 +304,7 @@ void FlowAttempt::rest(Millis retry_in) {
   const auto rested = InternalSql::run(transactions(), OwnStatement::rest_flow,
                                        {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
                                         std::int64_t{delay.count()}, std::int64_t{0}});
-  // Not noted: the next attempt takes it for open, which is what is safe.
+  // Not stored: the next attempt regards the call as open, which is safe.
   if (!rested) log(LogLevel::warning, "rest_failed", {}, rested.error());
 }
 
@@ -340,7 +320,7 @@ ExchangeEvent FlowAttempt::give_up(std::string code, std::string reference) {
   what.attempt = attempt_;
   what.work = [&](Transaction& transaction, const RecordId& id,
                   const Attempt& attempt) -> std::optional<StoreCall> {
-    // Whoever executes it again has had evidence that nothing is there.
+    // Another attempt follows only after negative evidence.
     InternalSql::run(
         transaction, OwnStatement::rest_flow,
         {to_hex(id.bytes), to_hex(attempt.token.bytes),

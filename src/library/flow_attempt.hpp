@@ -10,31 +10,30 @@
 
 namespace idem::library {
 
-/// What is known of a request's work when an attempt begins with it (schema: flows).
+/// The stored progress of a request's work at an attempt's start (schema: flows).
 struct FlowState {
-  std::string point{};  ///< The last phase that committed.
-  std::string next{};   ///< The phase behind it, by the name that its calls were made under.
-  Request input{};      ///< What was asked first: every attempt works on this.
+  std::string point{};  ///< The last committed phase.
+  std::string next{};   ///< The phase after it, by the name under which its calls were made.
+  Request input{};      ///< The first request: every attempt works on it.
   int attempts = 1;
-  /// From when on no call of an earlier attempt can be under way, at the latest; none: nothing is
-  /// open.
+  /// Since then, at the latest, no call of an earlier attempt is in flight; none: no call is open.
   std::optional<MonotonicTime> no_call_in_flight_since{};
   MonotonicTime point_since{};  ///< When that phase committed, at the earliest.
-  /// The record says another point: a part of what is known was lost.
+  /// The record has another recovery point: a part of the progress was lost.
   bool is_torn = false;
 };
 
-/// Within the transaction that reserves; `input` is kept where the work is new. None: the
-/// transaction has failed, or what is kept cannot be read.
+/// Reads the progress in the transaction that reserves; stores `input` if the work is new. None:
+/// the transaction has failed, or the stored input cannot be read.
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
                                    const std::string& input, Millis lease, const Attempt& attempt,
                                    const Phase& first);
 
-/// Whether a phase's calls are noted before they are made, or there are none: then it is known of a
-/// crash whether one may have been made. That costs a commit, so only where nothing else helps.
+/// True if after a crash it is known whether the phase's call may have been made: the phase notes
+/// its calls, or has none.
 bool notes_calls(const Phase& phase);
 
-/// One attempt at a request's phases, on the thread that has it.
+/// One attempt at a request's phases, on one thread.
 class FlowAttempt {
  public:
   FlowAttempt(const Guard::Rules& rules, std::span<const Phase> phases, int attempts_max,
@@ -46,43 +45,44 @@ class FlowAttempt {
         id_(send.id),
         attempt_(send.attempt) {}
 
-  /// From where `state` says, to the end or as far as it comes.
+  /// Continues from `state`, to the end or as far as possible.
   ExchangeEvent run(FlowState state);
 
-  /// The attempt ends without a word, and another goes on.
+  /// Ends the attempt without a result; another one goes on.
   ExchangeEvent leave(std::string_view why);
 
  private:
-  /// How a call or a commit went; none: on with the phase.
+  /// The attempt's end; none: the phase goes on.
   using Stop = std::optional<ExchangeEvent>;
 
-  /// The index of the phase after `state_.point`; none: there is no such point.
+  /// The index of the phase after `state_.point`; none: no phase has that name.
   std::optional<std::size_t> next_phase() const;
   Stop call(const Phase& phase, CallAnswered& called);
-  /// One try of it; null: once more.
+  // One try each; none: try again.
   std::optional<Stop> look_up(const Phase& phase, const PhaseCall& call, CallAnswered& called);
   std::optional<Stop> send(const Phase& phase, const PhaseCall& call, CallAnswered& called);
-  std::optional<Stop> after(CallEnd end, const Phase& phase, CallAnswered& called);
-  /// Waits a little for what passes by itself; false: often enough, or it takes too long.
+  std::optional<Stop> after_call(CallEnd end, const Phase& phase, CallAnswered& called);
+  /// Pauses before the next try of a transient failure. False: no further try, or too long a pause.
   bool pause(Millis at_least);
 
   Stop commit(std::size_t index, const CallAnswered& called);
-  /// What a try at a phase's transaction found, besides how it ended.
+  /// What a try of a phase's transaction found in the database.
   struct Found {
-    bool was_passed = false;  ///< It had committed before.
-    bool is_lost = false;     ///< There is nothing to pass: somebody took it away.
+    bool was_passed = false;  ///< The phase had committed before.
+    bool is_lost = false;     ///< The progress is gone, or at another point.
   };
   TransactionEnd try_commit(std::size_t index, const CallAnswered& called, Found& found);
   Stop failed(std::size_t index, bool was_in_doubt);
 
-  /// Nobody knows: the record becomes unknown, for evidence to settle.
+  /// Makes the record unknown, for evidence to settle.
   ExchangeEvent give_up(std::string code, std::string reference = {});
-  /// Before it leaves: a later attempt is told that nothing is open, and may begin in `retry_in`.
+  /// Before leave(): stores that no call is open, and that another attempt may begin in `retry_in`.
   void rest(Millis retry_in);
   bool covers(Millis timeout) const;
-  /// The name of the phase behind this one; empty: there is none.
-  std::string name_behind(std::size_t index) const;
-  bool is_noted_behind(std::size_t index) const;
+  /// The name of the next phase; empty: there is none.
+  std::string name_after(std::size_t index) const;
+  /// notes_calls() of the next phase; true if there is none.
+  bool is_noted_after(std::size_t index) const;
   CallHistory history() const;
   Transactions& transactions() const { return *rules_.parts().store->transactions(); }
   void log(LogLevel level, std::string_view event, std::string_view phase, std::string why) const;
@@ -94,7 +94,7 @@ class FlowAttempt {
   RecordId id_;
   Attempt attempt_;
   FlowState state_{};
-  int tries_ = 0;  ///< Of the phase's call, or commit.
+  int tries_ = 0;  ///< Of the phase's call or commit.
   std::optional<Response> answer_{};
 };
 

@@ -8,10 +8,10 @@
 
 namespace idem::library {
 
-/// What is kept of a request while its work is unfinished, as one text of length-framed parts: a
-/// version, then method, target, scope, body, and each field's name and value.
+/// The stored form of a request while its work is unfinished: length-framed parts, which are a
+/// version, method, target, scope, body, and each field's name and value.
 std::string pack_input(const Request& request);
-/// None: it was not made by this, or is damaged.
+/// None: another version made it, or it is damaged.
 std::optional<Request> unpack_input(std::string_view bytes);
 
 }  // namespace idem::library

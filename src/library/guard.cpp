@@ -16,7 +16,7 @@ using library::to_answer;
 using library::work_failed;
 using How = TransactionEnd::How;
 
-/// What must not come from a handler: our own fields, and what would break the framing of others.
+/// Fields that a handler must not set: Idem's own, and those that would break the framing.
 bool is_unfit(const Field& field) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 127; };
   return is_reserved_field(field.name) || field.name.empty() ||
@@ -53,12 +53,12 @@ RequestDigest digest_of(const Request& request, const FingerprintRule& rule) {
 
 namespace library {
 
-Response to_response(Answer answer) {
+Response to_response(WireAnswer answer) {
   return {answer.status, std::move(answer.headers),
           answer.shared_body ? *answer.shared_body : std::move(answer.body)};
 }
 
-Answer to_answer(Response response) {
+WireAnswer to_answer(Response response) {
   std::erase_if(response.headers, is_unfit);
   return {response.status, std::move(response.headers), std::move(response.body), nullptr};
 }
@@ -69,13 +69,14 @@ std::string what_is_wrong(const Response& response) {
          ": answer with a final status, 200 to 599";
 }
 
-// Says nothing of what went wrong: that is for the log.
+// The cause is in the log, not in the answer.
 Response work_failed(const RecordId& id) {
-  return problem({.code = ProblemCode::attempt_released,
-                  .detail = "The work failed, and nothing of it is there. Ask again with this key.",
-                  .status = 500,
-                  .operation = id,
-                  .state = State::failed_retryable});
+  return problem(
+      {.code = ProblemCode::attempt_released,
+       .detail = "The work failed, and nothing was committed. Repeat the request with this key.",
+       .status = 500,
+       .operation = id,
+       .state = State::failed_retryable});
 }
 
 Response store_unavailable() { return to_response(store_unavailable_answer(Millis{1000})); }
@@ -107,9 +108,9 @@ class Guard::Rules::Run final : public Execution {
   Millis lease_left() const override { return serving_.lease_left(); }
 
   Outcome commit(const TransactionWork& work) override {
-    // Rows of which nobody knows are not done a second time.
+    // Rows that may be there are not written a second time.
     if (uncommitted_ && std::holds_alternative<OutcomeUnknown>(*uncommitted_)) return *uncommitted_;
-    uncommitted_ = NotCommitted{};  // Where the work throws, that is what there is to say.
+    uncommitted_ = NotCommitted{};  // If the work throws.
     Outcome outcome = rules_.commit(work, id_, attempt_);
     uncommitted_ = uncommitted(outcome);
     return outcome;
@@ -127,27 +128,27 @@ class Guard::Rules::Run final : public Execution {
 Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
                              const Attempt& attempt) const {
   Transactions& transactions = transactions_for("commit()");
-  if (!work) library::misused("commit(): the work is null; pass the function that does the rows");
-  Outcome said;
-  InTransaction what = transaction_of(work, said);
+  if (!work) library::misused("commit(): the work is null; pass the function that writes the rows");
+  Outcome of_work;
+  InTransaction what = transaction_of(work, of_work);
   what.id = id;
   what.attempt = attempt;
   TransactionEnd end{.how = How::in_doubt};
   try {
     end = transactions.run(std::move(what));
   } catch (...) {
-    // Not the work's own: the work is not run again once it has said this.
-    if (!std::holds_alternative<OutcomeUnknown>(said)) throw;
+    // The store threw: the work has returned OutcomeUnknown, and does not run again after that.
+    if (!std::holds_alternative<OutcomeUnknown>(of_work)) throw;
     end.why = library::thrown_by("the store");
   }
-  return outcome_of(end, std::move(said), id, attempt);
+  return outcome_of(end, std::move(of_work), id, attempt);
 }
 
 // The order of protocol.md §6: scope, key syntax, fingerprint, reserve.
 std::expected<Reserve, Response> Guard::Rules::reserve_of(const Request& request) const {
   if (request.scope.empty()) {
     return std::unexpected(problem(
-        {.code = ProblemCode::scope_missing, .detail = "Who asks is not known to this service."}));
+        {.code = ProblemCode::scope_missing, .detail = "This service does not know the caller."}));
   }
   std::vector<std::string_view> lines;
   for (const Field& field : request.headers) {
@@ -197,7 +198,7 @@ ExchangeSettings Guard::Rules::settings_of(const Request& request, Millis wait_m
     if (equal_names(field.name, "Prefer")) preferred.read(field.value);
   }
   const WaitRule wait = wait_rule(wait_max, wait_max, preferred.value());
-  // A handler is not sent anywhere: its steps look at the lease one by one.
+  // A handler has no dispatch: each of its steps checks the lease.
   return {.dispatch_timeout = Millis{0},
           .renew_interval = options_.lease / 3,
           .wait = wait.time,
@@ -252,24 +253,24 @@ Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAc
   }
 }
 
-// Its work's own NotExecuted speaks of the rows, and the handler has gone on since.
+// NotExecuted of the work is only about its rows; the handler has gone on since.
 std::optional<Outcome> Guard::Rules::uncommitted(const Outcome& committed) {
   if (std::holds_alternative<Committed>(committed)) return std::nullopt;
-  const bool says_what = std::holds_alternative<NotCommitted>(committed) ||
+  const bool has_cause = std::holds_alternative<NotCommitted>(committed) ||
                          std::holds_alternative<OutcomeUnknown>(committed);
-  return says_what ? committed : Outcome(NotCommitted{});
+  return has_cause ? committed : Outcome(NotCommitted{});
 }
 
 ExchangeEvent Guard::Rules::event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
                                      const std::optional<Outcome>& uncommitted) const {
-  const auto tell = [&](std::string_view event, std::string why) {
+  const auto log = [&](std::string_view event, std::string why) {
     parts_.options.log(LogLevel::error, event,
                        {{"operation_ref", to_hex(id.bytes)}, {"why", std::move(why)}});
   };
   if (uncommitted && std::holds_alternative<Response>(outcome)) {
-    tell("answer_without_rows",
-         "the handler answered with a Response after its commit() had failed: return what commit() "
-         "returned, NotExecuted where nothing else was done, or commit the answer");
+    log("answer_without_rows",
+        "the handler answered with a Response after its commit() had failed: return what commit() "
+        "returned, NotExecuted if nothing else was done, or commit the answer");
     outcome = *uncommitted;
     if (auto* const failed = std::get_if<NotCommitted>(&outcome)) {
       failed->answer = library::work_failed(id);
@@ -290,35 +291,35 @@ ExchangeEvent Guard::Rules::event_of(Outcome outcome, const RecordId& id, const 
   }
   if (auto* not_executed = std::get_if<NotExecuted>(&outcome)) {
     if (auto why = library::what_is_wrong(not_executed->answer); !why.empty()) {
-      tell("answer_invalid", std::move(why));
+      log("answer_invalid", std::move(why));
       not_executed->answer = library::work_failed(id);
     }
     UpstreamAnswered answered{};
     answered.answer = to_answer(std::move(not_executed->answer));
-    answered.says = UpstreamSays::not_executed;
+    answered.declared = DeclaredOutcome::not_executed;
     return answered;
   }
   if (auto why = library::what_is_wrong(std::get<Response>(outcome)); !why.empty()) {
-    tell("answer_invalid", std::move(why));
+    log("answer_invalid", std::move(why));
     return WorkUnknown{"answer_invalid", {}};
   }
-  Answer answer = to_answer(std::get<Response>(std::move(outcome)));
+  WireAnswer answer = to_answer(std::get<Response>(std::move(outcome)));
   const bool keeps_body = answer.body.size() <= options_.response_body_bytes_max;
   return WorkAnswered{std::move(answer), keeps_body};
 }
 
-InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome& said) const {
+InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome& outcome) const {
   InTransaction what;
-  what.work = [this, &work, &said](Transaction& transaction, const RecordId& id,
-                                   const Attempt& attempt) -> std::optional<StoreCall> {
-    // It may have run before. What it may have done outside then is not done a second time.
-    if (std::holds_alternative<OutcomeUnknown>(said)) return std::nullopt;
-    said = NotCommitted{};
+  what.work = [this, &work, &outcome](Transaction& transaction, const RecordId& id,
+                                      const Attempt& attempt) -> std::optional<StoreCall> {
+    // It may have run before: an effect outside of the database must not happen a second time.
+    if (std::holds_alternative<OutcomeUnknown>(outcome)) return std::nullopt;
+    outcome = NotCommitted{};
     {
       const library::InWork now;
-      said = work(transaction);
+      outcome = work(transaction);
     }
-    const auto* const response = std::get_if<Response>(&said);
+    const auto* const response = std::get_if<Response>(&outcome);
     if (response == nullptr) return std::nullopt;
     if (auto why = library::what_is_wrong(*response); !why.empty()) {
       transaction.fail(std::move(why));
@@ -332,25 +333,25 @@ InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome&
 Complete Guard::Rules::complete_with(const Response& response, const RecordId& id,
                                      const Attempt& attempt) const {
   const bool keeps_body = response.body.size() <= options_.response_body_bytes_max;
-  Answer head = to_answer(Response{response.status, response.headers, {}});
+  WireAnswer head = to_answer(Response{response.status, response.headers, {}});
   Complete complete{id, attempt, stored_head(head, keeps_body), {}};
   if (keeps_body) complete.response.body = response.body;
   return complete;
 }
 
-Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
+Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome of_work, const RecordId& id,
                                  const Attempt& attempt) const {
   if (end.how == How::committed) {
-    return Committed{std::get<Response>(std::move(said)), end.reply, attempt};
+    return Committed{std::get<Response>(std::move(of_work)), end.reply, attempt};
   }
   if (!end.why.empty()) {
     parts_.options.log(LogLevel::warning, "transaction_failed",
                        {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
   }
   if (end.rows_may_be_committed) return OutcomeUnknown{"work_ended_transaction", {}};
-  // Whatever became of its rows: it speaks of what it did outside.
-  if (std::holds_alternative<OutcomeUnknown>(said)) return said;
-  if (end.how == How::rolled_back && std::holds_alternative<NotExecuted>(said)) return said;
+  // It is about effects outside of the database, whether or not the rows were committed.
+  if (std::holds_alternative<OutcomeUnknown>(of_work)) return of_work;
+  if (end.how == How::rolled_back && std::holds_alternative<NotExecuted>(of_work)) return of_work;
   return NotCommitted{work_failed(id), end.sqlstate, end.why, end.how == How::in_doubt};
 }
 

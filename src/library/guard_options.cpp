@@ -3,7 +3,7 @@
 
 #include <idem/store_wait.hpp>
 
-/// What a guard is made with, and from where it may be asked: mistakes are told with what to do.
+/// Checks of a guard's options and of its callers. Each message says what to write instead.
 namespace idem {
 namespace library {
 namespace {
@@ -17,7 +17,7 @@ InWork::~InWork() { in_work = false; }
 bool InWork::is_now() noexcept { return in_work; }
 
 void refuse_resume(std::string_view whose, const GuardOptions& options) {
-  // Nothing tells a handler how far the one before it came: that is what phases are for.
+  // A handler does not know how far the attempt before it came; phases do.
   if (options.after_crash != LeasePolicy::resume) return;
   misused(std::string(whose) + " of \"" + options.operation +
           "\": after_crash = resume is for a PhasedGuard; write unknown, or rerun for a "
@@ -28,18 +28,18 @@ void refuse_resume(std::string_view whose, const GuardOptions& options) {
 
 namespace {
 
-/// A sentence; empty: requests can be served under these.
+/// A sentence; empty: the options are valid.
 std::string what_is_wrong(const GuardOptions& options) {
   if (options.lease <= Millis{0}) return "lease is 0: say how long an execution may go unrenewed";
   if (options.run_max <= Millis{0}) return "run_max is 0: say how long a handler may run";
-  if (options.retention <= Millis{0}) return "retention is 0: say how long an answer is kept";
+  if (options.retention <= Millis{0}) return "retention is 0: say how long to keep an answer";
   if (options.tombstone < Millis{0}) return "tombstone is negative: write 0 for none";
   if (options.wait < Millis{0}) return "wait is negative: write 0 for an answer at once";
   if (options.key_fields.empty()) {
     return "key_fields is empty: name the field that carries the key, Idempotency-Key";
   }
   if (options.formerly.size() > limits::former_operations_max) {
-    return "formerly has too many names: leave out those whose records are all over";
+    return "formerly has too many names: leave out those without records";
   }
   const auto rule = check_rule(options.fingerprint);
   return rule ? std::string() : "fingerprint: " + rule.error();
@@ -80,7 +80,7 @@ void Guard::Rules::expect_handler(bool is_there) const {
 
 std::optional<Response> Guard::Rules::refused_here(Blocks blocks) const {
   if (life_->is_over.load()) {
-    // The engine's own log may be gone with it.
+    // The engine's log may be destroyed with it.
     library::log_or_stderr({})(
         LogLevel::error, "guard_without_engine",
         {{"guard", std::string(whose_)},
@@ -98,7 +98,7 @@ std::optional<Response> Guard::Rules::refused_here(Blocks blocks) const {
   return std::nullopt;
 }
 
-/// It would wait for the thread, or the connection, that it holds.
+// A wait would be for the thread or connection that the caller holds.
 Response Guard::Rules::called_from_work() const {
   parts_.options.log(LogLevel::error, "guard_called_from_work",
                      {{"why", std::string(library::use_the_transaction)}});

@@ -15,8 +15,8 @@ inline constexpr std::string_view use_the_transaction =
     "a wait for the store in a transaction's work would be a wait for itself: use the Transaction "
     "that the work was given, and ask the store before or after it";
 
-/// While it lives, this thread is in work that a transaction holds: it would wait for itself if it
-/// asked a guard or the store for anything.
+/// While it lives, this thread runs a transaction's work, where a call to a guard or to the store
+/// would wait for itself.
 class InWork {
  public:
   InWork();
@@ -30,26 +30,26 @@ class InWork {
   NoWaiting no_waiting_;
 };
 
-/// Without fields of ours and those that would break the framing of others.
-Answer to_answer(Response response);
-/// What the client hears.
-Response to_response(Answer answer);
-/// What is wrong with an answer that is to be stored: a sentence; empty: nothing.
+/// Drops Idem's own fields and fields that would break the framing.
+WireAnswer to_answer(Response response);
+/// The client's answer.
+Response to_response(WireAnswer answer);
+/// Why an answer cannot be stored: a sentence; empty: it can.
 std::string what_is_wrong(const Response& response);
-/// 500: nothing of it is there.
+/// 500: nothing was written.
 Response work_failed(const RecordId& id);
 /// 503: nothing was begun.
 Response store_unavailable();
 
-/// Aborts where the handler would be told how far another attempt came, which none is.
+/// Aborts if `options` ask for `resume`, which only a PhasedGuard can do.
 void refuse_resume(std::string_view whose, const GuardOptions& options);
 
-/// How a request ends: what of an answer passes the store by, and what the client hears.
+/// The end of a request: the client's answer, with a body that the store does not keep.
 class Ending {
  public:
-  /// An answer too large to be stored is settled without its body, which waits here meanwhile.
+  /// Takes a body that is too large for the store out of the event, and keeps it for the client.
   void keep_large_body(ExchangeEvent& event);
-  /// None: it goes on.
+  /// None: the request goes on.
   std::optional<Response> answer_of(ExchangeAction& action);
 
  private:
@@ -58,73 +58,71 @@ class Ending {
 
 }  // namespace library
 
-/// How one operation is guarded, and the driving of its requests.
+/// One guarded operation: its options, and the driving of its requests.
 class Guard::Rules {
  public:
-  /// `whose` names the guard in what is said of a mistake. Aborts on options that no request could
-  /// be served under.
+  /// `whose` names the guard in messages about mistakes. Aborts on options under which no request
+  /// could be served.
   Rules(std::string_view whose, Engine& engine, GuardOptions options);
 
   Response serve(const Request& request, const Handler& handler) const;
   Response serve_in_transaction(const Request& request, const TransactionWork& work) const;
 
-  /// Or what the client hears instead: nothing was asked of the store.
+  /// The reserve of a request, or the client's answer if there is none. Does not call the store.
   std::expected<Reserve, Response> reserve_of(const Request& request) const;
   std::shared_ptr<library::Serving> make_serving(const Request& request, Reserve reserve,
                                                  Millis wait_max) const;
-  /// `wait_max`: for another one's attempt.
+  /// `wait_max`: how long the request may wait for another attempt.
   ExchangeSettings settings_of(const Request& request, Millis wait_max) const;
 
-  /// Instead of the store, where more is to be done with the reserve in one commit. Blocks.
+  /// Asks a reserve instead of the store, to commit more with it. Blocks.
   using AskReserve = std::function<StoreResult(const Reserve&)>;
 
-  /// Carries actions out until there is an answer; `turn` is the handler's, and says how it ended.
+  /// Carries out actions until there is an answer; `turn` runs the handler and returns its end.
   Response drive(const std::shared_ptr<library::Serving>& serving, ExchangeAction action,
                  const std::function<ExchangeEvent(const Send&)>& turn,
                  const AskReserve& ask_reserve = {}) const;
 
   /// Execution::commit of this attempt.
   Outcome commit(const TransactionWork& work, const RecordId& id, const Attempt& attempt) const;
-  /// `uncommitted`: what the attempt's last commit() came to, where its rows are not there.
+  /// The handler's outcome as an event. `uncommitted`: uncommitted() of the last commit().
   ExchangeEvent event_of(Outcome outcome, const RecordId& id, const Attempt& attempt,
                          const std::optional<Outcome>& uncommitted) const;
-  /// What event_of() wants to know of a commit() that ended so: OutcomeUnknown or NotCommitted.
+  /// OutcomeUnknown or NotCommitted for a commit() that did not succeed; none for one that did.
   static std::optional<Outcome> uncommitted(const Outcome& committed);
   /// Within a catch block.
   void log_thrown(const RecordId& id) const;
 
-  /// What is left where reserve, work and completion were asked for in one commit, and that was not
-  /// the end of it.
+  /// Reserve, work and completion in one commit did not end the request; the exchange goes on.
   struct AfterOneCommit {
     Reserve reserve;
     TransactionEnd end;
-    bool is_unknown = false;  ///< By the work's own word.
+    bool is_unknown = false;  ///< The work may have had an effect.
 
     ExchangeAction first_action(library::Serving& serving) const;
   };
   std::variant<Response, AfterOneCommit> in_one_commit(const Request& request,
                                                        const TransactionWork& work) const;
-  /// Of an attempt that is granted after that: nothing is run under it any more.
+  /// The end of an attempt that is granted after that, under which nothing runs any more.
   ExchangeEvent event_after(const AfterOneCommit& after, const Send& send) const;
 
-  /// Of the store; aborts where it has none, and says so of `what`.
+  /// The store's transactions. Aborts if it has none, with `what` in the message.
   Transactions& transactions_for(std::string_view what) const;
-  /// Aborts where `handler` is null.
+  /// Aborts if there is no handler.
   void expect_handler(bool is_there) const;
-  /// Where a wait for the store would not end, or there is no engine any more: the answer.
+  /// The answer if a wait for the store would never end here, or the engine is gone.
   enum class Blocks : std::uint8_t { yes, no };
   std::optional<Response> refused_here(Blocks blocks = Blocks::yes) const;
-  /// The guard that these are of is gone.
+  /// The guard is being destroyed.
   void detach() const noexcept { life_->guards.fetch_sub(1); }
-  /// Operations under which older records of the requests may lie, as far as they are the same for
-  /// all of them.
+  /// Former names of the operation that are the same for all its requests.
   std::vector<std::string> former_operations() const { return former_.fixed(); }
 
-  /// Where InWork::is_now().
+  /// The answer if InWork::is_now().
   Response called_from_work() const;
   Response store_unavailable(std::string why) const;
 
-  /// What completes the record with this answer, as far as it may be stored.
+  /// Completes the record with this answer, without the parts that may not be stored.
   Complete complete_with(const Response& response, const RecordId& id,
                          const Attempt& attempt) const;
 
@@ -134,10 +132,10 @@ class Guard::Rules {
  private:
   class Run;
 
-  /// A transaction of such work, which keeps what it said in `said`.
-  InTransaction transaction_of(const TransactionWork& work, Outcome& said) const;
-  /// What became of the work, once its transaction has ended so.
-  Outcome outcome_of(const TransactionEnd& end, Outcome said, const RecordId& id,
+  /// A transaction of the work, which stores the work's outcome in `outcome`.
+  InTransaction transaction_of(const TransactionWork& work, Outcome& outcome) const;
+  /// The outcome of commit(), from the transaction's end and the work's outcome.
+  Outcome outcome_of(const TransactionEnd& end, Outcome of_work, const RecordId& id,
                      const Attempt& attempt) const;
 
   std::string_view whose_;

@@ -11,7 +11,7 @@ constexpr std::string_view scheme = "hybrid:";
 constexpr std::string_view truth_mark = "truth=";
 constexpr std::string_view fast_mark = "fast=";
 
-/// One that is written plainly may have percent signs of its own.
+/// A plain URL may have percent signs of its own.
 std::optional<std::string> decoded(std::string_view text) {
   return text.find("://") != text.npos ? std::optional(std::string(text)) : percent_decoded(text);
 }

@@ -6,8 +6,8 @@
 
 namespace idem {
 
-/// `hybrid:?truth=URL&fast=URL`, in either order. A URL is percent-encoded as a whole; written
-/// plainly, as one with "://" in it, it is taken as it stands, up to the other's name.
+/// `hybrid:?truth=URL&fast=URL`, in either order. Each URL is percent-encoded as a whole, or plain:
+/// a URL with "://" in it is plain, and ends at the other one's name.
 struct HybridUrl {
   std::string truth;
   std::string fast;

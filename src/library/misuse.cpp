@@ -10,7 +10,7 @@
 namespace idem::library {
 namespace {
 
-/// One line within quotes, whatever is in it.
+/// Text that stays one line between quotes.
 std::string shown(std::string text) {
   std::ranges::replace(text, '"', '\'');
   std::ranges::replace_if(text, [](char c) { return c >= 0 && (c < ' ' || c == 127); }, ' ');

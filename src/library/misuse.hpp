@@ -5,17 +5,17 @@
 #include <string>
 #include <string_view>
 
-/// What is told to who wrote the service: how it uses the library wrongly, and what went wrong in
-/// the code that it gave us.
+/// Messages for the service's author: wrong uses of the library, and exceptions of the service's
+/// code.
 namespace idem::library {
 
-/// Says what to do instead, on stderr, and ends the process: no request could be served so.
+/// Prints what to do instead to stderr and aborts: no request could be served.
 [[noreturn]] void misused(const std::string& sentence) noexcept;
 
-/// `log`, or where it is null one that writes warnings and errors to stderr, a line each.
+/// `log`; if it is null, one that writes warnings and errors to stderr, a line each.
 LogSink log_or_stderr(LogSink log);
 
-/// "WHAT threw: TEXT", within a catch block; outside of one without the text.
+/// "WHAT threw: TEXT" in a catch block, "WHAT threw" elsewhere.
 std::string thrown_by(std::string_view what);
 
 }  // namespace idem::library

@@ -2,7 +2,7 @@
 #include "library/guard_rules.hpp"
 #include "library/misuse.hpp"
 
-/// Reserve, rows and completion asked for in one commit.
+/// Reserve, rows and completion in one commit.
 namespace idem {
 namespace {
 
@@ -20,29 +20,30 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
   const RecordId id = reserve->id;
-  Outcome said;
-  std::string threw;
+  Outcome of_work;
+  std::string thrown;
   const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
-    threw.clear();  // Of a run before, which was rolled back.
+    thrown.clear();  // An earlier run was rolled back.
     try {
       return work(transaction);
     } catch (...) {
-      threw = library::thrown_by("the work");
+      thrown = library::thrown_by("the work");
       throw;
     }
   };
-  InTransaction what = transaction_of(watched, said);
+  InTransaction what = transaction_of(watched, of_work);
   what.reserve = *reserve;
   TransactionEnd end{.how = How::in_doubt};
   try {
     end = transactions.run(std::move(what));
   } catch (...) {
-    // Anything but the work's own may have come after the commit.
-    end.why = threw.empty() ? library::thrown_by("the store") : threw;
-    if (!threw.empty()) end.how = How::rolled_back;
-    if (!std::holds_alternative<OutcomeUnknown>(said)) said = NotCommitted{};
+    // An exception of the store may have come after the commit.
+    end.why = thrown.empty() ? library::thrown_by("the store") : thrown;
+    if (!thrown.empty()) end.how = How::rolled_back;
+    if (!std::holds_alternative<OutcomeUnknown>(of_work)) of_work = NotCommitted{};
   }
-  const bool is_unknown = end.rows_may_be_committed || std::holds_alternative<OutcomeUnknown>(said);
+  const bool is_unknown =
+      end.rows_may_be_committed || std::holds_alternative<OutcomeUnknown>(of_work);
   if (end.how == How::unavailable && end.damaged) {
     parts_.damage.note({StoreError::Code::damaged, end.why, end.damaged});
     return to_response(record_damaged_answer(*end.damaged));
@@ -51,22 +52,22 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
     return store_unavailable(end.why);
   }
   if (end.how == How::committed) {
-    Answer answer = to_answer(std::get<Response>(std::move(said)));
+    WireAnswer answer = to_answer(std::get<Response>(std::move(of_work)));
     mark_outcome(answer, "stored", end.reply.expires_at);
     return to_response(std::move(answer));
   }
   if (end.how == How::rolled_back && !is_unknown) {
-    const Outcome outcome = outcome_of(end, std::move(said), id, {});
-    const auto* const told = std::get_if<NotExecuted>(&outcome);
-    Answer answer = to_answer(told != nullptr ? told->answer : work_failed(id));
+    const Outcome outcome = outcome_of(end, std::move(of_work), id, {});
+    const auto* const not_executed = std::get_if<NotExecuted>(&outcome);
+    WireAnswer answer = to_answer(not_executed != nullptr ? not_executed->answer : work_failed(id));
     mark_outcome(answer, "released", std::nullopt);
     return to_response(std::move(answer));
   }
   return AfterOneCommit{std::move(*reserve), std::move(end), is_unknown};
 }
 
-// Answered by the record that is there; or in doubt, and then the same token finds out: it is
-// granted the attempt only where nothing was committed.
+// Either the reserve's outcome is known; or the commit is in doubt, and a reserve with the same
+// token finds out: the store grants the attempt only if nothing was committed.
 ExchangeAction Guard::Rules::AfterOneCommit::first_action(Serving& serving) const {
   ExchangeAction action = serving.start();
   if (end.how != How::not_run) return action;

@@ -21,11 +21,11 @@ namespace {
 constexpr std::string_view sqlite = "sqlite:";
 
 struct Linked {
-  const char* component;  ///< As CMake calls it.
-  const StoreKind* kind;  ///< Null: it is not there.
+  const char* component;  ///< Its name in CMake.
+  const StoreKind* kind;  ///< Null: not linked.
 };
 
-/// Of a URL that is neither `memory:` nor `hybrid:`.
+/// For a URL that is neither `memory:` nor `hybrid:`.
 Linked kind_of(const std::string& url) {
   if (is_postgres_url(url)) return {"idem::postgres", &idem_kind_postgres};
   if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};

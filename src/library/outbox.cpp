@@ -14,6 +14,7 @@ using library::is_null;
 using library::moment_of;
 using library::number_of;
 using library::text_of;
+using library::values_of;
 
 constexpr std::array<std::string_view, 4> state_names{"waiting", "delivered", "dead", "discarded"};
 
@@ -46,20 +47,29 @@ StoredMessage message_of(const SqlRow& row) {
   return one;
 }
 
+MessageCount count_of(const SqlRow& row) {
+  return {text_of(row.at(0)), message_state(text_of(row.at(1))).value_or(MessageState::waiting),
+          static_cast<std::uint64_t>(number_of(row.at(2))), Millis(number_of(row.at(3)))};
+}
+
+Ordered ordered_of(const SqlRow& row) {
+  return {text_of(row.at(0)), text_of(row.at(1)), text_of(row.at(2)), text_of(row.at(3))};
+}
+
 SqlValue any_or(const std::string& text) {
   return text.empty() ? SqlValue(std::monostate{}) : SqlValue(text);
 }
 
-std::vector<Ordered> ordered(const SqlRows& rows) {
-  std::vector<Ordered> all;
-  for (const SqlRow& row : rows) {
-    all.push_back({text_of(row.at(0)), text_of(row.at(1)), text_of(row.at(2)), text_of(row.at(3))});
-  }
-  return all;
-}
-
-std::int64_t most_of(const DeadLetters& which) {
-  return static_cast<std::int64_t>(std::min<std::size_t>(which.limit, 1'000'000));
+/// Runs an order; `rest`: the statement's parameters after those that select the dead letters.
+template <class... Rest>
+Outbox::Result<std::vector<Ordered>> run_order(Transactions& transactions, OwnStatement statement,
+                                               const DeadLetters& which, const Rest&... rest) {
+  if (!which.id.empty() && !is_id(which.id)) return std::vector<Ordered>{};
+  const auto most = static_cast<std::int64_t>(std::min<std::size_t>(which.limit, 1'000'000));
+  return values_of(InternalSql::run(transactions, statement,
+                                    {any_or(which.destination), any_or(which.id),
+                                     any_or(which.type), most, SqlValue(rest)...}),
+                   &ordered_of);
 }
 
 }  // namespace
@@ -75,14 +85,11 @@ std::optional<MessageState> message_state(std::string_view name) noexcept {
 }
 
 Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
-  const auto rows =
+  return values_of(
       InternalSql::run(*transactions_, OwnStatement::list_messages,
                        {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
-                        filter.after, static_cast<std::int64_t>(filter.limit)});
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<StoredMessage> all;
-  for (const SqlRow& row : *rows) all.push_back(message_of(row));
-  return all;
+                        filter.after, static_cast<std::int64_t>(filter.limit)}),
+      &message_of);
 }
 
 Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id) {
@@ -94,45 +101,27 @@ Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id)
 }
 
 Outbox::Result<std::vector<MessageCount>> Outbox::count() {
-  const auto rows = InternalSql::run(*transactions_, OwnStatement::count_messages, {});
-  if (!rows) return std::unexpected(rows.error());
-  std::vector<MessageCount> all;
-  for (const SqlRow& row : *rows) {
-    all.push_back({text_of(row.at(0)),
-                   message_state(text_of(row.at(1))).value_or(MessageState::waiting),
-                   static_cast<std::uint64_t>(number_of(row.at(2))), Millis(number_of(row.at(3)))});
-  }
-  return all;
+  return values_of(InternalSql::run(*transactions_, OwnStatement::count_messages, {}), &count_of);
 }
 
 Outbox::Result<bool> Outbox::hasten(const std::string& id) {
   if (!is_id(id)) return false;
-  const auto rows = InternalSql::run(*transactions_, OwnStatement::hasten_message, {id});
-  if (!rows) return std::unexpected(rows.error());
-  return !rows->empty();
+  return library::has_row(InternalSql::run(*transactions_, OwnStatement::hasten_message, {id}));
 }
 
 Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
-  if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
   constexpr double slowest = 1e-3;
   const auto spacing =
       order.rate > 0 ? static_cast<std::int64_t>(1'000 / std::max(order.rate, slowest)) : 0;
-  const auto rows = InternalSql::run(
-      *transactions_, order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive,
-      {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),
-       most_of(order.which), spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason});
-  if (!rows) return std::unexpected(rows.error());
-  return ordered(*rows);
+  return run_order(*transactions_,
+                   order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive, order.which,
+                   spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason);
 }
 
 Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
-  if (!order.which.id.empty() && !is_id(order.which.id)) return std::vector<Ordered>{};
-  const auto rows = InternalSql::run(
-      *transactions_, order.dry_run ? OwnStatement::try_discard : OwnStatement::discard,
-      {any_or(order.which.destination), any_or(order.which.id), any_or(order.which.type),
-       most_of(order.which), order.reason});
-  if (!rows) return std::unexpected(rows.error());
-  return ordered(*rows);
+  return run_order(*transactions_,
+                   order.dry_run ? OwnStatement::try_discard : OwnStatement::discard, order.which,
+                   order.reason);
 }
 
 }  // namespace idem::inline v0_1

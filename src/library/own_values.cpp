@@ -27,4 +27,9 @@ std::optional<RecordId> id_of(std::string_view hex) noexcept {
   return id;
 }
 
+std::expected<bool, std::string> has_row(const RowsOr& rows) {
+  if (!rows) return std::unexpected(rows.error());
+  return !rows->empty();
+}
+
 }  // namespace idem::library

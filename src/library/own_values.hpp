@@ -2,10 +2,12 @@
 
 #include <idem/transaction.hpp>
 
+#include <expected>
 #include <optional>
+#include <string>
 #include <string_view>
 
-/// Cells of Idem's own rows (src/store/internal_sql.hpp) as values.
+/// Idem's own rows (src/store/internal_sql.hpp) as values.
 namespace idem::library {
 
 std::int64_t number_of(const SqlValue& value) noexcept;
@@ -14,7 +16,23 @@ bool is_null(const SqlValue& value) noexcept;
 inline StoreTime moment_of(const SqlValue& value) noexcept {
   return StoreTime(Millis(number_of(value)));
 }
-/// Of 32 hexadecimal digits in lower case.
+/// From 32 hexadecimal digits in lower case.
 std::optional<RecordId> id_of(std::string_view hex) noexcept;
+
+/// A statement's result, or the database's error.
+using RowsOr = std::expected<SqlRows, std::string>;
+
+/// Whether the statement returned a row.
+std::expected<bool, std::string> has_row(const RowsOr& rows);
+
+/// Each row as a value.
+template <class Value>
+std::expected<std::vector<Value>, std::string> values_of(const RowsOr& rows,
+                                                         Value (*value_of)(const SqlRow&)) {
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<Value> values;
+  for (const SqlRow& row : *rows) values.push_back(value_of(row));
+  return values;
+}
 
 }  // namespace idem::library

@@ -40,14 +40,14 @@ std::string of_phase(const Phase& phase, const GuardOptions& guard) {
   if (phase.name.size() > limits::phase_name_bytes_max) {
     return "its name is longer than " + std::to_string(limits::phase_name_bytes_max) + " bytes";
   }
-  if (!phase.work) return "it has no work: give it the function that does its rows";
+  if (!phase.work) return "it has no work: give it the function that writes its rows";
   return phase.call.send ? of_call(phase.call, guard) : std::string();
 }
 
-/// A sentence; empty: it can serve.
+/// A sentence; empty: the guard can serve.
 std::string what_is_wrong(const std::vector<Phase>& phases, const PhasedOptions& options) {
   if (options.guard.operation.empty()) {
-    return "guard.operation is empty: name it, as a completer has no request to name it by";
+    return "guard.operation is empty: name it, because a completer has no request for its name";
   }
   if (options.attempts_max <= 0) return "attempts_max is 0: say how many attempts there may be";
   if (phases.empty()) return "there are no phases: give one at least";
@@ -106,14 +106,15 @@ class PhasedGuard::Flows {
     return guard;
   }
 
-  /// What the phases see, now and after a crash.
+  /// The part of a request that the phases see, now and after a crash.
   Request kept_of(const Request& request) const;
-  /// `wait`: for another one's attempt.
+  /// `wait`: how long to wait for another attempt.
   Response go(const Request& request, const std::string& input, Reserve reserve, Millis wait);
-  /// The reserve, and with it what there is to do, in one commit.
+  /// Commits the reserve together with the stored progress of the work.
   StoreResult begin(const Reserve& reserve, const std::string& input,
                     std::optional<FlowState>& state);
   std::size_t complete_due_of(const std::string& operation);
+  /// Continues due work. False: it did not.
   bool resume(const RecordId& id, const SqlRow& due);
   Reserve reserve_of(const Record& record) const;
   void stop_unreadable(const Record& record);
@@ -171,7 +172,7 @@ StoreResult PhasedGuard::Flows::begin(const Reserve& reserve, const std::string&
     state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
                                attempt, phases_.front());
     if (!state) return std::nullopt;
-    // Of what is torn the record keeps what it says.
+    // If the progress is torn, the record keeps its recovery point.
     return Advance{id, attempt, state->is_torn ? transaction.recovery_point() : state->point};
   };
   TransactionEnd end = transactions().run(std::move(what));
@@ -191,9 +192,9 @@ std::size_t PhasedGuard::Flows::complete_due() {
   const Engine::Parts::Busy busy(rules_.parts());
   auto operations = rules_.former_operations();
   operations.insert(operations.begin(), options_.guard.operation);
-  std::size_t gone_on = 0;
-  for (const std::string& operation : operations) gone_on += complete_due_of(operation);
-  return gone_on;
+  std::size_t continued = 0;
+  for (const std::string& operation : operations) continued += complete_due_of(operation);
+  return continued;
 }
 
 std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
@@ -203,16 +204,16 @@ std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
     rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
     return 0;
   }
-  std::size_t gone_on = 0;
+  std::size_t continued = 0;
   for (const SqlRow& row : *due) {
     const auto id = id_of(text_of(row.at(0)));
-    if (id && resume(*id, row)) ++gone_on;
+    if (id && resume(*id, row)) ++continued;
   }
-  return gone_on;
+  return continued;
 }
 
 void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {
-  (void)InternalSql::run(transactions(), OwnStatement::put_off_flow,
+  (void)InternalSql::run(transactions(), OwnStatement::postpone_flow,
                          {to_hex(id.bytes), std::int64_t{delay.count()}});
 }
 
@@ -232,7 +233,7 @@ Reserve PhasedGuard::Flows::reserve_of(const Record& record) const {
   return reserve;
 }
 
-// Nobody can go on with it: a person has to look.
+// No attempt can continue it: a person has to look.
 void PhasedGuard::Flows::stop_unreadable(const Record& record) {
   rules_.parts().options.log(LogLevel::error, "work_unreadable",
                              {{"operation_ref", to_hex(record.id.bytes)}});
@@ -244,7 +245,7 @@ void PhasedGuard::Flows::stop_unreadable(const Record& record) {
   (void)transactions().run(std::move(what));
 }
 
-// What there is to do says nothing about who may: the record does, and a reserve asks it (§5).
+// The stored progress does not grant the right to execute: a reserve on the record does (§5).
 bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   Engine::Parts& parts = rules_.parts();
   const auto* const input = std::get_if<SqlBytes>(&due.at(1));
@@ -253,22 +254,23 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   if (!found) return false;
   const std::optional<Record>& record = *found;
   if (record && (record->state == State::completed || record->state == State::expired)) {
-    // Settled by somebody else. Only what was seen here goes: another life may have begun.
+    // The record was settled elsewhere. Drops only the row that was read: the key may be in use
+    // again.
     (void)InternalSql::run(transactions(), OwnStatement::close_flow,
                            {to_hex(id.bytes), text_of(due.at(3))});
     return false;
   }
-  // One that was released before anything committed is its client's to ask for again; behind that,
-  // evidence has said that nothing is open, and the work must not be left half done.
+  // Work that was released before its first commit waits for its client's retry. After a commit the
+  // work must not stay half done, and evidence has said that no call is open.
   const bool is_half_done = point != "started";
   const bool goes_on = record && (record->state == State::in_progress ||
                                   (record->state == State::failed_retryable && is_half_done));
   if (!goes_on) {
-    put_off(id, limits::flow_unknown_interval);  // Unknown: evidence ends that.
+    put_off(id, limits::flow_unknown_interval);  // `unknown` waits for evidence.
     return false;
   }
   const auto kept = input != nullptr ? library::unpack_input(input->bytes) : std::nullopt;
-  // So that nobody looks at it again while somebody is at it; who is, says so at each phase.
+  // Keeps other completers away while an attempt runs, which extends this at each phase.
   put_off(id, options_.guard.lease / 3);
   if (!kept) {
     stop_unreadable(*record);

@@ -1,10 +1,10 @@
 #include "core/evidence/repetition.hpp"
 #include "core/exchange/backoff.hpp"
 #include "library/engine.hpp"
+#include "library/foreign_calls.hpp"
 #include "library/misuse.hpp"
 #include "library/relay_queue.hpp"
 
-#include <idem/crash_point.hpp>
 #include <idem/relay.hpp>
 #include <idem/worker_limits.hpp>
 
@@ -19,18 +19,14 @@ using library::Noted;
 
 namespace {
 
-Millis margin_of(const RelayOptions& options) {
-  return std::min(options.lease / 10, Millis(limits::call_margin_max));
-}
-
-/// A sentence; empty: messages can be sent there.
+/// A sentence; empty: the destination is valid.
 std::string what_is_wrong(const Destination& destination, const RelayOptions& options) {
   if (destination.name.empty()) return "it has no name: messages name their destination";
   if (!destination.send) return "its send is null: give it the function that sends a message";
   if (destination.attempts_max <= 0) return "attempts_max is 0: say how many there may be";
   if (destination.timeout <= Millis{0}) return "timeout is 0: say how long a delivery may take";
   if (options.batch == 0) return "batch is 0: say how many messages are claimed at once";
-  if (options.lease <= destination.timeout + margin_of(options)) {
+  if (options.lease <= destination.timeout + library::call_margin(options.lease)) {
     return "the lease does not cover one delivery: set RelayOptions::lease beyond its timeout of " +
            std::to_string(destination.timeout.count()) + " ms, or a shorter timeout";
   }
@@ -39,7 +35,7 @@ std::string what_is_wrong(const Destination& destination, const RelayOptions& op
 
 }  // namespace
 
-/// The messages of one destination. A turn is one thread's at a time.
+/// The messages of one destination. Turns run one at a time.
 class Relay::Line {
  public:
   Line(Transactions& transactions, LogSink log, Destination destination, RelayOptions options)
@@ -65,32 +61,27 @@ class Relay::Line {
   void note(const ClaimedMessage& claimed, const Note& note);
   void reap_if_due();
 
-  /// Where nothing else helps, it is noted of each message before it is sent, so that a crash
-  /// leaves only that one in doubt. That costs a commit each.
-  bool notes_sending() const {
-    const auto& repetition = destination_.repetition;
-    return repetition.deduplicates == Millis{} && !repetition.lookup;
-  }
+  bool notes_sending() const { return library::needs_notes(destination_.repetition); }
   Next next_of(const ClaimedMessage& claimed) const;
   Delivery delivery_of(const ClaimedMessage& claimed) const;
-  /// What is left of the claim covers one delivery.
+  /// The rest of the claim covers one delivery.
   bool covers() const {
-    return MonotonicClock::now() + destination_.timeout + margin() <= claimed_until_;
+    const Millis margin = library::call_margin(options_.lease);
+    return MonotonicClock::now() + destination_.timeout + margin <= claimed_until_;
   }
-  Millis margin() const { return margin_of(options_); }
-  void tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
-            const std::string& why) const;
+  void log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+           const std::string& why) const;
 
   LogSink log_;
   Destination destination_;
   RelayOptions options_;
-  std::mutex mutex_;  ///< For a turn: the runner's, or who called deliver_due().
+  std::mutex mutex_;  ///< Held during a turn, of the runner or of deliver_due().
   library::RelayQueue queue_;
   Breaker breaker_{{.failures = limits::breaker_failures,
                     .pause_first = limits::breaker_pause_first,
                     .pause_max = limits::breaker_pause_max}};
   std::minstd_rand dice_{std::random_device{}()};
-  MonotonicTime claimed_until_{};  ///< Of the batch, counted from before it was asked for.
+  MonotonicTime claimed_until_{};  ///< The batch's claim ends; counted from before the claim.
   MonotonicTime reap_at_{};
   std::unique_ptr<workers::Runner> runner_{};
 };
@@ -115,14 +106,10 @@ std::size_t Relay::Line::turn() {
 Next Relay::Line::next_of(const ClaimedMessage& claimed) const {
   const auto now = MonotonicClock::now();
   const auto& repetition = destination_.repetition;
-  const Declared declared{.deduplicates = repetition.deduplicates,
-                          .has_lookup = repetition.lookup != nullptr,
-                          .lookup_grace = repetition.lookup_grace,
-                          .timeout = destination_.timeout};
   CallHistory history;
   if (claimed.no_call_in_flight_since) history.quiet_for = now - *claimed.no_call_in_flight_since;
   history.first_ago = repetition.deduplicates - (claimed.repeat_until - now);
-  return next_step(history, declared);
+  return next_step(history, library::declared_by(repetition, destination_.timeout));
 }
 
 Delivery Relay::Line::delivery_of(const ClaimedMessage& claimed) const {
@@ -159,17 +146,12 @@ void Relay::Line::deliver(const ClaimedMessage& claimed) {
     case NextStep::give_up:
       return note(claimed,
                   {.how = Noted::dead,
-                   .why = "it may have arrived, and its destination does not tell a repeat by now",
+                   .why = "it may have arrived, and its destination no longer recognises a repeat",
                    .may_have_arrived = true});
     case NextStep::look_up:
       break;
   }
-  LookedUp seen = CannotTell{"the lookup threw"};
-  try {
-    seen = destination_.repetition.lookup(delivery);
-  } catch (...) {
-    seen = CannotTell{library::thrown_by("the lookup")};
-  }
+  const LookedUp seen = library::look_up(destination_.repetition, delivery);
   if (const auto* const answered = std::get_if<CallAnswered>(&seen)) {
     return note(claimed, {.how = Noted::delivered, .reference = answered->reference});
   }
@@ -186,26 +168,19 @@ void Relay::Line::send(const ClaimedMessage& claimed, const Delivery& delivery) 
   if (notes_sending()) {
     const auto noted = queue_.note_sending(claimed);
     if (!noted || !*noted) {
-      // Whether it was noted or not, it was not sent.
-      tell(LogLevel::warning, "delivery_not_begun", claimed, noted ? "" : noted.error());
+      // Noted or not, it was not sent.
+      log(LogLevel::warning, "delivery_not_begun", claimed, noted ? "" : noted.error());
       return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
     }
     if (!covers()) return note(claimed, {.how = Noted::given_back, .may_have_arrived = in_doubt});
   }
-  CallEnd end = CallAmbiguous{"the delivery threw", {}, {}};
-  crash_point(CrashPoint::dispatch_before_first_byte);
-  try {
-    end = destination_.send(delivery);
-  } catch (...) {
-    end = CallAmbiguous{library::thrown_by("the delivery"), {}, {}};
-  }
-  crash_point(CrashPoint::response_head);
+  const CallEnd end = library::send_once(destination_.send, delivery, "the delivery");
   if (const auto* const answered = std::get_if<CallAnswered>(&end)) {
     breaker_.succeeded();
     return note(claimed, {.how = Noted::delivered, .reference = answered->reference});
   }
   if (const auto* const not_done = std::get_if<CallNotDone>(&end)) {
-    // One that is refused for good says nothing about the next.
+    // A final refusal is about this message, not about the destination.
     if (!not_done->is_final) breaker_.failed(MonotonicClock::now());
     return fail(claimed,
                 {.how = not_done->is_final ? Noted::dead : Noted::put_off,
@@ -242,15 +217,14 @@ void Relay::Line::note(const ClaimedMessage& claimed, const Note& what) {
     noted = queue_.note(claimed, what);
   }
   if (!noted) {
-    // It counts as in flight until the claim is over, and as one that may have arrived from then
-    // on.
-    tell(LogLevel::warning, "relay_failed", claimed, noted.error());
+    // The message counts as in flight until its claim ends, and as in doubt from then on.
+    log(LogLevel::warning, "relay_failed", claimed, noted.error());
   } else if (!*noted) {
-    tell(LogLevel::warning, "delivery_superseded", claimed, what.why);
+    log(LogLevel::warning, "delivery_superseded", claimed, what.why);
   } else if (what.how == Noted::dead) {
-    tell(LogLevel::error, "message_dead", claimed, what.why);
+    log(LogLevel::error, "message_dead", claimed, what.why);
   } else if (what.how == Noted::put_off || what.how == Noted::unseen) {
-    tell(LogLevel::warning, "delivery_failed", claimed, what.why);
+    log(LogLevel::warning, "delivery_failed", claimed, what.why);
   }
 }
 
@@ -262,8 +236,8 @@ void Relay::Line::reap_if_due() {
   if (!is_more) reap_at_ = now + Millis(limits::message_reap_interval);
 }
 
-void Relay::Line::tell(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
-                       const std::string& why) const {
+void Relay::Line::log(LogLevel level, std::string_view event, const ClaimedMessage& claimed,
+                      const std::string& why) const {
   log_(level, event,
        {{"destination", destination_.name},
         {"message", claimed.id},

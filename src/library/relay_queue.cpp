@@ -25,7 +25,7 @@ std::string_view name_of(Noted how) {
   return {};
 }
 
-/// What the outside said, as text that any database takes.
+/// A text of another service, in a form that every database stores.
 std::string printable(std::string_view text) {
   std::string kept(text.substr(0, limits::delivery_error_bytes_max));
   std::ranges::replace_if(kept, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -44,7 +44,7 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
                        {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
                         std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
-  const auto told_at = MonotonicClock::now();
+  const auto answered_at = MonotonicClock::now();
   std::vector<ClaimedMessage> claimed;
   for (const SqlRow& row : *rows) {
     ClaimedMessage& one = claimed.emplace_back();
@@ -59,11 +59,11 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
                    .content_type = text_of(row.at(7))};
     one.created_at = moment_of(row.at(8));
     one.attempt = static_cast<int>(number_of(row.at(9)));
-    one.fence = number_of(row.at(10));
+    one.claim = number_of(row.at(10));
     one.repeat_until = asked_at + Millis(number_of(row.at(12)));
     if (number_of(row.at(11)) != 0) {
       one.no_call_in_flight_since =
-          told_at - Millis(is_null(row.at(13)) ? 0 : number_of(row.at(13)));
+          answered_at - Millis(is_null(row.at(13)) ? 0 : number_of(row.at(13)));
     }
   }
   std::ranges::sort(claimed, {}, &ClaimedMessage::seq);
@@ -71,20 +71,16 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
 }
 
 std::expected<bool, std::string> RelayQueue::note_sending(const ClaimedMessage& claimed) {
-  const auto rows =
-      InternalSql::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.fence});
-  if (!rows) return std::unexpected(rows.error());
-  return !rows->empty();
+  return has_row(
+      InternalSql::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.claim}));
 }
 
 std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {
-  const auto rows = InternalSql::run(
+  return has_row(InternalSql::run(
       transactions_, OwnStatement::note_delivery,
-      {claimed.seq, claimed.fence, std::string(name_of(note.how)), printable(note.reference),
+      {claimed.seq, claimed.claim, std::string(name_of(note.how)), printable(note.reference),
        printable(note.why), std::int64_t{note.delay.count()},
-       std::int64_t{note.may_have_arrived ? 1 : 0}});
-  if (!rows) return std::unexpected(rows.error());
-  return !rows->empty();
+       std::int64_t{note.may_have_arrived ? 1 : 0}}));
 }
 
 std::expected<std::size_t, std::string> RelayQueue::reap(std::size_t most, Millis retention) {

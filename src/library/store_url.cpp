@@ -34,13 +34,13 @@ constexpr std::array file_options{
     std::string_view("ca_file"),       std::string_view("cert_file"),
     std::string_view("key_file")};
 
-/// "system" is libpq's word for the certificates of the machine; an engine's key has a colon.
+/// "system" is libpq's name for the machine's certificates; an engine's key has a colon.
 bool is_relative_file(std::string_view name, const std::string& value) {
   return std::ranges::find(file_options, name) != file_options.end() && !value.empty() &&
          !value.starts_with('/') && value != "system" && value.find(':') == value.npos;
 }
 
-/// `url` behind whose question mark NAME=VALUE stand, percent-encoded.
+/// Of a `url` with percent-encoded NAME=VALUE pairs behind its question mark.
 std::string with_absolute_options(const std::string& url, const std::string& folder) {
   const auto mark = url.find('?');
   if (mark == url.npos) return url;
@@ -80,7 +80,7 @@ std::optional<std::string> why_no_store_path(std::string_view path) {
            "nothing";
   }
   if (path.starts_with("//")) {
-    // In a URL what stands behind // is a host.
+    // In a URL the part behind // is a host.
     return "sqlite: has a path and no host; write sqlite:" + text.substr(2);
   }
   if (path.starts_with("file:")) {
@@ -120,7 +120,7 @@ std::optional<std::string> what_was_meant(std::string_view url) {
   return std::nullopt;
 }
 
-// Nothing is looked up: a URL may name files that are there only once they are absolute.
+// Does not look at the disk: some files exist only under their absolute paths.
 std::string absolute_store_url(const std::string& url, const std::string& folder) {
   if (url.starts_with(sqlite)) {
     const auto path = std::string_view(url).substr(sqlite.size());

@@ -4,18 +4,18 @@
 #include <string>
 #include <string_view>
 
-/// What stands in the URL of a store.
+/// The parts of a store's URL.
 namespace idem::inline v0_1 {
 
-/// By the scheme alone, so that who links no such store needs nothing of it.
+/// By the scheme alone, so that a program without such a store links nothing of it.
 bool is_postgres_url(std::string_view url) noexcept;
 bool is_redis_url(std::string_view url) noexcept;
 
-/// Why `path`, behind "sqlite:", is not taken for a file: a sentence with what to write. None: it
-/// is.
+/// Why `path`, behind "sqlite:", does not name a file: a sentence with what to write. None: it
+/// does.
 std::optional<std::string> why_no_store_path(std::string_view path);
 
-/// What `url` was probably meant to be, where its scheme is none of ours: a sentence.
+/// What a `url` with an unknown scheme was probably meant to be: a sentence.
 std::optional<std::string> what_was_meant(std::string_view url);
 
 }  // namespace idem::inline v0_1

@@ -9,8 +9,8 @@
 
 namespace idem::library {
 
-/// A few threads for the transactions of those who may not block. Each is started when there is
-/// work for it.
+/// A few threads for the transactions of callers that must not block. Each starts with its first
+/// job.
 class TransactionThreads {
  public:
   using Job = std::move_only_function<void()>;
@@ -20,10 +20,10 @@ class TransactionThreads {
   TransactionThreads(const TransactionThreads&) = delete;
   TransactionThreads& operator=(const TransactionThreads&) = delete;
 
-  /// Runs it on one of them, after those that were given before; it must not throw. From any
-  /// thread, and before end().
+  /// Runs a job on one of them, after the jobs before it; it must not throw. From any thread, and
+  /// before end().
   void run(Job job);
-  /// Once everything was run.
+  /// Runs all jobs, then ends the threads.
   void end();
 
  private:

@@ -16,7 +16,7 @@ namespace idem {
 
 class Loop;
 
-/// Something that a loop looks at every tick: deadlines, heartbeats, idle pools. Coarse on purpose:
+/// An object whose tick() the loop calls: deadlines, heartbeats, idle pools. Coarse on purpose:
 /// a deadline costs a comparison a tick, not a timer operation a request. Loop's thread only.
 class Timed {
  public:
@@ -60,7 +60,7 @@ class Loop {
   /// Suspends the calling coroutine.
   Task<void> sleep(Millis duration);
 
-  /// `thread_name`: what tools call the thread that runs it; 15 bytes at most.
+  /// `thread_name`: for tools that list threads; 15 bytes at most.
   void run(const char* thread_name = "idem-loop");
   void stop();
 

@@ -14,19 +14,19 @@
 
 namespace idem {
 
-/// Threads for what blocks, so that a loop never does. With one thread, jobs run one after the
+/// Threads for jobs that block, because a loop may not. With one thread, jobs run one after the
 /// other.
 class Offload {
  public:
   using Job = std::move_only_function<void()>;
 
   explicit Offload(const char* thread_name, unsigned threads = 1);
-  /// Runs what was posted to its end.
+  /// Runs all posted jobs first.
   ~Offload();
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  /// Each `party` that has jobs waiting gets its turn: who posts many delays its own.
+  /// Parties that have jobs waiting take turns: a party with many jobs delays only its own.
   void post(Job job, std::string_view party = {});
 
  private:
@@ -60,7 +60,7 @@ struct RunOffloaded {
 };
 
 /// `co_await` of it, named, runs `work` there and resumes the calling coroutine on its own loop
-/// with what it returned. `work` is moved from, and must not throw.
+/// with its result. `work` is moved from, and must not throw.
 template <class T>
 Wait<T, RunOffloaded<T>> run_offloaded(Loop& loop, Offload& offload, std::function<T()>& work,
                                        std::string_view party = {}) {

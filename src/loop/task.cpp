@@ -10,7 +10,7 @@ namespace {
 #define __has_feature(name) 0
 #endif
 
-// What outlives its frame is to be seen by AddressSanitizer, of clang and of GCC.
+// Without the pool, AddressSanitizer (of clang and of GCC) sees uses of a frame after its end.
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 constexpr bool pooled = false;
 #else

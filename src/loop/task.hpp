@@ -8,29 +8,28 @@
 #include <optional>
 #include <utility>
 
-/// Coroutines of one loop's thread. A Task begins when it is awaited and belongs to the one who
-/// awaits it; what is spawned on a Loop is the root of such a chain. A coroutine that waits for an
-/// event from outside gives a Resumption away: whoever holds that owns the whole chain.
+/// Coroutines of one loop's thread. A Task begins when it is awaited and belongs to the coroutine
+/// that awaits it; a spawned coroutine is the root of such a chain. A coroutine that waits for an
+/// event from outside gives a Resumption away: the holder of that owns the whole chain.
 ///
-/// One that ends without having waited goes straight back to the one who awaited it: no stack grows
-/// in a loop over such calls, with or without tail calls.
+/// A Task that ends without having waited returns straight to its caller: no stack grows in a loop
+/// over such calls, with or without tail calls.
 ///
 /// GCC 12 miscompiles capturing lambdas, temporaries with destructors and braced aggregates as
 /// arguments inside a co_await expression, and drops the body of a coroutine that has one in the
-/// condition of an if, a while or a switch, without a word: name the operand, and the result,
+/// condition of an if, a while or a switch, without a warning: name the operand, and the result,
 /// first.
 namespace idem {
 
 template <class T>
 class Task;
 
-/// Frames come from lists of the thread, one for each size, and go back to those of the thread on
-/// which they end: what a request needs, the next one finds. Other memory is not kept for good: at
-/// most so much of it a thread.
+/// Frames come from lists of the thread, one for each size, and go back to the lists of the thread
+/// on which they end, so that requests reuse each other's frames. A thread keeps at most so much.
 inline constexpr std::size_t kept_frame_bytes_max = 512UL * 1024;
 void* take_frame(std::size_t bytes);
 void give_frame(void* frame, std::size_t bytes) noexcept;
-/// Of the calling thread, now.
+/// What the calling thread keeps now.
 std::size_t kept_frame_bytes() noexcept;
 
 class Frame {
@@ -39,14 +38,14 @@ class Frame {
   static void operator delete(void* frame, std::size_t bytes) noexcept { give_frame(frame, bytes); }
 };
 
-/// What every promise of a chain has.
+/// Part of every promise of a chain.
 struct Link : Frame {
   std::coroutine_handle<> root;
 };
 
 struct TaskLink : Link {
   std::coroutine_handle<> awaiting;
-  bool waited = false;  ///< So the one who awaits is suspended, and is resumed at the end.
+  bool waited = false;  ///< So its caller is suspended, and is resumed at the end.
   std::exception_ptr error;
 
   struct End {
@@ -82,8 +81,8 @@ struct TaskPromise<void> : TaskLink {
   void take() const noexcept {}
 };
 
-/// Moved from is nothing, but that assigning swaps. Awaited once at most; what escapes it is thrown
-/// there.
+/// A moved-from Task is empty; assigning swaps. Awaited once at most; an exception that escapes it
+/// is thrown from the `co_await`.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -129,8 +128,8 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
   return Task<void>(std::coroutine_handle<TaskPromise<void>>::from_promise(*this));
 }
 
-/// A coroutine that nobody awaits. `start` or drop it once; from its first wait on it belongs to
-/// the Resumption. Nothing may escape it.
+/// A coroutine without a caller. Start or drop it once; from its first wait on it belongs to the
+/// Resumption. No exception may escape it.
 class Root {
  public:
   struct promise_type : Link {
@@ -156,7 +155,7 @@ class Root {
   std::coroutine_handle<> frame_;
 };
 
-/// A suspended coroutine, as the event that it waits for sees it.
+/// A suspended coroutine, as its event sees it.
 template <class Value>
 struct Suspension {
   std::coroutine_handle<> leaf;
@@ -165,9 +164,9 @@ struct Suspension {
   bool starting = false;
 };
 
-/// The right to let a suspended coroutine go on, once, on its loop's thread and not from within the
-/// call that it was given to. Dropped unused it destroys the coroutine with all that await it, as
-/// happens when a loop ends before an event comes.
+/// The right to resume a suspended coroutine, once, on its loop's thread and not from within the
+/// call that got it. Dropped unused it destroys the coroutine with all its callers, as happens when
+/// a loop ends before an event comes.
 template <class Value>
 class Resumption {
  public:
@@ -198,8 +197,8 @@ class Resumption {
 };
 
 /// `co_await` of a named one suspends the coroutine, calls `start` with its Resumption<Value>, and
-/// answers the value that this is called with. `start` may not drop it; where it runs out of memory
-/// the process ends, as nobody could tell any more whose turn it is.
+/// gives the value with which that is called. `start` may not drop it. If `start` runs out of
+/// memory the process ends, because it is then not known who owns the Resumption.
 template <class Value, class Start>
 class Wait {
  public:

@@ -13,18 +13,18 @@
 #include <string>
 #include <string_view>
 
-/// What is counted and remembered about those outside: the upstream, the authoriser, providers.
+/// Counts and states of the services outside: the upstream, the authoriser, providers.
 namespace idem::metrics {
 
-/// What became of a request to the upstream.
+/// The result of a request to the upstream.
 enum class Forwarded : std::uint8_t {
   answered,     ///< A final answer's head came, whatever its status.
   not_reached,  ///< No byte of the request was sent.
   timeout,
   closed,     ///< Before an answer.
-  malformed,  ///< What came is no HTTP.
+  malformed,  ///< The answer is no HTTP.
   cut,        ///< Within the answer's body.
-  unframed,   ///< The answer's end cannot be told from its being cut.
+  unframed,   ///< A cut answer could not be distinguished from a whole one.
 };
 inline constexpr std::size_t forwarded_count = 7;
 std::string_view name_of(Forwarded result) noexcept;
@@ -34,13 +34,13 @@ enum class NotReached : std::uint8_t { resolve, connect, timeout, tls, closed };
 inline constexpr std::size_t not_reached_count = 5;
 std::string_view name_of(NotReached reason) noexcept;
 
-/// What the authoriser said.
+/// The result of a question to the authoriser.
 enum class Authorized : std::uint8_t { allowed, refused, failed };
 inline constexpr std::size_t authorized_count = 3;
 std::string_view name_of(Authorized result) noexcept;
 
-/// How somebody outside has answered lately. Safe from any thread; takes a lock only while it fails
-/// and when it recovers.
+/// Whether a service outside answers. Safe from any thread; locks only while the service fails and
+/// when it recovers.
 class Availability {
  public:
   struct Seen {
@@ -52,10 +52,10 @@ class Availability {
     MonotonicTime failed_at{};  ///< The last one.
   };
 
-  /// After an answer: the line to write, if any.
+  /// Notes an answer; returns the line to log, if any.
   std::optional<OutageLines::Line> answered(MonotonicTime now);
-  /// After a failure, likewise. `is_proof`: it is down by this one alone; otherwise only after
-  /// limits::breaker_failures in a row.
+  /// Notes a failure, likewise. `is_proof`: this failure alone means that the service is down;
+  /// otherwise limits::breaker_failures in a row do.
   std::optional<OutageLines::Line> failed(MonotonicTime now, std::string_view reason,
                                           std::string detail, bool is_proof);
   Seen seen() const;
@@ -63,7 +63,7 @@ class Availability {
  private:
   static constexpr Millis::rep never = -1;
 
-  // To the second, so that threads which all succeed do not all write it.
+  // To the second, so that not every success on every thread writes it.
   std::atomic<Millis::rep> last_answer_{never};
   std::atomic<bool> is_failing_{false};
   mutable std::mutex mutex_;
@@ -71,7 +71,7 @@ class Availability {
   Seen seen_;
 };
 
-/// What a provider that was asked did.
+/// The finding of a provider's answer.
 enum class Answered : std::uint8_t { found, failed, not_there, later };
 inline constexpr std::size_t answered_count = 4;
 std::string_view name_of(Answered result) noexcept;
@@ -89,12 +89,13 @@ enum class Unanswered : std::uint8_t {
 inline constexpr std::size_t unanswered_count = 7;
 std::string_view name_of(Unanswered reason) noexcept;
 
-/// One provider's. Any thread counts and reads: a question takes milliseconds, so that two threads
-/// which write one line of the cache cost nothing beside it.
+/// The counts of one provider. Any thread counts and reads: a question lasts milliseconds, so the
+/// cost of a shared cache line does not matter.
 struct ProviderCounts {
   std::array<std::atomic<std::uint64_t>, answered_count> answers{};
   std::array<std::atomic<std::uint64_t>, unanswered_count> failures{};
-  std::atomic<bool> is_left_alone{false};  ///< After failures in a row; tried by one question.
+  std::atomic<bool> is_left_alone{
+      false};  ///< Not asked after failures in a row, but for one trial question.
   Availability availability;
 };
 

@@ -7,7 +7,7 @@
 namespace idem::metrics {
 namespace {
 
-/// Of one metric, over all shards.
+/// The sum of one metric over all shards.
 template <class Of>
 std::uint64_t sum(const std::deque<Shard>& shards, Of of) {
   std::uint64_t total = 0;
@@ -31,13 +31,13 @@ HistogramSum sum(const std::deque<Shard>& shards, Histogram Shard::* histogram) 
 
 void write_protocol_counters(Text& text, const std::deque<Shard>& shards) {
   text.family("idem_reserve_total", "counter",
-              "api.idempotency.reserve: reserves by what they were answered with.");
+              "api.idempotency.reserve: reserves by their outcome.");
   for (std::size_t i = 0; i < outcome_count; ++i) {
     text.sample("idem_reserve_total", "outcome", name_of(static_cast<Outcome>(i)),
                 sum(shards, [i](const Shard& shard) { return shard.reserves[i].value(); }));
   }
   text.family("idem_release_total", "counter",
-              "api.idempotency.release: attempts that ended as not executed, by what says so.");
+              "api.idempotency.release: attempts that ended as not executed, by basis.");
   for (const auto basis : {ReleaseBasis::proven, ReleaseBasis::declared}) {
     const auto at = static_cast<std::size_t>(basis);
     text.sample("idem_release_total", "basis", idem::name_of(basis),
@@ -45,18 +45,18 @@ void write_protocol_counters(Text& text, const std::deque<Shard>& shards) {
   }
   text.family(
       "idem_reconcile_total", "counter",
-      "api.idempotency.reconcile: unknown records scheduled for evidence, settled by it, and "
-      "evidence that was refused.");
+      "api.idempotency.reconcile: unknown records scheduled for a question, resolved by evidence, "
+      "and failed: refused evidence or given up.");
   for (std::size_t i = 0; i < reconciled_count; ++i) {
     text.sample("idem_reconcile_total", "result", name_of(static_cast<Reconciled>(i)),
                 sum(shards, [i](const Shard& shard) { return shard.reconciled[i].value(); }));
   }
   text.single("idem_contradictions_total", "counter",
-              "api.idempotency.contradictions: evidence that an attempt ran although another one "
-              "has its record, or ended otherwise than its answer says.",
+              "api.idempotency.contradictions: evidence that contradicts the record: its attempt "
+              "ran although another one has the record, or ended differently.",
               sum(shards, &Shard::contradictions));
   text.single("idem_foreign_events_total", "counter",
-              "api.idempotency.foreign_events: events of a provider that is not the one which is "
+              "api.idempotency.foreign_events: events of a provider other than the one that is "
               "asked about their record.",
               sum(shards, &Shard::foreign_events));
   text.single("idem_store_errors_total", "counter",
@@ -93,7 +93,8 @@ void write_times(Text& text, const std::deque<Shard>& shards) {
                   "api.idempotency.request.duration: from a keyed request's head to its answer.",
                   sum(shards, &Shard::request));
   if (const auto p99 = quantile(upstream, 0.99)) {
-    // §21: two to three times; the longer one, because a lease that ends too early is an unknown.
+    // protocol.md §21 says two to three times; the larger, because a lease that ends early makes
+    // the record unknown.
     constexpr double factor = 3;
     text.single("idem_suggested_lease_seconds", "gauge",
                 "api.idempotency.lease.suggested: three times the 99th percentile of the upstream.",
@@ -101,7 +102,7 @@ void write_times(Text& text, const std::deque<Shard>& shards) {
   }
 }
 
-// Without the store's part a counter would go back, so then there is none.
+// Only with a census: without the store's part the counter would go back.
 void write_census(Text& text, const Census& census, std::uint64_t swept) {
   text.single("idem_zombie_keys_total", "counter",
               "api.idempotency.zombie.keys: leases that ran out and were swept.",
@@ -119,7 +120,7 @@ void write_census(Text& text, const Census& census, std::uint64_t swept) {
               std::chrono::duration<double>(age).count());
 }
 
-// A reaper that is stuck, or whose store does not answer, shows as one that falls behind.
+// A reaper that is stuck, or whose store does not answer, looks like one that falls behind.
 void write_reaping(Text& text, const std::deque<Shard>& shards) {
   std::optional<Moment::Point> since;
   for (const Shard& shard : shards) {
@@ -128,10 +129,11 @@ void write_reaping(Text& text, const std::deque<Shard>& shards) {
   }
   if (!since) return;  // Another process reaps.
   const std::chrono::duration<double> age = std::chrono::steady_clock::now() - *since;
-  text.single("idem_reap_oldest_due_age_seconds", "gauge",
-              "api.idempotency.reap.oldest: for how long, at most, the answer or tombstone that "
-              "has been due the longest waits for the reaper.",
-              std::max(age.count(), 0.0));
+  text.single(
+      "idem_reap_oldest_due_age_seconds", "gauge",
+      "api.idempotency.reap.oldest: how long, at most, an answer or tombstone has been due for "
+      "the reaper.",
+      std::max(age.count(), 0.0));
 }
 
 void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& tenants) {
@@ -146,7 +148,7 @@ void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& t
   }
 }
 
-/// Whom messages go to, or lie for: those of the configuration, too, where there is none.
+/// Destinations of stored messages, and configured ones without any.
 using Destinations = std::vector<std::string>;
 
 Destinations destinations_of(const Gauges& gauges) {
@@ -192,7 +194,7 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
                    const std::vector<std::string>& routes) {
   text.family("idem_answers_total", "counter",
               "api.idempotency.answers: answers to clients by route and status; \"none\": the "
-              "client went away before.");
+              "client closed the connection before.");
   for (std::size_t route = 0; route < routes.size(); ++route) {
     for (std::size_t status = 0; status < status_places; ++status) {
       const auto count =
@@ -205,16 +207,15 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
 }
 
 void write_upstream(Text& text, const std::deque<Shard>& shards, const Availability::Seen& seen) {
-  text.family(
-      "idem_upstream_requests_total", "counter",
-      "api.idempotency.upstream.requests: requests to the upstream by what became of them.");
+  text.family("idem_upstream_requests_total", "counter",
+              "api.idempotency.upstream.requests: requests to the upstream by result.");
   for (std::size_t i = 0; i < forwarded_count; ++i) {
     text.sample("idem_upstream_requests_total", "result", name_of(static_cast<Forwarded>(i)),
                 sum(shards, [i](const Shard& shard) { return shard.forwarded[i].value(); }));
   }
-  text.family("idem_upstream_connect_failures_total", "counter",
-              "api.idempotency.upstream.connect.failures: requests for which there was no "
-              "connection, by reason.");
+  text.family(
+      "idem_upstream_connect_failures_total", "counter",
+      "api.idempotency.upstream.connect.failures: requests without a connection, by reason.");
   for (std::size_t i = 0; i < not_reached_count; ++i) {
     text.sample("idem_upstream_connect_failures_total", "reason",
                 name_of(static_cast<NotReached>(i)),
@@ -261,22 +262,22 @@ void write_providers(Text& text, const Providers& providers, MonotonicTime now,
                      MonotonicTime began) {
   write_by_provider<Answered>(
       text, providers, "idem_provider_answers_total",
-      "api.idempotency.provider.answers: questions about unknown records that it answered, by what "
-      "it said.",
+      "api.idempotency.provider.answers: answered questions about unknown records, by finding.",
       "result", &ProviderCounts::answers);
-  write_by_provider<Unanswered>(
-      text, providers, "idem_provider_failures_total",
-      "api.idempotency.provider.failures: questions that it did not answer, by reason; \"status\": "
-      "with an error's status that says nothing.",
-      "reason", &ProviderCounts::failures);
+  write_by_provider<Unanswered>(text, providers, "idem_provider_failures_total",
+                                "api.idempotency.provider.failures: questions without a usable "
+                                "answer, by reason; \"status\": "
+                                "an error status that no rule matches.",
+                                "reason", &ProviderCounts::failures);
   text.family("idem_provider_up", "gauge",
-              "api.idempotency.provider.up: 1; 0 while it is left alone after failures in a row.");
+              "api.idempotency.provider.up: 1; 0 while it is not asked after failures in a row.");
   for (const auto& [provider, counts] : providers) {
     text.sample("idem_provider_up", "provider", provider, std::uint64_t{!counts->is_left_alone});
   }
-  text.family("idem_provider_last_answer_age_seconds", "gauge",
-              "api.idempotency.provider.last.answer: how long ago it answered a question, or this "
-              "process began. It is asked only while a record is unknown.");
+  text.family(
+      "idem_provider_last_answer_age_seconds", "gauge",
+      "api.idempotency.provider.last.answer: seconds since its last answer, or since the start "
+      "of this process. It is asked only while a record is unknown.");
   for (const auto& [provider, counts] : providers) {
     const auto age = now - counts->availability.seen().last_answer.value_or(began);
     text.seconds("idem_provider_last_answer_age_seconds", {"provider", provider},
@@ -323,19 +324,20 @@ std::string Registry::exposition(const Gauges& gauges) {
               "api.idempotency.connections.refused: closed at accept, over a limit.",
               gauges.refused_connections);
   text.single("idem_unsettled_attempts", "gauge",
-              "api.idempotency.unsettled: attempts whose outcome the store has not taken yet.",
+              "api.idempotency.unsettled: attempts whose outcome is not stored yet.",
               gauges.unsettled_attempts);
-  text.single("idem_store_up", "gauge",
-              "api.idempotency.store.up: 1; 0 from when the store was given up after failures in a "
-              "row until it answers again.",
-              std::uint64_t{gauges.store_answers});
+  text.single(
+      "idem_store_up", "gauge",
+      "api.idempotency.store.up: 1; 0 while calls are refused after failures in a row, until "
+      "the store answers again.",
+      std::uint64_t{gauges.store_answers});
   text.single("idem_store_calls_refused_total", "counter",
-              "api.idempotency.store.refused: calls answered at once as unavailable meanwhile, "
-              "without the store.",
+              "api.idempotency.store.refused: calls refused at once as unavailable while the store "
+              "fails.",
               gauges.store_calls_refused);
   text.single("idem_damaged_records_total", "counter",
-              "api.idempotency.records.damaged: askings for records whose bytes are not those that "
-              "were written, and such that became due.",
+              "api.idempotency.records.damaged: reads of records whose bytes differ from those "
+              "written, and such records that became due.",
               gauges.damaged_askings + sum(shards_, &Shard::damaged));
   return text.take();
 }

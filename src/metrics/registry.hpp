@@ -10,37 +10,38 @@
 
 namespace idem::metrics {
 
-/// What is not counted but asked for when somebody looks.
+/// Values that are read at the time of an exposition, not counted.
 struct Gauges {
-  std::optional<Census> census;  ///< None: the store could not be asked.
+  std::optional<Census> census;  ///< None: the store did not answer.
   std::size_t open_connections = 0;
   std::uint64_t refused_connections = 0;
   std::size_t unsettled_attempts = 0;
   bool store_answers = true;
   std::uint64_t store_calls_refused = 0;
   std::uint64_t damaged_askings = 0;
-  std::optional<std::vector<MessageCount>> messages{};  ///< None: there is no outbox, or likewise.
-  std::vector<std::string>
-      destinations{};  ///< Of the configuration, which have series from the start.
+  std::optional<std::vector<MessageCount>>
+      messages{};  ///< None: there is no outbox, or it did not answer.
+  /// Configured destinations, which have series from the start.
+  std::vector<std::string> destinations{};
 };
 
-/// All shards of a process. Outlives whoever counts.
+/// All shards of a process. Outlives all threads that count.
 class Registry {
  public:
   Registry(TenantLabel tenants, const Secret& secret) : tenants_(tenants, secret) {}
 
-  /// For one thread to count in, for good. Safe from any thread.
+  /// A shard for one thread; it lives as long as this. Safe from any thread.
   Shard& add_shard();
   Tenants& tenants() noexcept { return tenants_; }
   Routes& routes() noexcept { return routes_; }
 
-  /// Has a series, and a place in the status, from here on. Before anybody asks for an exposition.
+  /// Adds the series and the status of a provider. Call it before the first exposition.
   void add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts);
   void add_upstream(bool with_authorizer) noexcept {
     has_upstream_ = true;
     has_authorizer_ = with_authorizer;
   }
-  /// What `idem version` says.
+  /// The version as `idem version` prints it.
   void version(std::string version) { version_ = std::move(version); }
 
   struct NamedProvider {

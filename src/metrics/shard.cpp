@@ -14,7 +14,7 @@ struct OutcomeOf {
   Outcome operator()(const KeyMisuse&) const noexcept { return Outcome::key_misuse; }
   Outcome operator()(const Unknown&) const noexcept { return Outcome::unknown; }
   Outcome operator()(const Expired&) const noexcept { return Outcome::expired; }
-  // Somebody has it, and it has not ended: what §21 calls in progress.
+  // Stored and not ended: protocol.md §21 counts it as in progress.
   Outcome operator()(const Pending&) const noexcept { return Outcome::in_progress; }
   Outcome operator()(const QuotaExceeded&) const noexcept { return Outcome::quota_exceeded; }
 };

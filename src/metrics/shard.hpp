@@ -12,11 +12,11 @@
 #include <limits>
 #include <optional>
 
-/// What is counted (protocol.md §21). Each thread counts in a shard of its own: no locks, and no
-/// cache line that two threads write.
+/// Counters (protocol.md §21). Each thread counts in its own shard: no locks, and no cache line
+/// that two threads write.
 namespace idem::metrics {
 
-/// Counted up by one thread, read by any. What is read may be a moment old.
+/// One thread counts, any thread reads. A read value may be slightly old.
 class Counter {
  public:
   void add(std::uint64_t more = 1) noexcept {
@@ -31,8 +31,8 @@ class Counter {
 
 using Duration = std::chrono::nanoseconds;
 
-/// Upper ends of the buckets in seconds. From what a store in memory takes to the longest lease
-/// that one would give; 60 s is the default lease.
+/// Upper ends of the buckets in seconds: from the time of a call to a store in memory to 60 s, the
+/// default lease.
 inline constexpr std::array bucket_ends{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                         0.25,   0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
 
@@ -49,7 +49,7 @@ class Histogram {
   Counter sum_;
 };
 
-/// A moment that one thread sets and any reads.
+/// A moment that one thread sets and any thread reads.
 class Moment {
  public:
   using Point = std::chrono::steady_clock::time_point;
@@ -69,7 +69,7 @@ class Moment {
   std::atomic<Point::rep> at_{none};
 };
 
-/// What a reserve was answered with.
+/// The outcome of a reserve.
 enum class Outcome : std::uint8_t {
   created,
   replay,
@@ -90,23 +90,23 @@ std::string_view name_of(Reconciled result) noexcept;
 
 struct alignas(64) Shard {
   std::array<Counter, outcome_count> reserves;
-  std::array<Counter, 3> releases;  ///< At the number of their ReleaseBasis.
+  std::array<Counter, 3> releases;  ///< By the number of their ReleaseBasis.
   Counter store_errors;
   Counter leases_ended;
   Counter pruned;
-  /// Nothing that the reaper would take away has been due since before then.
+  /// Everything that was due for the reaper before this moment is reaped.
   Moment reap_due_since;
-  Counter damaged;  ///< Met by sweeper and reaper.
+  Counter damaged;  ///< Found by sweeper and reaper.
   std::array<Counter, reconciled_count> reconciled;
   Counter contradictions;
   Counter foreign_events;
   Counter personal_keys;
-  /// At the number that Tenants gave; the first is that of all others.
+  /// By the place that Tenants gave; the first counts all others.
   std::array<Counter, limits::metric_tenants_max + 1> duplicates;
   std::array<Counter, forwarded_count> forwarded;
   std::array<Counter, not_reached_count> not_reached;
   std::array<Counter, authorized_count> authorized;
-  /// Answers to clients, at the place that Routes gave and that of their status.
+  /// Answers to clients, by the place that Routes gave and the place of their status.
   std::array<std::array<Counter, status_places>, limits::metric_routes_max + 1> answers;
   Histogram reserve;
   Histogram settle;

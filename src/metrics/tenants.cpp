@@ -7,7 +7,7 @@
 namespace idem::metrics {
 namespace {
 
-// Of a digest: 2^48 values are enough to tell 64 tenants apart, and short enough to read.
+// Digits of a digest: 2^48 values distinguish 64 tenants, and are short enough to read.
 constexpr std::size_t label_digits = 12;
 
 }  // namespace
@@ -36,9 +36,9 @@ std::size_t Tenants::find(std::size_t hash) const noexcept {
 }
 
 std::string Tenants::label_of(std::string_view scope) const {
-  const bool is_taken = scope == others;
-  if (kind_ == TenantLabel::name && !is_taken && is_utf8(scope)) return std::string(scope);
-  // Apart from the digests that stand for credentials, which are scopes themselves.
+  const bool is_reserved = scope == others;
+  if (kind_ == TenantLabel::name && !is_reserved && is_utf8(scope)) return std::string(scope);
+  // The prefix keeps it different from digests of credentials, which are scopes themselves.
   return credential_digest(secret_, "metrics tenant\n" + std::string(scope))
       .substr(0, label_digits);
 }

@@ -11,24 +11,24 @@
 
 namespace idem::metrics {
 
-/// How a tenant is called in a metric. A scope may be a name that nobody outside should read.
+/// The label of a tenant in a metric. A scope may be a confidential name.
 enum class TenantLabel : std::uint8_t {
-  off,     ///< All are one.
+  off,     ///< All tenants are counted as one.
   digest,  ///< A keyed digest of the scope: the same in all of a store's gateways.
-  name     ///< The scope itself; a digest where that is `others` or no text.
+  name     ///< The scope itself; a digest if that is `others` or no UTF-8.
 };
 
-/// The label of all who have no series of their own.
+/// The label of all tenants without their own series.
 inline constexpr std::string_view others = "other";
 
-/// The tenants that have a time series of their own: the first limits::metric_tenants_max of which
-/// a duplicate was seen. Their number never shrinks, so that no counter ever goes back; the others
-/// share one. Safe from any thread; takes a lock only when it meets a new one.
+/// The tenants with their own time series: the first limits::metric_tenants_max with a duplicate.
+/// The others share one. Places never change, so no counter goes back. Safe from any thread; locks
+/// only for a new tenant.
 class Tenants {
  public:
   Tenants(TenantLabel kind, const Secret& secret) : kind_(kind), secret_(secret) {}
 
-  /// Where to count it: 0 is the place of all that have none of their own.
+  /// The place that counts this scope. 0: all tenants without their own.
   std::size_t place_of(std::string_view scope);
 
   /// Places in use, 0 included.

@@ -16,8 +16,8 @@ struct HistogramSum {
   double seconds = 0;
 };
 
-/// What `share` of the observations stayed within, interpolated inside its bucket; the end of the
-/// last bucket for what lies beyond. None without observations.
+/// The value that `share` of the observations do not exceed, interpolated within its bucket; at
+/// most the end of the last bucket. None: there are no observations.
 std::optional<double> quantile(const HistogramSum& histogram, double share) noexcept;
 
 /// Writes the Prometheus text format 0.0.4.
@@ -29,11 +29,11 @@ class Text {
               std::uint64_t number);
   using Label = std::pair<std::string_view, std::string_view>;
   void sample(std::string_view name, std::initializer_list<Label> labels, std::uint64_t number);
-  /// Of one label; seconds.
+  /// One sample with one label, in seconds.
   void seconds(std::string_view name, Label label, double number);
   void histogram(std::string_view name, const HistogramSum& histogram);
 
-  /// A family of one sample without labels.
+  /// A family with one sample without labels.
   template <class Number>
   void single(std::string_view name, std::string_view type, std::string_view help, Number number) {
     family(name, type, help);

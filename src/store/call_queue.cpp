@@ -14,15 +14,15 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    const bool patient = traits_of(call).is_deferred;
-    if (!patient) asked_.fetch_add(1, std::memory_order_relaxed);
+    const bool is_deferred = traits_of(call).is_deferred;
+    if (!is_deferred) asked_.fetch_add(1, std::memory_order_relaxed);
     if (waiting_ >= limits::store_queue_max && traits_of(call).is_new_work) {
       turned_away_.push_back(std::move(done));
     } else {
-      if (patient && deferred_.empty()) {
-        patient_until_ = MonotonicClock::now() + limits::store_patience;
+      if (is_deferred && deferred_.empty()) {
+        deferred_until_ = MonotonicClock::now() + limits::store_patience;
       }
-      auto& to = patient ? deferred_ : incoming_;
+      auto& to = is_deferred ? deferred_ : incoming_;
       to.push_back({std::move(call), std::move(done), nullptr});
       ++waiting_;
     }
@@ -31,12 +31,12 @@ void CallQueue::push(StoreCall call, StoreCompletion done) {
   if (wake) wake_.notify_one();
 }
 
-void CallQueue::push(StoreTask& errand, StoreCompletion done) {
+void CallQueue::push(StoreTask& task, StoreCompletion done) {
   bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     asked_.fetch_add(1, std::memory_order_relaxed);
-    incoming_.push_back({Find{}, std::move(done), &errand});
+    incoming_.push_back({Find{}, std::move(done), &task});
     ++waiting_;
     wake = std::exchange(asleep_, false);
   }
@@ -56,7 +56,7 @@ CallQueue::Batch CallQueue::take(bool wait) {
       asleep_ = true;
       if (deferred_.empty()) {
         wake_.wait(lock);
-      } else if (wake_.wait_until(lock, patient_until_) == std::cv_status::timeout) {
+      } else if (wake_.wait_until(lock, deferred_until_) == std::cv_status::timeout) {
         break;
       }
     }

@@ -11,7 +11,7 @@
 
 namespace idem {
 
-/// Something else that a store's thread does in its turn, besides calls. Whoever asked for it waits
+/// Work other than a call that a store's thread does in its turn. The caller that pushed it waits
 /// for it, and so keeps it alive.
 class StoreTask {
  public:
@@ -21,13 +21,13 @@ class StoreTask {
 struct QueuedCall {
   StoreCall call;
   StoreCompletion done;
-  StoreTask* errand = nullptr;  ///< Instead of `call`; `done` says then that it was committed.
+  StoreTask* task = nullptr;  ///< Not null: done instead of `call`; `done` reports its commit.
 };
 
-/// What waits in front of a store's thread: many threads ask, one takes. While that one is busy
-/// with a batch, the next batch gathers here; so groups form without a timer. What no client waits
-/// for comes along with the next batch, so that it costs no commit of its own; where none is asked
-/// for within limits::store_patience, it is one.
+/// The calls in front of a store's thread: many threads push, one takes. While that thread works on
+/// a batch, the next batch gathers here, so groups form without a timer. A deferred call, for which
+/// no client waits, joins the next batch, so it costs no commit of its own. If no other call comes
+/// within limits::store_patience, the deferred calls make a batch.
 class CallQueue {
  public:
   struct Batch {
@@ -36,29 +36,29 @@ class CallQueue {
     bool last = false;                         ///< Closed, and nothing is left.
   };
 
-  /// New work above limits::store_queue_max is turned away; the owners' verbs never are, because
-  /// each belongs to an attempt that was let in before.
+  /// The queue refuses new work above limits::store_queue_max. It never refuses an owner's verb,
+  /// because each belongs to an attempt that was admitted before.
   void push(StoreCall call, StoreCompletion done);
-  /// Never turned away: its caller is a thread that can do nothing else meanwhile.
-  void push(StoreTask& errand, StoreCompletion done);
+  /// Never refused: its caller is a thread that can do nothing else meanwhile.
+  void push(StoreTask& task, StoreCompletion done);
 
   /// Waits until there is something, unless `wait` is false. Calls come in the order of push().
   Batch take(bool wait);
 
   void close();
 
-  /// How many of those came that somebody waits for. From any thread.
+  /// How many calls and tasks came for which a caller waits. From any thread.
   std::uint64_t asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
 
  private:
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<QueuedCall> incoming_;
-  std::vector<QueuedCall> deferred_;  ///< For these the taker wakes up by itself.
-  MonotonicTime patient_until_{};
+  std::vector<QueuedCall> deferred_;  ///< The taker wakes up for these at deferred_until_.
+  MonotonicTime deferred_until_{};
   std::vector<StoreCompletion> turned_away_;
   std::atomic<std::uint64_t> asked_{0};  ///< Written under the lock.
-  std::size_t waiting_ = 0;              ///< incoming_, deferred_ and what is left of taken_.
+  std::size_t waiting_ = 0;              ///< incoming_, deferred_ and the rest of taken_.
   bool asleep_ = false;
   bool closed_ = false;
 
@@ -67,7 +67,7 @@ class CallQueue {
   std::size_t next_ = 0;
 };
 
-/// What is told to those who were turned away.
+/// The answer to a call that the queue refuses.
 StoreResult queue_is_full();
 
 }  // namespace idem

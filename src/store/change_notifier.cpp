@@ -3,27 +3,27 @@
 namespace idem {
 namespace {
 
-/// Tells too much rather than too little: a reserve's reply does not say whether it swept a record
-/// on the way, so that every reply which can come from a sweep counts.
+/// Reports too much rather than too little: a reserve's reply does not say whether the reserve also
+/// swept a record, so every reply that can come from a sweep counts.
 class NotifyOfChange {
  public:
   NotifyOfChange(Watcher& watcher, const StoreReply& reply) : watcher_(watcher), reply_(reply) {}
 
-  void operator()(const Reserve& verb) const { tell_outcome(verb); }
-  void operator()(const Accept& verb) const { tell_outcome(verb.as); }
+  void operator()(const Reserve& verb) const { notify_outcome(verb); }
+  void operator()(const Accept& verb) const { notify_outcome(verb.as); }
   void operator()(const Claim&) const {
     if (const auto& claimed = std::get<std::optional<Claimed>>(reply_)) {
       watcher_.changed(claimed->id);
     }
   }
-  void operator()(const Renew& verb) const { tell_if_done(verb.id); }
-  void operator()(const Complete& verb) const { tell_if_done(verb.id); }
-  void operator()(const Release& verb) const { tell_if_done(verb.id); }
-  void operator()(const MarkUnknown& verb) const { tell_if_done(verb.id); }
-  void operator()(const Resolve& verb) const { tell_if_applied(verb.id); }
-  void operator()(const CacheBust& verb) const { tell_if_applied(verb.id); }
-  void operator()(const Sweep&) const { tell_steps(); }
-  void operator()(const Reap&) const { tell_steps(); }
+  void operator()(const Renew& verb) const { notify_if_done(verb.id); }
+  void operator()(const Complete& verb) const { notify_if_done(verb.id); }
+  void operator()(const Release& verb) const { notify_if_done(verb.id); }
+  void operator()(const MarkUnknown& verb) const { notify_if_done(verb.id); }
+  void operator()(const Resolve& verb) const { notify_if_applied(verb.id); }
+  void operator()(const CacheBust& verb) const { notify_if_applied(verb.id); }
+  void operator()(const Sweep&) const { notify_steps(); }
+  void operator()(const Reap&) const { notify_steps(); }
 
   // These leave state, attempt and lease as they are.
   void operator()(const Dispatched&) const {}
@@ -36,7 +36,7 @@ class NotifyOfChange {
   void operator()(const AdoptRoutes&) const {}
 
  private:
-  void tell_outcome(const Reserve& asked) const {
+  void notify_outcome(const Reserve& asked) const {
     const auto& outcome = std::get<ReserveOutcome>(reply_);
     const bool untouched = std::holds_alternative<InProgress>(outcome) ||
                            std::holds_alternative<KeyMisuse>(outcome) ||
@@ -46,13 +46,13 @@ class NotifyOfChange {
     for (const auto& other : asked.also) watcher_.changed(other.id);
   }
 
-  void tell_if_done(const RecordId& id) const {
+  void notify_if_done(const RecordId& id) const {
     if (std::get<OwnerReply>(reply_).verdict == Verdict::done) watcher_.changed(id);
   }
-  void tell_if_applied(const RecordId& id) const {
+  void notify_if_applied(const RecordId& id) const {
     if (std::get<Resolve::Reply>(reply_).verdict == Resolve::Verdict::done) watcher_.changed(id);
   }
-  void tell_steps() const {
+  void notify_steps() const {
     for (const auto& step : std::get<std::vector<LifecycleStep>>(reply_)) watcher_.changed(step.id);
   }
 
@@ -62,7 +62,7 @@ class NotifyOfChange {
 
 }  // namespace
 
-void ChangeNotifier::tell(const StoreCall& call, const StoreResult& result) const noexcept {
+void ChangeNotifier::notify(const StoreCall& call, const StoreResult& result) const noexcept {
   if (!watcher_ || !result) return;
   std::visit(NotifyOfChange(*watcher_, *result), call);
 }

@@ -6,18 +6,18 @@
 
 namespace idem {
 
-/// A store's end of Store::watch: from a call and its reply to the records that it changed. For a
-/// store whose calls are all made in this process; one that others write to as well tells those
-/// changes besides.
+/// A store's side of Store::watch: finds the records that a call changed, from the call and its
+/// reply, and notifies the watcher. A store to which other processes write must also notify the
+/// watcher of their changes.
 class ChangeNotifier {
  public:
-  /// Before the store's thread is asked anything, which orders this before tell().
+  /// Must come before the store's first call, which orders this before notify().
   void watch(std::shared_ptr<Watcher> watcher) { watcher_ = std::move(watcher); }
 
   /// Once the call is durable. On the store's thread.
-  void tell(const StoreCall& call, const StoreResult& result) const noexcept;
+  void notify(const StoreCall& call, const StoreResult& result) const noexcept;
 
-  /// None: nobody watches.
+  /// Null: there is no watcher.
   Watcher* watcher() const noexcept { return watcher_.get(); }
 
  private:

@@ -27,7 +27,7 @@ bool is_failure(const StoreResult& result) noexcept {
   return !result && !result.error().is_final();
 }
 
-/// Tokens of reserves whose answer was lost. From any thread.
+/// Tokens of reserves whose reply was lost. From any thread.
 class Doubts {
  public:
   bool has(const Token& token) const {
@@ -56,7 +56,7 @@ class Doubts {
   std::set<Token> old_;
 };
 
-/// What a cache in front of it may have said proves nothing about it.
+/// An answer that a cache in front of the store may have given proves nothing about the store.
 bool comes_from_the_store(const StoreResult& result) {
   if (!result) return true;
   const auto* const outcome = std::get_if<ReserveOutcome>(&*result);
@@ -69,7 +69,7 @@ bool only_reads(const StoreCall& call) noexcept {
          std::holds_alternative<ReadEvidence>(call) || std::holds_alternative<Count>(call);
 }
 
-/// True where this cannot be said without having written.
+/// True if the store cannot give this answer without a write.
 bool has_written(const StoreResult& result) {
   if (!result) return false;
   if (const auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
@@ -92,7 +92,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
     thread_ = std::thread([this] { run(); });
   }
 
-  // From its end on nothing is held back; then the store finishes what it was asked.
+  // After it no refusal waits for the thread; then the store finishes its calls.
   ~CircuitBreaker() override {
     {
       const std::lock_guard lock(mutex_);
@@ -140,10 +140,10 @@ class CircuitBreaker final : public CircuitBreakerStore {
     }
   }
 
-  // While it is given up, only a probe that fails makes the pauses longer: those who settle have
-  // theirs. A store that reads and cannot write (its disk is full, it follows another one) answers
-  // the probe: then whatever comes first that would write is the trial, and the pauses go on where
-  // they were should that fail.
+  // While the circuit is open, only a failed probe lengthens the pauses: settling calls have pauses
+  // of their own. A store that can read but not write (full disk, replica) answers the probe. Then
+  // the first call that would write is the trial; if it fails, the pauses go on from where they
+  // were.
   void note(const StoreResult& result, bool is_probe, bool reads) {
     const bool failed = is_failure(result);
     if (!failed && !is_probe && !comes_from_the_store(result)) return;
@@ -165,7 +165,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
       } else if (is_probe) {
         given_up_.store(false, std::memory_order_release);
       }
-      if (!is_probe && given_up_ == told_) return;  // Nothing for the thread to do.
+      if (!is_probe && given_up_ == reported_) return;  // Nothing for the thread to do.
     }
     wake_.notify_one();
   }
@@ -173,7 +173,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
   void refuse(StoreCompletion done) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     std::unique_lock lock(mutex_);
-    if (closing_) {  // Whoever still asks is on a thread of the store's.
+    if (closing_) {  // Only threads of the store's still ask.
       const StoreResult refusal = not_asked();
       lock.unlock();
       return done(refusal);
@@ -195,8 +195,8 @@ class CircuitBreaker final : public CircuitBreakerStore {
         answer(lock);
       } else if (closing_) {
         return;
-      } else if (told_ != given_up_) {
-        tell(lock);
+      } else if (reported_ != given_up_) {
+        report(lock);
       } else if (!given_up_ || probing_) {
         wake_.wait(lock);
       } else if (const auto now = MonotonicClock::now(); breaker_.is_open(now)) {
@@ -215,9 +215,9 @@ class CircuitBreaker final : public CircuitBreakerStore {
     lock.lock();
   }
 
-  void tell(std::unique_lock<std::mutex>& lock) {
-    told_ = given_up_;
-    const bool answers = !told_;
+  void report(std::unique_lock<std::mutex>& lock) {
+    reported_ = given_up_;
+    const bool answers = !reported_;
     const std::string why = answers ? std::string() : why_;
     lock.unlock();
     if (on_change_) on_change_(answers, why);
@@ -235,19 +235,19 @@ class CircuitBreaker final : public CircuitBreakerStore {
   Doubts doubts_;
   DamageLog damage_;
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<bool> in_trouble_{false};  ///< It failed, and nothing since says that it is well.
+  std::atomic<bool> in_trouble_{false};  ///< It failed, and no answer since proves that it works.
   std::atomic<bool> given_up_{false};
-  std::mutex mutex_;  ///< Of the rest; what is atomic is written under it, too.
+  std::mutex mutex_;  ///< Guards the rest; the atomics are written under it, too.
   std::condition_variable wake_;
   Breaker breaker_;
   std::string why_;
-  std::vector<StoreCompletion> waiting_;  ///< To be refused by our thread.
-  bool must_write_ = false;  ///< What failed would have written: reading proves nothing.
+  std::vector<StoreCompletion> waiting_;  ///< Our thread refuses them.
+  bool must_write_ = false;  ///< A call that would write failed: a read proves nothing.
   bool probing_ = false;
-  bool told_ = false;  ///< What `on_change_` heard last: it is given up.
+  bool reported_ = false;  ///< The last report to `on_change_`: true: given up.
   bool closing_ = false;
   std::thread thread_;
-  std::unique_ptr<Store> inner_;  ///< The first to go: its completions use the others.
+  std::unique_ptr<Store> inner_;  ///< Destroyed first: its completions use the others.
 };
 
 }  // namespace

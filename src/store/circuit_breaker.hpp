@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-/// A store that is left alone while it does not answer.
+/// A store wrapper that stops asking the store while it does not answer.
 namespace idem {
 
 struct BreakerRule {
@@ -18,17 +18,17 @@ struct BreakerRule {
                         .pause_first = limits::store_probe_first,
                         .pause_max = limits::store_probe_max,
                         .lasting = limits::store_failing_time};
-  /// Told on a thread of the store's when it is given up (`answers` false, and why) and when it is
-  /// back. Must not call the store.
+  /// Called on a thread of the store's when the circuit opens (`answers` false, and why) and when
+  /// it closes. Must not call the store.
   std::function<void(bool answers, const std::string& why)> on_change{};
-  /// Where damaged records are told; on a thread of the store's.
+  /// Receives damaged records, on a thread of the store's.
   LogSink log{};
 };
 
 struct StoreHealth {
   bool answers = true;
-  std::uint64_t refused_at_once = 0;  ///< Calls that it was not asked for, since it was opened.
-  std::uint64_t damaged = 0;          ///< Askings for damaged records, likewise.
+  std::uint64_t refused_at_once = 0;  ///< Calls refused without asking, since the opening.
+  std::uint64_t damaged = 0;          ///< Calls that met a damaged record, likewise.
 };
 
 class CircuitBreakerStore : public Store {
@@ -37,16 +37,16 @@ class CircuitBreakerStore : public Store {
   virtual StoreHealth health() const noexcept = 0;
 };
 
-/// Asks `inner`, until it has failed to answer (`unavailable`, `in_doubt`) so often and so long as
-/// the rule says. From then on new work and reading are answered `unavailable` at once, and a Find
-/// of no record, one at a time and with growing pauses, looks whether it is back; whatever it
-/// answers, also `refused`, says that it is. Where what failed would have written, that is a trial
-/// only: the next failure gives it up again at once and the pauses go on growing, until something
-/// has written.
+/// Asks `inner` until it has failed (`unavailable`, `in_doubt`) as often and as long as the rule
+/// says. Then the circuit opens: new work and reads are answered `unavailable` at once, and a probe
+/// (a Find of no record; one at a time, with growing pauses) asks whether the store is back. Every
+/// answer to the probe, also `refused`, closes the circuit. If a failed call would have written,
+/// the circuit closes on trial only: the next failure opens it again at once and the pauses go on
+/// growing, until a call has written.
 ///
-/// Never answered so: what settles an attempt, what people decided, and the repeat of a
-/// reserve or claim whose answer was lost, because only the store can tell those (protocol.md §4).
-/// Their success ends the trouble.
+/// The breaker never refuses a call that settles an attempt, an operator's decision, or the repeat
+/// of a reserve or claim whose reply was lost, because only the store knows their outcome
+/// (protocol.md §4). Their success closes the circuit.
 std::unique_ptr<CircuitBreakerStore> make_circuit_breaker(std::unique_ptr<Store> inner,
                                                           BreakerRule rule = {});
 

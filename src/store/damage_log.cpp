@@ -9,9 +9,9 @@ void DamageLog::note(const StoreError& error) {
   const RecordId id = error.record.value_or(RecordId{});
   {
     const std::lock_guard lock(mutex_);
-    // Rather told again than never, and rather that than without bound.
-    if (told_.size() >= limits::damaged_told_max) told_.clear();
-    if (!told_.insert(id).second) return;
+    // The set is bounded: a repeated line is better than a missing one.
+    if (logged_.size() >= limits::damaged_logged_max) logged_.clear();
+    if (!logged_.insert(id).second) return;
   }
   log_damage(log_, id, error.detail);
 }

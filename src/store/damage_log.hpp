@@ -9,8 +9,8 @@
 
 namespace idem {
 
-/// Raises the alarm about damaged records: one line for each, however often it is asked for, and a
-/// count of the askings. Safe from any thread.
+/// Logs damaged records: one line for each, however often callers ask for it, and counts the calls
+/// that met one. Safe from any thread.
 class DamageLog {
  public:
   explicit DamageLog(LogSink log) : log_(std::move(log)) {}
@@ -27,10 +27,10 @@ class DamageLog {
   LogSink log_;
   std::atomic<std::uint64_t> noted_{0};
   std::mutex mutex_;
-  std::set<RecordId> told_;
+  std::set<RecordId> logged_;
 };
 
-/// The line.
+/// Writes the line.
 void log_damage(const LogSink& log, const RecordId& id, std::string_view why);
 
 }  // namespace idem

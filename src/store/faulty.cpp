@@ -14,7 +14,7 @@ StoreResult error(StoreError::Code code, const char* detail) {
   return std::unexpected(StoreError{code, detail});
 }
 
-/// What waits, and the dice. From any thread.
+/// The delayed actions, and the dice. From any thread.
 class Delays {
  public:
   using Action = std::move_only_function<void()>;
@@ -42,7 +42,7 @@ class Delays {
     return waiting_.empty();
   }
 
-  /// Counts a call; gives what has waited long enough, shuffled.
+  /// Counts a call; returns the actions that are due, shuffled.
   std::vector<Action> tick() {
     const std::lock_guard lock(mutex_);
     ++calls_;
@@ -85,7 +85,7 @@ class Faulty final : public FaultyStore {
         inner_(std::move(inner)) {}
 
   ~Faulty() override {
-    // What is let go may complete late, ask again and be delayed again: until nothing moves.
+    // A released call may complete late, ask again and be delayed again: until nothing moves.
     std::uint64_t before = 0;
     do {
       before = delays_.calls();
@@ -101,7 +101,7 @@ class Faulty final : public FaultyStore {
     for (auto& action : ready) action();
   }
 
-  /// What changed did change, whoever heard of it: no fault is put in between.
+  /// Notices of changes come without faults: the changes did happen.
   void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
 
   const Identity& identity() const noexcept override { return inner_->identity(); }
@@ -175,7 +175,7 @@ class Faulty final : public FaultyStore {
         [done = std::move(done), code, detail]() mutable { done(error(code, detail)); });
   }
 
-  /// By way of a read that nobody needs: completions belong on a thread of the store's.
+  /// Completions belong on a thread of the store's, so an unneeded read brings `action` there.
   void on_inner_thread(std::move_only_function<void()> action) {
     inner_->call(Find{}, [action = std::move(action)](StoreResult) mutable { action(); });
   }

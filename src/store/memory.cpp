@@ -87,7 +87,7 @@ class MemoryTable final : public RecordTable {
       if (!see(&record)) return;
     }
   }
-  void save(const Naming&) override {}  // The store has it in memory already.
+  void save(const Naming&) override {}  // The store keeps it in memory.
 
   Usage usage_of(const std::string& scope) override { return usage_.of(scope); }
   void add_usage(const std::string& scope, const UsageChange& change) override {
@@ -177,9 +177,9 @@ class MemoryStore final : public Store {
     for (;;) {
       auto batch = queue_.take(true);
       for (auto& done : batch.turned_away) done(queue_is_full());
-      for (auto& [call, done, errand] : batch.calls) {
+      for (auto& [call, done, task] : batch.calls) {
         auto result = do_step(call, {table_, fences_, tally_, clock_(), naming_});
-        changes_.tell(call, result);
+        changes_.notify(call, result);
         done(std::move(result));
         done = nullptr;
       }

@@ -2,7 +2,8 @@
 
 namespace idem {
 
-std::optional<std::string> named_wrongly(const std::set<std::size_t>& named, std::size_t values) {
+std::optional<std::string> parameter_mismatch(const std::set<std::size_t>& named,
+                                              std::size_t values) {
   for (const std::size_t number : named) {
     if (number >= 1 && number <= values) continue;
     return "no value for the parameter $" + std::to_string(number) + ": " + std::to_string(values) +

@@ -7,8 +7,9 @@
 
 namespace idem {
 
-/// What is wrong where a statement names `$n` for each of `named`, and so many values came with it:
-/// the same sentence on every database. None: each name has its value, each value its name.
-std::optional<std::string> named_wrongly(const std::set<std::size_t>& named, std::size_t values);
+/// Checks a statement that names `$n` for each n of `named` and came with this many values. Answers
+/// the complaint, the same sentence on every database; none: names and values match.
+std::optional<std::string> parameter_mismatch(const std::set<std::size_t>& named,
+                                              std::size_t values);
 
 }  // namespace idem

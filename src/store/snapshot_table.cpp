@@ -28,7 +28,8 @@ void SnapshotTable::begin_step() {
 Fence SnapshotTable::highest_fence() const noexcept {
   Fence highest = 0;
   for (const Read& read : reads_) {
-    if (read.found && *read.found) highest = std::max(highest, (*read.found)->attempt.fence);
+    if (!read.found || !*read.found) continue;
+    highest = std::max(highest, (*read.found)->fence().value_or(0));
   }
   return highest;
 }
@@ -100,7 +101,7 @@ void SnapshotTable::append_evidence(const RecordId& id, const EvidenceEntry& ent
 
 std::vector<EvidenceEntry> SnapshotTable::evidence(const RecordId&) { return log_; }
 
-// Whoever asks these of a snapshot has forgotten that it is none of the whole store.
+// A snapshot holds single records, not the whole store: no step may ask for these.
 std::optional<RecordId> SnapshotTable::list(const List&, StoreTime, std::size_t,
                                             std::vector<Record>&) {
   IDEM_ASSERT(!"a snapshot has no list");

@@ -6,20 +6,20 @@
 #include <optional>
 #include <vector>
 
-/// For a store that lies elsewhere and knows bytes only: a step is made here, over what was read
-/// from there, and is written there on the condition that nobody wrote that record meanwhile. So
-/// there is one implementation of the protocol's steps (store_steps.hpp), whatever the store is.
+/// For a store that only keeps bytes: this process makes the step over a copy of the record, and
+/// the store writes the result on the condition that the record did not change meanwhile. So there
+/// is one implementation of the protocol's steps (store_steps.hpp) for every store.
 namespace idem {
 
 /// All that one step does to one record.
 struct RecordWrite {
   RecordId id;
-  /// As it was read. None: there was none.
+  /// As read. None: there was no record.
   std::optional<Record> before;
-  /// As it is to lie there, without what was not changed of its answer and request. None: gone.
+  /// As to be written; an unchanged answer or request is left out. None: the step erases it.
   std::optional<Record> after;
   transitions::Change change;
-  std::vector<EvidenceEntry> evidence;  ///< To be appended, whether or not the record changes.
+  std::vector<EvidenceEntry> evidence;  ///< Appended, whether or not the record changes.
   UsageChange usage{};                  ///< Of its scope.
 
   bool is_empty() const noexcept {
@@ -27,24 +27,23 @@ struct RecordWrite {
   }
 };
 
-/// What was read of the store for one call, and what the step wrote over it. Serves calls about
-/// records by name, one record's sweep, reap or claim; listing and counting are the store's.
+/// The records that were read for one call, and the step's write. Serves calls about records by
+/// name, and one record's sweep, reap or claim. The store itself lists and counts.
 class SnapshotTable final : public RecordTable, public Tally {
  public:
-  /// What lies under `id`, as it was read, in place of what was said of it before. An error stands
-  /// for bytes that are no record.
+  /// The record under `id` as read; replaces an earlier one. An error: its bytes are damaged.
   void put(const RecordId& id, std::expected<std::optional<Record>, StoreError> found);
   void put_evidence(std::vector<EvidenceEntry> log) { log_ = std::move(log); }
-  /// Of the scope that the call speaks of.
+  /// Of the call's scope.
   void put_usage(const Usage& usage) { usage_ = usage; }
   void clear();
 
-  /// Forgets what a step wrote before.
+  /// Forgets the write of the step before.
   void begin_step();
-  /// Of all that was read.
+  /// Of all records that were read.
   Fence highest_fence() const noexcept;
 
-  /// The step's. At most one record: none of the calls that it serves writes more.
+  /// The step's write: at most one record, as none of the calls that it serves writes more.
   RecordWrite take_write() { return std::move(write_); }
   bool ended_a_lease() const noexcept { return ended_a_lease_; }
 

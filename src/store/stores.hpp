@@ -5,10 +5,10 @@
 #include <functional>
 #include <memory>
 
-/// Makes stores that need no library. The others have their own factories beside them.
+/// Opens stores that need no library. The others have factories of their own.
 namespace idem {
 
-/// The reference: what it answers is what every store answers. Keeps nothing when it closes.
+/// The reference: every store answers as it does. Keeps nothing when it closes.
 /// `clock` is for tests; it may be advanced from any thread and must not go back.
 std::expected<std::unique_ptr<Store>, StoreError> open_memory(
     const IdentitySettings& settings, std::function<StoreTime()> clock = {});

@@ -5,17 +5,18 @@
 #include <array>
 #include <utility>
 
-/// What the queues, the circuit breaker and the drivers have to know of a verb: one row for each.
+/// The properties of a verb that the queues, the circuit breaker and the drivers need: one row
+/// each.
 namespace idem {
 
 struct VerbTraits {
   bool is_owners = false;          ///< Of one attempt, by its token.
-  bool is_new_work = false;        ///< A full queue turns it away: nobody's attempt needs it.
+  bool is_new_work = false;        ///< A full queue refuses it: no attempt needs it.
   bool is_deferred = false;        ///< No client waits for it: it joins the next batch.
   bool may_be_refused = false;     ///< While the store fails: no attempt and no decision needs it.
-  bool asks_for_a_record = false;  ///< By it a reservation comes into being.
-  bool is_repeatable = false;      ///< Where its reply was lost: twice is once.
-  bool is_lifecycle = false;       ///< Of all records that are due; of one record, twice is once.
+  bool asks_for_a_record = false;  ///< It makes a reservation.
+  bool is_repeatable = false;      ///< After a lost reply a repeat does nothing more.
+  bool is_lifecycle = false;  ///< Of all due records; on one record a repeat does nothing more.
 };
 
 /// A verb without a row does not compile.
@@ -37,7 +38,7 @@ template <>
 inline constexpr VerbTraits traits_of_verb<Reserve> = reserving;
 template <>
 inline constexpr VerbTraits traits_of_verb<Accept> = reserving;
-/// Repeated, it takes another request.
+/// A repeat claims another request.
 template <>
 inline constexpr VerbTraits traits_of_verb<Claim> = {
     .is_new_work = true, .may_be_refused = true, .asks_for_a_record = true};
@@ -53,14 +54,14 @@ template <>
 inline constexpr VerbTraits traits_of_verb<Release> = owning;
 template <>
 inline constexpr VerbTraits traits_of_verb<MarkUnknown> = owning;
-/// These leave a line in the evidence log each time.
+/// These append a line to the evidence log each time.
 template <>
 inline constexpr VerbTraits traits_of_verb<Resolve> = {.is_deferred = true};
 template <>
 inline constexpr VerbTraits traits_of_verb<CacheBust> = {};
 template <>
 inline constexpr VerbTraits traits_of_verb<Reschedule> = {.is_new_work = true, .is_deferred = true};
-/// By it an owner that lost learns what became of its record: no queue turns it away.
+/// An owner that lost its record reads the outcome by it, so no queue refuses it.
 template <>
 inline constexpr VerbTraits traits_of_verb<Find> = {.may_be_refused = true, .is_repeatable = true};
 template <>
@@ -69,7 +70,7 @@ template <>
 inline constexpr VerbTraits traits_of_verb<ReadEvidence> = reading;
 template <>
 inline constexpr VerbTraits traits_of_verb<Count> = reading;
-/// Their steps are told once.
+/// Their replies report each step once.
 template <>
 inline constexpr VerbTraits traits_of_verb<Sweep> = lifecycle;
 template <>
@@ -77,7 +78,7 @@ inline constexpr VerbTraits traits_of_verb<Reap> = lifecycle;
 template <>
 inline constexpr VerbTraits traits_of_verb<AdoptRoutes> = {.is_new_work = true};
 
-/// Of whatever verb the call is.
+/// The row of the call's verb.
 inline const VerbTraits& traits_of(const StoreCall& call) noexcept {
   static constexpr auto rows = []<std::size_t... n>(std::index_sequence<n...>) {
     return std::array{traits_of_verb<std::variant_alternative_t<n, StoreCall>>...};

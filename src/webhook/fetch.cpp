@@ -70,9 +70,9 @@ bool is_allowed(CURLU* url, const std::vector<std::string>& hosts) {
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
-    const bool is_word =
+    const bool is_common =
         (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '_';
-    return is_word || std::string_view("!#$%&'*+.^`|~").contains(c);
+    return is_common || std::string_view("!#$%&'*+.^`|~").contains(c);
   });
 }
 
@@ -81,8 +81,8 @@ bool is_value(std::string_view text) {
                              [](unsigned char c) { return c == '\t' || (c >= ' ' && c != 0x7F); });
 }
 
-/// An answer as it comes in.
-struct Heard {
+/// An answer that is being received.
+struct Incoming {
   FetchAnswer answer{};
   std::size_t bytes_max = 0;
   std::size_t head_bytes = 0;
@@ -91,42 +91,42 @@ struct Heard {
 };
 
 std::size_t on_field(char* data, std::size_t size, std::size_t count, void* to) {
-  auto& heard = *static_cast<Heard*>(to);
+  auto& incoming = *static_cast<Incoming*>(to);
   std::string_view line(data, size * count);
-  heard.head_bytes += line.size();
-  if (heard.head_bytes > limits::fetch_head_bytes_max) {
-    heard.too_large = true;
+  incoming.head_bytes += line.size();
+  if (incoming.head_bytes > limits::fetch_head_bytes_max) {
+    incoming.too_large = true;
     return 0;
   }
-  if (line.starts_with("HTTP/")) {  // Another head: the one before was interim.
-    heard.answer.headers.clear();
-    heard.head_is_over = false;
+  if (line.starts_with("HTTP/")) {  // Another head: the previous one was interim.
+    incoming.answer.headers.clear();
+    incoming.head_is_over = false;
     return size * count;
   }
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  if (line.empty()) heard.head_is_over = true;
+  if (line.empty()) incoming.head_is_over = true;
   const auto colon = line.find(':');
-  if (heard.head_is_over || colon == line.npos) return size * count;
+  if (incoming.head_is_over || colon == line.npos) return size * count;
   std::string_view value = line.substr(colon + 1);
   value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
   const auto last = value.find_last_not_of(" \t");
   value = value.substr(0, last == value.npos ? 0 : last + 1);
-  heard.answer.headers.push_back({std::string(line.substr(0, colon)), std::string(value)});
+  incoming.answer.headers.push_back({std::string(line.substr(0, colon)), std::string(value)});
   return size * count;
 }
 
 std::size_t on_body(char* data, std::size_t size, std::size_t count, void* to) {
-  auto& heard = *static_cast<Heard*>(to);
-  if (size * count > heard.bytes_max - heard.answer.body.size()) {
-    heard.too_large = true;
+  auto& incoming = *static_cast<Incoming*>(to);
+  if (size * count > incoming.bytes_max - incoming.answer.body.size()) {
+    incoming.too_large = true;
     return 0;
   }
-  heard.answer.body.append(data, size * count);
+  incoming.answer.body.append(data, size * count);
   return size * count;
 }
 
-Kind kind_of(CURLcode code, const Heard& heard) {
-  if (heard.too_large) return Kind::too_large;
+Kind kind_of(CURLcode code, const Incoming& incoming) {
+  if (incoming.too_large) return Kind::too_large;
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -171,9 +171,9 @@ class Fields {
 std::expected<Fields, FetchError> fields_of(const FetchRequest& request) {
   Fields fields;
   bool has_type = false;
-  bool good = fields.append("Expect:");  // What libcurl would send by itself.
+  bool good = fields.append("Expect:");  // Without this libcurl sends its own.
   for (const auto& [name, value] : request.headers) {
-    if (!is_token(name) || !is_value(value)) return refused("a header is none of HTTP's");
+    if (!is_token(name) || !is_value(value)) return refused("a header is not valid HTTP");
     has_type |= in_lower_case(name) == "content-type";
     good &= fields.append(name + (value.empty() ? ";" : ": " + value));
   }
@@ -198,7 +198,7 @@ void set_rules(CURL* c, const FetchRequest& request) {
   curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(c, CURLOPT_PROXY, "");
   curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-  // On a connection that was used before, a request that met its end would be sent once more.
+  // If a reused connection was closed meanwhile, libcurl would send the request once more.
   curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
   curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
   curl_easy_setopt(c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
@@ -206,7 +206,7 @@ void set_rules(CURL* c, const FetchRequest& request) {
   curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
   if (!request.ca_file.empty()) {
     curl_easy_setopt(c, CURLOPT_CAINFO, request.ca_file.c_str());
-    curl_easy_setopt(c, CURLOPT_CAPATH, nullptr);  // Nobody else's word counts beside it.
+    curl_easy_setopt(c, CURLOPT_CAPATH, nullptr);  // No other authority is trusted.
   }
 }
 
@@ -218,8 +218,8 @@ class Fetcher::Handle {
 
   std::expected<FetchAnswer, FetchError> fetch(const FetchRequest& request) {
     if (!easy_) return refused("no memory for a request");
-    if (!is_token(request.method)) return refused("a method is one word");
-    // A timeout of 0 would be none at all.
+    if (!is_token(request.method)) return refused("a method is a token of HTTP");
+    // To libcurl a timeout of 0 means none.
     if (request.timeout <= Millis{0}) return refused("there is no time left for it");
     auto url = parse_url(request.url);
     if (!url) return refused(url.error());
@@ -233,32 +233,32 @@ class Fetcher::Handle {
     curl_easy_reset(c);
     set_rules(c, request);
     set_method(c, request);
-    Heard heard{.bytes_max = request.max_bytes};
+    Incoming incoming{.bytes_max = request.max_bytes};
     curl_easy_setopt(c, CURLOPT_CURLU, url->get());
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields->get());
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_field);
-    curl_easy_setopt(c, CURLOPT_HEADERDATA, &heard);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, &incoming);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, &heard);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, &incoming);
     const CURLcode code = curl_easy_perform(c);
-    return outcome(code, std::move(heard));
+    return outcome(code, std::move(incoming));
   }
 
  private:
-  std::expected<FetchAnswer, FetchError> outcome(CURLcode code, Heard heard) const {
+  std::expected<FetchAnswer, FetchError> outcome(CURLcode code, Incoming incoming) const {
     long status = 0;
     long sent = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(easy_.get(), CURLINFO_REQUEST_SIZE, &sent);
-    // A head that was read whole, of a final answer.
-    if (status >= 200 && heard.head_is_over) heard.answer.status = static_cast<int>(status);
-    if (code == CURLE_OK && heard.answer.status != 0) return std::move(heard.answer);
-    const Kind kind = kind_of(code, heard);
-    heard.answer.body.clear();
-    std::string why = kind == Kind::too_large ? "the answer is longer than is read"
-                                              : std::string(curl_easy_strerror(code));
+    // The whole head of a final answer.
+    if (status >= 200 && incoming.head_is_over) incoming.answer.status = static_cast<int>(status);
+    if (code == CURLE_OK && incoming.answer.status != 0) return std::move(incoming.answer);
+    const Kind kind = kind_of(code, incoming);
+    incoming.answer.body.clear();
+    std::string why =
+        kind == Kind::too_large ? "the answer is too large" : std::string(curl_easy_strerror(code));
     if (code == CURLE_OK) why = "no final answer came";
-    return std::unexpected(FetchError{kind, sent > 0, std::move(why), std::move(heard.answer)});
+    return std::unexpected(FetchError{kind, sent > 0, std::move(why), std::move(incoming.answer)});
   }
 
   Easy easy_;

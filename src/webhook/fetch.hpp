@@ -11,21 +11,21 @@
 #include <vector>
 
 /// @file
-/// One HTTP request to somebody outside, and what is known when no answer came.
+/// One HTTP request to another party, and what is known if no answer came.
 namespace idem {
 
-/// A request, and the rules that it keeps to.
+/// A request and its rules.
 struct FetchRequest {
   std::string method = "GET";
   std::string url{};
   std::vector<Field> headers{};
-  /// Sent with POST, PUT and PATCH always, and with another method where it is not empty.
+  /// Sent with POST, PUT and PATCH always, and with another method if it is not empty.
   std::string body{};
   Millis timeout = limits::fetch_timeout_default;  ///< For all of it.
   /// Of the answer's body.
   std::size_t max_bytes = limits::fetch_bytes_default;
-  /// "HOST" (the scheme's own port) or "HOST:PORT", as fetch_host_of() tells it. What is not in it
-  /// is not asked, and an empty list allows nobody.
+  /// "HOST" (the scheme's own port) or "HOST:PORT", as fetch_host_of() returns it. Other hosts are
+  /// refused; an empty list allows none.
   std::vector<std::string> allowed_hosts{};
   /// PEM file of the authorities that a certificate is checked against; empty: the system's.
   std::string ca_file{};
@@ -37,33 +37,32 @@ struct FetchAnswer {
   std::vector<Field> headers{};  ///< Without those of interim answers and trailers.
   std::string body{};
 
-  /// The value of the first field of this name; empty where there is none.
+  /// The value of the first field of this name; empty if there is none.
   std::string_view header(std::string_view name) const noexcept;
 };
 
-/// Why there is none.
+/// Why there is no answer.
 struct FetchError {
-  /// Where it ended.
   enum class Kind : std::uint8_t {
-    refused_by_rule,  ///< The URL, a header or the host is none that is allowed. Nothing was sent.
-    connect,          ///< No such name, or nobody listens.
+    refused_by_rule,  ///< The URL, a header or the host is not allowed. Nothing was sent.
+    connect,          ///< No such name, or no connection.
     tls,              ///< No common version, or the certificate is not good.
     timeout,
-    too_large,  ///< The answer is longer than `max_bytes`, or its head than is read.
+    too_large,  ///< The body is longer than `max_bytes`, or the head than its limit.
     protocol,   ///< Closed early, cut, or no HTTP.
   };
   Kind kind = Kind::protocol;
-  /// Whether any byte of the request may have left: false is a proof that nobody has seen it.
+  /// A byte of the request may have left. False proves that the other party has received nothing.
   bool sent = false;
   std::string why{};
-  /// What was heard before that; without a status, no head was read whole. Its body is not told.
+  /// The head that came before the error; without a status, no whole head came. It has no body.
   FetchAnswer head{};
 };
 
-/// Sends requests, one after the other. Each goes out once and on a connection of its own: a client
-/// that keeps connections sends again by itself when it meets one that was closed, and then nobody
-/// knows how often. http and https only, no redirect is followed (a 3xx is the answer), no proxy is
-/// used, nothing is decoded. Blocks; one thread at a time.
+/// Sends requests, one after the other. Sends each once, on a new connection: a client that reuses
+/// connections sends again by itself if the old one was closed, and the number of sendings is then
+/// unknown. http and https only; follows no redirect (a 3xx is the answer), uses no proxy, decodes
+/// nothing. Blocks; one thread at a time.
 class Fetcher {
  public:
   Fetcher();
@@ -71,7 +70,7 @@ class Fetcher {
   Fetcher(Fetcher&&) noexcept;
   Fetcher& operator=(Fetcher&&) noexcept;
 
-  /// Asks. The host is judged by the same reading of the URL that the connection is made by.
+  /// Checks the host with the same parse of the URL that makes the connection.
   std::expected<FetchAnswer, FetchError> fetch(const FetchRequest& request);
 
  private:
@@ -79,8 +78,8 @@ class Fetcher {
   std::unique_ptr<Handle> handle_;
 };
 
-/// "host:port" of a URL, in lower case and with the scheme's port where it names none. The error is
-/// a sentence: it is no http or https URL, or it has a user or password in it.
+/// "host:port" of a URL, in lower case and with the scheme's port if it names none. The error is a
+/// sentence: it is no http or https URL, or it contains a user or password.
 std::expected<std::string, std::string> fetch_host_of(const std::string& url);
 
 }  // namespace idem

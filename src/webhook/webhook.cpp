@@ -12,7 +12,7 @@
 namespace idem::inline v0_1 {
 namespace {
 
-/// Of an answer's body, which nobody reads; a receiver that sends more is cut off.
+/// Of an answer's body, which is not used; the connection to a receiver that sends more is closed.
 constexpr std::size_t answer_bytes_max = 64UL * 1024;
 
 /// RFC 9110 §10.2.3, in either form; 0: neither.
@@ -38,14 +38,14 @@ CallEnd answered(const FetchAnswer& head) {
                         std::string(reference.empty() ? head.header("Location") : reference)};
   }
   const Millis retry_in = retry_after(std::string(head.header("Retry-After")));
-  // They speak of another request that is under way, or of none that was read to its end.
+  // These are about another request that is under way, or about one that was not read to its end.
   const bool says_nothing = status == 408 || status == 409 || status == 425;
   if (status < 400 || status >= 500 || says_nothing) return CallAmbiguous{why, {}, retry_in};
   return CallNotDone{why, retry_in, status == 410};
 }
 
-/// CloudEvents 1.0, HTTP protocol binding §3.1.3.2: what is no visible ASCII, and what would be
-/// taken for an escape or a quotation.
+/// CloudEvents 1.0, HTTP protocol binding §3.1.3.2: encodes all but visible ASCII, and the
+/// characters of escapes and quotations.
 std::string encoded(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
@@ -60,7 +60,7 @@ std::string encoded(std::string_view text) {
   return out;
 }
 
-/// Values come from a message: nothing of them may end the line.
+/// Values come from a message: no byte of them may end the line.
 Field field(std::string_view name, std::string_view value) {
   std::string text;
   for (const char c : value) text += c >= ' ' && c <= '~' ? c : '?';
@@ -91,7 +91,7 @@ std::vector<Field> Webhook::fields_of(const Delivery& delivery) const {
   fields.push_back(field("webhook-id", delivery.id));
   fields.push_back(field("webhook-timestamp", std::to_string(now)));
   if (!options_.secrets.empty()) {
-    // Checked when this was made.
+    // webhook() has checked the secrets.
     const auto signature = webhook_signature(options_.secrets, delivery.id, now, message.payload);
     fields.push_back(field("webhook-signature", signature.value_or("")));
   }
@@ -121,7 +121,7 @@ CallEnd Webhook::operator()(const Delivery& delivery) const {
   const auto answer = Fetcher().fetch(request);
   if (answer) return answered(*answer);
   const FetchError& error = answer.error();
-  // A head that was read whole says how it ended, whatever became of a body that nobody needs.
+  // A whole head says how it ended; the body is not needed.
   if (error.kind == FetchError::Kind::too_large && error.head.status != 0) {
     return answered(error.head);
   }

@@ -7,9 +7,9 @@
 
 namespace idem::workers {
 
-/// True for a record that was due and could not be read: it is counted, and the alarm raised. Once,
-/// as it is due no more.
-inline bool tell_damage(const LifecycleStep& step, const LogSink& log, metrics::Shard& shard) {
+/// Counts and logs a record that was due and could not be read; false: the step is of another kind.
+/// Such a record is due no more afterwards, so it is reported once.
+inline bool report_damage(const LifecycleStep& step, const LogSink& log, metrics::Shard& shard) {
   if (!step.damaged) return false;
   shard.damaged.add();
   log(LogLevel::error, "record_damaged",

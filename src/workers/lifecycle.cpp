@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Sweeper or reaper, each at a pace of its own: what is due of one says nothing of the other.
+/// Sweeper or reaper, each at its own pace: how much is due for one says nothing about the other.
 struct Worker {
   std::expected<Pass, StoreError> (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
   std::string_view failed_event;
@@ -35,10 +35,10 @@ class Lifecycle {
     work(sweeper_);
     const auto began = Clock::now();
     if (const auto reaped = work(reaper_)) {
-      // Of what it left, nothing has been due for longer.
+      // Nothing that it left has been due for longer.
       const Pace::Duration late = reaper_.pace.leaves_some() ? reaped->late : Millis(0);
       shard_.reap_due_since.set(began - late);
-      tell(*reaped);
+      log_reaped(*reaped);
     }
     return std::max<Pace::Duration>(std::min(sweeper_.next, reaper_.next) - Clock::now(), {});
   }
@@ -55,7 +55,7 @@ class Lifecycle {
       (void)worker.failures.succeeded(MonotonicClock::now());
       return *pass;
     }
-    // It is tried some times a second.
+    // A failing pass repeats several times a second, so not every failure is a line.
     if (const auto line = worker.failures.failed(MonotonicClock::now())) {
       log_(LogLevel::warning, worker.failed_event,
            {{"detail", pass.error().detail}, {"failures", line->failures}});
@@ -63,10 +63,11 @@ class Lifecycle {
     return std::nullopt;
   }
 
-  // A line for each slice would be hundreds a second.
-  void tell(const Pass& pass) {
+  // Logs the sum of several slices: one line each would be hundreds a second.
+  void log_reaped(const Pass& pass) {
     reaped_ += pass.records;
-    if (reaped_ == 0 || (reaper_.pace.leaves_some() && reaped_ < limits::reaped_told)) return;
+    if (reaped_ == 0 || (reaper_.pace.leaves_some() && reaped_ < limits::reaped_per_line_max))
+      return;
     log_(LogLevel::info, "reaped", {{"records", reaped_}});
     reaped_ = 0;
   }

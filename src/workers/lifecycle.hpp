@@ -10,8 +10,9 @@
 
 namespace idem::workers {
 
-/// Sweeps and reaps on a thread of its own until the runner is stopped, each lifecycle_interval,
-/// and while more is due at workers::Pace. All of it outlives the runner.
+/// Sweeps and reaps on a thread of its own until the runner is stopped: every
+/// limits::lifecycle_interval, and at workers::Pace while more is due. All parameters outlive the
+/// runner.
 std::unique_ptr<Runner> keep_lifecycle(Store& store, const LogSink& log, metrics::Shard& shard);
 
 }  // namespace idem::workers

@@ -30,7 +30,7 @@ Pace::Duration Pace::rest_after(const Pass& pass, Duration took, bool is_idle) n
   const Duration rest_min =
       std::min<Duration>(slice_ * limits::lifecycle_rest_each, limits::lifecycle_rest_max);
   const Duration rest = std::clamp<Duration>(took, rest_min, limits::lifecycle_rest_max);
-  // What a whole batch leaves of the factor.
+  // The part of the factor by which a whole batch cannot grow any more shortens the rest.
   const double shorter =
       std::max(1.0, static_cast<double>(slice_) * factor() / limits::sweep_batch);
   return Duration(static_cast<Duration::rep>(static_cast<double>(rest.count()) / shorter));

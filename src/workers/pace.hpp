@@ -7,35 +7,35 @@
 
 namespace idem::workers {
 
-/// What one pass of sweeper or reaper came to.
+/// The result of one pass of sweeper or reaper.
 struct Pass {
   std::size_t records = 0;
-  std::chrono::milliseconds late{};  ///< For how long that had been due which was due the longest.
+  std::chrono::milliseconds late{};  ///< How long the record that was due the longest had been due.
 };
 
-/// How fast records that are due are worked off beside requests: in slices of which none is felt,
-/// with rests between them that grow with what a slice takes, and so with what else the store does;
-/// in larger ones with shorter rests the longer the records have been due, so that as many are
-/// worked off as become due; and in whole batches without a rest while nobody asks for anything.
+/// How fast the lifecycle works off due records beside requests. It works in slices too small to
+/// delay requests, and rests between them; the rest grows with the time that a slice took, and so
+/// with the load of the store. The longer records have been due, the larger the slices and the
+/// shorter the rests, so that it keeps up. While the store is idle it works in whole batches
+/// without a rest.
 class Pace {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  /// `slice`: of how many records a pass is while nothing stays behind.
+  /// `slice`: records in a pass while no backlog grows.
   explicit Pace(std::size_t slice) noexcept : slice_(slice) {}
 
-  /// Of how many records the next pass may be.
+  /// The most records that the next pass may process.
   std::size_t slice(bool is_idle) const noexcept;
 
-  /// After a pass for slice(is_idle) records that took so long: how long to rest before the next
-  /// one.
+  /// How long to rest after a pass for slice(is_idle) records that took `took`.
   Duration rest_after(const Pass& pass, Duration took, bool is_idle) noexcept;
 
-  /// Whether the last pass left something that was due.
+  /// Whether the last pass left due records.
   bool leaves_some() const noexcept { return leaves_some_; }
 
  private:
-  /// How many times as many records it is to be as while nothing stays behind.
+  /// By how much a slice grows because of the backlog; 1: there is none.
   double factor() const noexcept;
 
   std::size_t slice_;
@@ -43,7 +43,7 @@ class Pace {
   bool leaves_some_ = false;
 };
 
-/// Whether nobody has asked a store for anything for limits::lifecycle_idle_after.
+/// Whether a store has received no call for limits::lifecycle_idle_after.
 class Idleness {
  public:
   using Moment = std::chrono::steady_clock::time_point;

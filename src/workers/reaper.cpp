@@ -18,7 +18,7 @@ std::expected<Pass, StoreError> reap_once(Store& store, const LogSink& log, metr
   Pass pass{reaped->size()};
   for (const LifecycleStep& step : *reaped) {
     pass.late = std::max(pass.late, step.late);
-    if (!tell_damage(step, log, shard)) shard.pruned.add();
+    if (!report_damage(step, log, shard)) shard.pruned.add();
   }
   return pass;
 }

@@ -8,9 +8,9 @@
 
 namespace idem::workers {
 
-/// Drops up to `most` of what is past its retention (protocol.md §3, §15): bodies of completed
-/// records, released records, tombstones. Never in_progress, never unknown. An error: the store
-/// could not be asked.
+/// Drops up to `most` items whose time is over (protocol.md §3, §15): bodies of completed records,
+/// released records, tombstones; never a record in_progress or unknown. Error: the store did not
+/// answer.
 std::expected<Pass, StoreError> reap_once(Store& store, const LogSink& log, metrics::Shard& shard,
                                           std::size_t most);
 

@@ -2,6 +2,7 @@
 
 #include "core/bytes/digests.hpp"
 #include "core/evidence/event_source.hpp"
+#include "core/record/stored_fence.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/store_wait.hpp>
@@ -24,13 +25,13 @@ double dice() {
   return std::uniform_real_distribution<double>(0, 1)(random);
 }
 
-constexpr const char* denied = "what was said of it before says otherwise";
+constexpr const char* denied = "earlier evidence says otherwise";
 
 std::string source_of(const Provider& provider) { return "poll:" + provider.name; }
 
-std::string evidence_of(Finding finding, const Provider::Heard& heard) {
+std::string evidence_of(Finding finding, const Provider::Answer& answer) {
   return fmt::format(R"({{"said":"{}","status":{},"body_sha256":"{}"}})", name_of(finding),
-                     heard.status, to_hex(sha256(heard.body)));
+                     answer.status, to_hex(sha256(answer.body)));
 }
 
 auto plan_in(Store& store, Reschedule verb) {
@@ -47,13 +48,13 @@ auto resolve_in(Store& store, Resolve verb) {
   return reply;
 }
 
-std::expected<Provider::Heard, Provider::Silence> ask_about(const Record& record,
-                                                            std::string_view key,
-                                                            const Provider& provider) {
+std::expected<Provider::Answer, Provider::NoAnswer> ask_about(const Record& record,
+                                                              std::string_view key,
+                                                              const Provider& provider) {
   crash_point(CrashPoint::question_before_first_byte);
-  auto heard = provider.ask(record, key);
+  auto answer = provider.ask(record, key);
   crash_point(CrashPoint::question_answered);
-  return heard;
+  return answer;
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ bool Reconciler::turn() {
   for (Record& record : *unknown) {
     if (!is_due(record, now())) continue;
     auto provider = provider_of_(record);
-    if (!provider) tell_missing(record);
+    if (!provider) log_missing_provider(record);
     if (!provider || is_known_to_wait(*provider, record)) continue;
     due.push_back({std::move(record), std::move(provider)});
   }
@@ -102,7 +103,7 @@ bool Reconciler::turn() {
         helpers.emplace_back(work_off);
       }
     } catch (const std::system_error&) {
-      // No more threads are to be had: those that there are do it all.
+      // The system gives no more threads: those that started do all the work.
     }
     work_off();
   }
@@ -110,8 +111,8 @@ bool Reconciler::turn() {
   return is_full && !due.empty();
 }
 
-// So many that it is over before the next turn, where records take as long as they lately did: each
-// thread that works at the same time is one that requests may have to wait for.
+// As few as finish before the next turn, if records take as long as they recently did: each further
+// thread competes with requests.
 std::size_t Reconciler::lanes_for(std::size_t due) {
   const std::lock_guard lock(mutex_);
   const auto needed = 1 + due * static_cast<std::size_t>(record_took_ / Millis(1)) /
@@ -126,49 +127,50 @@ void Reconciler::note_took(Millis time) {
 
 // ---- when ----
 
-// When a record is due is a matter of the store's clock, which tells it with a census. What
-// evidence counts by is taken from the store's own reply.
+// The store's clock decides when a record is due; a census contains it. The moment of an
+// observation comes from the store's reply to the plan.
 bool Reconciler::learn_time() {
   const MonotonicTime at = MonotonicClock::now();
-  if (store_time_ && at - heard_at_ < limits::reconcile_clock_interval) return true;
+  if (store_time_ && at - last_reply_at_ < limits::reconcile_clock_interval) return true;
   const auto census = ask_and_wait(store_, Count{});
   if (!census) {
     shard_.store_errors.add();
     return store_time_.has_value();
   }
   store_time_ = census->now;
-  heard_at_ = at;
+  last_reply_at_ = at;
   return true;
 }
 
 StoreTime Reconciler::now() const {
-  return *store_time_ + std::chrono::duration_cast<Millis>(MonotonicClock::now() - heard_at_);
+  return *store_time_ + std::chrono::duration_cast<Millis>(MonotonicClock::now() - last_reply_at_);
 }
 
 bool Reconciler::is_due(const Record& record, StoreTime now) const {
   if (record.reconcile_after) return *record.reconcile_after <= now;
-  // Ended by its lease, which knows of no plan. One that was given up has had its turns.
+  // A record that became unknown at the end of its lease has no plan; one that was given up has had
+  // its turns.
   return record.reconcile_attempts == 0;
 }
 
-// A provider that is left alone is not asked, but what it has told already counts.
+// While a provider fails it is not asked, but events that it has already sent count.
 bool Reconciler::is_known_to_wait(const Provider& provider, const Record& record) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider.name);
   if (health.breaker.is_open(MonotonicClock::now())) {
-    return health.waiting.contains({record.id, record.attempt.fence});
+    return health.waiting.contains({record.id, record.fence()});
   }
   health.waiting.clear();
   return false;
 }
 
-// Asked for each record, since others of this turn may have found out meanwhile that it fails.
+// Checked for each record: other threads of this turn may have seen it fail meanwhile.
 Reconciler::Leave Reconciler::may_ask(const Provider& provider, const Record& record) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider.name);
   if (health.breaker.is_open(MonotonicClock::now()) || health.is_being_tried) {
     if (health.waiting.size() >= limits::reconcile_waiting_max) health.waiting.clear();
-    health.waiting.emplace(record.id, record.attempt.fence);
+    health.waiting.emplace(record.id, record.fence());
     return Leave::no;
   }
   health.is_being_tried = health.breaker.is_on_trial();
@@ -178,7 +180,7 @@ Reconciler::Leave Reconciler::may_ask(const Provider& provider, const Record& re
 void Reconciler::note_asked(const Provider& provider, Leave leave, std::optional<bool> answered) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider.name);
-  // One that was asked before the trial began, and is late, does not end it.
+  // A late answer to a question from before the trial does not end the trial.
   if (leave == Leave::on_trial) health.is_being_tried = false;
   if (!answered) return;
   if (*answered) {
@@ -221,34 +223,34 @@ void Reconciler::work(Task& task) {
   if (leave == Leave::no) return;
   const auto observed_at = plan(task);
   if (!observed_at) return note_asked(*task.provider, leave, {});
-  const auto heard = ask_about(task.record, key, *task.provider);
-  note_asked(*task.provider, leave, heard && heard->status < 500);
-  count_question(task, heard, *observed_at);
-  if (!heard) return give_up_or_wait(task, heard.error().why, {}, *observed_at);
-  conclude(task, *heard, *observed_at);
+  const auto answer = ask_about(task.record, key, *task.provider);
+  note_asked(*task.provider, leave, answer && answer->status < 500);
+  count_question(task, answer, *observed_at);
+  if (!answer) return give_up_or_wait(task, answer.error().why, {}, *observed_at);
+  conclude(task, *answer, *observed_at);
 }
 
-// Nobody else is asked in its place: they would say that they know of nothing.
-void Reconciler::tell_missing(const Record& record) {
+// No other provider is asked instead: it would answer that there is nothing.
+void Reconciler::log_missing_provider(const Record& record) {
   if (record.provider.empty() || !missing_.insert(record.provider).second) return;
   log_(LogLevel::error, "provider_missing",
        {{"provider", record.provider}, {"operation_ref", to_hex(record.id.bytes)}});
 }
 
-// Word that came while the attempt was under way, which has ended without an answer since, or of
-// which no answer could be made; for that one the provider may have an answer yet.
-bool Reconciler::apply_kept(Task& task, bool is_last_word) {
+// Applies an event that came while the attempt was running, and that the evidence log kept. If the
+// event has no response to replay, the provider is asked for one first, unless it `cannot_ask`.
+bool Reconciler::apply_kept(Task& task, bool cannot_ask) {
   const Record& record = task.record;
   const auto log = ask_and_wait(store_, ReadEvidence{record.id});
   if (!log && log.error().is_final()) {
     leave_to_people(task, "its evidence cannot be read: " + log.error().detail, {}, now());
   }
   if (!log) return true;
-  auto kept = kept_answer(*log, record.attempt.fence);
+  auto kept = kept_answer(*log, record.fence());
   if (!kept) return false;
-  if (!kept->response && !is_last_word) return false;
+  if (!kept->response && !cannot_ask) return false;
   if (!kept->response) {
-    if (kept->is_contradicted) tell_contradiction(task, "found and failed", "unknown");
+    if (kept->is_contradicted) report_contradiction(task, "found and failed", "unknown");
     leave_to_people(task,
                     "the provider says that it was done, and its answer has no response to replay",
                     {}, now());
@@ -256,7 +258,7 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   }
   Resolve verb;
   verb.id = record.id;
-  verb.fence = record.attempt.fence;
+  verb.fence = record.fence();
   verb.response = std::move(kept->response);
   verb.source = kept->line->source;
   verb.evidence = kept->line->evidence;
@@ -268,13 +270,13 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
     leave_to_people(task, "what was kept cannot be applied: " + reply.error().detail, {}, now());
   }
   if (reply && reply->verdict == Verdict::by_evidence) {
-    tell_contradiction(task, name_of(kept->said), "unknown");
+    report_contradiction(task, name_of(kept->said), "unknown");
     leave_to_people(task, denied, {}, now());
   }
   if (!reply || reply->verdict != Verdict::done) return true;
   task.ends.push_back(End::resolved);
   if (kept->is_contradicted || reply->is_contradicted) {
-    tell_contradiction(task, "found and failed", "completed");
+    report_contradiction(task, "found and failed", "completed");
   }
   log_(LogLevel::info, "reconciled",
        {{"operation_ref", to_hex(verb.id.bytes)},
@@ -284,77 +286,76 @@ bool Reconciler::apply_kept(Task& task, bool is_last_word) {
   return true;
 }
 
-// What is heard from here on was observed later than the store's reply, by the store's own clock.
+// Returns the store's time of the plan: every later answer was observed after it.
 std::optional<StoreTime> Reconciler::plan(Task& task) {
   Record& record = task.record;
   const Millis pause = pause_before_next(task, record.reconcile_attempts + 1);
   Reschedule verb{.id = record.id,
-                  .fence = record.attempt.fence,
+                  .fence = record.fence(),
                   .attempts = record.reconcile_attempts,
                   .reconcile_in = pause};
-  if (auto untold = untold_about(record)) {
+  if (auto note = note_to_write(record)) {
     verb.source = source_of(*task.provider);
     verb.evidence = "no_answer";
-    verb.reason = "no answer: " + untold->why;
-    verb.observed_at = untold->observed_at;
+    verb.reason = "no answer: " + note->why;
+    verb.observed_at = note->observed_at;
   }
-  const bool tells = !verb.source.empty();
+  const bool writes_note = !verb.source.empty();
   const auto planned = plan_in(store_, std::move(verb));
   if (!planned || planned->verdict != Verdict::done) return std::nullopt;
-  if (tells) note_told(record);
+  if (writes_note) mark_written(record);
   auto found = ask_and_wait(store_, Find{record.id});
-  const bool is_ours = found && *found && (*found)->state == State::unknown &&
-                       (*found)->attempt.fence == record.attempt.fence &&
-                       (*found)->reconcile_attempts == record.reconcile_attempts + 1 &&
-                       (*found)->reconcile_after;
+  const bool is_ours =
+      found && *found && (*found)->state == State::unknown && (*found)->fence() == record.fence() &&
+      (*found)->reconcile_attempts == record.reconcile_attempts + 1 && (*found)->reconcile_after;
   if (!is_ours) return std::nullopt;
   record = std::move(**found);
   task.ends.push_back(End::scheduled);
   return *record.reconcile_after - pause;
 }
 
-void Reconciler::conclude(Task& task, const Provider::Heard& heard, StoreTime observed_at) {
-  const Finding finding = judge(task.provider->says, heard.status, heard.body);
+void Reconciler::conclude(Task& task, const Provider::Answer& answer, StoreTime observed_at) {
+  const Finding finding = judge(task.provider->says, answer.status, answer.body);
   if (finding == Finding::later) {
-    return give_up_or_wait(task, "it says nothing yet", evidence_of(finding, heard), observed_at);
+    return give_up_or_wait(task, "it says nothing yet", evidence_of(finding, answer), observed_at);
   }
-  resolve(task, finding, heard, observed_at);
+  resolve(task, finding, answer, observed_at);
 }
 
-void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& heard,
+void Reconciler::resolve(Task& task, Finding finding, const Provider::Answer& answer,
                          StoreTime observed_at) {
   const Provider& provider = *task.provider;
   Resolve verb;
   verb.id = task.record.id;
-  verb.fence = task.record.attempt.fence;
+  verb.fence = task.record.fence();
   verb.source = source_of(provider);
-  verb.evidence = evidence_of(finding, heard);
+  verb.evidence = evidence_of(finding, answer);
   verb.observed_at = observed_at;
   verb.grace = provider.grace;
   verb.as = Resolve::As::failed_retryable;
   const StoreTime proof = task.record.locked_until + provider.grace;
-  // That it was refused may be said of an attempt before this one, as that nothing is there.
+  // A refusal may be about an earlier attempt, as "not there" may be.
   if (finding == Finding::failed && observed_at <= proof) return wait_for_proof(task, observed_at);
   if (finding == Finding::not_there && observed_at > proof) {
-    // An event may have come while the provider was asked. That it was done the store holds against
-    // the absence, that it failed is held here.
+    // An event may have come while the provider was asked. The store itself refuses the absence if
+    // the event reports success; an event that reports failure is checked here.
     const auto log = ask_and_wait(store_, ReadEvidence{verb.id});
     if (!log) return;
-    if (word_of(*log, verb.fence)) {
-      tell_contradiction(task, name_of(finding), "unknown");
+    if (reported_finding(*log, verb.fence)) {
+      report_contradiction(task, name_of(finding), "unknown");
       return leave_to_people(task, denied, verb.evidence, observed_at);
     }
   }
   if (is_positive(finding)) {
     verb.as = Resolve::As::completed;
-    verb.response = rebuild(provider.rebuild, finding, heard.body);
+    verb.response = rebuild(provider.rebuild, finding, answer.body);
     verb.denies = finding == Finding::failed;
   }
   const auto reply = resolve_in(store_, verb);
-  if (!reply) return;  // In doubt at worst: due again, and then settled or asked once more.
+  if (!reply) return;  // If it was not applied, the record becomes due again.
   if (reply->verdict == Verdict::done) {
     task.ends.push_back(End::resolved);
-    if (reply->is_contradicted) tell_contradiction(task, name_of(finding), "completed");
+    if (reply->is_contradicted) report_contradiction(task, name_of(finding), "completed");
     return log_(LogLevel::info, "reconciled",
                 {{"operation_ref", to_hex(verb.id.bytes)},
                  {"provider", provider.name},
@@ -363,41 +364,41 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Heard& hea
   }
   if (reply->verdict == Verdict::too_early) return wait_for_proof(task, observed_at);
   if (reply->verdict == Verdict::missing_response) {
-    return leave_to_people(task, "it was done, and no answer can be made of what was heard", {},
-                           observed_at);
+    return leave_to_people(task, "it was done, and no answer can be made of what the provider sent",
+                           {}, observed_at);
   }
   if (reply->verdict == Verdict::by_evidence) {
-    tell_contradiction(task, name_of(finding), "unknown");
+    report_contradiction(task, name_of(finding), "unknown");
     return leave_to_people(task, denied, {}, observed_at);
   }
   on_refused(task, *reply, finding);
 }
 
-// The first moment at which "not there" proves something is worth a turn of its own. Counted from
-// the store's own time, because a turn that comes a moment too early costs a whole pause.
+// Plans a turn for the first moment at which "not there" proves something. Counted from the store's
+// time: a turn that comes a moment too early costs a whole pause.
 void Reconciler::wait_for_proof(Task& task, StoreTime observed_at) {
   const Record& record = task.record;
   const StoreTime proof = record.locked_until + task.provider->grace + Millis(1);
   if (proof <= observed_at || proof >= *record.reconcile_after) return;
   (void)plan_in(store_, {.id = record.id,
-                         .fence = record.attempt.fence,
+                         .fence = record.fence(),
                          .attempts = record.reconcile_attempts,
                          .reconcile_in = proof - observed_at});
 }
 
 void Reconciler::on_refused(Task& task, const Resolve::Reply& reply, Finding finding) {
   const auto record = ask_and_wait(store_, Find{task.record.id});
-  if (!record || !contradicts(finding, reply, *record, task.record.attempt.fence)) return;
-  tell_contradiction(task, name_of(finding), reply.state ? name_of(*reply.state) : "gone");
+  if (!record || !contradicts(finding, reply, *record, task.record.fence())) return;
+  report_contradiction(task, name_of(finding), reply.state ? name_of(*reply.state) : "gone");
 }
 
-void Reconciler::tell_contradiction(Task& task, std::string_view said, std::string_view state) {
+void Reconciler::report_contradiction(Task& task, std::string_view said, std::string_view state) {
   task.ends.push_back(End::contradicted);
   log_(LogLevel::error, "evidence_contradicts",
        {{"operation_ref", to_hex(task.record.id.bytes)},
         {"provider", task.provider->name},
         {"said", std::string(said)},
-        {"fence", task.record.attempt.fence},
+        {"fence", stored_fence(task.record.fence())},
         {"state", std::string(state)}});
 }
 
@@ -412,7 +413,7 @@ void Reconciler::leave_to_people(Task& task, const std::string& why, const std::
   const Record& record = task.record;
   const auto turns = static_cast<int>(record.reconcile_attempts);
   const auto left = plan_in(store_, {.id = record.id,
-                                     .fence = record.attempt.fence,
+                                     .fence = record.fence(),
                                      .attempts = record.reconcile_attempts,
                                      .reconcile_in = std::nullopt,
                                      .source = source_of(*task.provider),
@@ -421,7 +422,7 @@ void Reconciler::leave_to_people(Task& task, const std::string& why, const std::
                                      .observed_at = observed_at});
   if (!left || left->verdict != Verdict::done) return;
   task.ends.push_back(End::failed);
-  forget_why(record);
+  forget_note(record);
   log_(LogLevel::warning, "reconcile_given_up",
        {{"operation_ref", to_hex(record.id.bytes)},
         {"provider", task.provider->name},

@@ -2,8 +2,7 @@
 
 #include <idem/worker_limits.hpp>
 
-/// What is told of the reconciler's questions and of their ends: counts, few lines, and why nothing
-/// was answered.
+/// Counts and log lines about the reconciler's questions, and notes about those without an answer.
 namespace idem::workers {
 namespace {
 
@@ -23,22 +22,22 @@ metrics::Answered answered_as(Finding finding) noexcept {
 
 }  // namespace
 
-// Of a status that says nothing, such as 401, the next question gets no other answer by itself:
-// that is a failure of the provider's, or of the configuration, and no "later".
-void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime observed_at) {
+// An error status that no rule matches, such as 401, will come again: that is a failure of the
+// provider or of the configuration, not a "later".
+void Reconciler::count_question(const Task& task, const Asked& answer, StoreTime observed_at) {
   const Provider& provider = *task.provider;
-  if (!heard) {
-    tell_failing(provider, heard.error().reason, heard.error().why);
-    return keep_why(task.record, heard.error().why, observed_at);
+  if (!answer) {
+    count_failure(provider, answer.error().reason, answer.error().why);
+    return keep_note(task.record, answer.error().why, observed_at);
   }
   constexpr int first_error = 400;
-  const Finding finding = judge(provider.says, heard->status, heard->body);
-  if (finding == Finding::later && heard->status >= first_error) {
-    std::string why = "it answered " + std::to_string(heard->status) + ", which says nothing";
-    tell_failing(provider, metrics::Unanswered::status, why);
-    return keep_why(task.record, std::move(why), observed_at);
+  const Finding finding = judge(provider.says, answer->status, answer->body);
+  if (finding == Finding::later && answer->status >= first_error) {
+    std::string why = "it answered " + std::to_string(answer->status) + ", which says nothing";
+    count_failure(provider, metrics::Unanswered::status, why);
+    return keep_note(task.record, std::move(why), observed_at);
   }
-  forget_why(task.record);
+  forget_note(task.record);
   ++provider.counts->answers[static_cast<std::size_t>(answered_as(finding))];
   const auto line = provider.counts->availability.answered(MonotonicClock::now());
   if (!line) return;
@@ -48,8 +47,8 @@ void Reconciler::count_question(const Task& task, const Asked& heard, StoreTime 
         {"seconds", line->lasting.count() / 1'000}});
 }
 
-void Reconciler::tell_failing(const Provider& provider, metrics::Unanswered reason,
-                              const std::string& why) {
+void Reconciler::count_failure(const Provider& provider, metrics::Unanswered reason,
+                               const std::string& why) {
   ++provider.counts->failures[static_cast<std::size_t>(reason)];
   const auto line = provider.counts->availability.failed(MonotonicClock::now(),
                                                          metrics::name_of(reason), why, false);
@@ -62,36 +61,36 @@ void Reconciler::tell_failing(const Provider& provider, metrics::Unanswered reas
         {"seconds", line->lasting.count() / 1'000}});
 }
 
-// The turn is planned before it is known what comes of it, so that the evidence has it with the
-// next plan. One line for each reason in a row, and few in all.
-void Reconciler::keep_why(const Record& record, std::string why, StoreTime observed_at) {
+// A turn is planned before its question is sent, so the note goes into the evidence log with the
+// next plan. Equal reasons in a row give one line, and an attempt has few in all.
+void Reconciler::keep_note(const Record& record, std::string why, StoreTime observed_at) {
   const std::lock_guard lock(mutex_);
-  if (untold_.size() >= limits::reconcile_waiting_max) untold_.clear();
-  Untold& untold = untold_[{record.id, record.attempt.fence}];
-  if (untold.why == why) return;
-  untold.why = std::move(why);
-  untold.observed_at = observed_at;
-  untold.is_told = untold.lines >= limits::unanswered_lines_max;
+  if (notes_.size() >= limits::reconcile_waiting_max) notes_.clear();
+  Note& note = notes_[{record.id, record.fence()}];
+  if (note.why == why) return;
+  note.why = std::move(why);
+  note.observed_at = observed_at;
+  note.is_written = note.lines >= limits::unanswered_lines_max;
 }
 
-std::optional<Reconciler::Untold> Reconciler::untold_about(const Record& record) {
+std::optional<Reconciler::Note> Reconciler::note_to_write(const Record& record) {
   const std::lock_guard lock(mutex_);
-  const auto found = untold_.find({record.id, record.attempt.fence});
-  if (found == untold_.end() || found->second.is_told) return std::nullopt;
+  const auto found = notes_.find({record.id, record.fence()});
+  if (found == notes_.end() || found->second.is_written) return std::nullopt;
   return found->second;
 }
 
-void Reconciler::note_told(const Record& record) {
+void Reconciler::mark_written(const Record& record) {
   const std::lock_guard lock(mutex_);
-  const auto found = untold_.find({record.id, record.attempt.fence});
-  if (found == untold_.end()) return;
-  found->second.is_told = true;
+  const auto found = notes_.find({record.id, record.fence()});
+  if (found == notes_.end()) return;
+  found->second.is_written = true;
   ++found->second.lines;
 }
 
-void Reconciler::forget_why(const Record& record) {
+void Reconciler::forget_note(const Record& record) {
   const std::lock_guard lock(mutex_);
-  untold_.erase({record.id, record.attempt.fence});
+  notes_.erase({record.id, record.fence()});
 }
 
 void Reconciler::count(const std::vector<Task>& tasks) {

@@ -7,11 +7,11 @@
 namespace idem::workers {
 namespace {
 
-// Requests go first: where there are more of them than the cores can do, a turn takes longer. What
-// this thread starts is as patient. Elsewhere than on Linux it would concern the whole process.
-void be_patient() noexcept {
-  constexpr int patience = 10;
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), patience);
+// Requests go first when the cores are busy. Threads that this one starts inherit the priority.
+// Only on Linux it concerns this thread alone.
+void lower_priority() noexcept {
+  constexpr int nice_value = 10;
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice_value);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void Runner::stop() {
 
 void Runner::run() {
   ::pthread_setname_np(::pthread_self(), "idem-workers");
-  be_patient();
+  lower_priority();
   for (;;) {
     const auto rest = pass_();
     std::unique_lock lock(mutex_);

@@ -11,16 +11,16 @@
 
 namespace idem::workers {
 
-/// One pass of a worker. True: there may be more to do at once.
+/// One pass of a worker. True: there may be more to do, so the next pass follows at once.
 using RunOnce = std::function<bool()>;
-/// One pass, which says how long to rest before the next one.
+/// One pass; returns how long to rest before the next one.
 using RunAndRest = std::function<std::chrono::nanoseconds()>;
 
-/// Runs passes on one thread of its own, behind those of requests (nice 10). stop() waits for the
-/// running one and ends a rest.
+/// Runs passes on one thread of its own at a lower priority than requests (nice 10). stop() waits
+/// for a running pass and ends a rest.
 class Runner {
  public:
-  /// The workers in turn, every `interval` and again at once while one has more to do.
+  /// Runs all workers in turn every `interval`, and again at once while one has more to do.
   Runner(std::vector<RunOnce> workers, Millis interval);
   explicit Runner(RunAndRest pass);
   ~Runner();

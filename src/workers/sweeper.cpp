@@ -18,7 +18,7 @@ std::expected<Pass, StoreError> sweep_once(Store& store, const LogSink& log, met
   Pass pass{swept->size()};
   for (const auto& step : *swept) {
     pass.late = std::max(pass.late, step.late);
-    if (tell_damage(step, log, shard)) continue;
+    if (report_damage(step, log, shard)) continue;
     if (step.from == State::in_progress) shard.leases_ended.add();
     if (step.to == State::failed_retryable) {
       shard.releases[static_cast<std::size_t>(ReleaseBasis::proven)].add();

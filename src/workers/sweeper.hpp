@@ -8,8 +8,8 @@
 
 namespace idem::workers {
 
-/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. An error: the store
-/// could not be asked, and is asked again at the next turn.
+/// Ends up to `most` expired leases (protocol.md §3, §19) and logs each step. Error: the store did
+/// not answer; the next turn asks again.
 std::expected<Pass, StoreError> sweep_once(Store& store, const LogSink& log, metrics::Shard& shard,
                                            std::size_t most);
 

@@ -3,7 +3,7 @@
 #include "config/reading.hpp"
 #include "support/gateway_fixture.hpp"
 
-/// What `idem config check` says beyond what the texts show.
+/// The findings of `idem config check` that the texts alone do not show.
 namespace idem::test {
 namespace {
 
@@ -28,15 +28,15 @@ class ConfigCheck : public testing::Test {
     return complaints.lines();
   }
   void expect_missing(const std::string& text, const std::string& place, std::string_view part) {
-    const auto said = missing(text);
-    ASSERT_EQ(said.size(), 1U) << text << joined(said);
-    EXPECT_TRUE(said.front().starts_with(file() + ":" + place + ": ")) << said.front();
-    EXPECT_NE(said.front().find(part), std::string::npos) << said.front();
+    const auto complaints = missing(text);
+    ASSERT_EQ(complaints.size(), 1U) << text << joined(complaints);
+    EXPECT_TRUE(complaints.front().starts_with(file() + ":" + place + ": ")) << complaints.front();
+    EXPECT_NE(complaints.front().find(part), std::string::npos) << complaints.front();
   }
   TempDir dir_;
 };
 
-TEST_F(ConfigCheck, what_a_start_would_miss_is_named_at_its_place) {
+TEST_F(ConfigCheck, config_check_names_missing_files_at_their_place) {
   const auto here = dir_.path().string();
   EXPECT_TRUE(missing("store: \"sqlite:" + here + "/new.db\"\nspill_dir: " + here + "\n").empty());
   EXPECT_TRUE(missing("store: \"memory:\"\n").empty());
@@ -57,10 +57,11 @@ TEST_F(ConfigCheck, a_password_of_a_url_is_in_no_message) {
                                  "authorize: {url: \"http://idem:/s3cret@auth\"}\n"}) {
     write_text(file(),
                "upstream: {url: \"http://idem:s3cret@db\"}\nscope: {from: authorization}\n" + text);
-    const auto said = read_config(file());
-    ASSERT_FALSE(said.has_value());
-    EXPECT_EQ(said.error().size(), 2U) << joined(said.error());
-    EXPECT_EQ(joined(said.error()).find("s3cret"), std::string::npos) << joined(said.error());
+    const auto complaints = read_config(file());
+    ASSERT_FALSE(complaints.has_value());
+    EXPECT_EQ(complaints.error().size(), 2U) << joined(complaints.error());
+    EXPECT_EQ(joined(complaints.error()).find("s3cret"), std::string::npos)
+        << joined(complaints.error());
   }
 }
 
@@ -93,7 +94,7 @@ TEST_F(ConfigCheck, P03_a_laxer_rest_is_warned_of_because_paths_are_compared_as_
   }
 }
 
-TEST_F(ConfigCheck, the_command_fails_on_what_is_missing_and_not_on_a_warning) {
+TEST_F(ConfigCheck, the_command_fails_on_missing_files_and_not_on_a_warning) {
   const std::string lax =
       "store: \"memory:\"\ndefaults: {require_key: false}\n"
       "routes:\n  - {match: {path: /a}, require_key: true}\n";

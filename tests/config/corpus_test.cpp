@@ -4,7 +4,7 @@
 
 #include "config/reading.hpp"
 
-/// Files that are wrong, each with what is said about it and where; and files that are right.
+/// Wrong files, each with its complaint and the place; and right files.
 namespace idem::test {
 namespace {
 
@@ -73,7 +73,7 @@ void expect_equal(const gateway::Route& a, const gateway::Route& b) {
   EXPECT_EQ(a.async_tenant_max, b.async_tenant_max);
 }
 
-TEST(ConfigCorpus, every_right_file_is_taken_and_printed_as_a_file_that_gives_the_same) {
+TEST(ConfigCorpus, every_right_file_is_accepted_and_its_printed_form_means_the_same) {
   TempDir dir;
   const auto files = files_of(corpus("right"));
   EXPECT_GE(files.size(), 5U);

@@ -2,7 +2,7 @@
 
 #include "config/reading.hpp"
 
-/// Files that somebody's editor, template or disk has damaged: each is refused with a place or
+/// Files that an editor, a template or a disk has damaged: each is refused with a place or
 /// means what its print says.
 namespace idem::test {
 namespace {
@@ -38,7 +38,7 @@ std::string damaged(std::string text, const std::vector<std::string>& others,
   return text;
 }
 
-TEST(ConfigMutations, are_refused_with_a_place_or_printed_as_what_they_mean) {
+TEST(ConfigMutations, are_refused_with_a_place_or_printed_with_their_meaning) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);

@@ -4,7 +4,7 @@
 
 #include "gateway/route.hpp"
 
-/// Which paths a pattern takes, and which patterns take all that another does.
+/// The paths that a pattern matches, and the patterns that match all paths of another.
 namespace idem::test {
 namespace {
 
@@ -38,7 +38,7 @@ TEST(PathPattern, literals_are_compared_byte_by_byte) {
   EXPECT_TRUE(matches("/v1/payments/", "/v1/payments/"));
 }
 
-TEST(PathPattern, a_hole_takes_one_segment_that_is_not_empty) {
+TEST(PathPattern, a_hole_matches_one_segment_that_is_not_empty) {
   EXPECT_TRUE(matches("/v1/quotes/{id}", "/v1/quotes/7"));
   EXPECT_TRUE(matches("/{a}/{b}", "/x/y"));
   EXPECT_TRUE(matches("/{a}/b", "/%2F/b"));
@@ -47,7 +47,7 @@ TEST(PathPattern, a_hole_takes_one_segment_that_is_not_empty) {
   }
 }
 
-TEST(PathPattern, a_tail_takes_whatever_follows) {
+TEST(PathPattern, a_tail_matches_the_rest_of_the_path) {
   for (const auto* path : {"/", "/a", "/a/b/", "//"}) {
     EXPECT_TRUE(matches("/{rest...}", path)) << path;
   }
@@ -58,14 +58,14 @@ TEST(PathPattern, a_tail_takes_whatever_follows) {
   EXPECT_FALSE(matches("/{rest...}", "*"));
 }
 
-TEST(PathPattern, what_is_no_pattern_is_refused) {
+TEST(PathPattern, an_invalid_pattern_is_refused) {
   for (const auto* text : {"", "v1", "/a b", "/a?b", "/a#b", "/\x7F", "/\xC3\xBC", "/a{b}", "/{a}b",
                            "/{}", "/{", "/}", "/{a...}/b", "/a\n"}) {
     EXPECT_FALSE(PathPattern::parse(text).has_value()) << text;
   }
 }
 
-TEST(PathPattern, covers_exactly_what_it_matches_more_than) {
+TEST(PathPattern, covers_exactly_the_patterns_it_matches_more_than) {
   // The patterns and paths are few enough to compare all with all: who covers another must match
   // whatever that one does, and on these paths also the other way round.
   const std::vector<const char*> texts{"/",
@@ -112,7 +112,7 @@ TEST(PathPattern, covers_exactly_what_it_matches_more_than) {
   EXPECT_GT(covering, 30);
 }
 
-TEST(RouteTable, the_first_that_matches_wins_and_the_rest_takes_what_is_left) {
+TEST(RouteTable, the_first_that_matches_wins_and_the_rest_matches_all_others) {
   const RouteTable table({route("narrow", {"POST"}, "/a/{x}"), route("wide", {}, "/a/{rest...}")},
                          Route{});
   EXPECT_EQ(table.find("POST", "/a/1").name, "narrow");

@@ -1,6 +1,6 @@
 #include "config/reading.hpp"
 
-/// A path in a file is taken from that file's folder, wherever the process is started.
+/// A path in a file is relative to that file's folder, wherever the process is started.
 namespace idem::test {
 namespace {
 
@@ -56,7 +56,7 @@ TEST_F(ConfigPaths, a_store_of_a_file_is_the_same_wherever_it_is_started) {
   EXPECT_EQ(store_of({"--config", file("store: sqlite:/var/idem.db\n")}), "sqlite:/var/idem.db");
 }
 
-TEST_F(ConfigPaths, what_nobody_gave_lies_beside_the_file) {
+TEST_F(ConfigPaths, a_default_path_lies_beside_the_file) {
   EXPECT_EQ(store_of({"--config", file("")}), "sqlite:" + in_etc("idem.db"));
   EXPECT_EQ(store_of({}), "sqlite:" + (elsewhere() / "idem.db").string());
 }
@@ -94,7 +94,7 @@ bool is_path(const config::Setting& setting) {
          setting.shape.kind == config::Shape::Kind::paths;
 }
 
-TEST_F(ConfigPaths, every_other_path_of_a_file_is_taken_from_it_too) {
+TEST_F(ConfigPaths, every_other_path_of_a_file_is_relative_to_it_too) {
   cli::GatewayFlags names;
   std::size_t seen = 0;
   for (const auto& named : cli::settings_of(names)) {

@@ -30,7 +30,7 @@ inline void write_text(const std::filesystem::path& path, std::string_view text)
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-/// What `idem gateway ARGUMENTS...` would run with.
+/// The options that `idem gateway ARGUMENTS...` would run with.
 inline std::expected<cli::ReadSettings, std::vector<std::string>> read_settings(
     std::vector<std::string> arguments) {
   CLI::App app;

@@ -78,7 +78,7 @@ TEST_F(ConfigRoles, unknown_variables_are_warned_of) {
   const auto ran = check(gateways + "store: \"memory:\"\n", {}, environment);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
   expect_has(ran,
-             "IDEM_UPSTRAEM: warning: is no variable of this version, and has no effect; did "
+             "IDEM_UPSTRAEM: warning: is no variable of this version and has no effect; did "
              "you mean IDEM_UPSTREAM?");
   for (const char* const known : {"IDEM_SERVICE_HOST", "IDEM_PORT_8080", "IDEM_OPERATOR"}) {
     EXPECT_EQ(ran.output.find(known), std::string::npos) << ran.output;
@@ -141,14 +141,14 @@ TEST_F(ConfigRoles, the_help_names_stores_exit_codes_and_the_version) {
   }
 }
 
-TEST_F(ConfigRoles, migrate_makes_a_store_and_tells_its_id) {
+TEST_F(ConfigRoles, migrate_makes_a_store_and_prints_its_id) {
   const auto path = (dir_.path() / "idem.db").string();
   const auto made = idem({"migrate", "--store", "sqlite:" + path});
   EXPECT_EQ(made.exit_code, 0) << made.output;
-  expect_has(made, path + ": there was no store; a new, empty one was made");
+  expect_has(made, path + ": there was no store; a new, empty one was created");
   const auto again = idem({"migrate"}, {"IDEM_STORE=sqlite:" + path});
   EXPECT_EQ(again.exit_code, 0) << again.output;
-  expect_has(again, path + ": its schema is the one of this version");
+  expect_has(again, path + ": the schema is that of this version");
   const auto id_of = [](const Ran& ran) { return ran.output.substr(ran.output.find("store_id ")); };
   EXPECT_EQ(id_of(made), id_of(again));
   EXPECT_EQ(idem({"migrate", "--store", "sqlite://x.db"}).exit_code, 2);
@@ -165,8 +165,8 @@ TEST_F(ConfigRoles, print_has_every_setting_of_the_table) {
     const std::string path(setting.path);
     const auto name = path.substr(path.rfind('.') + 1);
     const bool is_set = text.find(name + ": ") != std::string::npos;
-    const bool is_told = text.find("# " + path + " is not set\n") != std::string::npos;
-    EXPECT_TRUE(is_set || is_told) << path;
+    const bool is_listed_as_unset = text.find("# " + path + " is not set\n") != std::string::npos;
+    EXPECT_TRUE(is_set || is_listed_as_unset) << path;
   }
   for (const std::string& one : {gateways, workers}) {
     const auto first = idem({"config", "print", "--config", file(one)});

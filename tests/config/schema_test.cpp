@@ -34,7 +34,7 @@ class ConfigSchema : public testing::Test {
     return output_.find(file.string() + " valid") != std::string::npos;
   }
 
-  /// What is no YAML, or none that has a JSON form.
+  /// Texts that are no YAML, or have no JSON form.
   const std::set<std::string> unreadable{"not_utf8",  "control_character", "lone_carriage_return",
                                          "tab",       "not_closed",        "bad_indent",
                                          "merge_key", "second_document",   "complex_key"};
@@ -42,11 +42,11 @@ class ConfigSchema : public testing::Test {
   std::string output_;
 };
 
-TEST_F(ConfigSchema, admits_what_the_gateway_admits) {
+TEST_F(ConfigSchema, admits_every_document_that_the_gateway_admits) {
   for (const auto& file : files_of(corpus("right"))) EXPECT_TRUE(valid(file)) << output_;
 }
 
-TEST_F(ConfigSchema, refuses_what_has_the_wrong_shape) {
+TEST_F(ConfigSchema, refuses_a_document_of_the_wrong_shape) {
   for (const auto* name : {"unknown_key",           "unknown_key_in_section",
                            "unknown_key_in_route",  "unknown_word",
                            "section_is_text",       "section_is_empty",

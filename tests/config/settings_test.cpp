@@ -4,7 +4,7 @@
 
 #include <idem/limits.hpp>
 
-/// What settings of a file make of a gateway.
+/// The gateway options that the settings of a file give.
 namespace idem::test {
 namespace {
 
@@ -31,7 +31,7 @@ class ConfigSettings : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ConfigSettings, the_contracts_example_means_what_it_says) {
+TEST_F(ConfigSettings, the_full_example_is_read_field_by_field) {
   const auto read = read_config(corpus("right/contract.yaml"));
   ASSERT_TRUE(read.has_value()) << joined(read.error());
   const auto& settings = read->options.settings;
@@ -55,6 +55,22 @@ TEST_F(ConfigSettings, the_contracts_example_means_what_it_says) {
   const auto& other = settings.routes.find("GET", "/v1/quotes/7");
   EXPECT_EQ(other.operation("GET", "/v1/quotes/7"), "GET /v1/quotes/7");
   EXPECT_EQ(other.mode, gateway::Mode::conflict);
+}
+
+TEST_F(ConfigSettings, the_default_in_a_row_is_that_of_the_routes_member) {
+  const gateway::Route route = rest("");
+  std::size_t members = 0;
+  for (const auto& row : cli::route_settings) {
+    std::visit(
+        [&]<class Member>(Member member) {
+          if constexpr (!std::is_same_v<Member, std::monostate>) {
+            EXPECT_EQ(route.*member, gateway::Route{}.*member) << row.path;
+            ++members;
+          }
+        },
+        row.member);
+  }
+  EXPECT_GT(members, 10U);
 }
 
 TEST_F(ConfigSettings, a_quota_of_zero_is_none) {
@@ -86,53 +102,55 @@ TEST_F(ConfigEvents, rules_that_fit_no_event_are_refused) {
   EXPECT_EQ(refusal(events("      found: [/type=charge.succeeded]\n")), "accepted")
       << "and the line of a secret may end as it does elsewhere";
   for (const auto* part : {"found", "failed"}) {
-    const auto said = refusal(
+    const auto complaint = refusal(
         events(std::string("      fence: /fence\n      ") + part + ": [\"200 /type=a\"]\n"));
-    EXPECT_NE(said.find("fits no event, which has no status"), said.npos) << said;
+    EXPECT_NE(complaint.find("fits no event, which has no status"), complaint.npos) << complaint;
   }
   const auto nothing = refusal(events(""));
-  EXPECT_NE(nothing.find("whatever events tell would say nothing"), nothing.npos) << nothing;
+  EXPECT_NE(nothing.find("no event would have a meaning"), nothing.npos) << nothing;
 }
 
 TEST_F(ConfigEvents, a_failure_needs_its_attempt) {
   const std::string failed = "      failed: [/type=charge.failed]\n";
-  const auto said = refusal(events(failed));
-  EXPECT_NE(said.find("9:16: that an attempt failed says nothing about the next one"), said.npos)
-      << said;
+  const auto complaint = refusal(events(failed));
+  EXPECT_NE(complaint.find("9:16: a failed attempt says nothing about the next one"),
+            complaint.npos)
+      << complaint;
   EXPECT_EQ(refusal(events(failed + "      fence: /fence\n")), "accepted");
 }
 
 TEST_F(ConfigEvents, a_key_alone_may_be_that_of_two_scopes_or_operations) {
   const std::string asked =
       "providers:\n  - {name: bank, found: [2xx], url: \"http://bank/?key={key}";
-  const auto said = refusal(asked + "\"}\n");
-  EXPECT_NE(said.find("two scopes may have the same key; write {scope} or {fence}, too"), said.npos)
-      << said;
+  const auto complaint = refusal(asked + "\"}\n");
+  EXPECT_NE(complaint.find("two scopes may have the same key; write {scope} or {fence} too"),
+            complaint.npos)
+      << complaint;
   EXPECT_EQ(refusal(asked + "&of={scope}\"}\n"), "accepted");
   EXPECT_EQ(refusal(asked + "&fence={fence}\"}\n"), "accepted");
-  const std::string told = "      found: [/type=a]\n      key: /key\n";
-  const auto said_of_events = refusal(events(told));
+  const std::string event_rules = "      found: [/type=a]\n      key: /key\n";
+  const auto events_refusal = refusal(events(event_rules));
   EXPECT_NE(
-      said_of_events.find("two scopes or operations may have the same key; write events.fence"),
-      said_of_events.npos)
-      << said_of_events;
-  EXPECT_EQ(refusal(events(told + "      fence: /fence\n")), "accepted");
+      events_refusal.find("two scopes or operations may have the same key; write events.fence"),
+      events_refusal.npos)
+      << events_refusal;
+  EXPECT_EQ(refusal(events(event_rules + "      fence: /fence\n")), "accepted");
   const std::string one_operation = "key: {scope: tenant}\n";
-  EXPECT_NE(refusal(one_operation + events(told)), "accepted");
+  EXPECT_NE(refusal(one_operation + events(event_rules)), "accepted");
   scope_ = "static:acme";
-  EXPECT_NE(refusal(events(told)), "accepted");
-  EXPECT_EQ(refusal(one_operation + events(told)), "accepted");
+  EXPECT_NE(refusal(events(event_rules)), "accepted");
+  EXPECT_EQ(refusal(one_operation + events(event_rules)), "accepted");
 }
 
 class ConfigAsking : public ConfigSettings {
  protected:
-  /// What the provider says about a record with this reference and fence 7, asked at this target.
+  /// The provider's reply about a record with this reference and fence 7, asked at this target.
   auto ask(const std::string& target, const std::string& reference, const std::string& key = {}) {
     const auto settings = read("providers:\n  - {name: bank, url: \"http://" + bank_.address() +
                                target + "\", found: [2xx]}\n");
     EXPECT_TRUE(settings.has_value()) << joined(settings.error());
     Record record;
-    record.attempt.fence = 7;
+    record.attempt = Attempt{7, {}};
     record.scope = "acme";
     record.upstream_reference = reference;
     return settings->options.providers.at("bank")->ask(record, key);
@@ -150,24 +168,24 @@ TEST_F(ConfigAsking, a_provider_is_asked_about_the_record_and_its_attempt) {
       << bank_.received().at(0);
 }
 
-TEST_F(ConfigAsking, a_clients_key_stands_in_the_url_as_one_part) {
+TEST_F(ConfigAsking, a_clients_key_is_one_part_of_the_url) {
   ASSERT_TRUE(ask("/charges?key={key}&of={scope}", "", "a/b&c=d ?#%"));
   EXPECT_TRUE(bank_.received().at(0).starts_with(
       "GET /charges?key=a%2Fb%26c%3Dd%20%3F%23%25&of=acme HTTP/1.1\r\n"))
       << bank_.received().at(0);
   for (const auto* none : {"", ".", ".."}) {
-    const auto said = ask("/{scope}/{key}", "ch_1", none);
-    ASSERT_FALSE(said) << none;
-    EXPECT_TRUE(said.error().why.contains("no client's key")) << said.error().why;
+    const auto reply = ask("/{scope}/{key}", "ch_1", none);
+    ASSERT_FALSE(reply) << none;
+    EXPECT_TRUE(reply.error().why.contains("no client's key")) << reply.error().why;
   }
   EXPECT_EQ(bank_.connections(), 1);
 }
 
 TEST_F(ConfigAsking, a_reference_of_dots_is_none) {
   for (const auto* reference : {"", ".", ".."}) {
-    const auto said = ask("/charges/{reference}", reference);
-    ASSERT_FALSE(said) << reference;
-    EXPECT_TRUE(said.error().why.contains("no upstream reference")) << said.error().why;
+    const auto reply = ask("/charges/{reference}", reference);
+    ASSERT_FALSE(reply) << reference;
+    EXPECT_TRUE(reply.error().why.contains("no upstream reference")) << reply.error().why;
   }
   EXPECT_EQ(bank_.connections(), 0) << "an answer about all charges would be one about this one";
 }
@@ -221,7 +239,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_EQ(read->options.connections, 100U);
 }
 
-TEST_F(ConfigSettings, T32_an_empty_list_is_printed_as_one_because_it_takes_a_default_back) {
+TEST_F(ConfigSettings, T32_an_empty_list_is_printed_as_one_because_it_removes_a_default) {
   const auto given = read_config(corpus("right/empty_lists.yaml"));
   ASSERT_TRUE(given.has_value()) << joined(given.error());
   write_text(dir_.path() / "printed.yaml", cli::print_settings(given->given));
@@ -252,9 +270,10 @@ TEST_F(ConfigSettings, T07_no_value_of_a_lease_means_none) {
        {"0", "0s", "0ms", "-1s", "~", "\"\"", "false", "none", "[]", "{}", ""}) {
     for (const std::string section :
          {"defaults: {lease: ", "routes:\n  - {match: {path: /a}, lease: "}) {
-      const auto said = refusal(section + lease + "}\n");
-      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << lease << ": " << said;
-      EXPECT_NE(said.find("idem.yaml:"), std::string::npos) << said;
+      const auto complaint = refusal(section + lease + "}\n");
+      EXPECT_EQ(std::count(complaint.begin(), complaint.end(), '\n'), 1)
+          << lease << ": " << complaint;
+      EXPECT_NE(complaint.find("idem.yaml:"), std::string::npos) << complaint;
     }
   }
 }
@@ -265,13 +284,14 @@ TEST_F(ConfigSettings, T50_times_of_zero_and_below_are_refused) {
          {"defaults: {retention: ", "routes:\n  - {match: {path: /a}, retention: ",
           "defaults: {tombstone: ", "routes:\n  - {match: {path: /a}, tombstone: ",
           "routes:\n  - {match: {path: /a}, timeout: "}) {
-      const auto said = refusal(section + time + "}\n");
-      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << section << time << ": " << said;
+      const auto complaint = refusal(section + time + "}\n");
+      EXPECT_EQ(std::count(complaint.begin(), complaint.end(), '\n'), 1)
+          << section << time << ": " << complaint;
     }
   }
 }
 
-TEST_F(ConfigSettings, an_acknowledged_tombstone_of_zero_is_taken) {
+TEST_F(ConfigSettings, an_acknowledged_tombstone_of_zero_is_accepted) {
   EXPECT_EQ(rest("defaults: {tombstone: 0, accept_rerun_after_expiry: true}\n").tombstone, 0s);
 }
 
@@ -282,7 +302,7 @@ TEST_F(ConfigSettings, a_lease_must_outlast_the_timeout_of_each_route) {
   EXPECT_EQ(refusal("routes:\n  - {match: {path: /a}, timeout: 1s, lease: 2s}\n"), "accepted");
 }
 
-TEST(ConfigPage, T32_the_page_is_what_the_program_says) {
+TEST(ConfigPage, T32_the_page_equals_the_programs_output) {
   EXPECT_EQ(read_file(std::filesystem::path(IDEM_SOURCE_DIR) / "docs/configuration.md"),
             cli::settings_page())
       << "write it anew: idem config docs > docs/configuration.md";

@@ -7,7 +7,7 @@
 namespace idem::test {
 namespace {
 
-/// A retry until it is neither accepted nor told to come back.
+/// A retry until it is neither accepted nor asked to come back.
 Response final_answer(std::string_view address, const Request& request) {
   const auto give_up = std::chrono::steady_clock::now() + patience;
   for (;;) {
@@ -26,21 +26,21 @@ void AsyncOutcome::add(const AsyncOutcome& other) {
   violations.insert(violations.end(), other.violations.begin(), other.violations.end());
 }
 
-void judge(const Told& told, std::string_view address, const Provider& provider,
+void judge(const Traffic& traffic, std::string_view address, const Provider& provider,
            AsyncOutcome& outcome) {
   const auto violation = [&](const std::string& key, std::string text) {
     outcome.violations.push_back(key + ": " + std::move(text));
   };
   std::map<std::string, std::string> by_itself;
-  for (const auto& [key, heard] : told.keys()) {
-    if (heard.accepted.status != 202) continue;
+  for (const auto& [key, history] : traffic.keys()) {
+    if (history.accepted.status != 202) continue;
     ++outcome.accepted;
-    const auto state = state_when_ended(address, heard.accepted)["state"].string;
+    const auto state = state_when_ended(address, history.accepted)["state"].string;
     by_itself[key] = state;
     if (state != "completed" && state != "unknown") violation(key, "was accepted and is " + state);
   }
-  for (const auto& [key, heard] : told.keys()) {
-    const auto answer = final_answer(address, heard.request);
+  for (const auto& [key, history] : traffic.keys()) {
+    const auto answer = final_answer(address, history.request);
     const bool is_known = answer.status == 201;
     const int effects = provider.effects(key);
     if (effects > 1) violation(key, fmt::format("{} effects", effects));
@@ -50,7 +50,7 @@ void judge(const Told& told, std::string_view address, const Provider& provider,
     }
     const auto before = by_itself.find(key);
     if (before != by_itself.end() && is_known != (before->second == "completed")) {
-      violation(key, "its retry hears something else than its status");
+      violation(key, "its retry gets another answer than its status");
     }
     ++(is_known ? outcome.completed : outcome.unknown);
   }

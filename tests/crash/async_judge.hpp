@@ -11,27 +11,27 @@
 
 namespace idem::test {
 
-struct Heard {
+struct KeyHistory {
   Request request;
   Response accepted;  ///< The last 202; status 0 where none came.
 };
 
-/// What clients sent, and what they were told.
-class Told {
+/// The clients' requests, and their answers.
+class Traffic {
  public:
   void sent(const std::string& key, const Request& request) {
     const std::lock_guard lock(mutex_);
-    keys_.try_emplace(key, Heard{.request = request, .accepted = {}});
+    keys_.try_emplace(key, KeyHistory{.request = request, .accepted = {}});
   }
-  void heard(const std::string& key, Response answer) {
+  void answered(const std::string& key, Response answer) {
     const std::lock_guard lock(mutex_);
     if (answer.status == 202) keys_.at(key).accepted = std::move(answer);
   }
-  const std::map<std::string, Heard>& keys() const { return keys_; }
+  const std::map<std::string, KeyHistory>& keys() const { return keys_; }
 
  private:
   std::mutex mutex_;
-  std::map<std::string, Heard> keys_;
+  std::map<std::string, KeyHistory> keys_;
 };
 
 struct AsyncOutcome {
@@ -44,9 +44,9 @@ struct AsyncOutcome {
   void add(const AsyncOutcome& other);
 };
 
-/// Each key that was accepted must end by itself, completed or unknown; a retry must hear the same;
+/// Each key that was accepted must end by itself, completed or unknown; a retry must get the same;
 /// and no key may have two effects, nor a success without one.
-void judge(const Told& told, std::string_view address, const Provider& provider,
+void judge(const Traffic& traffic, std::string_view address, const Provider& provider,
            AsyncOutcome& outcome);
 
 }  // namespace idem::test

@@ -14,7 +14,7 @@
 namespace idem::test {
 namespace {
 
-void run_async_client(int client, unsigned seed, Whereabouts& whereabouts, Told& told) {
+void run_async_client(int client, unsigned seed, Whereabouts& whereabouts, Traffic& traffic) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 104729U);
   for (int next = 0;;) {
     const auto address = whereabouts.wait();
@@ -24,11 +24,11 @@ void run_async_client(int client, unsigned seed, Whereabouts& whereabouts, Told&
     const auto key = number % 2 == 0 ? fmt::format("own-{}-{}", client, number)
                                      : fmt::format("shared-{}-{}", client / 2, number);
     const auto request = charge(key);
-    told.sent(key, request);
+    traffic.sent(key, request);
     whereabouts.count_request();
     auto answer = send_once(address, request);
     const bool gone = answer.status == 0;
-    told.heard(key, std::move(answer));
+    traffic.answered(key, std::move(answer));
     if (gone) std::this_thread::yield();
     if (whereabouts.is_over()) return;
   }
@@ -53,13 +53,13 @@ TEST_P(AsyncKills, V09_V19_V28_gateways_that_are_killed_in_turn) {
   const int kills = number_from("IDEM_CRASH_KILLS", 80) / 8;
   const unsigned seed = seed_of_this_run();
   std::mt19937 random(seed);
-  Told told;
+  Traffic traffic;
   Whereabouts whereabouts[2];
   std::vector<std::thread> clients;
   for (int at = 0; at < 2; ++at) {
     whereabouts[at].publish(both[at]->address());
     for (int i = 0; i < 2; ++i) {
-      clients.emplace_back([&, at, i] { run_async_client(i, seed, whereabouts[at], told); });
+      clients.emplace_back([&, at, i] { run_async_client(i, seed, whereabouts[at], traffic); });
     }
   }
   for (int kill = 0; kill < kills; ++kill) {
@@ -75,7 +75,7 @@ TEST_P(AsyncKills, V09_V19_V28_gateways_that_are_killed_in_turn) {
   for (auto& one : whereabouts) one.end();
   for (auto& client : clients) client.join();
   AsyncOutcome outcome;
-  judge(told, second.address(), provider, outcome);
+  judge(traffic, second.address(), provider, outcome);
   for (const auto& violation : outcome.violations) ADD_FAILURE() << violation;
   EXPECT_GT(outcome.completed, 0);
   fmt::print("async {} seed={} kills={}, accepted={}, completed={}, unknown={}\n", GetParam(), seed,
@@ -101,8 +101,8 @@ TEST_P(AsyncStopped, T08_V19_the_other_gateway_has_it_and_it_runs_once) {
                          .program = "idem-crash"};
   Gateway sleeper(options);
   ASSERT_TRUE(sleeper.running()) << sleeper.process().output();
-  Told told;
-  told.sent("k", charge("k"));
+  Traffic traffic;
+  traffic.sent("k", charge("k"));
   Connection client(sleeper.address());
   client.send(charge("k"));
   ASSERT_TRUE(sleeper.process().wait_stopped()) << "the point was not reached";
@@ -110,17 +110,17 @@ TEST_P(AsyncStopped, T08_V19_the_other_gateway_has_it_and_it_runs_once) {
   Gateway other(options);
   ASSERT_TRUE(other.running()) << other.process().output();
   // Its lease runs out, and the other one runs the request or says that nobody knows.
-  Response heard;
+  Response retried;
   do {
-    heard = send_once(other.address(), with(charge("k"), "Prefer", "wait=5"));
-  } while (heard.status == 202);
+    retried = send_once(other.address(), with(charge("k"), "Prefer", "wait=5"));
+  } while (retried.status == 202);
   const bool marked = std::string_view(GetParam()) != "claimed";
-  EXPECT_EQ(heard.status, marked ? 409 : 201) << heard.raw;
+  EXPECT_EQ(retried.status, marked ? 409 : 201) << retried.raw;
   sleeper.carry_on();
   EXPECT_EQ(client.read_response().status, 202);
   EXPECT_EQ(sleeper.terminate(), 0) << "it has finished what it had";
   const auto after = send_once(other.address(), with(charge("k"), "Prefer", "wait=30"));
-  EXPECT_EQ(after.status, 201) << "what it did not send is proven, and run by whoever claims it";
+  EXPECT_EQ(after.status, 201) << "it provably sent nothing, and the next claim runs it";
   EXPECT_EQ(provider.of_key("k").arrivals, 1) << "after its lease the sleeper sent nothing";
 }
 

@@ -10,7 +10,7 @@
 #include "support/shared_store.hpp"
 
 // V19, V28, T18: the gateway dies by SIGKILL anywhere between accepting a request and settling it.
-// What a client was told 202 about ends by itself, completed or, where it was cut off behind the
+// A request that was answered 202 ends by itself, completed or, where it was cut off behind the
 // mark of its dispatch, unknown; and nothing is ever charged twice.
 
 namespace idem::test {
@@ -32,15 +32,15 @@ constexpr std::array points{"parsed",
                             "answer_mid"};
 constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,size=200000"};
 
-void send_load(int client, unsigned seed, Gateway& gateway, Told& told) {
+void send_load(int client, unsigned seed, Gateway& gateway, Traffic& traffic) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 7919U);
   for (int i = 0; i < 8 && !gateway.process().ended(); ++i) {
     const bool shared = random() % 3 == 0;
     const auto key = shared ? fmt::format("shared-{}", i) : fmt::format("{}-{}", client, i);
     const auto shape = shapes[std::hash<std::string>{}(key) % shapes.size()];
     const auto request = charge(key, shape);
-    told.sent(key, request);
-    told.heard(key, send_once(gateway.address(), request));
+    traffic.sent(key, request);
+    traffic.answered(key, send_once(gateway.address(), request));
   }
 }
 
@@ -63,13 +63,13 @@ AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsig
     outcome.violations.push_back("did not start: " + gateway.process().output());
     return outcome;
   }
-  Told told;
+  Traffic traffic;
   std::vector<std::thread> clients;
   for (int i = 0; i < 3; ++i) {
-    clients.emplace_back([&, i] { send_load(i, seed, gateway, told); });
+    clients.emplace_back([&, i] { send_load(i, seed, gateway, traffic); });
   }
   for (auto& client : clients) client.join();
-  // What was accepted goes on behind its clients; if the point is not reached in it, it never is.
+  // Accepted requests go on behind their clients; if the point is not reached in it, it never is.
   gateway.process().signal(SIGTERM);
   outcome.killed = gateway.process().exit_code() == 128 + SIGKILL;
   gateway.restart();
@@ -77,13 +77,13 @@ AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsig
     outcome.violations.push_back("did not start again: " + gateway.process().output());
     return outcome;
   }
-  judge(told, gateway.address(), provider, outcome);
+  judge(traffic, gateway.address(), provider, outcome);
   return outcome;
 }
 
 class AsyncCrashPoints : public testing::TestWithParam<std::tuple<std::string, const char*>> {};
 
-TEST_P(AsyncCrashPoints, V19_V28_what_was_accepted_ends_and_nothing_runs_twice) {
+TEST_P(AsyncCrashPoints, V19_V28_every_accepted_request_ends_and_nothing_runs_twice) {
   IDEM_NEED_PROGRAM("idem-crash");
   const auto& [kind, point] = GetParam();
   const int runs = number_from("IDEM_CRASH_RUNS", 3);

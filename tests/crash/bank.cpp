@@ -115,8 +115,8 @@ bool Bank::is_quiet() const {
   for (const auto* state : {"pending", "in_progress", "unknown"}) {
     if (!read(fmt::format("/v1/keys?limit=1&state={}", state))["keys"].items.empty()) return false;
   }
-  const auto told = send_once(provider_->address(), {.method = "GET", .target = "/webhooks"});
-  return parse_json(told.body).value_or(Json{})["under_way"].integer == 0;
+  const auto webhooks = send_once(provider_->address(), {.method = "GET", .target = "/webhooks"});
+  return parse_json(webhooks.body).value_or(Json{})["under_way"].integer == 0;
 }
 
 bool Bank::wait_until_settled(std::chrono::milliseconds at_most) const {

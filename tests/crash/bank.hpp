@@ -54,7 +54,7 @@ class Bank {
   /// did not come in time.
   bool wait_until_settled(std::chrono::milliseconds at_most = patience) const;
 
-  /// What the bank says that it did: a line for each charge.
+  /// The bank's own account: a line for each charge.
   std::vector<Json> exported() const;
   /// `idem reconcile` of that with our records: its report, and null where it found none.
   Json compared() const;

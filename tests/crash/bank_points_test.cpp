@@ -8,22 +8,22 @@
 #include "crash/bank.hpp"
 #include "crash/judge.hpp"
 
-// Who settles unknown outcomes dies by SIGKILL between any two lines that touch the store, the bank
-// or the bank's event. The next one settles what is left: once, by evidence, and nothing is charged
-// twice.
+// The process that settles unknown outcomes dies by SIGKILL between any two lines that touch the
+// store, the bank or the bank's event. The next one settles the rest: once, by evidence, and
+// nothing is charged twice.
 
 namespace idem::test {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// Who finds out, and about what.
+/// The process that finds out, and its case.
 enum class Story : std::uint8_t {
-  charged,      ///< The answer was lost; the bank is asked.
-  not_charged,  ///< It never charged: the first time that is heard too early to prove anything.
-  nobody_says,  ///< It says nothing, and is asked once: an operator's.
-  told,         ///< The answer was lost; the bank tells.
-  told_early,   ///< It tells while the attempt is under way, whose answer is lost then.
+  charged,         ///< The answer was lost; the bank is asked.
+  not_charged,     ///< It never charged: the first report comes too early to prove anything.
+  no_report,       ///< It says nothing, and is asked once: an operator's.
+  reported,        ///< The answer was lost; the bank sends an event.
+  reported_early,  ///< It sends one while the attempt is under way, whose answer is lost then.
 };
 
 struct Case {
@@ -39,12 +39,12 @@ std::string_view name_of(Story story) {
       return "charged";
     case Story::not_charged:
       return "not_charged";
-    case Story::nobody_says:
-      return "nobody_says";
-    case Story::told:
-      return "told";
-    case Story::told_early:
-      return "told_early";
+    case Story::no_report:
+      return "no_report";
+    case Story::reported:
+      return "reported";
+    case Story::reported_early:
+      return "reported_early";
   }
   return "";
 }
@@ -52,18 +52,18 @@ std::string_view name_of(Story story) {
 std::string_view faults_of(Story story) {
   switch (story) {
     case Story::charged:
-    case Story::nobody_says:
-    case Story::told:
+    case Story::no_report:
+    case Story::reported:
       return "drop-after";
     case Story::not_charged:
       return "drop-before";
-    case Story::told_early:
+    case Story::reported_early:
       return "early-webhook,drop-after";
   }
   return "";
 }
 
-bool is_told(Story story) { return story == Story::told || story == Story::told_early; }
+bool is_reported(Story story) { return story == Story::reported || story == Story::reported_early; }
 
 std::vector<Case> cases() {
   const std::vector<std::pair<Story, std::vector<std::string>>> points{
@@ -74,10 +74,10 @@ std::vector<Case> cases() {
       {Story::not_charged,
        {"resolve_after_commit:1", "plan_before_commit:2", "plan_after_commit:2",
         "question_answered:2", "resolve_before_commit:2", "resolve_after_commit:2"}},
-      {Story::nobody_says, {"plan_before_commit:2", "plan_after_commit:2"}},
-      {Story::told, {"event_verified:1", "resolve_before_commit:1", "resolve_after_commit:1"}},
-      // The second resolve is the reconciler's, of what was kept.
-      {Story::told_early,
+      {Story::no_report, {"plan_before_commit:2", "plan_after_commit:2"}},
+      {Story::reported, {"event_verified:1", "resolve_before_commit:1", "resolve_after_commit:1"}},
+      // The second resolve is the reconciler's, by the kept event.
+      {Story::reported_early,
        {"event_verified:1", "resolve_before_commit:1", "resolve_after_commit:1",
         "resolve_before_commit:2", "resolve_after_commit:2"}},
   };
@@ -86,7 +86,7 @@ std::vector<Case> cases() {
     for (const auto& at : ats) {
       all.push_back({"gateway", "sqlite", story, at});
       all.push_back({"gateway", "postgres", story, at});
-      if (!is_told(story)) all.push_back({"worker", "postgres", story, at});
+      if (!is_reported(story)) all.push_back({"worker", "postgres", story, at});
     }
   }
   return all;
@@ -109,10 +109,10 @@ class BankPoints : public testing::TestWithParam<Case> {
 
   BankOptions options() const {
     BankOptions out{.store = GetParam().store,
-                    .is_asked = !is_told(GetParam().story),
-                    .sends_events = is_told(GetParam().story),
+                    .is_asked = !is_reported(GetParam().story),
+                    .sends_events = is_reported(GetParam().story),
                     .gateway_reconciles = !worker_dies()};
-    if (GetParam().story == Story::nobody_says) out.attempts = 1;
+    if (GetParam().story == Story::no_report) out.attempts = 1;
     if (GetParam().story != Story::not_charged) return out;
     // Asked first before "not there" proves something, and by its own pauses not again before it
     // does. A gateway rests before it asks first, a worker that finds the record does not.
@@ -161,7 +161,7 @@ class BankPoints : public testing::TestWithParam<Case> {
 
   void judge(const Bank& bank, const std::string& key, const Request& payment) const {
     const Story story = GetParam().story;
-    if (story == Story::nobody_says) {
+    if (story == Story::no_report) {
       const Json record = given_up(bank, key);
       EXPECT_EQ(record["state"].string, "unknown");
       ASSERT_EQ(record["evidence"].items.size(), 1U);
@@ -177,7 +177,7 @@ class BankPoints : public testing::TestWithParam<Case> {
     EXPECT_EQ(bank.provider().effects(key), is_charged ? 1 : 0);
     const auto lines = applied(record);
     ASSERT_EQ(lines.size(), 1U);
-    EXPECT_EQ(lines[0]["source"].string, is_told(story) ? "event:bank" : "poll:bank");
+    EXPECT_EQ(lines[0]["source"].string, is_reported(story) ? "event:bank" : "poll:bank");
     EXPECT_FALSE(lines[0]["evidence"].string.empty());
     const auto again = bank.ask(payment);
     EXPECT_EQ(again.status, 201) << again.raw;
@@ -191,7 +191,7 @@ TEST_P(BankPoints, V19_V29_T63_the_next_one_settles_it_once_and_by_evidence) {
   const int runs = number_from("IDEM_CRASH_RUNS", 1);
   Bank bank(options());
   ASSERT_TRUE(bank.running()) << bank.gateway().process().output();
-  if (GetParam().story == Story::nobody_says) bank.provider().queries("status=404");
+  if (GetParam().story == Story::no_report) bank.provider().queries("status=404");
   for (int i = 0; i < runs; ++i) {
     const auto key = fmt::format("k{}", i);
     const auto payment = charge(key);

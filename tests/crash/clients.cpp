@@ -63,12 +63,12 @@ void run_client(int client, unsigned seed, Whereabouts& whereabouts, Judge& judg
       judge.sent(key, request);
       whereabouts.count_request();
       const auto answer = connection.exchange(request);
-      judge.heard(key, answer);
+      judge.answered(key, answer);
       // While the store is down each answer takes no time, and each key has to be judged later.
       if (answer.status == 503) ::poll(nullptr, 0, 10);
       alive = answer.status != 0 && !whereabouts.is_over();
     }
-    if (whereabouts.wait() == address) ::poll(nullptr, 0, 1);  // Not yet told that it is dead.
+    if (whereabouts.wait() == address) ::poll(nullptr, 0, 1);  // Its death is not yet known.
   }
 }
 

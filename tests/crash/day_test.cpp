@@ -41,7 +41,7 @@ struct Payment {
   Request request;
   bool leaves = false;   ///< Its client asks once, and never comes back for an answer it missed.
   bool is_over = false;  ///< For its client.
-  bool doubted = false;  ///< Somebody was told that the outcome is unknown.
+  bool doubted = false;  ///< A client was answered that the outcome is unknown.
   std::set<std::string> successes{};
 };
 
@@ -64,7 +64,7 @@ class Clients {
     }
   }
   void join() { threads_.clear(); }
-  /// Answers that no client should ever hear.
+  /// Answers that no client should ever get.
   std::vector<std::string> strange() {
     const std::lock_guard lock(mutex_);
     return strange_;
@@ -83,7 +83,7 @@ class Clients {
       } else if (!later.empty()) {
         payment = later.front();
         later.pop_front();
-        ::poll(nullptr, 0, 20);  // What a client does that was told to come back.
+        ::poll(nullptr, 0, 20);  // The pause of a client that was asked to come back.
       } else {
         return;
       }
@@ -105,12 +105,12 @@ class Clients {
   /// `twice`: by two connections at the same time, as an impatient client does.
   void ask(Payment& payment, const std::string& address, bool twice) {
     Connection first(address);
-    if (!first.send(payment.request)) ::poll(nullptr, 0, 1);  // Not yet told that it is dead.
-    if (twice) hear(payment, send_once(address, payment.request));
-    hear(payment, first.read_response());
+    if (!first.send(payment.request)) ::poll(nullptr, 0, 1);  // Its death is not yet known.
+    if (twice) note_answer(payment, send_once(address, payment.request));
+    note_answer(payment, first.read_response());
   }
 
-  void hear(Payment& payment, const Response& answer) {
+  void note_answer(Payment& payment, const Response& answer) {
     const auto code = json_text(answer.body, "code");
     if (answer.status == 201) {
       payment.is_over = true;
@@ -131,7 +131,7 @@ class Clients {
   std::vector<std::jthread> threads_;
 };
 
-/// What the records say, in numbers, and all that is wrong.
+/// The records, counted, and all that is wrong.
 struct Books {
   int charged = 0, not_executed = 0, never_came = 0;
   int doubted = 0, by_question = 0, by_event = 0, found_absent = 0, kept = 0;
@@ -190,7 +190,7 @@ class Auditor {
     require(replay.status == 201 && replay.get("Idempotent-Replayed") == "true", "no replay");
     require(replay.body == body, "the replay is not what is stored");
     require(payment.successes.empty() || payment.successes.contains(replay.body),
-            "the replay is not what its client heard");
+            "the replay is not its client's first answer");
   }
 
   /// Whether some line of it ended an unknown outcome.
@@ -208,7 +208,7 @@ class Auditor {
         continue;
       }
       if (line["after"].string == "unknown") continue;  // How it became so, by its lease's end.
-      // Of what was proven not to have run, nothing is ever heard again.
+      // Of an attempt that was proven not to have run, no answer ever comes.
       require(line["before"].string == "unknown", "evidence ended " + line["before"].string);
       proven = true;
       books_.found_absent += line["after"].string == "failed_retryable" ? 1 : 0;
@@ -291,18 +291,18 @@ class Day : public testing::TestWithParam<std::tuple<std::string, std::string>> 
   }
 
   void report(const Bank& bank, const Books& books, double seconds) const {
-    const auto told = [&](const char* target) {
+    const auto state_of = [&](const char* target) {
       return send_once(bank.provider().address(), {.method = "GET", .target = target}).body;
     };
     fmt::print(
         "day {} {}: seed={} payments={} clients={} kills={}+{} seconds={:.1f}\n"
         "  charged={} not_executed={} never_came={} violations={}\n"
-        "  heard_unknown={} settled_by_question={} settled_by_event={} found_absent={} kept={}\n"
+        "  answered_unknown={} settled_by_question={} settled_by_event={} found_absent={} kept={}\n"
         "  {}\n  {}\n",
         std::get<0>(GetParam()), std::get<1>(GetParam()), seed_, scale_.payments, clients,
         scale_.kills, has_worker() ? scale_.kills : 0, seconds, books.charged, books.not_executed,
         books.never_came, books.violations.size(), books.doubted, books.by_question, books.by_event,
-        books.found_absent, books.kept, told("/webhooks"), told("/faults"));
+        books.found_absent, books.kept, state_of("/webhooks"), state_of("/faults"));
   }
 
   const Scale scale_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int attempts_max = 1500;
 
-/// What a client does that was told to come back.
+/// The pause of a client that was asked to come back.
 void back_off() { ::poll(nullptr, 0, 20); }
 
 Response ask_until_definite(std::string_view address, const Request& request) {
@@ -42,7 +42,7 @@ void Judge::sent(std::string_view key, const Request& request) {
   keys_.try_emplace(std::string(key), PerKey{.request = request, .success_bodies = {}});
 }
 
-void Judge::heard(std::string_view key, const Response& answer) {
+void Judge::answered(std::string_view key, const Response& answer) {
   if (answer.status != 201) return;
   const std::lock_guard lock(mutex_);
   const auto entry = keys_.find(key);
@@ -80,14 +80,14 @@ void Judge::judge_key(const std::string& key, const PerKey& entry, std::string_v
   if (entry.success_bodies.size() > 1) violation("two different successes");
   const auto last = send_once(address, entry.request);
   if (!entry.success_bodies.empty()) {
-    if (effects != 1) violation(fmt::format("a client heard success, effects {}", effects));
+    if (effects != 1) violation(fmt::format("a client got success, effects {}", effects));
     const bool same = last.status == 201 && last.body == *entry.success_bodies.begin() &&
                       last.get("Idempotent-Replayed") == "true";
     if (!same) violation(fmt::format("a success is not replayed: {} {}", last.status, last.body));
     verdict.replayed += same ? 1 : 0;
     return;
   }
-  // What was unknown when it was asked first may have been settled by its owner since (§3).
+  // The owner may have settled a record since that was unknown at the first question (§3).
   const bool is_settled_late =
       last.status == 201 && last.get("Idempotent-Replayed") == "true" && effects == 1;
   if (is_problem(last, 409, "outcome_unknown")) {

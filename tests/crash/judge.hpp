@@ -11,7 +11,7 @@
 
 namespace idem::test {
 
-/// The outcome of comparing what clients were told with what really happened.
+/// The result of comparing the clients' answers with the executions.
 struct Verdict {
   int keys = 0;
   int replayed = 0;  ///< Keys that ended with an answer that every later caller gets.
@@ -25,15 +25,15 @@ struct Verdict {
 /// come back (409 `in_progress`, 503) or when none came.
 bool is_definite(const Response& answer);
 
-/// Keeps what clients heard while gateways died, and judges it against the provider's ledger:
-/// at most one effect per key; exactly one where a client heard a success; every success the same
-/// bytes, before and after any number of crashes; no key that never gets a definite answer.
+/// Keeps the answers that clients got while gateways died, and judges it against the provider's
+/// ledger: at most one effect per key; exactly one where a client got a success; every success the
+/// same bytes, before and after any number of crashes; no key that never gets a definite answer.
 class Judge {
  public:
   /// A client is about to send this. The same key always comes with the same request.
   void sent(std::string_view key, const Request& request);
   /// Safe from any thread.
-  void heard(std::string_view key, const Response& answer);
+  void answered(std::string_view key, const Response& answer);
 
   /// Retries every key through the gateway at `address` until its answer is definite, and judges.
   Verdict conclude(std::string_view address, const Provider& provider);

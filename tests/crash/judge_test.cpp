@@ -18,7 +18,7 @@ TEST(TheJudge, convicts_a_second_execution) {
   const Provider unguarded;  // Asked directly, it charges at every retry.
   Judge judge;
   judge.sent("k", charge("k"));
-  judge.heard("k", send_once(unguarded.address(), charge("k")));
+  judge.answered("k", send_once(unguarded.address(), charge("k")));
   const auto verdict = judge.conclude(unguarded.address(), unguarded);
   EXPECT_EQ(verdict.keys, 1);
   ASSERT_GE(verdict.violations.size(), 2U);
@@ -30,10 +30,10 @@ TEST(TheJudge, convicts_a_success_that_nobody_executed) {
   const Provider provider;
   Judge judge;
   judge.sent("k", charge("k", "refuse=409"));
-  judge.heard("k", success("{}"));
+  judge.answered("k", success("{}"));
   const auto verdict = judge.conclude(provider.address(), provider);
   ASSERT_EQ(verdict.violations.size(), 2U);
-  EXPECT_EQ(verdict.violations[0], "k: a client heard success, effects 0");
+  EXPECT_EQ(verdict.violations[0], "k: a client got success, effects 0");
 }
 
 TEST(TheJudge, convicts_an_answer_that_settles_nothing) {

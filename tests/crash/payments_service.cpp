@@ -108,7 +108,7 @@ bool PaymentsService::stop_when_all_is_delivered() {
     if (std::chrono::steady_clock::now() > until) return false;
     start();
     const int before = static_cast<int>(inbox()["arrivals"].integer);
-    // Until its claim is over and the receiver hears of it again.
+    // Until its claim is over and the receiver gets it again.
     wait_until([&](const Json& now) { return now["arrivals"].integer > before; },
                std::chrono::seconds(2));
   }

@@ -23,7 +23,7 @@ struct Point {
   bool in_relay = false;  ///< Behind the answer, in the relay.
 };
 
-/// Each transaction passes the settle points once: the reserve with what there is to do, then
+/// Each transaction passes the settle points once: the reserve with the due flow, then
 /// payment_created, charged, finished.
 const std::vector<Point> points{
     {"before_the_reserve", "reserve_before_commit:1"},
@@ -77,7 +77,7 @@ class PaymentsKilled : public testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(At, PaymentsKilled, testing::ValuesIn(cases()), name_of);
 
-/// Asks until it is no more under way, here or in an attempt that took it up meanwhile.
+/// Asks until it is no more under way, here or in an attempt that resumed it meanwhile.
 Response settled(const PaymentsService& service, const Request& request) {
   for (;;) {
     Response answer = service.ask(request);
@@ -99,13 +99,13 @@ TEST_P(PaymentsKilled, V14_V18_V19_T18_nothing_is_charged_twice_and_everything_e
     if (service.ask(service.payment(fmt::format("k{}", i))).status == 201) ++answered;
     ASSERT_EQ(service.process().exit_code(), 128 + SIGKILL) << service.process().output();
   }
-  // In the relay, and only there, the client has heard it before.
+  // In the relay, and only there, the client has its answer before.
   if (!point.in_relay) {
     EXPECT_EQ(answered, 0);
   }
 
   service.start();
-  // With a relay, one may die of an older message before it has heard of its own request.
+  // With a relay, one may die of an older message before it knows of its own request.
   const bool has_begun = point.name != "before_the_reserve" && !point.in_relay;
   // Between phases it has not even been noted that a call would be made.
   const bool is_known = provider_is != "neither" || point.name == "between_phases";
@@ -132,7 +132,8 @@ TEST_P(PaymentsKilled, V14_V18_V19_T18_nothing_is_charged_twice_and_everything_e
   if (is_known) {
     EXPECT_TRUE(service.wait_for_receipts(kills));
   }
-  // What a relay died with is delivered once more when its claim is over, and told by its id.
+  // The messages of a dead relay are delivered once more when its claim is over, and known by their
+  // ids.
   EXPECT_TRUE(service.stop_when_all_is_delivered());
 
   int twice = 0;

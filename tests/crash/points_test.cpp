@@ -40,7 +40,7 @@ void send_load(int client, unsigned seed, Gateway& gateway, Judge& judge) {
     const auto shape = shapes[std::hash<std::string>{}(key) % shapes.size()];
     const auto request = charge(key, shape);
     judge.sent(key, request);
-    judge.heard(key, send_once(gateway.address(), request));
+    judge.answered(key, send_once(gateway.address(), request));
   }
 }
 

@@ -12,7 +12,7 @@ class SharedPlace {
  public:
   virtual ~SharedPlace() = default;
   virtual std::string url() const = 0;
-  /// What holds the store ends without a word, or is not to be reached, and comes back.
+  /// The store's server ends without notice, or cannot be reached, and comes back.
   virtual void fail(std::mt19937& random) = 0;
 };
 

@@ -9,8 +9,8 @@
 #include "crash/shared_places.hpp"
 #include "support/redis.hpp"
 
-// Two gateways on one store. One of them, or what holds the store, ends without a word, again and
-// again, while clients of both go on; what they were told is compared with the provider's ledger.
+// Two gateways on one store. One of them, or the store's server, ends without notice, again and
+// again, while clients of both go on; their answers are compared with the provider's ledger.
 
 namespace idem::test {
 namespace {
@@ -125,15 +125,15 @@ TEST_P(StoppedNode, T08_V19_the_other_gateway_answers_and_nothing_runs_twice) {
   judge_.sent("k", charge("k"));
   // Real time must pass: a lease is a matter of the clock, and it is a whole process that sleeps.
   std::this_thread::sleep_for(std::chrono::milliseconds(3500));
-  judge_.heard("k", send_once(other.address(), charge("k")));
+  judge_.answered("k", send_once(other.address(), charge("k")));
   sleeper.carry_on();
   const auto first = owner.read_response();
-  judge_.heard("k", first);
+  judge_.answered("k", first);
   const auto verdict = judge_.conclude(other.address(), provider_);
   for (const auto& violation : verdict.violations) ADD_FAILURE() << violation;
   EXPECT_LE(provider_.of_key("k").effects, 1);
-  fmt::print("{}: stopped at {}: owner heard {}, effects {}, replayed {}, unknown {}\n", kind,
-             point, first.status, provider_.of_key("k").effects, verdict.replayed, verdict.unknown);
+  fmt::print("{}: stopped at {}: owner got {}, effects {}, replayed {}, unknown {}\n", kind, point,
+             first.status, provider_.of_key("k").effects, verdict.replayed, verdict.unknown);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -159,8 +159,8 @@ class Failover : public TwoGateways, public testing::Test {
   }
 };
 
-// What a master had answered and not yet passed on is lost with it: README says so. Counted here;
-// that all keys get a definite answer, and that what was passed on stays, is asked.
+// Writes that a master answered and did not pass on are lost with it: README says so. Counted here;
+// the test asks that all keys get a definite answer, and that all writes passed on stay.
 TEST_F(Failover, T53_V19_sentinels_fail_over_under_load) {
   RedisServer master;
   RedisServer replica = RedisServer::replica_of(master);

@@ -46,8 +46,8 @@ TEST_P(StoppedOwner, T08_never_causes_a_second_effect) {
   Judge judge;
   judge.sent("k", charge("k"));
   const auto first = owner.read_response();
-  judge.heard("k", first);
-  judge.heard("k", duplicate.read_response());
+  judge.answered("k", first);
+  judge.answered("k", duplicate.read_response());
   const bool was_sent = std::string_view(GetParam()) == "dispatch_sent";
   if (!was_sent) {
     EXPECT_NE(first.status, 201) << "it sent although its lease no longer covered the dispatch";
@@ -60,7 +60,7 @@ TEST_P(StoppedOwner, T08_never_causes_a_second_effect) {
     EXPECT_EQ(counts.effects, 1);
     EXPECT_EQ(counts.arrivals, 1);
   }
-  fmt::print("stopped at {}: owner heard {}, effects {}, replayed {}, unknown {}, violations={}\n",
+  fmt::print("stopped at {}: owner got {}, effects {}, replayed {}, unknown {}, violations={}\n",
              GetParam(), first.status, counts.effects, verdict.replayed, verdict.unknown,
              verdict.violations.size());
 }

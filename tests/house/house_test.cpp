@@ -1,42 +1,15 @@
-#include "support/external_data.hpp"
+#include "house/sources.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
-#include <sstream>
-#include <string>
-#include <vector>
 
 /// The rules of the house that a machine can check: who may include whom, how long a file may be,
 /// and which traps and rules have a test.
 namespace idem::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-const fs::path root = IDEM_SOURCE_DIR;
-
-std::vector<fs::path> sources(const fs::path& folder) {
-  std::vector<fs::path> found;
-  if (!fs::exists(root / folder)) return found;
-  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
-    const auto extension = entry.path().extension();
-    if (extension == ".cpp" || extension == ".hpp") found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::vector<std::string> lines_of(const fs::path& path) {
-  std::vector<std::string> lines;
-  std::istringstream text(read_file(path));
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
 
 /// Folder of src/ (or include/idem), or one file → what its includes may start with, besides the
 /// standard library. Longest prefix of a file's path decides.

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// What a service of somebody else does first: reserve, complete, and find the answer again.
+// The first steps of a foreign service: reserve, complete, and find the answer again.
 namespace {
 
 [[noreturn]] void stop(const char* sentence) {

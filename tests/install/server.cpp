@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-// A service of somebody else on cpp-httplib, whose objects must be as large as its library takes
+// A foreign service on cpp-httplib, whose objects must be as large as its library expects
 // them to be: nothing behind them changes.
 int main() {
   struct Behind {

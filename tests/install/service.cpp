@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-// A service of somebody else on Asio, whose own operations and those of the store's connections run
+// A foreign service on Asio, whose own operations and those of the store's connections run
 // beside each other. It knows none of the macros that Idem was compiled with.
 namespace {
 

@@ -166,7 +166,7 @@ struct ServiceName {
 };
 TYPED_TEST_SUITE(Adapter, Services, ServiceName);
 
-TYPED_TEST(Adapter, S14_a_retry_hears_the_answer_byte_for_byte_and_nothing_is_done_twice) {
+TYPED_TEST(Adapter, S14_a_retry_gets_the_answer_byte_for_byte_and_nothing_is_done_twice) {
   this->answer_.headers = {
       {"Location", "/payments/p1"}, {"Link", "</a>; rel=a"},
       {"Link", "</b>; rel=b"},      {"Content-Type", "text/plain; charset=utf-8"},
@@ -258,7 +258,7 @@ TYPED_TEST(Adapter, P09_one_connection_serves_many_and_http_1_0_closes) {
   EXPECT_EQ(this->payments(), 1U);
 }
 
-TYPED_TEST(Adapter, P10_what_has_no_content_gets_none_and_the_connection_goes_on) {
+TYPED_TEST(Adapter, P10_an_answer_without_content_gets_none_and_the_connection_goes_on) {
   Connection connection(this->address_);
   for (const int status : {204, 304}) {
     this->answer_.status = status;
@@ -280,7 +280,7 @@ TYPED_TEST(Adapter, P10_what_has_no_content_gets_none_and_the_connection_goes_on
   EXPECT_EQ(whole.get("Content-Type"), "application/json");
 }
 
-TYPED_TEST(Adapter, V01_of_eight_clients_at_once_one_pays_and_all_hear_it) {
+TYPED_TEST(Adapter, V01_of_eight_clients_at_once_one_pays_and_all_get_its_answer) {
   constexpr int clients = 8;
   std::latch together(clients);
   std::vector<std::thread> threads;

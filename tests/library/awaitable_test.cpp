@@ -63,8 +63,8 @@ class Awaitable : public Guarded {
   static awaitable<void> keep(AwaitableGuard& guard, Request request, Handler handler,
                               std::shared_ptr<Response> answer) {
     auto serving = guard.serve(request, handler);
-    Response heard = co_await std::move(serving);
-    *answer = std::move(heard);
+    Response response = co_await std::move(serving);
+    *answer = std::move(response);
   }
 
   /// A handler that commits this.
@@ -84,7 +84,7 @@ class Awaitable : public Guarded {
 INSTANTIATE_TEST_SUITE_P(Stores, Awaitable, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Awaitable, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
+TEST_P(Awaitable, S17_rows_and_answer_are_one_commit_and_every_retry_gets_the_answer) {
   const auto first = serve_here(payment("k"), committing(paying()));
   EXPECT_EQ(first.status, 201) << first.body;
   EXPECT_EQ(field_of(first, "Idempotency-Outcome"), "stored");
@@ -136,7 +136,7 @@ TEST_P(Awaitable, V01_V12_of_many_on_one_thread_one_runs_and_the_loop_goes_on) {
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Awaitable, S07_who_waits_too_long_hears_that_it_runs) {
+TEST_P(Awaitable, S07_a_waiter_past_its_deadline_gets_in_progress) {
   make_guard({.operation = "create-payment", .wait = 60ms});
   std::shared_ptr<Response> duplicate;
   const TransactionWork work = paying();
@@ -174,7 +174,7 @@ TEST_P(Awaitable, S17_a_context_runs_for_as_long_as_something_is_served) {
   EXPECT_EQ(answer->status, 201) << "it did not end while it waited for the store";
 }
 
-TEST_P(Awaitable, T57_what_leaves_a_handler_by_exception_is_unknown_and_never_run_again) {
+TEST_P(Awaitable, T57_an_exception_out_of_a_handler_is_unknown_and_never_run_again) {
   const auto throwing = [](const Request&, AsyncExecution&) -> awaitable<Outcome> {
     throw std::runtime_error("after the charge");
     co_return Response{};
@@ -186,7 +186,7 @@ TEST_P(Awaitable, T57_what_leaves_a_handler_by_exception_is_unknown_and_never_ru
   EXPECT_EQ(payments(), 0);
 }
 
-TEST_P(Awaitable, S16_what_a_handler_says_of_its_end_is_believed) {
+TEST_P(Awaitable, S16_a_handlers_own_outcome_is_believed) {
   const auto saying = [](Outcome outcome) {
     return [outcome](const Request&, AsyncExecution&) -> awaitable<Outcome> { co_return outcome; };
   };
@@ -304,7 +304,7 @@ TEST_P(Awaitable, T57_a_context_that_ends_in_the_middle_of_a_handler_leaves_an_u
 
 TEST_P(Awaitable, S16_a_handler_that_was_not_begun_when_its_context_ended_is_released) {
   begin(payment("k"), committing(paying()));
-  io_->poll();  // It asks; nobody is there to hear of it.
+  io_->poll();  // It asks; nobody is there to receive the answer.
   io_ = std::make_unique<boost::asio::io_context>(1);
   make_guard(waiting());
   auto answer = serve_here(payment("k"), committing(paying()));
@@ -391,7 +391,7 @@ TEST_P(Awaitable, P22_an_engine_waits_for_a_stopped_context_no_longer_than_a_run
   run();
   engine_.reset();
   io_->restart();
-  io_->run();  // What was left of it goes on, and finds nobody.
+  io_->run();  // The rest of it goes on, and finds no asker.
   EXPECT_EQ(code_of(*answer), "outcome_unknown");
   io_.reset();
   engine_ = std::make_unique<Engine>(open());
@@ -405,8 +405,8 @@ TEST_P(Awaitable, S17_reserve_rows_and_answer_may_be_one_commit) {
   const auto pay = [](AwaitableGuard& guard, Request request, TransactionWork work,
                       std::shared_ptr<Response> answer) -> awaitable<void> {
     auto serving = guard.serve_in_transaction(request, work);
-    Response heard = co_await std::move(serving);
-    *answer = std::move(heard);
+    Response response = co_await std::move(serving);
+    *answer = std::move(response);
   };
   const auto ask = [&](const Request& request, const TransactionWork& work) {
     auto answer = std::make_shared<Response>();

@@ -58,9 +58,9 @@ TEST(Callback, S04_lost_calls_and_replies_cost_no_answer_and_repeat_no_work) {
   }
   int done = 0;
   for (auto& answer : answers) {
-    const Response heard = answer.get();
-    done += heard.status == 201 ? 1 : 0;
-    EXPECT_EQ(heard.status == 201, heard.body == "done");
+    const Response response = answer.get();
+    done += response.status == 201 ? 1 : 0;
+    EXPECT_EQ(response.status == 201, response.body == "done");
   }
   service.engine.reset();
   EXPECT_GT(done, 0);
@@ -68,7 +68,7 @@ TEST(Callback, S04_lost_calls_and_replies_cost_no_answer_and_repeat_no_work) {
 }
 
 // The duty goes on after the client was answered: 10 seconds.
-TEST(Callback, S04_what_could_not_be_settled_in_time_is_settled_later) {
+TEST(Callback, S04_an_attempt_not_settled_in_time_is_settled_later) {
   std::atomic<bool> is_away = true;
   FaultPlan plan;
   plan.decide = [&](const StoreCall& call, std::uint64_t) -> std::optional<Fault> {
@@ -88,7 +88,7 @@ TEST(Callback, S04_what_could_not_be_settled_in_time_is_settled_later) {
   EXPECT_EQ(retry.body, "done");
 }
 
-TEST(Callback, T57_a_turn_that_is_dropped_or_says_two_things_counts_once) {
+TEST(Callback, T57_a_turn_that_is_dropped_or_answers_twice_counts_once) {
   Service service({});
   auto dropped = ask(*service.guard, payment("k1"), [](std::shared_ptr<HandlerTurn>) {});
   EXPECT_EQ(code_of(dropped.get()), "outcome_unknown");
@@ -104,18 +104,18 @@ TEST(Callback, T57_a_turn_that_is_dropped_or_says_two_things_counts_once) {
   service.engine.reset();
   // It outlived the engine.
   EXPECT_EQ(kept->request().scope, "acme");
-  bool was_told = false;
+  bool was_answered = false;
   kept->commit([](Transaction&) -> Outcome { return Response{}; },
                [&](const std::exception_ptr& thrown, const Outcome& outcome) {
-                 was_told = true;
+                 was_answered = true;
                  EXPECT_EQ(thrown, nullptr);
                  EXPECT_TRUE(std::holds_alternative<NotCommitted>(outcome));
                });
-  EXPECT_TRUE(was_told);
+  EXPECT_TRUE(was_answered);
   kept->finish(Response{});
 }
 
-TEST(Callback, S06_what_is_refused_is_told_before_it_returns_and_a_guard_may_go_first) {
+TEST(Callback, S06_a_refusal_arrives_before_serve_returns_and_a_guard_may_go_first) {
   Service service({});
   Request request = payment("k");
   request.scope.clear();

@@ -10,7 +10,7 @@ using Checklist = Phases;
 INSTANTIATE_TEST_SUITE_P(Stores, Checklist, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Checklist, V04_the_scope_decides_what_is_found_and_no_credential_besides) {
+TEST_P(Checklist, V04_the_scope_alone_decides_which_record_is_found_and_no_credential) {
   const auto first = serve(payment("k"), paying());
   auto other_session = payment("k");
   other_session.headers.push_back({"Authorization", "Bearer of another session"});
@@ -23,7 +23,7 @@ TEST_P(Checklist, V04_the_scope_decides_what_is_found_and_no_credential_besides)
   EXPECT_EQ(payments(), 2);
 }
 
-TEST_P(Checklist, V26_what_is_reaped_is_past_its_retention_and_traffic_goes_on_meanwhile) {
+TEST_P(Checklist, V26_only_records_past_their_retention_are_reaped_and_traffic_goes_on_meanwhile) {
   auto rules_of_short = commits_only();
   rules_of_short.retention = 30ms;
   Guard expires(*engine_, rules_of_short);
@@ -72,7 +72,7 @@ TEST_P(Checklist, V29_an_unknown_ends_only_by_evidence_and_is_listed_until_then)
   ASSERT_TRUE(listed && listed->size() == 1);
   Resolve verdict{.id = listed->front().id,
                   .as = Resolve::As::completed,
-                  .fence = listed->front().attempt.fence,
+                  .fence = listed->front().fence(),
                   .response = StoredResponse{201, {}, "found at the bank"},
                   .source = "operator",
                   .evidence = "the bank's list",

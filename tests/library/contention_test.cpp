@@ -81,7 +81,7 @@ TEST_P(Contended, S17_of_two_works_in_one_commit_and_in_a_deadlock_both_commit) 
   EXPECT_EQ(booked(), 4);
 }
 
-// What it threw, for want of the row, came out instead: 502 and unknown for ever, or 500.
+// Its exception, for want of the row, came out instead: 502 and unknown for ever, or 500.
 TEST_P(Contended, T57_S17_a_work_that_throws_as_a_deadlock_left_it_no_row_is_run_again) {
   Guard charging(*engine_, {.operation = "charge"});
   const int in_commit = meet_in_a_ring(
@@ -102,7 +102,7 @@ TEST_P(Contended, T57_S17_a_work_that_throws_as_a_deadlock_left_it_no_row_is_run
 }
 
 // It was run again, with whatever it does outside; and where it was not, 40003, it was released.
-TEST_P(Contended, T57_S17_a_work_that_says_it_is_unknown_is_not_run_again) {
+TEST_P(Contended, T57_S17_work_that_reports_unknown_is_not_run_again) {
   int runs = 0;
   for (const std::string& sqlstate : {std::string("40P01"), std::string("40003")}) {
     const TransactionWork work = [&](Transaction& tx) -> Outcome {
@@ -140,7 +140,7 @@ TEST_P(Contended, S17_a_serialization_failure_is_run_again) {
 }
 
 // 40003: the server does not know whether it committed.
-TEST_P(Contended, S17_what_may_have_been_committed_is_not_run_again) {
+TEST_P(Contended, S17_work_that_may_have_been_committed_is_not_run_again) {
   int runs = 0;
   const auto answer = serve(payment("k"), [&](Transaction& tx) -> Outcome {
     ++runs;
@@ -151,7 +151,7 @@ TEST_P(Contended, S17_what_may_have_been_committed_is_not_run_again) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_P(Contended, S17_a_lock_that_stays_taken_is_told_with_its_number_and_the_retry_runs) {
+TEST_P(Contended, S17_a_lock_that_stays_held_is_reported_with_its_sqlstate_and_the_retry_runs) {
   Psql rival(shared_->database());
   rival.run("BEGIN; UPDATE payments SET amount = 1 WHERE id = 'a'");
   int runs = 0;

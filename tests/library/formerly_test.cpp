@@ -15,7 +15,7 @@ GuardOptions renamed(std::vector<std::string> formerly) {
   return options;
 }
 
-TEST_P(Formerly, S02_what_was_done_under_a_former_name_is_replayed_and_not_done_again) {
+TEST_P(Formerly, S02_work_done_under_a_former_name_is_replayed_and_not_done_again) {
   const auto first = serve(payment("k"), paying());
   Guard pays(*engine_, renamed({"old", "create-payment"}));
   const auto committing = [&](const Request&, Execution& run) { return run.commit(paying()); };
@@ -24,7 +24,7 @@ TEST_P(Formerly, S02_what_was_done_under_a_former_name_is_replayed_and_not_done_
   EXPECT_EQ(code_of(pays.serve(payment("k", 6), committing)), "key_reused");
   EXPECT_EQ(pays.serve(payment("k2"), committing).status, 201);
   EXPECT_EQ(payments(), 2);
-  // What is new has the new name alone.
+  // A new record has the new name alone.
   Guard only_new(*engine_, renamed({}));
   EXPECT_EQ(field_of(only_new.serve(payment("k2"), committing), "Idempotent-Replayed"), "true");
   EXPECT_FALSE(field_of(serve(payment("k2"), paying()), "Idempotent-Replayed"));

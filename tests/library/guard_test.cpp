@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 INSTANTIATE_TEST_SUITE_P(Stores, Guarded, testing::Values("sqlite", "sqlite_own", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
+TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_gets_the_answer) {
   const auto first = serve(payment("k"), paying());
   EXPECT_EQ(first.status, 201) << first.body;
   EXPECT_EQ(field_of(first, "Idempotency-Outcome"), "stored");
@@ -24,7 +24,7 @@ TEST_P(Guarded, S17_rows_and_answer_are_one_commit_and_every_retry_hears_it) {
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Guarded, S06_what_is_no_keyed_request_of_somebody_known_is_refused_before_any_work) {
+TEST_P(Guarded, S06_a_request_without_valid_key_or_scope_is_refused_before_any_work) {
   const auto refused = [&](const Request& request, int status, std::string_view code) {
     const auto answer = serve(request, paying());
     EXPECT_EQ(answer.status, status) << answer.body;
@@ -60,18 +60,18 @@ TEST_P(Guarded, V02_V03_V06_another_request_is_misuse_and_another_tenant_or_oper
   EXPECT_TRUE(replays(first, serve(payment("k"), paying())));
 }
 
-TEST_P(Guarded, V16_what_failed_in_its_transaction_is_rolled_back_and_the_retry_runs) {
+TEST_P(Guarded, V16_work_that_failed_in_its_transaction_is_rolled_back_and_the_retry_runs) {
   const auto failed = serve(payment("k"), paying(0));
   EXPECT_EQ(failed.status, 500) << failed.body;
   EXPECT_EQ(field_of(failed, "Idempotency-Outcome"), "released");
-  EXPECT_EQ(failed.body.find("amount"), std::string::npos) << "what the database says is no answer";
+  EXPECT_EQ(failed.body.find("amount"), std::string::npos) << "the database's error is no answer";
   EXPECT_EQ(payments(), 0);
   EXPECT_EQ(serve(payment("k"), paying()).status, 201);
   EXPECT_EQ(payments(), 1);
 }
 
 // A charge may lie before the rows that failed.
-TEST_P(Guarded, T57_rows_that_failed_prove_nothing_about_what_came_before_them) {
+TEST_P(Guarded, T57_rows_that_failed_prove_nothing_about_earlier_work) {
   Guard charging(*engine_, {.operation = "create-payment"});
   int charges = 0;
   const auto charge = [&](const Request&, Execution& run) {
@@ -83,7 +83,7 @@ TEST_P(Guarded, T57_rows_that_failed_prove_nothing_about_what_came_before_them) 
   EXPECT_EQ(code_of(first), "outcome_unknown");
   EXPECT_EQ(code_of(charging.serve(payment("k"), charge)), "outcome_unknown");
   EXPECT_EQ(charges, 1);
-  // Who knows better says so.
+  // An owner that knows better declares it.
   const auto knowing =
       charging.serve(payment("k2"), [&](const Request&, Execution& run) -> Outcome {
         Outcome outcome = run.commit(paying(0));
@@ -112,7 +112,7 @@ TEST_P(Guarded, T57_only_a_commit_can_say_that_it_committed) {
   EXPECT_EQ(payments(), 0);
 }
 
-TEST_P(Guarded, S17_a_guard_that_is_asked_from_within_rows_says_so_instead_of_waiting) {
+TEST_P(Guarded, S17_a_guard_asked_from_within_rows_reports_the_mistake_instead_of_waiting) {
   const auto outer = serve(payment("k"), [&](Transaction& tx) -> Outcome {
     const auto inner = serve(payment("k2"), paying());
     EXPECT_EQ(inner.status, 503);
@@ -153,16 +153,16 @@ TEST_P(Guarded, S12_a_definite_failure_is_an_answer_like_any_other) {
   EXPECT_TRUE(replays(broken, serve(payment("k2"), paying())));
   for (const int status : {401, 408, 421, 425, 429, 500, 504}) {
     const auto key = fmt::format("status-{}", status);
-    const auto said = guard_->serve(payment(key), [&](const Request&, Execution&) -> Outcome {
+    const auto answered = guard_->serve(payment(key), [&](const Request&, Execution&) -> Outcome {
       return Response{status, {}, "said by the handler"};
     });
-    EXPECT_EQ(said.status, status);
-    EXPECT_TRUE(replays(said, serve(payment(key), paying()))) << status;
+    EXPECT_EQ(answered.status, status);
+    EXPECT_TRUE(replays(answered, serve(payment(key), paying()))) << status;
   }
   EXPECT_EQ(payments(), 0);
 }
 
-TEST_P(Guarded, S16_what_a_handler_proves_not_to_have_done_runs_again) {
+TEST_P(Guarded, S16_work_that_a_handler_proves_not_done_runs_again) {
   int runs = 0;
   const auto first = guard_->serve(payment("k"), [&](const Request&, Execution&) -> Outcome {
     ++runs;
@@ -204,7 +204,7 @@ TEST_P(Guarded, S17_an_exception_out_of_the_rows_leaves_none_and_the_handler_may
   EXPECT_EQ(serve(payment("k"), paying()).status, 201);
 }
 
-TEST_P(Guarded, S17_what_a_handler_answers_besides_what_it_committed_counts_for_nothing) {
+TEST_P(Guarded, S17_a_handlers_answer_after_its_commit_is_ignored) {
   const auto first = guard_->serve(payment("k"), [&](const Request&, Execution& run) -> Outcome {
     EXPECT_TRUE(std::holds_alternative<Committed>(run.commit(paying())));
     const auto again = run.commit(paying());
@@ -219,7 +219,7 @@ TEST_P(Guarded, S17_what_a_handler_answers_besides_what_it_committed_counts_for_
 TEST_P(Guarded, T08_a_stale_owner_commits_nothing) {
   int runs = 0;
   const auto first = guard_->serve(payment("k"), [&](const Request&, Execution& run) -> Outcome {
-    // Somebody proves that this one is dead, and the key runs again meanwhile.
+    // Evidence proves that this one is dead, and the key runs again meanwhile.
     const auto freed = ask_and_wait(engine_->store(),
                                     Release{run.id(), run.attempt(), ReleaseBasis::proven, {}, {}});
     EXPECT_EQ(freed.value().verdict, Verdict::done);
@@ -230,11 +230,11 @@ TEST_P(Guarded, T08_a_stale_owner_commits_nothing) {
     });
   });
   EXPECT_EQ(runs, 0) << "not even begun";
-  EXPECT_EQ(first.status, 201) << "the record's answer, whoever made it";
+  EXPECT_EQ(first.status, 201) << "the record's answer, by any attempt";
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Guarded, V01_V12_of_many_at_once_one_runs_and_all_hear_it) {
+TEST_P(Guarded, V01_V12_of_many_at_once_one_runs_and_all_get_its_answer) {
   constexpr int callers = 16;
   Guard waiting(*engine_, {.operation = "create-payment", .wait = 30s});
   std::latch together(callers);
@@ -259,7 +259,7 @@ TEST_P(Guarded, V01_V12_of_many_at_once_one_runs_and_all_hear_it) {
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Guarded, S07_without_a_wait_a_duplicate_hears_at_once_that_it_runs) {
+TEST_P(Guarded, S07_without_a_wait_a_duplicate_gets_in_progress_at_once) {
   const auto first = guard_->serve(payment("k"), [&](const Request&, Execution& run) {
     const auto duplicate = serve(payment("k"), paying());
     EXPECT_EQ(duplicate.status, 409);
@@ -354,7 +354,7 @@ TEST_P(Guarded, S17_a_handler_that_touches_only_the_database_needs_one_commit) {
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Guarded, V16_what_fails_in_the_one_commit_was_never_there) {
+TEST_P(Guarded, V16_work_that_fails_in_the_one_commit_leaves_nothing) {
   const auto throwing = [](Transaction& tx) -> Outcome {
     tx.run("INSERT INTO payments VALUES ('p', 1)");
     throw std::runtime_error("of the business");

@@ -15,7 +15,7 @@
 #include "support/shared_store.hpp"
 #include "support/temp_dir.hpp"
 
-/// A service in this process: a table of payments, and a guard in front of what pays.
+/// A service in this process: a table of payments, and a guard in front of the paying work.
 namespace idem::test {
 
 Request payment(std::string_view key, int amount = 5);
@@ -24,7 +24,7 @@ std::string code_of(const Response& answer);
 /// `first` once more: status, body and stored fields.
 testing::AssertionResult replays(const Response& first, const Response& again);
 
-/// What a service sets its own connection to before a store is opened on it.
+/// The settings that a service gives its own connection before a store is opened on it.
 inline constexpr const char* own_connection_setup =
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
     "PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON";

@@ -16,7 +16,7 @@ std::string setting(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// What did not commit is not there, so another may run it once the lease is over.
+/// Rows that did not commit are not there, so another may run it once the lease is over.
 GuardOptions rules() {
   return {.operation = "create-payment", .lease = 600ms, .after_crash = LeasePolicy::rerun};
 }

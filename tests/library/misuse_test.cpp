@@ -3,7 +3,7 @@
 
 #include "library/phased.hpp"
 
-/// The library used wrongly: each mistake is told with what to do instead.
+/// The library used wrongly: each mistake is reported with the remedy.
 namespace idem::test {
 namespace {
 
@@ -45,7 +45,7 @@ TEST_F(Misuse, S17_an_engine_without_a_store_and_a_guard_without_an_engine_say_s
 #endif
 }
 
-TEST_F(Misuse, S17_a_guard_without_a_handler_says_so_before_anything_is_reserved) {
+TEST_F(Misuse, S17_a_guard_without_a_handler_is_reported_before_anything_is_reserved) {
   Engine engine(opened());
   Guard guard(engine, {.operation = "pay"});
   EXPECT_DEATH((void)guard.serve(payment("k"), Handler()),
@@ -72,7 +72,7 @@ TEST_F(Misuse, S17_options_that_no_request_could_be_served_under_are_named) {
        "after_crash = resume is for a PhasedGuard; write unknown, or rerun");
 }
 
-TEST_F(Misuse, S17_rows_in_a_store_that_holds_none_are_told_which_stores_do) {
+TEST_F(Misuse, S17_rows_in_a_store_that_holds_none_are_refused_with_the_stores_that_do) {
   Engine engine(opened());
   Guard guard(engine, {.operation = "pay"});
   const auto nothing = [](Transaction&) -> Outcome { return Response{}; };
@@ -122,7 +122,7 @@ TEST_F(Misuse, S18_the_mistakes_of_relays_name_the_destination) {
 }
 
 // Its thread went on in what was gone.
-TEST_F(Misuse, S16_an_engine_that_ends_before_a_completer_or_a_relay_says_so) {
+TEST_F(Misuse, S16_an_engine_that_ends_before_a_completer_or_a_relay_is_reported) {
   const std::string url = sqlite();
   EXPECT_DEATH(
       {
@@ -143,7 +143,7 @@ TEST_F(Misuse, S16_an_engine_that_ends_before_a_completer_or_a_relay_says_so) {
       "~Engine: 1 of its PhasedGuards and Relays");
 }
 
-TEST_F(Misuse, S17_a_guard_that_is_asked_behind_its_engines_end_refuses_and_says_why) {
+TEST_F(Misuse, S17_a_guard_asked_after_its_engines_end_refuses_with_the_reason) {
   auto engine = std::make_unique<Engine>(opened());
   Guard guard(*engine, {.operation = "pay"});
   CallbackGuard calls_back(*engine, {.operation = "pay"});
@@ -159,40 +159,40 @@ TEST_F(Misuse, S17_a_guard_that_is_asked_behind_its_engines_end_refuses_and_says
       payment("k"), [](auto) { ADD_FAILURE() << "it ran"; },
       [&](const Response& answer) { status = answer.status; });
   EXPECT_EQ(status, 503);
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("idem: warning engine_before_its_guards guards=\"2\""), said.npos) << said;
-  EXPECT_NE(said.find("declare the engine before its guards"), said.npos) << said;
-  EXPECT_NE(said.find("guard_without_engine guard=\"CallbackGuard\""), said.npos) << said;
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("idem: warning engine_before_its_guards guards=\"2\""), log.npos) << log;
+  EXPECT_NE(log.find("declare the engine before its guards"), log.npos) << log;
+  EXPECT_NE(log.find("guard_without_engine guard=\"CallbackGuard\""), log.npos) << log;
 }
 
 // It waited for ever.
 TEST_F(Misuse, S17_a_wait_for_the_store_on_its_own_thread_is_refused_with_what_to_do) {
   for (const std::string& url : {std::string("memory:"), sqlite()}) {
     const auto store = opened(url);
-    std::promise<std::string> told;
+    std::promise<std::string> reply;
     ask(*store, Find{}, [&](auto) {
       const auto found = ask_and_wait(*store, Find{});
-      told.set_value(found ? "found" : found.error().detail);
+      reply.set_value(found ? "found" : found.error().detail);
     });
-    EXPECT_NE(told.get_future().get().find("ask with a completion"), std::string::npos) << url;
+    EXPECT_NE(reply.get_future().get().find("ask with a completion"), std::string::npos) << url;
   }
 }
 
-TEST_F(Misuse, S17_what_a_handler_threw_is_on_stderr_where_there_is_no_log) {
+TEST_F(Misuse, S17_a_handlers_exception_is_on_stderr_where_there_is_no_log) {
   Engine engine(opened());
   Guard guard(engine, {.operation = "pay"});
   testing::internal::CaptureStderr();
   const auto answer = guard.serve(payment("k"), [](const Request&, Execution&) -> Outcome {
     throw std::runtime_error("the card network\nis down");
   });
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(code_of(answer), "outcome_unknown");
-  EXPECT_NE(said.find("idem: error handler_threw operation_ref=\""), said.npos) << said;
-  EXPECT_NE(said.find("why=\"the handler threw: the card network is down\""), said.npos) << said;
+  EXPECT_NE(log.find("idem: error handler_threw operation_ref=\""), log.npos) << log;
+  EXPECT_NE(log.find("why=\"the handler threw: the card network is down\""), log.npos) << log;
   EXPECT_EQ(answer.body.find("card"), std::string::npos) << "and no answer";
 }
 
-/// What goes wrong in a service's rows reaches its log, whichever database it is.
+/// An error in a service's rows reaches its log, with any database.
 class Logged : public Guarded {
  protected:
   Logged() {
@@ -201,10 +201,10 @@ class Logged : public Guarded {
     engine_ = std::make_unique<Engine>(
         open(), EngineOptions{.log = [this](LogLevel, std::string_view event, auto fields) {
           const std::lock_guard lock(mutex_);
-          said_ += event;
+          log_ += event;
           for (const LogField& field : fields)
-            said_ += fmt::format(" {}={}", field.name, field.value);
-          said_ += '\n';
+            log_ += fmt::format(" {}={}", field.name, field.value);
+          log_ += '\n';
         }});
     guard_ = std::make_unique<Guard>(*engine_, commits_only());
   }
@@ -212,28 +212,28 @@ class Logged : public Guarded {
     guard_.reset();
     engine_.reset();
   }
-  std::string said() {
+  std::string log() {
     const std::lock_guard lock(mutex_);
-    return std::exchange(said_, {});
+    return std::exchange(log_, {});
   }
   std::mutex mutex_;
-  std::string said_;
+  std::string log_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Stores, Logged, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Logged, S17_what_the_database_said_and_what_the_work_threw) {
+TEST_P(Logged, S17_the_databases_error_and_the_works_exception) {
   const auto throwing = [](Transaction&) -> Outcome {
     throw std::runtime_error("of the business");
   };
   const auto in_one = [&](const TransactionWork& work) {
     (void)guard_->serve_in_transaction(payment("k"), work);
-    return said();
+    return log();
   };
   const auto in_handler = [&](const TransactionWork& work) {
     (void)serve(payment("k"), work);
-    return said();
+    return log();
   };
   for (const auto& text : {in_one(paying(0)), in_handler(paying(0))}) {
     EXPECT_NE(text.find("transaction_failed"), text.npos) << text;

@@ -143,7 +143,7 @@ class OwnConnection : public testing::Test {
   sqlite3* db_ = nullptr;
 };
 
-TEST_F(OwnConnection, V19_what_was_not_set_up_for_it_is_refused_and_stays_the_callers) {
+TEST_F(OwnConnection, V19_a_connection_without_the_setup_is_refused_and_stays_the_callers) {
   const std::string all = own_connection_setup;
   const auto instead = [&](std::string_view wanted, std::string_view set) {
     std::string setup = all;
@@ -190,7 +190,7 @@ TEST_F(OwnConnection, V19_what_was_not_set_up_for_it_is_refused_and_stays_the_ca
   EXPECT_NE(taken(), nullptr) << "nothing of all that was left";
 }
 
-TEST_F(OwnConnection, V19_what_is_no_file_of_its_own_is_refused) {
+TEST_F(OwnConnection, V19_a_connection_without_a_file_of_its_own_is_refused) {
   open_at(":memory:", "");
   refused("no database in a file");
   open_at("", "");
@@ -216,7 +216,7 @@ TEST_F(OwnConnection, V19_a_file_that_others_have_open_is_refused_and_nobody_get
   ASSERT_EQ(sqlite3_open(path_.c_str(), &db_), SQLITE_OK);
   run(db_, "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = ON");
   ask(db_, "SELECT count(*) FROM sqlite_schema");
-  run(db_, "PRAGMA locking_mode = EXCLUSIVE");  // Too late for the first access, and still taken.
+  run(db_, "PRAGMA locking_mode = EXCLUSIVE");  // Too late for the first access, and still set.
   const auto store = open_sqlite_on(db_, {});
   ASSERT_FALSE(store);
   EXPECT_NE(store.error().find("another process owns"), std::string::npos) << store.error();
@@ -267,7 +267,7 @@ TEST_F(OwnConnection, S17_functions_tables_and_statements_of_the_service_stay_wi
   EXPECT_TRUE(replays(first, guard.serve_in_transaction(payment("k"), pay("6"))));
   sqlite3_finalize(commit);
   engine.reset();
-  // What the schema names has to be there.
+  // The tables of the schema have to be there.
   const auto without = open_store("sqlite:" + path_, {});
   ASSERT_FALSE(without);
   EXPECT_NE(without.error().find("twice"), std::string::npos) << without.error();

@@ -13,12 +13,12 @@ namespace idem::test {
 
 using namespace std::chrono_literals;
 
-/// The other side: charges, and knows a key again for as long as it is told to.
+/// The other side: charges, and knows a key again for as long as the test says.
 class Bank {
  public:
   enum class Does { charge, decline, refuse_unsent, lose_answer, lose_request, fail };
 
-  /// What it does with the next calls; then it charges.
+  /// Its behaviour at the next calls; then it charges.
   void will(std::initializer_list<Does> script) {
     const std::lock_guard lock(mutex_);
     script_.assign(script);

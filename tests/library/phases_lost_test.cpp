@@ -1,8 +1,8 @@
 #include "library/phased.hpp"
 #include "store/internal_sql.hpp"
 
-/// What could be lost between a record and what there is to do: nothing of it lets a phase that
-/// committed run again, or a call be made again that nobody declared to be safe.
+/// Losses between a record and its due flows: none of them lets a phase that
+/// committed run again, or repeats a call that is not declared safe.
 namespace idem::test {
 namespace {
 
@@ -11,7 +11,7 @@ using LostPhases = Phases;
 INSTANTIATE_TEST_SUITE_P(Stores, LostPhases, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-// The end took what there was to do with it; only the record still knows how far it had come.
+// The end removed the due flow; only the record still knows how far it had come.
 TEST_P(LostPhases, V36_S16_a_stored_5xx_that_is_released_goes_on_where_it_ended) {
   bank_.knows_keys(false);
   auto made = phases(Declares::none);
@@ -24,7 +24,7 @@ TEST_P(LostPhases, V36_S16_a_stored_5xx_that_is_released_goes_on_where_it_ended)
   const auto listed = ask_and_wait(engine_->store(), List{.state = State::completed});
   ASSERT_TRUE(listed && listed->size() == 1);
   const auto bust = ask_and_wait(engine_->store(), CacheBust{.id = listed->at(0).id,
-                                                             .fence = listed->at(0).attempt.fence,
+                                                             .fence = listed->at(0).fence(),
                                                              .reason = "the printer was mended"});
   ASSERT_TRUE(bust && bust->verdict == Resolve::Verdict::done);
   EXPECT_EQ(guard.serve(payment("k")).status, 201);
@@ -43,7 +43,7 @@ TEST_P(LostPhases, V36_S16_nor_within_a_window_whose_beginning_nobody_knows) {
   ASSERT_TRUE(listed && listed->size() == 1);
   const auto bust = ask_and_wait(
       engine_->store(),
-      CacheBust{.id = listed->at(0).id, .fence = listed->at(0).attempt.fence, .reason = "r"});
+      CacheBust{.id = listed->at(0).id, .fence = listed->at(0).fence(), .reason = "r"});
   ASSERT_TRUE(bust && bust->verdict == Resolve::Verdict::done);
   EXPECT_EQ(code_of(guard.serve(payment("k"))), "outcome_unknown");
   EXPECT_EQ(bank_.calls(), 1);
@@ -59,7 +59,7 @@ TEST_P(LostPhases, V36_S16_one_that_a_call_may_follow_is_not_called_again) {
   ASSERT_TRUE(listed && listed->size() == 1);
   const auto bust = ask_and_wait(
       engine_->store(),
-      CacheBust{.id = listed->at(0).id, .fence = listed->at(0).attempt.fence, .reason = "r"});
+      CacheBust{.id = listed->at(0).id, .fence = listed->at(0).fence(), .reason = "r"});
   ASSERT_TRUE(bust && bust->verdict == Resolve::Verdict::done);
   EXPECT_EQ(code_of(guard.serve(payment("k"))), "outcome_unknown");
   EXPECT_EQ(bank_.calls(), 1);
@@ -87,13 +87,13 @@ TEST_P(LostPhases, S16_a_keys_next_life_has_nothing_of_the_one_before) {
   options.guard.tombstone = 0ms;
   PhasedGuard guard(*engine_, options, made);
   EXPECT_EQ(guard.serve(payment("k", 5)).status, 500);
-  wait_by_the_store(100ms);  // What was released is gone by then.
+  wait_by_the_store(100ms);  // The released record is gone by then.
   EXPECT_EQ(code_of(guard.serve(payment("k", 7))), "in_progress");
   while (flows() != 0) guard.complete_due();
   EXPECT_EQ(seen.back(), "finished " + payment("k", 7).body);
 }
 
-TEST_P(LostPhases, S16_every_attempt_works_on_what_was_asked_first) {
+TEST_P(LostPhases, S16_every_attempt_works_on_the_first_request) {
   std::vector<std::string> seen;
   auto made = phases();
   made[0].work = [&](const PhaseRun& run, Transaction&) {
@@ -206,10 +206,10 @@ TEST_P(LostPhases, S16_however_often_nothing_was_sent_it_does_not_become_unknown
   EXPECT_EQ(bank_.charges(), 1);
 }
 
-TEST_P(LostPhases, S16_what_there_was_to_do_is_gone_under_an_attempt_and_nothing_is_skipped) {
+TEST_P(LostPhases, S16_a_flow_closed_under_an_attempt_skips_no_phase) {
   auto made = phases(Declares::none);
   made[1].call.send = [&](const PhaseCall& call) {
-    const auto due = InternalSql::run(*engine_->transactions(), OwnStatement::put_off_flow,
+    const auto due = InternalSql::run(*engine_->transactions(), OwnStatement::postpone_flow,
                                       {to_hex(call.id.bytes), std::int64_t{-60'000}});
     const auto rows = InternalSql::run(*engine_->transactions(), OwnStatement::due_flows,
                                        {std::string("charge"), std::int64_t{10}});

@@ -77,7 +77,7 @@ TEST_P(Phases, V14_V24_within_the_window_a_lost_answer_is_asked_for_again_under_
   EXPECT_EQ(bank_.charges(), 1);
 }
 
-TEST_P(Phases, T19_V14_what_the_call_threw_is_taken_for_a_charge) {
+TEST_P(Phases, T19_V14_an_exception_out_of_the_call_counts_as_a_possible_charge) {
   bank_.will({Does::fail});
   PhasedGuard guard(*engine_, rules(), phases(Declares::none));
   const auto answer = guard.serve(payment("k"));
@@ -97,7 +97,7 @@ TEST_P(Phases, S16_outside_of_its_window_nothing_is_sent_again) {
   EXPECT_EQ(bank_.calls(), 1);
 }
 
-TEST_P(Phases, S16_with_a_lookup_what_was_done_is_found_and_what_was_not_is_done_once) {
+TEST_P(Phases, S16_with_a_lookup_a_call_that_was_made_is_found_and_any_other_made_once) {
   PhasedGuard guard(*engine_, rules(), phases(Declares::lookup));
   bank_.will({Does::lose_answer});
   EXPECT_EQ(code_of(guard.serve(payment("done"))), "in_progress");
@@ -111,7 +111,7 @@ TEST_P(Phases, S16_with_a_lookup_what_was_done_is_found_and_what_was_not_is_done
   EXPECT_EQ(bank_.charges(), 2);
 }
 
-TEST_P(Phases, S16_where_the_lookup_cannot_tell_it_ends_as_unknown) {
+TEST_P(Phases, S16_where_the_lookup_gives_no_answer_it_ends_as_unknown) {
   bank_.will({Does::lose_answer});
   bank_.can_tell(false);
   auto options = rules();
@@ -123,7 +123,7 @@ TEST_P(Phases, S16_where_the_lookup_cannot_tell_it_ends_as_unknown) {
   EXPECT_EQ(bank_.charges(), 1);
 }
 
-TEST_P(Phases, S16_what_provably_did_nothing_is_tried_again_whatever_was_declared) {
+TEST_P(Phases, S16_a_call_that_provably_did_nothing_is_tried_again_with_any_declaration) {
   bank_.will({Does::refuse_unsent});
   PhasedGuard guard(*engine_, rules(), phases(Declares::none));
   EXPECT_EQ(code_of(guard.serve(payment("k"))), "in_progress");
@@ -142,7 +142,7 @@ TEST_P(Phases, S19_evidence_that_nothing_is_there_lets_the_call_be_made) {
   const auto now = ask_and_wait(engine_->store(), Count{})->now;
   Resolve verdict{.id = listed->at(0).id,
                   .as = Resolve::As::failed_retryable,
-                  .fence = listed->at(0).attempt.fence,
+                  .fence = listed->at(0).fence(),
                   .response = {},
                   .source = "operator",
                   .evidence = "the bank's list",
@@ -207,7 +207,7 @@ TEST_P(Phases, V16_a_first_phase_that_fails_is_proven_not_executed_and_the_retry
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(Phases, V12_duplicates_meanwhile_hear_that_it_runs_or_wait_for_its_answer) {
+TEST_P(Phases, V12_duplicates_meanwhile_get_in_progress_or_wait_for_the_answer) {
   auto made = phases();
   auto send = made[1].call.send;
   std::promise<void> go;
@@ -238,7 +238,7 @@ TEST_P(Phases, V12_duplicates_meanwhile_hear_that_it_runs_or_wait_for_its_answer
   EXPECT_EQ(bank_.calls(), 1);
 }
 
-TEST_P(Phases, S16_the_phases_see_only_what_is_kept_of_a_request) {
+TEST_P(Phases, S16_the_phases_see_only_the_kept_parts_of_a_request) {
   std::vector<Request> seen;
   auto made = phases();
   auto work = made[0].work;

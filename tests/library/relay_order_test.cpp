@@ -1,6 +1,6 @@
 #include "library/relayed.hpp"
 
-/// Messages about one aggregate are delivered in the order of their commits, whoever relays them.
+/// Messages about one aggregate are delivered in the order of their commits, by any relay.
 namespace idem::test {
 namespace {
 

@@ -55,7 +55,7 @@ TEST_P(Relayed, V22_the_message_is_there_if_and_only_if_the_rows_and_the_complet
   EXPECT_EQ(outbox_.list({})->size(), 1);
 }
 
-TEST_P(Relayed, S18_what_cannot_be_sent_fails_the_transaction_and_says_why) {
+TEST_P(Relayed, S18_a_message_that_cannot_be_sent_fails_the_transaction_with_the_reason) {
   const auto fails = [&](const Message& what) {
     std::string why;
     const auto answer = guard_->serve_in_transaction(
@@ -79,7 +79,7 @@ TEST_P(Relayed, S18_what_cannot_be_sent_fails_the_transaction_and_says_why) {
   EXPECT_EQ(payments(), 0);
 }
 
-TEST_P(Relayed, V23_T59_poison_dies_with_its_history_and_what_is_behind_it_goes_on) {
+TEST_P(Relayed, V23_T59_poison_dies_with_its_history_and_the_messages_behind_it_go_on) {
   inbox_.answers([](const Delivery& one, int) -> CallEnd {
     if (one.message.payload == "poison") return CallNotDone{"it answered 422", 0ms};
     return CallAnswered{"ok", {}};
@@ -120,7 +120,7 @@ TEST_P(Relayed, V23_T59_poison_dies_with_its_history_and_what_is_behind_it_goes_
   EXPECT_EQ(inbox_.arrivals("poison"), 4);
 }
 
-TEST_P(Relayed, S18_what_is_refused_for_good_dies_at_once_and_can_be_discarded_with_a_reason) {
+TEST_P(Relayed, S18_a_message_refused_for_good_dies_at_once_and_can_be_discarded_with_a_reason) {
   inbox_.answers([](const Delivery&, int) -> CallEnd { return CallNotDone{"gone", 0ms, true}; });
   const auto id = send(message("m"));
   Relay relay(*engine_, {destination()}, by_hand());
@@ -162,7 +162,7 @@ TEST_P(Relayed, T59_T62_many_relays_and_redrives_at_once_deliver_nothing_twice) 
   for (int i = 0; i < count; ++i) EXPECT_EQ(inbox_.arrivals(fmt::format("m{}", i)), 2);
 }
 
-TEST_P(Relayed, T62_a_relay_that_came_too_late_notes_nothing_and_its_message_is_told_by_its_id) {
+TEST_P(Relayed, T62_a_late_relay_notes_nothing_and_the_receiver_knows_its_message_by_the_id) {
   // The first claim ends while its relay is still waiting for the answer.
   std::promise<void> late;
   auto gate = late.get_future().share();
@@ -217,7 +217,7 @@ TEST_P(Relayed, S16_S18_a_delivery_in_doubt_is_repeated_only_within_the_window) 
   const auto dead = stored(never);
   EXPECT_EQ(dead.state, MessageState::dead);
   EXPECT_TRUE(dead.may_have_arrived);
-  // Redriving obeys the same, until somebody has looked.
+  // Redriving obeys the same, until an operator has looked.
   const auto verdict = [&](bool nothing_there) {
     return outbox_.redrive({.which = {}, .nothing_there = nothing_there, .reason = "r"})
         ->at(0)
@@ -232,7 +232,7 @@ TEST_P(Relayed, S16_S18_a_delivery_in_doubt_is_repeated_only_within_the_window) 
   EXPECT_EQ(stored(never).state, MessageState::delivered);
 }
 
-TEST_P(Relayed, S16_S18_a_window_that_was_lowered_counts_for_what_is_in_doubt_already) {
+TEST_P(Relayed, S16_S18_a_lowered_window_applies_to_messages_already_in_doubt) {
   inbox_.answers(
       [](const Delivery&, int) -> CallEnd { return CallAmbiguous{"no answer", {}, 0ms}; });
   const auto id = send(message("m"));
@@ -247,7 +247,7 @@ TEST_P(Relayed, S16_S18_a_window_that_was_lowered_counts_for_what_is_in_doubt_al
   EXPECT_TRUE(stored(id).may_have_arrived);
 }
 
-TEST_P(Relayed, S16_S18_with_a_lookup_what_arrived_is_found_and_what_did_not_is_sent) {
+TEST_P(Relayed, S16_S18_with_a_lookup_an_arrived_message_is_found_and_any_other_sent) {
   bool has_it = false;
   inbox_.answers([](const Delivery&, int number) -> CallEnd {
     if (number == 1) return CallAmbiguous{"no answer", {}, 0ms};
@@ -296,7 +296,7 @@ TEST_P(Relayed, S18_a_destination_that_fails_again_and_again_is_left_alone) {
   EXPECT_EQ(tried, limits::breaker_failures);
 }
 
-TEST_P(Relayed, S18_pages_of_messages_and_what_was_delivered_long_ago_is_reaped) {
+TEST_P(Relayed, S18_messages_are_listed_in_pages_and_old_deliveries_reaped) {
   for (int i = 0; i < 5; ++i) send(message(fmt::format("m{}", i)));
   auto page = *outbox_.list({.limit = 3});
   ASSERT_EQ(page.size(), 3);
@@ -319,7 +319,7 @@ TEST_P(Relayed, S18_pages_of_messages_and_what_was_delivered_long_ago_is_reaped)
 }
 
 // A relay dies at the first of a batch: only that one may have been sent.
-TEST_P(Relayed, S16_where_nothing_is_declared_only_what_was_noted_counts_as_sent) {
+TEST_P(Relayed, S16_where_nothing_is_declared_only_a_noted_message_counts_as_sent) {
   for (int i = 0; i < 4; ++i) send(message(fmt::format("m{}", i)));
   library::RelayQueue queue(*engine_->transactions(), "receipts");
   const auto claimed = queue.claim(16, 1ms, 0ms, true);

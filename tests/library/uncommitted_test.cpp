@@ -51,20 +51,20 @@ TEST_P(Uncommitted, T57_S17_nor_behind_one_that_threw_or_that_its_work_gave_up) 
   }
   EXPECT_EQ(code_of(behind("k3", [](Transaction&) -> Outcome { return OutcomeUnknown{}; })),
             "outcome_unknown")
-      << "what nobody knows is not released";
+      << "an unknown outcome is not released";
   EXPECT_EQ(payments(), 0);
 }
 
 TEST_P(Uncommitted, T57_S17_nor_by_a_guard_that_calls_back) {
   CallbackGuard guard(*engine_, commits_only());
-  std::promise<Response> heard;
+  std::promise<Response> answered;
   guard.serve(
       payment("k"),
       [](std::shared_ptr<HandlerTurn> turn) {
         turn->commit(paying(0), [turn](auto, Outcome) { turn->finish(paid); });
       },
-      [&](Response answer) { heard.set_value(std::move(answer)); });
-  const Response answer = heard.get_future().get();
+      [&](Response answer) { answered.set_value(std::move(answer)); });
+  const Response answer = answered.get_future().get();
   EXPECT_EQ(answer.status, 500) << answer.body;
   EXPECT_EQ(field_of(answer, "Idempotency-Outcome"), "released");
   EXPECT_EQ(payments(), 0);

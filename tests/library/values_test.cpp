@@ -9,7 +9,7 @@ using Values = Guarded;
 INSTANTIATE_TEST_SUITE_P(Stores, Values, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Values, S17_booleans_and_views_of_texts_go_in_as_what_they_are) {
+TEST_P(Values, S17_booleans_and_views_of_texts_are_bound_with_their_types) {
   Transactions& transactions = *engine_->transactions();
   ASSERT_TRUE(transactions.run("CREATE TABLE switches (name TEXT, is_on BOOLEAN)"));
   const std::string text = "a|b";

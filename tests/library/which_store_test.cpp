@@ -15,8 +15,8 @@
 #include "support/redis.hpp"
 #include "support/temp_dir.hpp"
 
-/// Which store a start finds: told, pinned by its id, and made only where that is allowed. Another
-/// one, or a new one, would run every key again.
+/// The store that a start finds: reported, pinned by its id, and made only where that is allowed.
+/// Another one, or a new one, would run every key again.
 namespace idem::test {
 namespace {
 
@@ -90,18 +90,18 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
  protected:
   struct Start {
     std::expected<std::unique_ptr<Store>, std::string> store;
-    std::vector<OpenedStore> told{};
+    std::vector<OpenedStore> opened{};
   };
   Start start(const std::string& url, WhichStore which = {},
               const IdentitySettings& settings = test_settings()) {
     Start one;
-    const auto hear = [&](const OpenedStore& told) { one.told.push_back(told); };
-    one.store = open_store(url, settings, {.which = std::move(which), .opened = hear});
+    const auto note = [&](const OpenedStore& opened) { one.opened.push_back(opened); };
+    one.store = open_store(url, settings, {.which = std::move(which), .opened = note});
     return one;
   }
   std::string refusal(const std::string& url, WhichStore which) {
     const Start one = start(url, std::move(which));
-    EXPECT_TRUE(one.told.empty());
+    EXPECT_TRUE(one.opened.empty());
     if (!one.store) return one.store.error();
     ADD_FAILURE() << "was opened";
     return {};
@@ -114,7 +114,7 @@ class WhichStoreIsOpened : public testing::TestWithParam<std::string> {
     const Start first = start(url);
     EXPECT_TRUE(first.store) << first.store.error();
     EXPECT_TRUE(ask_and_wait(**first.store, a_reserve(**first.store)));
-    return first.told.at(0).id;
+    return first.opened.at(0).id;
   }
 
   Place place_{GetParam()};
@@ -124,22 +124,22 @@ INSTANTIATE_TEST_SUITE_P(Stores, WhichStoreIsOpened,
                          testing::Values("sqlite", "postgres", "redis", "hybrid"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(WhichStoreIsOpened, S02_a_start_tells_the_id_and_the_place_and_whether_it_is_new) {
+TEST_P(WhichStoreIsOpened, S02_a_start_reports_the_id_the_place_and_whether_it_is_new) {
   const std::string url = place_.url();
   Start first = start(url);
-  ASSERT_EQ(first.told.size(), 1U);
-  EXPECT_TRUE(first.told[0].is_new);
-  EXPECT_EQ(first.told[0].id.size(), 36U);
-  EXPECT_FALSE(first.told[0].place.empty());
+  ASSERT_EQ(first.opened.size(), 1U);
+  EXPECT_TRUE(first.opened[0].is_new);
+  EXPECT_EQ(first.opened[0].id.size(), 36U);
+  EXPECT_FALSE(first.opened[0].place.empty());
   if (GetParam() == "sqlite") {
-    EXPECT_EQ("sqlite:" + first.told[0].place, url);
+    EXPECT_EQ("sqlite:" + first.opened[0].place, url);
   }
-  const std::string id = first.told[0].id;
+  const std::string id = first.opened[0].id;
   if (GetParam() == "sqlite") first.store->reset();  // One process owns the file.
   const Start second = start(url);
-  ASSERT_EQ(second.told.size(), 1U);
-  EXPECT_FALSE(second.told[0].is_new);
-  EXPECT_EQ(second.told[0].id, id);
+  ASSERT_EQ(second.opened.size(), 1U);
+  EXPECT_FALSE(second.opened[0].is_new);
+  EXPECT_EQ(second.opened[0].id, id);
 }
 
 TEST_P(WhichStoreIsOpened, S02_a_pinned_store_is_opened_and_another_or_none_is_refused) {
@@ -173,7 +173,7 @@ TEST_P(WhichStoreIsOpened, S02_none_is_made_where_that_is_not_allowed) {
 
 // A worker without a scope began a generation of an empty store, and the gateway's reserves were
 // refused from then on.
-TEST_P(WhichStoreIsOpened, S02_who_makes_none_chooses_no_settings) {
+TEST_P(WhichStoreIsOpened, S02_a_start_that_makes_no_store_chooses_no_settings) {
   const WhichStore existing{.make = false};
   const std::string url = place_.url();
   Start empty = start(url);
@@ -197,7 +197,7 @@ TEST_P(WhichStoreIsOpened, S02_who_makes_none_chooses_no_settings) {
   }
 }
 
-TEST_P(WhichStoreIsOpened, S02_a_migration_takes_the_settings_that_are_recorded) {
+TEST_P(WhichStoreIsOpened, S02_a_migration_uses_the_settings_that_are_recorded) {
   const std::string url = place_.url();
   if (GetParam() == "redis") {
     EXPECT_EQ(migrate_store(url).value().place, "") << "it has no schema";
@@ -229,7 +229,7 @@ TEST(WhichStoreRedis, S02_a_connection_that_is_made_anew_names_both_stores) {
   std::string after_id;
   const auto opened = [&](std::string& id) {
     auto store = open_store(server.url(), test_settings(),
-                            {.opened = [&](const OpenedStore& told) { id = told.id; }});
+                            {.opened = [&](const OpenedStore& found) { id = found.id; }});
     return std::move(store.value());
   };
   const auto before = opened(before_id);

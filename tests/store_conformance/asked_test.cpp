@@ -51,7 +51,7 @@ TEST_P(Asked, S19_completes_without_it_from_its_first_attempt) {
   expect_asked(2, "bank", "");
 }
 
-TEST_P(Asked, S19_the_next_attempts_route_says_it_anew) {
+TEST_P(Asked, S19_the_next_attempts_route_sets_it_anew) {
   const Execute first = run(asking(1, "bank", sealed_));
   ask(a_release(first));
   expect_asked(1, "bank", sealed_);

@@ -78,7 +78,7 @@ TEST(StoreClock, S15_an_unknown_boot_is_never_the_same_one) {
   EXPECT_EQ(StoreClock(host.clock(), mark).now(), StoreTime(host.wall));
 }
 
-TEST(StoreClock, S16_knows_where_it_cannot_tell_how_much_time_went_by) {
+TEST(StoreClock, S16_knows_where_it_cannot_measure_the_elapsed_time) {
   Host host;
   const ClockMark mark = StoreClock(host.clock(), std::nullopt).mark();
   host.uptime += 1s;
@@ -98,7 +98,7 @@ TEST(StoreClock, S16_knows_where_it_cannot_tell_how_much_time_went_by) {
   EXPECT_TRUE(after_another_boot(25h).has_lost_time());
 }
 
-// What a provider may have forgotten by then is not asked of it again.
+// A provider is not asked again about a charge that it may have forgotten by then.
 TEST(SqliteRestart, S16_where_time_was_lost_every_window_is_over) {
   const TempDir dir;
   const auto path = (dir.path() / "idem.db").string();

@@ -48,7 +48,7 @@ TEST(StoredAnswer, T30_cut_anywhere_is_refused_or_a_shorter_list) {
   EXPECT_EQ(shorter, 2) << "only where a field ends";
 }
 
-TEST(StoredAnswer, T30_of_another_version_or_with_what_we_do_not_write_is_refused) {
+TEST(StoredAnswer, T30_another_version_or_a_form_that_we_do_not_write_is_refused) {
   const std::string sound = encoded(with_fields({{"A", "1"}}));
   const auto with = [&](std::size_t at, int byte) {
     std::string bytes = sound;

@@ -1,6 +1,6 @@
 #include "store_conformance/harness.hpp"
 
-/// What a store says about how much lies in it, without looking.
+/// A store counts its records without reading them.
 namespace idem::test {
 namespace {
 
@@ -34,7 +34,7 @@ TEST_P(StoreConformance, V31_records_are_counted_by_state) {
   sweep();
   reap();
   const Census later = ask(Count{});
-  EXPECT_EQ(in(later, State::completed), 1u) << "what was pending has ended as timed out";
+  EXPECT_EQ(in(later, State::completed), 1u) << "the pending record has ended as timed out";
   EXPECT_EQ(in(later, State::expired), 1u);
   EXPECT_EQ(in(later, State::failed_retryable), 0u);
   EXPECT_EQ(in(later, State::unknown), 2u);
@@ -42,7 +42,7 @@ TEST_P(StoreConformance, V31_records_are_counted_by_state) {
   EXPECT_EQ(in(later, State::pending), 0u);
 }
 
-TEST_P(StoreConformance, V31_what_comes_after_a_dead_record_is_counted_once) {
+TEST_P(StoreConformance, V31_a_record_after_a_dead_one_is_counted_once) {
   ask(a_release(run(1)));
   clock.advance(retention + 1ms);  // It counts as gone, and still lies there.
   run(1, 2);
@@ -99,7 +99,7 @@ TEST_P(StoreConformance, S19_a_sweep_is_kept_as_a_decision) {
   EXPECT_TRUE(entries[0].applied);
 }
 
-TEST_P(StoreConformance, V36_who_released_a_stored_5xx_is_kept) {
+TEST_P(StoreConformance, V36_the_operator_who_released_a_stored_5xx_is_kept) {
   const Execute failed = run(1);
   ask(a_complete(failed, answer(503, "sorry")));
   ask(CacheBust{key(1), failed.attempt.fence, "deployed the fix", "operator:ada"});
@@ -108,7 +108,7 @@ TEST_P(StoreConformance, V36_who_released_a_stored_5xx_is_kept) {
   EXPECT_EQ(entries[0].source, "operator:ada");
 }
 
-TEST_P(StoreConformance, V31_only_what_ran_or_was_released_before_runs_again) {
+TEST_P(StoreConformance, V31_only_a_record_that_ran_or_was_released_before_runs_again) {
   const Execute first = run(1);
   EXPECT_FALSE(first.again);
   ask(a_release(first));

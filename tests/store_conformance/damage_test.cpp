@@ -75,40 +75,41 @@ void make_one(Store& store, int number) {
   }
 }
 
-enum class Heard { truth, damaged, wrong };
+enum class AnswerKind { truth, damaged, wrong };
 
-/// What a retry hears, and what is read.
-Heard heard_of(Store& store, int number, const std::string& truth) {
+/// Judges the answer that a retry gets and the record that is read.
+AnswerKind answer_kind(Store& store, int number, const std::string& truth) {
   const auto found = ask_and_wait(store, Find{spread(number).id});
   if (!found) {
-    if (found.error().code != StoreError::Code::damaged) return Heard::wrong;
+    if (found.error().code != StoreError::Code::damaged) return AnswerKind::wrong;
     const auto retry = ask_and_wait(store, spread(number, 2));
-    // Its request is read by whoever claims it.
-    if (retry && is<Pending>(*retry)) return Heard::damaged;
+    // Its request is read by the next claim.
+    if (retry && is<Pending>(*retry)) return AnswerKind::damaged;
     const bool is_kept = !retry && retry.error().code == StoreError::Code::damaged &&
                          retry.error().record == spread(number).id;
-    return is_kept ? Heard::damaged : Heard::wrong;
+    return is_kept ? AnswerKind::damaged : AnswerKind::wrong;
   }
-  if (describe(*found) != truth) return Heard::wrong;
+  if (describe(*found) != truth) return AnswerKind::wrong;
   const auto retry = ask_and_wait(store, spread(number, 2));
   if (!retry)
-    return retry.error().code == StoreError::Code::damaged ? Heard::damaged : Heard::wrong;
+    return retry.error().code == StoreError::Code::damaged ? AnswerKind::damaged
+                                                           : AnswerKind::wrong;
   switch (kind_of(number)) {
     case Kind::completed: {
       const auto* const replay = std::get_if<Replay>(&*retry);
       const bool is_it = replay != nullptr && replay->response == answer(201, text_of(number));
-      return is_it ? Heard::truth : Heard::wrong;
+      return is_it ? AnswerKind::truth : AnswerKind::wrong;
     }
     case Kind::unknown:
-      return is<Unknown>(*retry) ? Heard::truth : Heard::wrong;
+      return is<Unknown>(*retry) ? AnswerKind::truth : AnswerKind::wrong;
     case Kind::pending:
-      return is<Pending>(*retry) ? Heard::truth : Heard::wrong;
+      return is<Pending>(*retry) ? AnswerKind::truth : AnswerKind::wrong;
     case Kind::running:
-      return is<InProgress>(*retry) ? Heard::truth : Heard::wrong;
+      return is<InProgress>(*retry) ? AnswerKind::truth : AnswerKind::wrong;
     case Kind::released:
-      return is<Execute>(*retry) ? Heard::truth : Heard::wrong;
+      return is<Execute>(*retry) ? AnswerKind::truth : AnswerKind::wrong;
   }
-  return Heard::wrong;
+  return AnswerKind::wrong;
 }
 
 /// Exit status of a process that opened the damaged file and asked for all keys.
@@ -139,9 +140,9 @@ class SqliteDamage : public testing::Test {
     if ((*store)->identity().secret != secret_) return is_wrong("the secret");
     int ending = all_true;
     for (int number = 1; number <= keys; ++number) {
-      const Heard heard = heard_of(**store, number, truth_.at(number));
-      if (heard == Heard::wrong) return is_wrong(fmt::format("key {}", number));
-      if (heard == Heard::damaged) ending = some_damaged;
+      const AnswerKind kind = answer_kind(**store, number, truth_.at(number));
+      if (kind == AnswerKind::wrong) return is_wrong(fmt::format("key {}", number));
+      if (kind == AnswerKind::damaged) ending = some_damaged;
     }
     for (int claims = 0; claims < 20; ++claims) {
       const auto claimed = ask_and_wait(**store, Claim{token(50), "dispatcher", lease, true});
@@ -152,7 +153,7 @@ class SqliteDamage : public testing::Test {
       });
       if (!is_true) return is_wrong("a request");
     }
-    // It stands in nobody's way.
+    // It blocks no other record.
     clock_.advance(2 * retention);
     for (int turn = 0; turn < 40; ++turn) {
       const auto swept = ask_and_wait(**store, Sweep{10});
@@ -173,7 +174,7 @@ class SqliteDamage : public testing::Test {
   std::array<std::uint8_t, 32> secret_{};
 };
 
-TEST_F(SqliteDamage, S22_each_key_of_a_damaged_file_hears_the_truth_or_that_it_is_damaged) {
+TEST_F(SqliteDamage, S22_each_key_of_a_damaged_file_gets_its_answer_or_a_damaged_error) {
   const unsigned seed = seed_of_run();
   std::mt19937_64 random(seed);
   std::string bytes;
@@ -212,7 +213,7 @@ TEST_F(SqliteDamage, S22_each_key_of_a_damaged_file_hears_the_truth_or_that_it_i
   EXPECT_GT(endings[some_damaged], files / 10);
 }
 
-TEST(RedisDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
+TEST(RedisDamage, S22_each_key_gets_its_answer_or_a_damaged_error) {
   const unsigned seed = seed_of_run();
   std::mt19937_64 random(seed);
   const RedisServer server;
@@ -235,25 +236,25 @@ TEST(RedisDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
       " .. string.char(bit.bxor(string.byte(v, at), ARGV[3])) .. string.sub(v, at + 1))"
       " return #k";
   const int rounds = number_from("IDEM_DAMAGED_VALUES", 120);
-  std::map<Heard, int> heard;
+  std::map<AnswerKind, int> counts;
   for (int round = 0; round < rounds; ++round) {
     const std::string change = fmt::format("eval '{}' 0 {} {} {}", flip, random() % 100'000,
                                            random() % 100'000, 1 + random() % 255);
     ASSERT_NE(server.ask(change).find_first_of("0123456789"), std::string::npos);
     for (int number = 1; number <= keys; ++number) {
       if (kind_of(number) == Kind::released) continue;
-      const Heard one = heard_of(*store, number, truth[number]);
-      ++heard[one];
-      EXPECT_NE(one, Heard::wrong) << "key " << number << ", " << change << ", seed " << seed;
+      const AnswerKind one = answer_kind(*store, number, truth[number]);
+      ++counts[one];
+      EXPECT_NE(one, AnswerKind::wrong) << "key " << number << ", " << change << ", seed " << seed;
     }
     server.ask(change);
   }
   std::cout << fmt::format("{} damaged values, seed {}: {} true, {} damaged\n", rounds, seed,
-                           heard[Heard::truth], heard[Heard::damaged]);
-  EXPECT_GT(heard[Heard::damaged], rounds / 3);
+                           counts[AnswerKind::truth], counts[AnswerKind::damaged]);
+  EXPECT_GT(counts[AnswerKind::damaged], rounds / 3);
 }
 
-TEST(PostgresDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
+TEST(PostgresDamage, S22_each_key_gets_its_answer_or_a_damaged_error) {
   const unsigned seed = seed_of_run();
   std::mt19937_64 random(seed);
   const TestDatabase database;
@@ -281,7 +282,7 @@ TEST(PostgresDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
       Place{"idem.answers", "head", "number"},    Place{"idem.answers", "body", "number"},
   };
   const int rounds = number_from("IDEM_DAMAGED_VALUES", 120);
-  std::map<Heard, int> heard;
+  std::map<AnswerKind, int> counts;
   for (int round = 0; round < rounds; ++round) {
     const Place& place = places[static_cast<std::size_t>(round) % places.size()];
     const std::string change = fmt::format(
@@ -296,16 +297,16 @@ TEST(PostgresDamage, S22_each_key_hears_the_truth_or_that_it_is_damaged) {
     int damaged = 0;
     for (int number = 1; number <= keys; ++number) {
       if (kind_of(number) == Kind::released) continue;
-      const Heard one = heard_of(*store, number, truth[number]);
-      ++heard[one];
-      if (one == Heard::damaged) ++damaged;
-      EXPECT_NE(one, Heard::wrong) << "key " << number << ", " << change << ", seed " << seed;
+      const AnswerKind one = answer_kind(*store, number, truth[number]);
+      ++counts[one];
+      if (one == AnswerKind::damaged) ++damaged;
+      EXPECT_NE(one, AnswerKind::wrong) << "key " << number << ", " << change << ", seed " << seed;
     }
     EXPECT_EQ(damaged, 1) << change;
     session.run(change);
   }
   std::cout << fmt::format("{} damaged values, seed {}: {} true, {} damaged\n", rounds, seed,
-                           heard[Heard::truth], heard[Heard::damaged]);
+                           counts[AnswerKind::truth], counts[AnswerKind::damaged]);
 }
 
 TEST(PostgresDamage, S22_a_request_that_is_damaged_is_claimed_by_nobody_and_expires) {
@@ -360,8 +361,8 @@ TEST(PostgresDamage, S22_the_sql_face_answers_no_damaged_answer) {
   }
 }
 
-// One that is due would otherwise be told at each look, and a look for all that is due never end.
-TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
+// One that is due would otherwise be reported by each sweep, and a sweep of all due never end.
+TEST(RedisDamage, S22_a_damaged_record_that_is_due_is_reported_once) {
   const RedisServer server;
   const auto store = open_at(server.url());
   Reserve verb = spread(1);
@@ -374,16 +375,16 @@ TEST(RedisDamage, S22_what_is_damaged_and_due_is_told_once) {
       " local v = redis.call(\"get\", k[1])"
       " local last = string.char(bit.bxor(string.byte(v, #v), 1))"
       " redis.call(\"set\", k[1], string.sub(v, 1, -2) .. last) return #k' 0");
-  std::vector<LifecycleStep> told;
+  std::vector<LifecycleStep> reported;
   const auto until = MonotonicClock::now() + std::chrono::seconds(30);
-  while (told.empty()) {  // Until the server's clock is a millisecond on.
+  while (reported.empty()) {  // Until the server's clock is a millisecond on.
     ASSERT_LT(MonotonicClock::now(), until);
     const auto steps = ask_and_wait(*store, Reap{100});
     ASSERT_TRUE(steps);
-    told = *steps;
+    reported = *steps;
   }
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_TRUE(told[0].damaged);
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_TRUE(reported[0].damaged);
   const auto again = ask_and_wait(*store, Reap{100});
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->empty());

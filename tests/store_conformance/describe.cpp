@@ -1,4 +1,5 @@
 #include "store_conformance/describe.hpp"
+#include "core/record/stored_fence.hpp"
 
 #include <fmt/format.h>
 
@@ -21,13 +22,13 @@ std::string text(const StoredResponse& response) {
   return out + " [" + response.body + "]";
 }
 
+std::string text(const Attempt& attempt) {
+  return fmt::format("{}/{}", attempt.fence, to_hex(attempt.token.bytes));
+}
+
 template <class T>
 std::string text(const std::optional<T>& value) {
   return value ? text(*value) : "-";
-}
-
-std::string text(const Attempt& attempt) {
-  return fmt::format("{}/{}", attempt.fence, to_hex(attempt.token.bytes));
 }
 
 struct DescribeOutcome {
@@ -41,7 +42,7 @@ struct DescribeOutcome {
   }
   std::string operator()(const InProgress& x) const {
     return fmt::format("InProgress {} {} of {} until {}{}", text(x.lease_remaining),
-                       to_hex(x.id.bytes), x.fence, text(x.locked_until),
+                       to_hex(x.id.bytes), stored_fence(x.fence), text(x.locked_until),
                        x.is_stored ? ", stored" : "");
   }
   std::string operator()(const KeyMisuse& x) const { return "KeyMisuse " + text(x.state); }
@@ -56,9 +57,9 @@ struct DescribeOutcome {
 };
 
 std::string text(const EvidenceEntry& entry) {
-  return fmt::format("{} {}|{}|{} {}->{} {} {} {}", entry.fence, entry.source, entry.evidence,
-                     entry.reason, text(entry.before), text(entry.after), entry.applied,
-                     text(entry.observed_at), text(entry.recorded_at));
+  return fmt::format("{} {}|{}|{} {}->{} {} {} {}", stored_fence(entry.fence), entry.source,
+                     entry.evidence, entry.reason, text(entry.before), text(entry.after),
+                     entry.applied, text(entry.observed_at), text(entry.recorded_at));
 }
 
 struct DescribeReply {

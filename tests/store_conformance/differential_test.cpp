@@ -8,13 +8,13 @@
 #include <random>
 
 /// Each store against the reference: the same random verbs, every reply and every record equal. But
-/// for fences: any that grow will do, so the twin's are told by their rank.
+/// for fences: any that grow will do, so the twin's are known by their rank.
 namespace idem::test {
 namespace {
 
 constexpr int keys = 6;
 
-/// Which of the twin's fences is which of the reference's. Where the two have answered alike so
+/// The twin's fence for each of the reference's. Where the two have answered alike so
 /// far, an attempt begins in both at one time.
 class Fences {
  public:
@@ -43,19 +43,19 @@ class Fences {
     if (!result) return result;
     if (auto* outcome = std::get_if<ReserveOutcome>(&*result)) {
       if (auto* execute = std::get_if<Execute>(outcome)) translate(execute->attempt.fence);
-      if (auto* running = std::get_if<InProgress>(outcome)) translate(running->fence);
+      if (auto* running = std::get_if<InProgress>(outcome)) translate_if_any(running->fence);
     }
     if (auto* claimed = std::get_if<std::optional<Claimed>>(&*result); claimed && *claimed) {
       translate((*claimed)->attempt.fence);
     }
     if (auto* record = std::get_if<std::optional<Record>>(&*result); record && *record) {
-      translate((*record)->attempt.fence);
+      translate_attempt(**record);
     }
     if (auto* records = std::get_if<std::vector<Record>>(&*result)) {
-      for (Record& record : *records) translate(record.attempt.fence);
+      for (Record& record : *records) translate_attempt(record);
     }
     if (auto* entries = std::get_if<std::vector<EvidenceEntry>>(&*result)) {
-      for (EvidenceEntry& entry : *entries) translate(entry.fence);
+      for (EvidenceEntry& entry : *entries) translate_if_any(entry.fence);
     }
     return result;
   }
@@ -72,10 +72,16 @@ class Fences {
   }
 
   /// One that was never granted stays one: far above all that ever will be.
-  Fence twin(Fence fence) const {
-    if (fence == 0) return 0;
-    const auto found = to_twin_.find(fence);
-    return found != to_twin_.end() ? found->second : fence + unknown_from;
+  std::optional<Fence> twin(std::optional<Fence> fence) const {
+    if (!fence) return std::nullopt;
+    const auto found = to_twin_.find(*fence);
+    return found != to_twin_.end() ? found->second : *fence + unknown_from;
+  }
+  void translate_if_any(std::optional<Fence>& fence) const {
+    if (fence) translate(*fence);
+  }
+  void translate_attempt(Record& record) const {
+    if (record.attempt) translate(record.attempt->fence);
   }
   void translate(Fence& fence) const {
     if (fence >= unknown_from) {
@@ -108,10 +114,10 @@ class Twins {
     const auto* reserve = std::get_if<Reserve>(&verb);
     if (const auto* accept = std::get_if<Accept>(&verb)) reserve = &accept->as;
     if (reaps_early_ && reserve != nullptr && !reserve->also.empty()) {
-      // There a reserve takes away what is over under other names, so that nobody takes it up.
+      // There a reserve drops the ended records of other names, so that no asker resumes them.
       for (int steps = 0; steps < 2; ++steps) both(Reap{1'000});
     }
-    const std::string said = both(verb);
+    const std::string described = both(verb);
     if (testing::Test::HasFailure()) return;
     both(Find{any_key()});
     if (one_in(10)) {
@@ -130,7 +136,7 @@ class Twins {
   void open() {
     if (!memory_) memory_ = open_by_url("memory:", clock_);
     twin_.reset();
-    // Which takes time. Fences that come from the clock grow for each key anyhow; only these
+    // This needs time. Fences that come from the clock grow for each key anyhow; only these
     // comparisons need them to grow over all keys, too.
     clock_.advance(1ms);
     twin_ = place_.open("twin.db", test_settings());
@@ -186,20 +192,20 @@ class Twins {
         any_of<Millis>({1ms, 1s, 5s, 30s, 60s, 61s, 10min, 12h, 24h, 25h, 300h, 720h, 800h}));
   }
 
-  Attempt any_attempt(const RecordId& id) {
+  AttemptRef any_attempt(const RecordId& id) {
     const auto& known = attempts_[id.bytes[0]];
-    Attempt attempt =
+    AttemptRef attempt =
         known.empty() ? Attempt{1, token(1)} : known[known.size() - 1 - below(known.size())];
-    if (one_in(8)) attempt.fence = 0;
+    if (one_in(8)) attempt.fence.reset();
     if (one_in(20)) attempt.token = token(77);
-    if (one_in(20)) attempt.fence += 1;
+    if (one_in(20)) attempt.fence = attempt.fence.value_or(0) + 1;
     return attempt;
   }
 
   Reserve any_reserve() {
     Reserve verb = a_reserve(1, 1 + static_cast<int>(below(5)));
-    // A cache takes the lease of an attempt that it is told for one that begins; told again it may
-    // be only whom this process has asked for, since no other has the token.
+    // A cache regards the lease of an attempt that is written to it as one that begins; only an
+    // attempt of this process may be written again, since no other has the token.
     if (forgets_its_attempts_) verb.token.bytes[0] = static_cast<std::uint8_t>(lives_);
     verb.id = any_key();
     if (one_in(5)) verb.also = {{any_key()}, {any_key(), {body(2)}}};
@@ -286,7 +292,7 @@ class Twins {
     verb.id = id;
     if (one_in(10)) verb.observed_at += 1ms;
     if (one_in(5)) verb.response.reset();
-    if (one_in(8)) verb.fence = 0;
+    if (one_in(8)) verb.fence.reset();
     verb.denies = one_in(3);
     return verb;
   }

@@ -5,14 +5,14 @@ namespace idem::test {
 namespace {
 
 using As = Resolve::As;
-using Said = Resolve::Verdict;
+using ResolveVerdict = Resolve::Verdict;
 
 TEST_P(StoreConformance, S03_unknown_is_resolved_as_completed) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   clock.advance(1h);
   EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence)),
-            (Resolve::Reply{Said::done, State::completed}));
+            (Resolve::Reply{ResolveVerdict::done, State::completed}));
   const auto outcome = ask(a_reserve(1, 2));
   ASSERT_TRUE(is<Replay>(outcome));
   EXPECT_EQ(std::get<Replay>(outcome).response, answer(201, "found at the provider"));
@@ -24,7 +24,7 @@ TEST_P(StoreConformance, S03_unknown_is_resolved_as_failed) {
   ask(a_mark_unknown(first));
   clock.advance(lease + 1ms);
   EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence, clock.now())),
-            (Resolve::Reply{Said::done, State::failed_retryable}));
+            (Resolve::Reply{ResolveVerdict::done, State::failed_retryable}));
   run(1, 2);
   ask(an_accept(2));
   const Execute second = claim();
@@ -45,7 +45,7 @@ TEST_P(StoreConformance, S19_negative_evidence_counts_only_from_after_the_attemp
     verb.grace = grace;
     return ask(verb);
   };
-  const Resolve::Reply refused{Said::too_early, State::unknown};
+  const Resolve::Reply refused{ResolveVerdict::too_early, State::unknown};
   EXPECT_EQ(nothing_there(clock.now(), 0ms), refused);
   EXPECT_EQ(nothing_there(end + 1h, 0ms), refused) << "nobody has seen the future";
   clock.advance(1h);
@@ -55,7 +55,7 @@ TEST_P(StoreConformance, S19_negative_evidence_counts_only_from_after_the_attemp
   EXPECT_EQ(nothing_there(clock.now() + 1ms, 5s), refused) << "nobody has seen the future";
   EXPECT_EQ(state(1), State::unknown);
   EXPECT_EQ(nothing_there(end + 5s + 1ms, 5s),
-            (Resolve::Reply{Said::done, State::failed_retryable}));
+            (Resolve::Reply{ResolveVerdict::done, State::failed_retryable}));
   EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 7u) << "the refused ones are kept, too";
 }
 
@@ -65,48 +65,48 @@ TEST_P(StoreConformance, S19_positive_evidence_counts_whenever_it_was_observed) 
   Resolve verb = a_resolve(1, As::completed, first.attempt.fence);
   verb.observed_at = clock.now();
   verb.grace = 1h;
-  EXPECT_EQ(ask(verb), (Resolve::Reply{Said::done, State::completed}));
+  EXPECT_EQ(ask(verb), (Resolve::Reply{ResolveVerdict::done, State::completed}));
 }
 
-TEST_P(StoreConformance, S03_positive_evidence_ends_what_waits_for_a_retry) {
+TEST_P(StoreConformance, S03_positive_evidence_ends_a_record_that_waits_for_a_retry) {
   const Execute first = run(1);
   ask(a_release(first));
-  EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence)).verdict, Said::done);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence)).verdict, ResolveVerdict::done);
   ask(an_accept(2));
   const Execute second = claim();
   ask(a_release(second));
-  EXPECT_EQ(ask(a_resolve(2, As::completed, second.attempt.fence)).verdict, Said::done);
+  EXPECT_EQ(ask(a_resolve(2, As::completed, second.attempt.fence)).verdict, ResolveVerdict::done);
   EXPECT_EQ(state(2), State::completed);
   EXPECT_FALSE(find(2)->stored_request);
 }
 
 TEST_P(StoreConformance, S19_resolve_is_refused_unless_unknown_and_the_fence_is_current) {
-  const auto refused = [&](int number, As as, Fence fence, Said verdict) {
+  const auto refused = [&](int number, As as, std::optional<Fence> fence, ResolveVerdict verdict) {
     const std::string before = snapshot(number);
     EXPECT_EQ(ask(a_resolve(number, as, fence, clock.now())).verdict, verdict) << before;
     EXPECT_EQ(snapshot(number), before);
   };
-  refused(9, As::completed, 1, Said::not_found);
+  refused(9, As::completed, 1, ResolveVerdict::not_found);
   const Execute first = run(1);
   const Fence fence = first.attempt.fence;
   EXPECT_EQ(ask(a_resolve(3, As::completed, run(3).attempt.fence, clock.now())).verdict,
-            Said::wrong_state);
+            ResolveVerdict::wrong_state);
   EXPECT_EQ(state(3), State::in_progress);
   ask(a_release(first));
-  refused(1, As::failed_retryable, fence, Said::wrong_state);
-  refused(1, As::completed, fence + 1, Said::wrong_fence);
+  refused(1, As::failed_retryable, fence, ResolveVerdict::wrong_state);
+  refused(1, As::completed, fence + 1, ResolveVerdict::wrong_fence);
   const Execute second = run(1, 2);
-  refused(1, As::completed, fence, Said::wrong_state);
+  refused(1, As::completed, fence, ResolveVerdict::wrong_state);
   ask(a_mark_unknown(second));
-  refused(1, As::completed, fence, Said::wrong_fence);
-  refused(1, As::failed_retryable, fence, Said::wrong_fence);
+  refused(1, As::completed, fence, ResolveVerdict::wrong_fence);
+  refused(1, As::failed_retryable, fence, ResolveVerdict::wrong_fence);
   ask(a_complete(second));
-  refused(1, As::failed_retryable, second.attempt.fence, Said::wrong_state);
-  refused(1, As::completed, second.attempt.fence, Said::wrong_state);
+  refused(1, As::failed_retryable, second.attempt.fence, ResolveVerdict::wrong_state);
+  refused(1, As::completed, second.attempt.fence, ResolveVerdict::wrong_state);
   clock.advance(retention);
-  refused(1, As::completed, second.attempt.fence, Said::wrong_state);
+  refused(1, As::completed, second.attempt.fence, ResolveVerdict::wrong_state);
   ask(an_accept(2));
-  refused(2, As::completed, 0, Said::wrong_fence);
+  refused(2, As::completed, std::nullopt, ResolveVerdict::wrong_fence);
 }
 
 TEST_P(StoreConformance, S19_resolve_as_completed_needs_the_answer) {
@@ -114,7 +114,7 @@ TEST_P(StoreConformance, S19_resolve_as_completed_needs_the_answer) {
   ask(a_mark_unknown(first));
   Resolve verb = a_resolve(1, As::completed, first.attempt.fence);
   verb.response.reset();
-  EXPECT_EQ(ask(verb), (Resolve::Reply{Said::missing_response, State::unknown}));
+  EXPECT_EQ(ask(verb), (Resolve::Reply{ResolveVerdict::missing_response, State::unknown}));
 }
 
 TEST_P(StoreConformance, S19_every_decision_is_appended_to_the_log) {
@@ -148,26 +148,26 @@ TEST_P(StoreConformance, S19_every_decision_is_appended_to_the_log) {
   EXPECT_FALSE(about_nothing[0].applied);
 }
 
-TEST_P(StoreConformance, S19_of_those_who_read_the_same_plan_one_asks) {
+TEST_P(StoreConformance, S19_of_several_readers_of_one_plan_one_asks) {
   const Execute attempt = run(1);
   ask(a_mark_unknown(attempt));
   ASSERT_EQ(find(1)->reconcile_attempts, 0u);
   const Reschedule plan{
       .id = key(1), .fence = attempt.attempt.fence, .attempts = 0, .reconcile_in = 7s};
-  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::done, State::unknown}));
-  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::superseded, State::unknown}));
+  EXPECT_EQ(ask(plan), (Resolve::Reply{ResolveVerdict::done, State::unknown}));
+  EXPECT_EQ(ask(plan), (Resolve::Reply{ResolveVerdict::superseded, State::unknown}));
   auto record = find(1);
   EXPECT_EQ(record->reconcile_attempts, 1u);
   EXPECT_EQ(record->reconcile_after, clock.now() + 7s);
   EXPECT_TRUE(ask(ReadEvidence{key(1)}).empty()) << "nothing was found out";
-  const auto heard = ask(a_reserve(1, 2));
-  ASSERT_TRUE(is<Unknown>(heard)) << describe(heard);
-  EXPECT_EQ(std::get<Unknown>(heard).reconcile_in, 7s);
+  const auto outcome = ask(a_reserve(1, 2));
+  ASSERT_TRUE(is<Unknown>(outcome)) << describe(outcome);
+  EXPECT_EQ(std::get<Unknown>(outcome).reconcile_in, 7s);
   reopen();
   EXPECT_EQ(find(1)->reconcile_attempts, 1u);
 }
 
-TEST_P(StoreConformance, S19_what_a_turn_came_to_is_noted_and_the_last_one_leaves_it_to_people) {
+TEST_P(StoreConformance, S19_the_result_of_a_turn_is_noted_and_the_last_one_leaves_it_to_people) {
   const Execute attempt = run(1);
   ask(a_mark_unknown(attempt));
   Reschedule turn{.id = key(1),
@@ -178,13 +178,13 @@ TEST_P(StoreConformance, S19_what_a_turn_came_to_is_noted_and_the_last_one_leave
                   .evidence = "status 503",
                   .reason = "ask later",
                   .observed_at = clock.now()};
-  EXPECT_EQ(ask(turn).verdict, Said::done);
+  EXPECT_EQ(ask(turn).verdict, ResolveVerdict::done);
   const auto record = find(1);
   EXPECT_FALSE(record->reconcile_after);
   EXPECT_EQ(record->reconcile_attempts, 1u);
   EXPECT_EQ(record->state, State::unknown);
-  const auto heard = ask(a_reserve(1, 2));
-  EXPECT_FALSE(std::get<Unknown>(heard).reconcile_in);
+  const auto outcome = ask(a_reserve(1, 2));
+  EXPECT_FALSE(std::get<Unknown>(outcome).reconcile_in);
   const auto entries = ask(ReadEvidence{key(1)});
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].evidence, "status 503");
@@ -197,14 +197,15 @@ TEST_P(StoreConformance, S19_what_a_turn_came_to_is_noted_and_the_last_one_leave
 TEST_P(StoreConformance, S19_only_an_unknown_record_of_that_attempt_is_planned) {
   const Execute attempt = run(1);
   Reschedule plan{.id = key(1), .fence = attempt.attempt.fence, .attempts = 0, .reconcile_in = 7s};
-  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::wrong_state, State::in_progress}));
-  EXPECT_EQ(ask(Reschedule{.id = key(2), .fence = 1, .reconcile_in = 7s}).verdict, Said::not_found);
+  EXPECT_EQ(ask(plan), (Resolve::Reply{ResolveVerdict::wrong_state, State::in_progress}));
+  EXPECT_EQ(ask(Reschedule{.id = key(2), .fence = 1, .reconcile_in = 7s}).verdict,
+            ResolveVerdict::not_found);
   ask(a_mark_unknown(attempt));
   const std::string before = snapshot(1);
-  plan.fence += 1;
-  EXPECT_EQ(ask(plan), (Resolve::Reply{Said::wrong_fence, State::unknown}));
-  plan.fence = 0;
-  EXPECT_EQ(ask(plan).verdict, Said::wrong_fence);
+  plan.fence = attempt.attempt.fence + 1;
+  EXPECT_EQ(ask(plan), (Resolve::Reply{ResolveVerdict::wrong_fence, State::unknown}));
+  plan.fence.reset();
+  EXPECT_EQ(ask(plan).verdict, ResolveVerdict::wrong_fence);
   EXPECT_EQ(snapshot(1), before);
   plan.reconcile_in = -1ms;
   const auto refused = ask_and_wait(store(), plan);
@@ -216,7 +217,7 @@ TEST_P(StoreConformance, S03_cache_bust_frees_a_stored_5xx) {
   const Execute first = run(1);
   ask(a_complete(first, answer(503, "sorry")));
   EXPECT_EQ(ask(CacheBust{key(1), first.attempt.fence, "deployed the fix"}),
-            (Resolve::Reply{Said::done, State::failed_retryable}));
+            (Resolve::Reply{ResolveVerdict::done, State::failed_retryable}));
   const auto entries = ask(ReadEvidence{key(1)});
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].reason, "deployed the fix");
@@ -235,89 +236,97 @@ TEST_P(StoreConformance, S19_a_cache_bust_frees_the_attempt_that_it_names_and_no
   const Execute first = run(1);
   ask(a_complete(first, answer(500, "sorry")));
   const CacheBust bust{key(1), first.attempt.fence, "provider shows nothing of it"};
-  EXPECT_EQ(ask(bust).verdict, Said::done);
-  EXPECT_EQ(ask(bust).verdict, Said::wrong_state) << "the reply was lost";
+  EXPECT_EQ(ask(bust).verdict, ResolveVerdict::done);
+  EXPECT_EQ(ask(bust).verdict, ResolveVerdict::wrong_state) << "the reply was lost";
   const Execute second = run(1, 2);
   ask(a_complete(second, answer(500, "again")));
   const std::string before = snapshot(1);
-  EXPECT_EQ(ask(bust), (Resolve::Reply{Said::wrong_fence, State::completed}));
-  EXPECT_EQ(ask(CacheBust{key(1), 0, "any"}).verdict, Said::wrong_fence);
+  EXPECT_EQ(ask(bust), (Resolve::Reply{ResolveVerdict::wrong_fence, State::completed}));
+  EXPECT_EQ(ask(CacheBust{key(1), std::nullopt, "any"}).verdict, ResolveVerdict::wrong_fence);
   EXPECT_EQ(snapshot(1), before);
 }
 
-TEST_P(StoreConformance, S19_a_cache_bust_does_not_undo_what_was_found_out) {
+TEST_P(StoreConformance, S19_a_cache_bust_does_not_undo_evidence) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   Resolve found = a_resolve(1, As::completed, first.attempt.fence);
   found.response = answer(500, "it ran");
-  ASSERT_EQ(ask(found).verdict, Said::done);
+  ASSERT_EQ(ask(found).verdict, ResolveVerdict::done);
   reopen();
   EXPECT_EQ(ask(CacheBust{key(1), first.attempt.fence, "clean up"}),
-            (Resolve::Reply{Said::by_evidence, State::completed}));
+            (Resolve::Reply{ResolveVerdict::by_evidence, State::completed}));
   EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
   const Execute second = run(2);
   ask(a_complete(second, answer(500, "sorry")));
   found.id = key(2);
   found.fence = second.attempt.fence;
-  ASSERT_EQ(ask(found).verdict, Said::wrong_state);
-  EXPECT_EQ(ask(CacheBust{key(2), second.attempt.fence, "fixed"}).verdict, Said::by_evidence)
+  ASSERT_EQ(ask(found).verdict, ResolveVerdict::wrong_state);
+  EXPECT_EQ(ask(CacheBust{key(2), second.attempt.fence, "fixed"}).verdict,
+            ResolveVerdict::by_evidence)
       << "evidence that was refused settles nothing, and says that a second run is a second effect";
 }
 
-TEST_P(StoreConformance, S19_T63_what_is_said_to_be_done_is_not_released_and_no_absence_frees_it) {
+TEST_P(StoreConformance,
+       S19_T63_an_attempt_reported_as_executed_is_not_released_and_no_absence_frees_it) {
   const Execute first = run(1);
   const Fence fence = first.attempt.fence;
-  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict, Said::wrong_state);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict,
+            ResolveVerdict::wrong_state);
   EXPECT_EQ(state(1), State::in_progress);
   ask(a_release(first));
-  ASSERT_EQ(state(1), State::unknown) << "its owner says no, somebody else says yes";
+  ASSERT_EQ(state(1), State::unknown) << "its owner says no, the evidence says yes";
   EXPECT_TRUE(find(1)->reconcile_after);
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
 
   clock.advance(lease + 1h);
-  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, fence, clock.now())).verdict, Said::by_evidence);
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, fence, clock.now())).verdict,
+            ResolveVerdict::by_evidence);
   EXPECT_EQ(state(1), State::unknown);
-  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict, Said::done);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, fence, clock.now())).verdict, ResolveVerdict::done);
   EXPECT_EQ(state(1), State::completed);
 }
 
-TEST_P(StoreConformance, S19_what_was_done_without_an_answer_is_not_freed_by_an_absence) {
+TEST_P(StoreConformance, S19_an_executed_attempt_without_an_answer_is_not_freed_by_an_absence) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   Resolve without = a_resolve(1, As::completed, first.attempt.fence, clock.now());
   without.response.reset();
-  EXPECT_EQ(ask(without).verdict, Said::missing_response);
+  EXPECT_EQ(ask(without).verdict, ResolveVerdict::missing_response);
   clock.advance(lease + 1h);
   EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, first.attempt.fence, clock.now())).verdict,
-            Said::by_evidence);
+            ResolveVerdict::by_evidence);
   EXPECT_EQ(state(1), State::unknown);
 }
 
-TEST_P(StoreConformance, S19_what_does_not_say_which_attempt_it_means_contests_the_current_one) {
+TEST_P(StoreConformance, S19_evidence_without_an_attempt_contests_the_current_one) {
   const Execute lost = run(1);
   ask(a_mark_unknown(lost));
-  EXPECT_EQ(ask(a_resolve(1, As::completed, 0, clock.now())).verdict, Said::wrong_fence);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, std::nullopt, clock.now())).verdict,
+            ResolveVerdict::wrong_fence);
   const Execute running = run(2);
-  EXPECT_EQ(ask(a_resolve(2, As::completed, 0, clock.now())).verdict, Said::wrong_state);
+  EXPECT_EQ(ask(a_resolve(2, As::completed, std::nullopt, clock.now())).verdict,
+            ResolveVerdict::wrong_state);
   ask(a_release(running));
   EXPECT_EQ(state(2), State::unknown);
   clock.advance(lease + 1h);
   for (const auto& [number, attempt] :
        {std::pair(1, lost.attempt), std::pair(2, running.attempt)}) {
     EXPECT_EQ(ask(a_resolve(number, As::failed_retryable, attempt.fence, clock.now())).verdict,
-              Said::by_evidence);
+              ResolveVerdict::by_evidence);
     EXPECT_EQ(ask(a_resolve(number, As::completed, attempt.fence, clock.now())).verdict,
-              Said::done);
+              ResolveVerdict::done);
   }
   run(3);
-  EXPECT_EQ(ask(a_resolve(3, As::failed_retryable, 0, clock.now())).verdict, Said::wrong_state)
+  EXPECT_EQ(ask(a_resolve(3, As::failed_retryable, std::nullopt, clock.now())).verdict,
+            ResolveVerdict::wrong_state)
       << "an absence contests nothing";
   ask(an_accept(4));
-  EXPECT_EQ(ask(a_resolve(4, As::completed, 0, clock.now())).verdict, Said::wrong_fence);
+  EXPECT_EQ(ask(a_resolve(4, As::completed, std::nullopt, clock.now())).verdict,
+            ResolveVerdict::wrong_fence);
   EXPECT_FALSE(find(4)->is_contested) << "nobody ever ran it";
 }
 
-TEST_P(StoreConformance, S19_a_refusal_does_not_complete_what_was_said_to_be_done) {
+TEST_P(StoreConformance, S19_a_refusal_does_not_complete_an_attempt_reported_as_executed) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   Resolve refused = a_resolve(1, As::completed, first.attempt.fence, clock.now());
@@ -325,40 +334,40 @@ TEST_P(StoreConformance, S19_a_refusal_does_not_complete_what_was_said_to_be_don
   Resolve without = refused;
   without.response.reset();
   without.denies = false;
-  EXPECT_EQ(ask(without).verdict, Said::missing_response);
-  EXPECT_EQ(ask(refused), (Resolve::Reply{Said::by_evidence, State::unknown}));
+  EXPECT_EQ(ask(without).verdict, ResolveVerdict::missing_response);
+  EXPECT_EQ(ask(refused), (Resolve::Reply{ResolveVerdict::by_evidence, State::unknown}));
   refused.denies = false;
-  EXPECT_EQ(ask(refused).verdict, Said::done);
+  EXPECT_EQ(ask(refused).verdict, ResolveVerdict::done);
 
   const Execute second = run(2);
   ask(a_mark_unknown(second));
   refused = a_resolve(2, As::completed, second.attempt.fence, clock.now());
   refused.denies = true;
-  EXPECT_EQ(ask(refused).verdict, Said::done) << "nobody has said otherwise";
+  EXPECT_EQ(ask(refused).verdict, ResolveVerdict::done) << "nobody has said otherwise";
 }
 
-TEST_P(StoreConformance, S19_what_would_run_again_is_held_by_word_without_its_place) {
-  const auto hold = [&](int number, Fence fence, Said said) {
+TEST_P(StoreConformance, S19_evidence_without_an_answer_holds_a_record_that_would_run_again) {
+  const auto hold = [&](int number, std::optional<Fence> fence, ResolveVerdict expected) {
     Resolve without = a_resolve(number, As::completed, fence, clock.now());
     without.response.reset();
     without.denies = true;
     const auto before = state(number);
-    EXPECT_EQ(ask(without), (Resolve::Reply{said, before}));
+    EXPECT_EQ(ask(without), (Resolve::Reply{expected, before}));
     EXPECT_FALSE(find(number)->is_contested) << "what was refused may be tried again";
     without.denies = false;
-    EXPECT_EQ(ask(without), (Resolve::Reply{said, State::unknown}));
+    EXPECT_EQ(ask(without), (Resolve::Reply{expected, State::unknown}));
     EXPECT_TRUE(find(number)->is_contested);
     EXPECT_EQ(find(number)->reconcile_after, clock.now());
   };
   const Execute first = run(1);
   ask(a_release(first));
-  hold(1, first.attempt.fence, Said::missing_response);
+  hold(1, first.attempt.fence, ResolveVerdict::missing_response);
   ask(a_release(run(2)));
-  hold(2, 0, Said::wrong_fence);
+  hold(2, std::nullopt, ResolveVerdict::wrong_fence);
   ask(an_accept(3));
   ask(a_release(claim(3)));
   ASSERT_EQ(state(3), State::pending);
-  hold(3, 0, Said::wrong_fence);
+  hold(3, std::nullopt, ResolveVerdict::wrong_fence);
   EXPECT_FALSE(ask(Claim{token(4), "d", lease, true}));
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(1, 2))));
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2))));
@@ -370,16 +379,17 @@ TEST_P(StoreConformance, S19_what_would_run_again_is_held_by_word_without_its_pl
   }
   reopen();
   for (const int number : {1, 2, 3}) {
-    const Fence fence = find(number)->attempt.fence;
+    const auto fence = find(number)->fence();
     EXPECT_EQ(ask(a_resolve(number, As::failed_retryable, fence, clock.now())).verdict,
-              Said::by_evidence);
+              ResolveVerdict::by_evidence);
     EXPECT_EQ(state(number), State::unknown);
-    EXPECT_EQ(ask(a_resolve(number, As::completed, fence, clock.now())).verdict, Said::done);
+    EXPECT_EQ(ask(a_resolve(number, As::completed, fence, clock.now())).verdict,
+              ResolveVerdict::done);
   }
   EXPECT_TRUE(is<Replay>(ask(a_reserve(1, 2))));
 }
 
-TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {
+TEST_P(StoreConformance, S19_records_that_evidence_can_settle_are_listed_by_state) {
   Reserve resumed = a_reserve(1);
   resumed.lease_policy = LeasePolicy::resume;
   const Attempt first = std::get<Execute>(ask(resumed)).attempt;
@@ -407,7 +417,7 @@ TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {
   EXPECT_EQ(pending.front().stored_request, "") << "there is one, and its bytes stay in the store";
   clock.advance(lease + 1s);
   for (int sweeps = 0; sweeps < 3; ++sweeps) ask(Sweep{100});
-  expect_all();  // Of the first one a lease has ended, after which only a reserve takes it up.
+  expect_all();  // Of the first one a lease has ended, after which only a reserve resumes it.
   reopen();
   expect_all();
   run(2, 2);
@@ -421,14 +431,14 @@ TEST_P(StoreConformance, S19_what_evidence_can_settle_is_listed_by_its_state) {
   EXPECT_EQ(listed(State::in_progress), only(2));
 }
 
-TEST_P(StoreConformance, S19_what_is_said_of_another_attempt_contests_none) {
+TEST_P(StoreConformance, S19_evidence_about_another_attempt_contests_none) {
   const Execute first = run(1);
   ask(a_release(first));
   const Execute second = run(1, 2);
   EXPECT_EQ(ask(a_resolve(1, As::completed, first.attempt.fence, clock.now())).verdict,
-            Said::wrong_state);
+            ResolveVerdict::wrong_state);
   EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, second.attempt.fence, clock.now())).verdict,
-            Said::wrong_state);
+            ResolveVerdict::wrong_state);
   ask(a_release(second));
   EXPECT_EQ(state(1), State::failed_retryable);
 
@@ -441,23 +451,23 @@ TEST_P(StoreConformance, S19_what_is_said_of_another_attempt_contests_none) {
 }
 
 TEST_P(StoreConformance, S03_cache_bust_is_refused_for_anything_else) {
-  const auto refused = [&](int number, Fence fence, Said verdict) {
+  const auto refused = [&](int number, Fence fence, ResolveVerdict verdict) {
     const std::string before = snapshot(number);
     EXPECT_EQ(ask(CacheBust{key(number), fence, "please"}).verdict, verdict) << before;
     EXPECT_EQ(snapshot(number), before);
   };
-  refused(1, 1, Said::not_found);
+  refused(1, 1, ResolveVerdict::not_found);
   const Execute first = run(1);
   const Fence fence = first.attempt.fence;
-  refused(1, fence, Said::wrong_state);
+  refused(1, fence, ResolveVerdict::wrong_state);
   ask(a_mark_unknown(first));
-  refused(1, fence, Said::wrong_state);
+  refused(1, fence, ResolveVerdict::wrong_state);
   ask(a_complete(first, answer(404, "no such account")));
-  refused(1, fence, Said::wrong_state);
+  refused(1, fence, ResolveVerdict::wrong_state);
   const Execute second = run(2);
   ask(a_complete(second, answer(500, "late")));
   clock.advance(retention);
-  refused(2, second.attempt.fence, Said::wrong_state);
+  refused(2, second.attempt.fence, ResolveVerdict::wrong_state);
   EXPECT_EQ(ask(ReadEvidence{key(1)}).size(), 4u) << "the refused ones, too";
 }
 

@@ -159,7 +159,8 @@ MarkUnknown a_mark_unknown(const Execute& run) {
   return {run.id, run.attempt, "upstream_timeout", 30s, "ref-2"};
 }
 
-Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observed_at) {
+Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
+                  StoreTime observed_at) {
   Resolve verb;
   verb.id = key(key_number);
   verb.as = as;

@@ -27,10 +27,10 @@ class TestClock {
   StoreTime now() const { return StoreTime(Millis(millis_->load())); }
   void advance(Millis by) {
     *millis_ += by.count();
-    for (const auto& hear : listeners_) hear();
+    for (const auto& listener : listeners_) listener();
   }
   /// For a store whose clock is elsewhere; called after each advance.
-  void on_advance(std::function<void()> hear) { listeners_.push_back(std::move(hear)); }
+  void on_advance(std::function<void()> listener) { listeners_.push_back(std::move(listener)); }
   /// Wall and uptime move together, as on a well-behaved machine.
   HostClock host() const;
 
@@ -105,7 +105,14 @@ Accept an_accept(int key_number, std::string request = "POST / please");
 Complete a_complete(const Execute& run, StoredResponse response = answer());
 Release a_release(const Execute& run, ReleaseBasis basis = ReleaseBasis::proven);
 MarkUnknown a_mark_unknown(const Execute& run);
-Resolve a_resolve(int key_number, Resolve::As as, Fence fence, StoreTime observed_at = {});
+/// The same call by an owner that has its token alone.
+template <class Verb>
+Verb by_token(Verb verb) {
+  verb.attempt.fence.reset();
+  return verb;
+}
+Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
+                  StoreTime observed_at = {});
 
 /// All kinds of stores. A new one is added here, and its place in StorePlace.
 inline auto every_store() {

@@ -44,7 +44,7 @@ TEST_P(StoreIdentity, S02_a_table_that_loses_a_stored_operation_is_refused) {
   retry.operation = "charge";
   retry.also = {{key(1)}};
   EXPECT_TRUE(is<InProgress>(ask(retry)));
-  EXPECT_EQ(ask(a_complete(old)).verdict, Verdict::done) << "what runs is finished";
+  EXPECT_EQ(ask(a_complete(old)).verdict, Verdict::done) << "a running attempt is finished";
   EXPECT_TRUE(is<Replay>(ask(retry)));
   EXPECT_FALSE(find(2));
 }
@@ -96,7 +96,7 @@ TEST_P(StoreIdentity, S02_records_that_are_gone_hold_up_nothing) {
   EXPECT_EQ(adopt({charge}).why_not, "") << "past its expiry, whether or not it was reaped";
 }
 
-TEST_P(StoreIdentity, S02_a_broken_table_is_refused_in_words) {
+TEST_P(StoreIdentity, S02_a_broken_table_is_refused_with_a_sentence) {
   const auto refused = adopt({{{}, "v1", "pay", {}}});
   EXPECT_NE(refused.why_not.find("\"v1\" is no path"), std::string::npos);
   EXPECT_EQ(adopt({pay}).generation, refused.generation + 1);

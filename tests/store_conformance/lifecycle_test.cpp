@@ -90,9 +90,9 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   Noting noting(store());
   noting.ask_on();
   metrics::Shard shard;
-  std::size_t told = 0;
+  std::size_t logged = 0;
   const LogSink log = [&](LogLevel, std::string_view event, auto fields) {
-    if (event == "reaped") told += std::stoul(fields.begin()->value);
+    if (event == "reaped") logged += std::stoul(fields.begin()->value);
   };
   auto runner = workers::keep_lifecycle(noting, log, shard);
   EXPECT_TRUE(noting.wait_for(2 * each));
@@ -104,7 +104,7 @@ TEST_P(KeptLifecycle, S19_all_that_is_due_ends_slice_by_slice) {
   for (std::size_t i = each; i < 2 * each; ++i) ASSERT_EQ(state(i), State::unknown) << i;
   EXPECT_EQ(shard.pruned.value(), each);
   EXPECT_EQ(shard.leases_ended.value(), each);
-  EXPECT_EQ(told, each) << "what was reaped is in the log";
+  EXPECT_EQ(logged, each) << "the log counts the reaped records";
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, KeptLifecycle, every_store(), name_of_store);

@@ -26,12 +26,12 @@ class OwnConnection : public testing::Test {
     verb.generation = store_->identity().generation;
     return std::get<Execute>(ask_and_wait(*store_, verb).value());
   }
-  /// What the server says that it did.
+  /// The server's command tag.
   std::string exec(const char* sql) {
     PGresult* const result = PQexec(connection_, sql);
-    std::string said = PQcmdStatus(result);
+    std::string tag = PQcmdStatus(result);
     PQclear(result);
-    return said;
+    return tag;
   }
   std::string payments() { return Psql(database_.uri()).run("SELECT count(*) FROM payments"); }
   Record record(int key_number) { return ask_and_wait(*store_, Find{key(key_number)})->value(); }
@@ -77,16 +77,16 @@ TEST_F(OwnConnection, S17_T57_a_late_owner_cannot_commit_its_rows) {
   const auto fails = [&](auto verb, const char* sqlstate) {
     exec("BEGIN");
     exec(insert);
-    const std::expected<void, PostgresError> said = verb();
-    ASSERT_FALSE(said.has_value());
-    EXPECT_EQ(said.error().sqlstate, sqlstate) << said.error().message;
+    const std::expected<void, PostgresError> ended = verb();
+    ASSERT_FALSE(ended.has_value());
+    EXPECT_EQ(ended.error().sqlstate, sqlstate) << ended.error().message;
     EXPECT_EQ(exec("COMMIT"), "ROLLBACK");
   };
   fails([&] { return complete_on(connection_, attempt.id, attempt.attempt, answer()); }, "IDM02");
   fails([&] { return advance_on(connection_, attempt.id, attempt.attempt, "x"); }, "IDM02");
   const Attempt other{attempt.attempt.fence + 1, attempt.attempt.token};
   fails([&] { return complete_on(connection_, attempt.id, other, answer()); }, "IDM01");
-  // What no record can hold fails the transaction as well.
+  // An answer that no record can hold fails the transaction as well.
   const Execute sound = run(2);
   fails([&] { return complete_on(connection_, sound.id, sound.attempt, answer(7)); }, "IDM05");
   EXPECT_EQ(payments(), "0");
@@ -108,7 +108,7 @@ TEST_F(OwnConnection, S17_outside_of_a_transaction_nothing_is_done) {
   EXPECT_EQ(failed.error().sqlstate, "25P02");
 }
 
-TEST_F(OwnConnection, V15_a_connection_that_is_gone_is_told) {
+TEST_F(OwnConnection, V15_a_connection_that_is_gone_is_reported) {
   const Execute attempt = run(1);
   exec("BEGIN");
   Psql(database_.uri())

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-/// Which parameters a statement names, as PostgreSQL reads it.
+/// The parameters that a statement names, as PostgreSQL reads it.
 namespace idem::test {
 namespace {
 

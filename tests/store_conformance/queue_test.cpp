@@ -38,7 +38,7 @@ TEST_P(StoreConformance, S04_new_work_is_refused_above_the_bound_and_owners_neve
   EXPECT_FALSE(find(2)) << "refused means nothing was changed";
 }
 
-TEST_P(StoreConformance, S04_closing_finishes_what_was_asked) {
+TEST_P(StoreConformance, S04_closing_finishes_the_calls_in_the_queue) {
   std::atomic<int> answered = 0;
   {
     const auto another = open_another("closing");
@@ -47,7 +47,7 @@ TEST_P(StoreConformance, S04_closing_finishes_what_was_asked) {
       verb.generation = another->identity().generation;
       idem::ask(*another, verb, [&, &another_store = *another](const auto& reply) {
         EXPECT_TRUE(reply.has_value());
-        // What a completion asks in turn is part of what was asked.
+        // The calls of a completion are part of the queue, too.
         idem::ask(another_store, Find{key(1)}, [&](const auto&) { ++answered; });
       });
     }
@@ -55,7 +55,7 @@ TEST_P(StoreConformance, S04_closing_finishes_what_was_asked) {
   EXPECT_EQ(answered, 1'000);
 }
 
-TEST(CallQueue, S04_a_batch_is_what_gathered_meanwhile_in_order_and_at_most_a_group) {
+TEST(CallQueue, S04_a_batch_holds_the_calls_gathered_meanwhile_in_order_and_at_most_a_group) {
   CallQueue queue;
   const std::size_t many = limits::commit_group_max + 10;
   for (std::size_t i = 0; i < many; ++i) {
@@ -77,7 +77,7 @@ TEST(CallQueue, S04_a_batch_is_what_gathered_meanwhile_in_order_and_at_most_a_gr
   EXPECT_TRUE(queue.take(true).last);
 }
 
-TEST(CallQueue, S04_what_no_client_waits_for_comes_along_and_is_never_forgotten) {
+TEST(CallQueue, S04_calls_that_no_client_waits_for_come_along_and_are_never_forgotten) {
   CallQueue queue;
   queue.push(Reap{8}, {});
   queue.push(Find{}, {});

@@ -23,7 +23,7 @@ class Quotas : public StoreConformance {
     verb.as = within(quota, key_number);
     return verb;
   }
-  ReserveOutcome hear(const Quota& quota, int key_number, int token_number = 1) {
+  ReserveOutcome reserve(const Quota& quota, int key_number, int token_number = 1) {
     return ask(within(quota, key_number, token_number));
   }
   bool runs(const Quota& quota, int key_number, std::string scope = "acme") {
@@ -31,7 +31,7 @@ class Quotas : public StoreConformance {
   }
   /// None: it was let in.
   std::optional<Millis> refused(const Quota& quota, int key_number) {
-    const auto outcome = hear(quota, key_number);
+    const auto outcome = reserve(quota, key_number);
     const auto* const exceeded = std::get_if<QuotaExceeded>(&outcome);
     if (exceeded == nullptr) return std::nullopt;
     EXPECT_FALSE(find(key_number)) << "nothing was written";
@@ -62,22 +62,22 @@ TEST_P(Quotas, S05_T39_a_new_key_beyond_the_number_is_refused_and_no_retry_ever_
   ASSERT_TRUE(wait);
   EXPECT_EQ(*wait, Millis(limits::quota_retry_max)) << "a day for two keys, and at most an hour";
 
-  EXPECT_TRUE(is<InProgress>(hear(two, 2, 9)));
-  EXPECT_TRUE(is<Execute>(hear(two, 1, 1))) << "with its own token";
+  EXPECT_TRUE(is<InProgress>(reserve(two, 2, 9)));
+  EXPECT_TRUE(is<Execute>(reserve(two, 1, 1))) << "with its own token";
   ask(a_complete(first));
-  EXPECT_TRUE(is<Replay>(hear(two, 1, 9)));
+  EXPECT_TRUE(is<Replay>(reserve(two, 1, 9)));
   Reserve other = within(two, 1, 9);
   other.fingerprints = {body(2)};
   EXPECT_TRUE(is<KeyMisuse>(ask(other))) << "misuse is decided first";
   EXPECT_TRUE(refused(two, 3)) << "an answer that is kept is a key that is kept";
 }
 
-TEST_P(Quotas, S05_what_was_released_is_run_again_beyond_the_number) {
+TEST_P(Quotas, S05_a_released_record_runs_again_beyond_the_number) {
   const Quota one = keys(1);
   const Execute first = run_within(one, 1);
   ask(a_release(first));
   EXPECT_TRUE(refused(one, 2));
-  const auto again = hear(one, 1, 2);
+  const auto again = reserve(one, 1, 2);
   ASSERT_TRUE(is<Execute>(again));
   EXPECT_TRUE(std::get<Execute>(again).again);
 }
@@ -89,7 +89,7 @@ TEST_P(Quotas, S05_V34_each_scope_has_its_own) {
   EXPECT_TRUE(runs(one, 3, "umbrella"));
 }
 
-TEST_P(Quotas, S05_what_expires_makes_room) {
+TEST_P(Quotas, S05_an_expired_record_makes_room) {
   const Quota one = keys(1);
   ask(a_complete(run_within(one, 1)));
   clock.advance(retention);
@@ -98,10 +98,10 @@ TEST_P(Quotas, S05_what_expires_makes_room) {
   EXPECT_TRUE(runs(one, 2));
   EXPECT_TRUE(refused(one, 3));
 
-  // What counts as no record makes room for its own key before anybody reaps it.
+  // A dead record makes room for its own key before it is reaped.
   const auto held = find(2);
   ASSERT_TRUE(held);
-  ask(a_release({key(2), held->attempt, {}, false}));
+  ask(a_release({key(2), *held->attempt, {}, false}));
   clock.advance(retention);
   ASSERT_FALSE(find(2));
   EXPECT_TRUE(refused(one, 3));
@@ -123,7 +123,7 @@ TEST_P(Quotas, S05_bytes_are_those_of_keys_requests_and_larger_answers) {
   EXPECT_EQ(room(bytes(20 * each), 20), 4);
 }
 
-TEST_P(Quotas, S05_a_tombstone_takes_a_quarter) {
+TEST_P(Quotas, S05_a_tombstone_counts_a_quarter) {
   const std::uint64_t each = limits::record_charge;
   const Quota four = bytes(4 * each);
   for (int number = 1; number <= 4; ++number) {
@@ -138,7 +138,7 @@ TEST_P(Quotas, S05_a_tombstone_takes_a_quarter) {
   EXPECT_EQ(room(four, 20), 1);
 }
 
-TEST_P(Quotas, S05_what_an_operator_releases_is_as_large_as_any) {
+TEST_P(Quotas, S05_a_record_released_by_an_operator_is_as_large_as_any) {
   const std::uint64_t each = limits::record_charge;
   const Quota four = bytes(4 * each);
   const Execute failed = run_within(four, 1);
@@ -149,25 +149,25 @@ TEST_P(Quotas, S05_what_an_operator_releases_is_as_large_as_any) {
   EXPECT_EQ(room(four, 10), 3);
 }
 
-TEST_P(Quotas, S05_what_was_released_and_comes_back_is_asked_for_its_bytes) {
+TEST_P(Quotas, S05_a_released_record_that_comes_back_counts_its_bytes) {
   const std::uint64_t each = limits::record_charge;
   const Quota four = bytes(4 * each);
   ask(a_release(run_within(four, 1)));
   ask(a_complete(run_within(four, 2), answer(201, std::string(4 * each, 'l'))));
-  const auto again = hear(four, 1, 2);
+  const auto again = reserve(four, 1, 2);
   ASSERT_TRUE(is<QuotaExceeded>(again)) << "its answer might be as large";
   EXPECT_GE(std::get<QuotaExceeded>(again).retry_after, Millis(limits::quota_retry_min));
   EXPECT_EQ(find(1)->state, State::failed_retryable);
   Reserve other = within(four, 1, 9);
   other.fingerprints = {body(2)};
   EXPECT_TRUE(is<KeyMisuse>(ask(other))) << "misuse is decided first";
-  EXPECT_TRUE(is<Replay>(hear(four, 2, 9)));
+  EXPECT_TRUE(is<Replay>(reserve(four, 2, 9)));
   const Quota eight = bytes(8 * each);
   EXPECT_TRUE(is<QuotaExceeded>(ask(accept_within(eight, 1, std::string(4 * each, 'q')))));
   EXPECT_TRUE(is<Pending>(ask(accept_within(eight, 1, std::string(each, 'q')))));
   const Quota many = bytes(20 * each);
   ask(a_release(run_within(many, 3)));
-  EXPECT_TRUE(is<Execute>(hear(many, 3, 2)));
+  EXPECT_TRUE(is<Execute>(reserve(many, 3, 2)));
 }
 
 TEST_P(Quotas, S05_new_keys_come_at_their_rate_and_some_at_once) {
@@ -181,11 +181,11 @@ TEST_P(Quotas, S05_new_keys_come_at_their_rate_and_some_at_once) {
   clock.advance(1ms);
   EXPECT_EQ(room(quota, 4), 1);
   clock.advance(1h);
-  EXPECT_EQ(room(quota, 10), 3) << "what was not used is not saved up";
-  EXPECT_TRUE(is<Execute>(hear(quota, 10, 1))) << "a retry is no new key";
+  EXPECT_EQ(room(quota, 10), 3) << "unused room is not saved up";
+  EXPECT_TRUE(is<Execute>(reserve(quota, 10, 1))) << "a retry is no new key";
 }
 
-TEST_P(Quotas, S05_who_is_not_counted_takes_nobodys_room) {
+TEST_P(Quotas, S05_an_uncounted_scope_uses_no_room_of_others) {
   ASSERT_TRUE(is<Execute>(ask(a_reserve(1))));
   ASSERT_TRUE(is<Execute>(ask(a_reserve(2))));
   Reserve verb = within(keys(1), 3);
@@ -193,7 +193,7 @@ TEST_P(Quotas, S05_who_is_not_counted_takes_nobodys_room) {
   EXPECT_TRUE(is<Execute>(ask(verb)));
 }
 
-TEST_P(Quotas, S05_a_start_knows_what_there_is) {
+TEST_P(Quotas, S05_a_start_knows_the_records_there_are) {
   const std::uint64_t each = limits::record_charge;
   const Quota quota{.active_keys = 3, .stored_bytes = 100 * each};
   ask(a_complete(run_within(quota, 1), answer(201, std::string(50 * each, 'l'))));

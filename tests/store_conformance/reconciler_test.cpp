@@ -9,9 +9,9 @@
 namespace idem::test {
 namespace {
 
-TEST_P(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
+TEST_P(Reconciling, S19_a_finding_becomes_the_answer_with_its_evidence) {
   lose(1);
-  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  reply_ = Provider::Answer{200, R"({"id":"ch_1"})"};
   turn();
   const Record settled = record(1);
   ASSERT_EQ(settled.state, State::completed);
@@ -24,12 +24,12 @@ TEST_P(Reconciling, S19_what_is_found_becomes_the_answer_with_its_evidence) {
             std::string::npos);
   EXPECT_EQ(shard_.reconciled[1].value(), 1u);
   turn();
-  EXPECT_EQ(asked_, 1) << "what is settled is not asked about";
+  EXPECT_EQ(asked_, 1) << "a settled record is not asked about";
 }
 
 TEST_P(Reconciling, S19_a_failure_that_is_found_is_replayed_as_one) {
   lose(1);
-  says_ = Provider::Heard{402, R"({"error":"card_declined"})"};
+  reply_ = Provider::Answer{402, R"({"error":"card_declined"})"};
   turn();
   EXPECT_EQ(record(1).state, State::unknown) << "it may be said of an attempt before this one";
   pass(60s + 30s + 1ms);
@@ -52,7 +52,7 @@ TEST_P(Reconciling, S19_nothing_there_counts_only_behind_the_lease_and_the_grace
   EXPECT_EQ(now(), start_ + 90s + 1ms) << "and as soon as it does, it is asked";
 }
 
-TEST_P(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_asking) {
+TEST_P(Reconciling, S19_an_observation_is_as_old_as_the_start_of_its_question) {
   lose(1);
   pass(60s + 30s - 10ms);
   on_ask_ = [this](const Record&) { pass(20ms); };
@@ -63,7 +63,7 @@ TEST_P(Reconciling, S19_what_is_seen_while_the_asking_lasts_is_as_old_as_the_ask
 
 TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_people) {
   lose(1, 5s);
-  says_ = std::unexpected("connection refused");
+  reply_ = std::unexpected("connection refused");
   turn();
   EXPECT_EQ(asked_, 0) << "not due yet";
   Millis before{};
@@ -90,7 +90,7 @@ TEST_P(Reconciling, S19_turns_are_planned_with_growing_pauses_and_end_with_peopl
   EXPECT_EQ(asked_, 3) << "it is an operator's from here on";
 }
 
-TEST_P(Reconciling, S19_why_nothing_was_answered_stands_in_the_evidence_once_for_each_reason) {
+TEST_P(Reconciling, S19_each_reason_for_no_answer_is_in_the_evidence_once) {
   lose(1);
   provider_->attempts_max = 30;
   provider_->retry_first = 1ms;
@@ -100,8 +100,8 @@ TEST_P(Reconciling, S19_why_nothing_was_answered_stands_in_the_evidence_once_for
   const auto ask_once = [&] {
     for (const int before = asked_; asked_ == before;) reconciler.turn();
   };
-  const auto next = [&](Heard says, int turns) {
-    says_ = std::move(says);
+  const auto next = [&](ProviderReply says, int turns) {
+    reply_ = std::move(says);
     for (int i = 0; i < turns; ++i) ask_once();
   };
   next(std::unexpected("connection refused"), 5);
@@ -109,18 +109,18 @@ TEST_P(Reconciling, S19_why_nothing_was_answered_stands_in_the_evidence_once_for
   ASSERT_EQ(story(1).size(), 1U);
   EXPECT_EQ(story(1)[0].source, "poll:bank");
   EXPECT_EQ(story(1)[0].reason, "no answer: connection refused");
-  EXPECT_EQ(story(1)[0].fence, record(1).attempt.fence);
+  EXPECT_EQ(story(1)[0].fence, record(1).fence());
   EXPECT_FALSE(story(1)[0].applied);
-  next(Provider::Heard{401, ""}, 3);
+  next(Provider::Answer{401, ""}, 3);
   ASSERT_EQ(story(1).size(), 2U);
   EXPECT_NE(story(1)[1].reason.find("401"), std::string::npos);
   for (int i = 0; i < 5; ++i) {
     next(std::unexpected("connection refused"), 1);
-    next(Provider::Heard{401, ""}, 1);
+    next(Provider::Answer{401, ""}, 1);
   }
   EXPECT_EQ(story(1).size(), static_cast<std::size_t>(limits::unanswered_lines_max));
   EXPECT_EQ(record(1).state, State::unknown);
-  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  reply_ = Provider::Answer{200, R"({"id":"ch_1"})"};
   ask_once();
   EXPECT_EQ(record(1).state, State::completed) << "such lines say nothing of the attempt";
   const auto& counts = *provider_->counts;
@@ -132,7 +132,7 @@ TEST_P(Reconciling, S19_why_nothing_was_answered_stands_in_the_evidence_once_for
 
 TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_its_turns) {
   for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
-  says_ = Provider::Heard{503, ""};
+  reply_ = Provider::Answer{503, ""};
   auto reconciler = reconciler_of(*store_);
   reconciler.turn();
   EXPECT_EQ(asked_, limits::breaker_failures) << "also of those that were due with the first";
@@ -140,17 +140,17 @@ TEST_P(Reconciling, S19_a_provider_that_fails_is_left_alone_and_costs_no_record_
   EXPECT_EQ(asked_, limits::breaker_failures) << "its breaker is open";
   EXPECT_EQ(record(20).reconcile_attempts + record(1).reconcile_attempts, 1u);
 
-  const Attempt told = begin(21);
-  tell(21, told.fence, Finding::found, 201);
-  ask(MarkUnknown{id(21), told, "timeout", {}, ""});
+  const Attempt attempt = begin(21);
+  record_event(21, attempt.fence, Finding::found, 201);
+  ask(MarkUnknown{id(21), attempt, "timeout", {}, ""});
   reconciler.turn();
-  EXPECT_EQ(record(21).state, State::completed) << "what it has told already needs no asking";
+  EXPECT_EQ(record(21).state, State::completed) << "a charge already reported needs no question";
   EXPECT_EQ(asked_, limits::breaker_failures);
 }
 
 TEST_P(Reconciling, S19_one_question_tries_a_provider_that_failed) {
   for (std::uint8_t key = 1; key <= 20; ++key) lose(key);
-  says_ = Provider::Heard{503, ""};
+  reply_ = Provider::Answer{503, ""};
   auto reconciler = reconciler_of(*store_, {.failures = limits::breaker_failures});
   on_ask_ = [&](const Record&) {
     if (asked_ != limits::breaker_failures + 1) return;
@@ -162,7 +162,7 @@ TEST_P(Reconciling, S19_one_question_tries_a_provider_that_failed) {
 }
 
 TEST_P(Reconciling, S19_a_late_answer_ends_nobody_elses_trial) {
-  says_ = Provider::Heard{503, ""};
+  reply_ = Provider::Answer{503, ""};
   auto reconciler = reconciler_of(*store_, {.failures = 1});
   std::latch is_out{1};
   std::latch may_end{1};
@@ -197,9 +197,9 @@ TEST_P(Reconciling, S19_a_turn_that_is_stopped_asks_no_further) {
   EXPECT_EQ(asked_, 1);
 }
 
-TEST_P(Reconciling, S19_what_the_store_cannot_read_or_apply_is_peoples) {
+TEST_P(Reconciling, S19_a_record_that_the_store_cannot_read_or_apply_waits_for_people) {
   const Attempt attempt = begin(1);
-  tell(1, attempt.fence, Finding::found, 201);
+  record_event(1, attempt.fence, Finding::found, 201);
   ask(MarkUnknown{id(1), attempt, "timeout", {}, ""});
   lose(2);
   Refusing unread(*store_, StoreCall(ReadEvidence{}).index());
@@ -210,7 +210,7 @@ TEST_P(Reconciling, S19_what_the_store_cannot_read_or_apply_is_peoples) {
   EXPECT_EQ(record(1).reconcile_attempts, 1u);
 
   const Attempt other = begin(3);
-  tell(3, other.fence, Finding::found, 201);
+  record_event(3, other.fence, Finding::found, 201);
   ask(MarkUnknown{id(3), other, "timeout", {}, ""});
   Refusing unapplied(*store_, StoreCall(Resolve{}).index());
   auto second = reconciler_of(unapplied);
@@ -226,7 +226,7 @@ TEST_P(Reconciling, S19_it_is_asked_by_the_clients_key_where_that_was_kept) {
   verb.sealed_key = "k-1";
   const auto outcome = ask(verb);
   ask(MarkUnknown{id(1), std::get<Execute>(outcome).attempt, "timeout", {}, ""});
-  says_ = {200, "{}"};
+  reply_ = {200, "{}"};
   turn();
   EXPECT_EQ(asked_, 1);
   EXPECT_EQ(asked_by_, "k-1");
@@ -235,14 +235,14 @@ TEST_P(Reconciling, S19_it_is_asked_by_the_clients_key_where_that_was_kept) {
   EXPECT_EQ(asked_by_, "");
 }
 
-TEST_P(Reconciling, S19_a_question_that_cannot_be_put_says_nothing_of_the_provider) {
+TEST_P(Reconciling, S19_a_question_that_cannot_be_asked_proves_nothing_of_the_provider) {
   provider_->cannot_ask = [](const Record& record, std::string_view) {
     const bool can = record.id == id(9);
     return can ? std::nullopt : std::optional<std::string>("there is nothing to ask by");
   };
   for (std::uint8_t key = 1; key < 9; ++key) lose(key);
   lose(9);
-  says_ = Provider::Heard{200, "{}"};
+  reply_ = Provider::Answer{200, "{}"};
   auto reconciler = reconciler_of(*store_);
   reconciler.turn();
   EXPECT_EQ(asked_, 1);
@@ -251,7 +251,7 @@ TEST_P(Reconciling, S19_a_question_that_cannot_be_put_says_nothing_of_the_provid
   EXPECT_EQ(record(1).reconcile_attempts, 1u);
 }
 
-TEST_P(Reconciling, S19_a_provider_that_is_gone_is_told_once_and_nobody_else_is_asked) {
+TEST_P(Reconciling, S19_a_provider_that_is_gone_is_reported_once_and_no_other_is_asked) {
   for (std::uint8_t key = 1; key < 4; ++key) {
     Reserve verb = reserve(key);
     verb.operation = "elsewhere";
@@ -277,7 +277,7 @@ TEST_P(Reconciling, S19_an_operation_without_a_provider_is_left_to_people) {
 
 TEST_P(Reconciling, S19_two_at_once_ask_once) {
   lose(1);
-  says_ = Provider::Heard{200, "{}"};
+  reply_ = Provider::Answer{200, "{}"};
   on_ask_ = [this](const Record&) {
     on_ask_ = nullptr;
     turn();  // Another process's, while the first one's question is on its way.
@@ -313,7 +313,7 @@ TEST_P(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_over
     ASSERT_EQ(ask(by_hand).verdict, Resolve::Verdict::done);
     second = begin(1, 2);
   };
-  says_ = Provider::Heard{200, "{}"};
+  reply_ = Provider::Answer{200, "{}"};
   turn();
   EXPECT_EQ(record(1).attempt, second);
   EXPECT_EQ(record(1).state, State::in_progress);
@@ -326,7 +326,7 @@ TEST_P(Reconciling, S19_late_truth_about_an_earlier_attempt_is_an_alarm_and_over
 TEST_P(Reconciling, S19_the_owners_own_answer_comes_first_and_theirs_agrees) {
   const Attempt first = lose(1);
   on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
-  says_ = Provider::Heard{200, "theirs"};
+  reply_ = Provider::Answer{200, "theirs"};
   turn();
   EXPECT_EQ(record(1).response->body, "mine");
   EXPECT_EQ(shard_.contradictions.value(), 0u);
@@ -336,7 +336,7 @@ TEST_P(Reconciling, S19_two_sources_that_disagree_are_an_alarm) {
   const Attempt first = lose(1);
   pass(60s + 30s + 1ms);
   on_ask_ = [&](const Record&) { ask(Complete{id(1), first, {201, {}, "mine"}, ""}); };
-  says_ = Provider::Heard{402, "declined"};
+  reply_ = Provider::Answer{402, "declined"};
   turn();
   EXPECT_EQ(record(1).response->status, 201);
   EXPECT_EQ(shard_.contradictions.value(), 1u);
@@ -351,17 +351,17 @@ TEST_P(Reconciling, S19_a_slow_owners_answer_after_nothing_there_completes_the_r
   EXPECT_EQ(record(1).response->body, "late");
 }
 
-TEST_P(Reconciling, S19_what_was_found_and_cannot_be_told_waits_for_people) {
+TEST_P(Reconciling, S19_a_finding_without_a_usable_answer_waits_for_people) {
   lose(1);
   provider_->rebuild.body = "/payment";
   provider_->attempts_max = 1;
-  says_ = Provider::Heard{200, R"({"id":"ch_1"})"};
+  reply_ = Provider::Answer{200, R"({"id":"ch_1"})"};
   turn();
   EXPECT_EQ(record(1).state, State::unknown);
-  const auto told = story(1);
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_NE(told[0].evidence.find("found"), std::string::npos);
-  EXPECT_NE(told[1].reason.find("it was done"), std::string::npos);
+  const auto log = story(1);
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_NE(log[0].evidence.find("found"), std::string::npos);
+  EXPECT_NE(log[1].reason.find("it was done"), std::string::npos);
 }
 
 TEST_P(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
@@ -369,7 +369,7 @@ TEST_P(Reconciling, S19_a_lease_that_ran_out_is_asked_about_without_a_plan) {
   pass(61s);
   ask(Sweep{10});
   ASSERT_EQ(record(1).state, State::unknown);
-  says_ = Provider::Heard{200, "{}"};
+  reply_ = Provider::Answer{200, "{}"};
   turn();
   EXPECT_EQ(record(1).state, State::completed);
 }

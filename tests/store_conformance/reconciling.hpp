@@ -7,9 +7,9 @@
 namespace idem::test {
 
 using Provider = workers::Provider;
-using Heard = std::expected<Provider::Heard, std::string>;
+using ProviderReply = std::expected<Provider::Answer, std::string>;
 
-/// Whose answer to one kind of verb is that it cannot be done.
+/// Refuses one kind of verb.
 class Refusing final : public Store {
  public:
   Refusing(Store& inner, std::size_t kind) : inner_(inner), kind_(kind) {}
@@ -25,7 +25,7 @@ class Refusing final : public Store {
   std::size_t kind_;
 };
 
-/// Something comes in before the first verb of one kind, as another process would.
+/// Calls `intrude` before the first verb of one kind, as another process would.
 class Intruding final : public Store {
  public:
   Intruding(Store& inner, std::size_t kind, std::function<void()> intrude)
@@ -43,7 +43,8 @@ class Intruding final : public Store {
   std::function<void()> intrude_;
 };
 
-/// Unknown records in a store whose clock is the test's, and a provider that says what it is told.
+/// Unknown records in a store whose clock is the test's, and a provider that gives the test's
+/// replies.
 class Reconciling : public testing::TestWithParam<const char*> {
  protected:
   Reconciling() {
@@ -58,11 +59,11 @@ class Reconciling : public testing::TestWithParam<const char*> {
     provider_->retry_first = 2s;
     provider_->retry_max = 60s;
     provider_->attempts_max = 3;
-    provider_->ask = [this](const Record& record, std::string_view key) -> Heard {
+    provider_->ask = [this](const Record& record, std::string_view key) -> ProviderReply {
       ++asked_;
       asked_by_ = key;
       if (on_ask_) on_ask_(record);
-      return says_;
+      return reply_;
     };
   }
 
@@ -101,7 +102,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
     made.bytes.fill(key);
     return made;
   }
-  /// What an operator knows about the first record.
+  /// An operator's evidence about the first record.
   Resolve freed_by_hand(Fence fence) const {
     Resolve verb;
     verb.id = id(1);
@@ -118,7 +119,7 @@ class Reconciling : public testing::TestWithParam<const char*> {
   std::vector<EvidenceEntry> story(std::uint8_t key) { return ask(ReadEvidence{id(key)}); }
 
   workers::Reconciler reconciler_of(Store& store,
-                                    Breaker::Rule rule = workers::Reconciler::patience) {
+                                    Breaker::Rule rule = workers::Reconciler::breaker_rule) {
     return workers::Reconciler(
         store,
         [this](auto level, auto event, auto) {
@@ -137,9 +138,9 @@ class Reconciling : public testing::TestWithParam<const char*> {
   }
 
   /// An event about this attempt, with an answer of this status; 0: with none.
-  void tell(std::uint8_t key, Fence fence, Finding finding, int status) {
-    EventSays event{.id = "msg " + std::to_string(++told_), .finding = finding};
-    if (status != 0) event.response = StoredResponse{status, {}, "told"};
+  void record_event(std::uint8_t key, std::optional<Fence> fence, Finding finding, int status) {
+    ProviderEvent event{.id = "msg " + std::to_string(++events_sent_), .finding = finding};
+    if (status != 0) event.response = StoredResponse{status, {}, "reported"};
     Resolve verb;
     verb.id = id(key);
     verb.fence = fence;
@@ -159,13 +160,13 @@ class Reconciling : public testing::TestWithParam<const char*> {
   std::unique_ptr<Store> store_;
   StoreTime start_;
   std::shared_ptr<Provider> provider_;
-  Heard says_ = Provider::Heard{404, ""};
+  ProviderReply reply_ = Provider::Answer{404, ""};
   std::function<void(const Record&)> on_ask_;
   std::vector<std::string> events_;
   metrics::Shard shard_;
   int asked_ = 0;
   std::string asked_by_;
-  int told_ = 0;
+  int events_sent_ = 0;
 };
 
 }  // namespace idem::test

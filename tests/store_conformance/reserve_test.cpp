@@ -20,7 +20,7 @@ TEST_P(StoreConformance, S05_reserve_of_no_record_executes) {
   EXPECT_FALSE(record->expires_at);
 }
 
-TEST_P(StoreConformance, S05_reserve_of_a_running_record_hears_the_remaining_lease) {
+TEST_P(StoreConformance, S05_reserve_of_a_running_record_gets_the_remaining_lease) {
   run(1);
   clock.advance(20s);
   const auto outcome = ask(a_reserve(1, 2));
@@ -69,7 +69,7 @@ TEST_P(StoreConformance, S05_misuse_is_decided_first_in_every_state) {
   expect_misuse(State::expired);
 }
 
-TEST_P(StoreConformance, S05_misuse_is_told_and_an_expired_lease_left_to_the_right_asker) {
+TEST_P(StoreConformance, S05_misuse_is_refused_and_an_expired_lease_left_to_the_right_asker) {
   run(1);
   clock.advance(lease);
   Reserve other = a_reserve(1, 2);
@@ -102,7 +102,7 @@ TEST_P(StoreConformance, S05_the_first_fingerprint_is_the_stored_one) {
   EXPECT_TRUE(is<InProgress>(ask(second)));
 }
 
-TEST_P(StoreConformance, S05_reserve_of_an_unknown_record_hears_since_when_and_what_is_scheduled) {
+TEST_P(StoreConformance, S05_reserve_of_an_unknown_record_gets_its_start_and_the_next_question) {
   const Execute first = run(1);
   clock.advance(5s);
   ask(a_mark_unknown(first));
@@ -117,7 +117,7 @@ TEST_P(StoreConformance, S05_reserve_of_an_unknown_record_hears_since_when_and_w
   EXPECT_EQ(std::get<Unknown>(outcome).reconcile_in, Millis(0)) << "overdue, never negative";
 }
 
-TEST_P(StoreConformance, S05_reserve_past_expiry_hears_expired_whether_or_not_it_was_reaped) {
+TEST_P(StoreConformance, S05_reserve_past_expiry_gets_expired_whether_or_not_it_was_reaped) {
   const Execute first = run(1);
   const StoreTime done = clock.now();
   ask(a_complete(first));
@@ -154,11 +154,11 @@ TEST_P(StoreConformance, S05_past_the_tombstone_a_key_is_new_also_for_another_re
   EXPECT_EQ(find(1)->upstream_reference, "");
 }
 
-TEST_P(StoreConformance, S05_reserve_of_pending_says_pending) {
+TEST_P(StoreConformance, S05_reserve_of_pending_gets_pending) {
   EXPECT_TRUE(is<Pending>(ask(an_accept(1))));
   EXPECT_TRUE(is<Pending>(ask(a_reserve(1, 2))));
   EXPECT_TRUE(is<Pending>(ask(an_accept(1, "another copy"))));
-  EXPECT_EQ(find(1)->stored_request, "POST / please") << "the first stored request stands";
+  EXPECT_EQ(find(1)->stored_request, "POST / please") << "the first stored request stays";
 }
 
 TEST_P(StoreConformance, S05_accept_answers_from_the_record) {
@@ -190,7 +190,7 @@ TEST_P(StoreConformance, S04_complete_may_be_repeated) {
   const std::string before = snapshot(1);
   EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::settled);
   EXPECT_EQ(ask(a_complete(first, answer(500, "other"))).verdict, Verdict::settled);
-  EXPECT_EQ(snapshot(1), before) << "the first ending stands";
+  EXPECT_EQ(snapshot(1), before) << "the first ending stays";
 }
 
 TEST_P(StoreConformance, S04_release_and_mark_unknown_may_be_repeated) {
@@ -209,26 +209,28 @@ TEST_P(StoreConformance, S04_release_and_mark_unknown_may_be_repeated) {
 }
 
 TEST_P(StoreConformance, S04_an_owner_whose_reserve_reply_was_lost_settles_by_token_alone) {
-  Execute first = run(1);
-  first.attempt.fence = 0;
-  EXPECT_EQ(ask(Renew{key(1), first.attempt, lease}).verdict, Verdict::done);
-  EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::done);
-  Execute stranger{key(1), {0, token(9)}, ""};
-  EXPECT_EQ(ask(a_complete(stranger)).verdict, Verdict::stale);
+  const Execute first = run(1);
+  EXPECT_EQ(ask(by_token(Renew{key(1), first.attempt, lease})).verdict, Verdict::done);
+  EXPECT_EQ(ask(by_token(a_complete(first))).verdict, Verdict::done);
+  const Execute stranger{key(1), {{}, token(9)}, ""};
+  EXPECT_EQ(ask(by_token(a_complete(stranger))).verdict, Verdict::stale);
 }
 
 TEST_P(StoreConformance, S04_a_fence_without_its_token_or_a_token_without_its_fence_is_stale) {
   const Execute first = run(1);
   const std::string before = snapshot(1);
-  const Attempt wrong[] = {{first.attempt.fence, token(2)},
-                           {first.attempt.fence + 1, first.attempt.token},
-                           {0, token(2)},
-                           {0, {}}};
-  for (const Attempt& attempt : wrong) {
-    const Execute other{key(1), attempt, ""};
-    EXPECT_EQ(ask(a_complete(other)).verdict, Verdict::stale);
-    EXPECT_EQ(ask(a_release(other)).verdict, Verdict::stale);
-    EXPECT_EQ(ask(a_mark_unknown(other)).verdict, Verdict::stale);
+  const AttemptRef wrong[] = {{first.attempt.fence, token(2)},
+                              {first.attempt.fence + 1, first.attempt.token},
+                              {std::nullopt, token(2)},
+                              {std::nullopt, {}}};
+  for (const AttemptRef& attempt : wrong) {
+    const auto as_other = [&](auto verb) {
+      verb.attempt = attempt;
+      return verb;
+    };
+    EXPECT_EQ(ask(as_other(a_complete(first))).verdict, Verdict::stale);
+    EXPECT_EQ(ask(as_other(a_release(first))).verdict, Verdict::stale);
+    EXPECT_EQ(ask(as_other(a_mark_unknown(first))).verdict, Verdict::stale);
     EXPECT_EQ(ask(Renew{key(1), attempt, lease}).verdict, Verdict::stale);
     EXPECT_EQ(ask(Advance{key(1), attempt, "x"}).verdict, Verdict::stale);
     EXPECT_EQ(ask(Dispatched{key(1), attempt}).verdict, Verdict::stale);

@@ -28,7 +28,7 @@ TEST_P(StoreConformance, S03_reap_drops_the_body_then_the_tombstone) {
   EXPECT_FALSE(find(1));
 }
 
-TEST_P(StoreConformance, S03_reap_takes_first_what_was_due_first_and_says_how_late_it_is) {
+TEST_P(StoreConformance, S03_reap_drops_first_what_was_due_first_and_reports_how_late_it_is) {
   const auto complete = [&](int number, Millis keeps, Millis stays) {
     Reserve verb = a_reserve(number);
     verb.retention = keeps;
@@ -181,9 +181,11 @@ TEST_P(StoreConformance, S15_of_records_that_are_asked_for_together_each_is_due_
     return verb;
   });
   // Every second one is completed; of the others two renew, and the leases of the rest end.
-  together(1, 2, [](int number) { return Complete{key(number), {0, token(1)}, answer(), ""}; });
+  together(1, 2, [](int number) {
+    return Complete{key(number), {std::nullopt, token(1)}, answer(), ""};
+  });
   together(2, 2, [](int number) {
-    return Renew{key(number), {0, token(1)}, number > 36 ? 3 * lease : Millis(1)};
+    return Renew{key(number), {std::nullopt, token(1)}, number > 36 ? 3 * lease : Millis(1)};
   });
   clock.advance(lease);
   EXPECT_EQ(sweep().size(), 9u);
@@ -194,7 +196,7 @@ TEST_P(StoreConformance, S15_of_records_that_are_asked_for_together_each_is_due_
   EXPECT_EQ(sweep().size(), 2u);
   EXPECT_EQ(ask(Count{}).by_state[static_cast<std::size_t>(State::unknown)], 20u);
   for (int number = 2; number <= many; number += 4) {
-    ask(a_resolve(number, Resolve::As::completed, find(number)->attempt.fence, clock.now()));
+    ask(a_resolve(number, Resolve::As::completed, find(number)->fence(), clock.now()));
   }
   clock.advance(1h);
   EXPECT_EQ(reap().size(), 10u) << "those that were resolved, after an hour";

@@ -1,8 +1,7 @@
-#include "store/postgres/postgres_store.hpp"
+#include "store_conformance/faults.hpp"
+#include "store_conformance/postgres/asking.hpp"
 #include "store_conformance/transacting.hpp"
-#include "support/cutting_proxy.hpp"
 
-#include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 #include <idem/postgres.hpp>
 
@@ -21,30 +20,13 @@ using How = TransactionEnd::How;
 
 class TransactionFaults : public testing::Test {
  protected:
-  static std::unique_ptr<Store> open(const std::string& uri) {
-    auto store = open_postgres(uri, test_settings(), {});
-    if (store) return std::move(*store);
-    ADD_FAILURE() << store.error().detail;
-    std::abort();
-  }
   /// The store at its own URI, with the table of payments.
   std::unique_ptr<Store> open_with_payments(const std::string& uri) {
-    auto store = open(uri);
+    auto store = open_by_uri(uri);
     EXPECT_TRUE(store->transactions()->run(payments_table).has_value());
     return store;
   }
 
-  static Execute run(Store& store, int key_number, int token_number = 1) {
-    const auto outcome = ask_and_wait(store, with_generation(store, key_number, token_number));
-    if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
-    ADD_FAILURE() << (outcome ? describe(*outcome) : outcome.error().detail);
-    return {};
-  }
-  static Reserve with_generation(Store& store, int key_number, int token_number = 1) {
-    Reserve verb = a_reserve(key_number, token_number);
-    verb.generation = store.identity().generation;
-    return verb;
-  }
   static std::optional<State> state(Store& store, int key_number) {
     const auto record = ask_and_wait(store, Find{key(key_number)});
     if (!record || !*record) return std::nullopt;
@@ -55,20 +37,10 @@ class TransactionFaults : public testing::Test {
   TestDatabase database_;
 };
 
-std::string through(const CuttingProxy& proxy, const std::string& uri) {
-  const auto slash = uri.find("///") + 3;
-  return "postgres://postgres@127.0.0.1:" + std::to_string(proxy.port()) + "/" +
-         uri.substr(slash, uri.find('?') - slash) + "?sslmode=disable";
-}
-std::string socket_of(const std::string& uri) {
-  const auto from = uri.find("host=") + 5;
-  return uri.substr(from, uri.find('&', from) - from) + "/.s.PGSQL.5432";
-}
-
 // As a message ends; "READ COMMITTED" is none.
 const std::string commit_message("COMMIT\0", 7);
 
-TEST_F(TransactionFaults, S17_T57_a_commit_that_was_not_heard_of_is_in_doubt_and_the_record_knows) {
+TEST_F(TransactionFaults, S17_T57_a_commit_whose_reply_was_lost_is_in_doubt_and_the_record_knows) {
   CuttingProxy proxy(socket_of(database_.uri()));
   const auto store = open_with_payments(through(proxy, database_.uri()));
   for (int round = 1; round <= 10; ++round) {
@@ -77,9 +49,9 @@ TEST_F(TransactionFaults, S17_T57_a_commit_that_was_not_heard_of_is_in_doubt_and
     const auto end = store->transactions()->run(under(attempt, pays("p" + std::to_string(round))));
     EXPECT_EQ(end.how, How::in_doubt) << end.why;
     EXPECT_EQ(proxy.lost(), round);
-    const auto told = ask_and_wait(*store, a_release(attempt));
-    ASSERT_TRUE(told.has_value()) << told.error().detail;
-    EXPECT_EQ(told->verdict, Verdict::settled);
+    const auto reply = ask_and_wait(*store, a_release(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    EXPECT_EQ(reply->verdict, Verdict::settled);
     EXPECT_EQ(state(*store, round), State::completed);
     EXPECT_EQ(payments(), std::to_string(round));
   }
@@ -93,11 +65,11 @@ TEST_F(TransactionFaults, S17_T57_a_commit_that_did_not_arrive_is_in_doubt_and_c
     proxy.lose_message(commit_message);
     EXPECT_EQ(store->transactions()->run(under(attempt, pays("p"))).how, How::in_doubt);
     EXPECT_EQ(proxy.lost(), round);
-    const auto told = ask_and_wait(*store, a_release(attempt));
-    ASSERT_TRUE(told.has_value()) << told.error().detail;
-    EXPECT_EQ(told->verdict, Verdict::done);
+    const auto reply = ask_and_wait(*store, a_release(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    EXPECT_EQ(reply->verdict, Verdict::done);
     EXPECT_EQ(payments(), "0");
-    InTransaction again{with_generation(*store, round, 2), {}, {}, pays("p")};
+    InTransaction again{a_reserve_in(*store, round, 2), {}, {}, pays("p")};
     ASSERT_EQ(store->transactions()->run(std::move(again)).how, How::committed);
     EXPECT_EQ(Psql(database_.uri()).run("DELETE FROM payments RETURNING id"), "p");
   }
@@ -114,10 +86,10 @@ TEST_F(TransactionFaults, S17_T57_a_completion_without_its_commit_is_in_doubt_an
     EXPECT_EQ(end.how, How::in_doubt) << end.why;
     EXPECT_FALSE(end.rows_may_be_committed);
     EXPECT_EQ(proxy.lost(), round);
-    // Whoever asks behind it waits for the server to notice, and is told what there is.
-    const auto told = ask_and_wait(*store, a_release(attempt));
-    ASSERT_TRUE(told.has_value()) << told.error().detail;
-    EXPECT_EQ(told->verdict, Verdict::done);
+    // The next asker waits for the server to notice, and gets the record's state.
+    const auto reply = ask_and_wait(*store, a_release(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    EXPECT_EQ(reply->verdict, Verdict::done);
     EXPECT_EQ(payments(), "0");
   }
 }
@@ -126,20 +98,20 @@ TEST_F(TransactionFaults, S17_reserve_rows_and_completion_lost_together_are_foun
   CuttingProxy proxy(socket_of(database_.uri()));
   const auto store = open_with_payments(through(proxy, database_.uri()));
   const auto reserving = [&](int number) {
-    return InTransaction{with_generation(*store, number), {}, {}, pays(std::to_string(number))};
+    return InTransaction{a_reserve_in(*store, number), {}, {}, pays(std::to_string(number))};
   };
   proxy.lose_answer_to(commit_message);
   EXPECT_EQ(store->transactions()->run(reserving(1)).how, How::in_doubt);
   EXPECT_EQ(payments(), "1");
-  EXPECT_TRUE(is<Replay>(*ask_and_wait(*store, with_generation(*store, 1))));
+  EXPECT_TRUE(is<Replay>(*ask_and_wait(*store, a_reserve_in(*store, 1))));
   proxy.cut_before(commit_message);
   EXPECT_EQ(store->transactions()->run(reserving(2)).how, How::in_doubt);
-  EXPECT_TRUE(is<Execute>(*ask_and_wait(*store, with_generation(*store, 2))));
+  EXPECT_TRUE(is<Execute>(*ask_and_wait(*store, a_reserve_in(*store, 2))));
   EXPECT_EQ(payments(), "1");
 }
 
 // Nobody else can end an attempt whose work runs; but the work itself can, by SQL.
-TEST_F(TransactionFaults, S17_V13_a_completion_that_is_refused_takes_the_commit_with_it) {
+TEST_F(TransactionFaults, S17_V13_a_completion_that_is_refused_rolls_the_commit_back) {
   const auto store = open_with_payments(database_.uri());
   const auto ends = [&](int number, const char* change) {
     const Execute attempt = run(*store, number);
@@ -219,7 +191,7 @@ TEST_F(TransactionFaults, S17_a_session_that_is_ended_under_the_work_leaves_noth
   EXPECT_EQ(store->transactions()->run(under(attempt, pays("p"))).how, How::committed);
 }
 
-TEST_F(TransactionFaults, V15_a_server_that_is_away_is_told_and_found_again) {
+TEST_F(TransactionFaults, V15_a_server_that_is_away_is_reported_and_found_again) {
   PostgresServer server;
   const auto store = open_with_payments(server.uri());
   const Execute attempt = run(*store, 1);
@@ -233,13 +205,13 @@ TEST_F(TransactionFaults, V15_a_server_that_is_away_is_told_and_found_again) {
     ASSERT_EQ(end.how, How::unavailable) << end.why;
     std::this_thread::yield();
   }
-  // What waited for its next use while the server came back is thrown away without a word.
+  // A session that waited for its next use while the server came back is closed silently.
   server.stop();
   server.start();
   EXPECT_EQ(rows_in(*store->transactions()), 1);
 }
 
-TEST_F(TransactionFaults, S02_what_answers_there_later_must_be_the_same_store) {
+TEST_F(TransactionFaults, S02_a_later_server_at_that_place_must_be_the_same_store) {
   const auto store = open_with_payments(database_.uri());
   const Execute attempt = run(*store, 1);
   Psql session(database_.uri());
@@ -296,14 +268,14 @@ TEST_F(TransactionFaults, S17_work_that_ends_its_transaction_behind_our_back_is_
         EXPECT_EQ(state(*store, number), State::in_progress);
         continue;
       }
-      // Which weighs more than what was thrown.
+      // This weighs more than the exception.
       const auto end = store->transactions()->run(under(attempt, work));
       EXPECT_EQ(end.how, How::in_doubt) << script;
       EXPECT_TRUE(end.rows_may_be_committed) << script;
       // Its rows may be there, so that nobody may run it again because its owner says so.
       EXPECT_EQ(state(*store, number), State::unknown) << script;
       EXPECT_EQ(ask_and_wait(*store, a_release(attempt))->verdict, Verdict::stale);
-      EXPECT_TRUE(is<Unknown>(*ask_and_wait(*store, with_generation(*store, number, 2))));
+      EXPECT_TRUE(is<Unknown>(*ask_and_wait(*store, a_reserve_in(*store, number, 2))));
     }
   }
 }
@@ -327,7 +299,7 @@ TEST_F(TransactionFaults, S17_a_library_may_use_the_connection_within_the_transa
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_F(TransactionFaults, S17_what_fails_at_the_commit_was_rolled_back) {
+TEST_F(TransactionFaults, S17_work_that_fails_at_the_commit_was_rolled_back) {
   const auto store = open_with_payments(database_.uri());
   ASSERT_TRUE(store->transactions()->run(
       "CREATE TABLE items (payment TEXT REFERENCES payments DEFERRABLE INITIALLY DEFERRED)"));
@@ -394,23 +366,11 @@ TEST_F(TransactionFaults, S17_V13_work_that_takes_long_delays_no_other_key) {
     }));
   });
   runs.get_future().wait();
-  std::latch done(1'000);
-  std::atomic<int> settled{0};
-  for (int i = 0; i < 1'000; ++i) {
-    Reserve verb = with_generation(*store, 2);
-    random_bytes(verb.id.bytes);
-    ask(*store, verb, [&](auto outcome) {
-      if (!outcome || !is<Execute>(*outcome)) return done.count_down();
-      ask(*store, a_complete(std::get<Execute>(*outcome)), [&](auto reply) {
-        if (reply && reply->verdict == Verdict::done) ++settled;
-        done.count_down();
-      });
-    });
-  }
+  OtherKeys others(1'000);
+  for (int i = 0; i < 1'000; ++i) others.start_one(*store);
   EXPECT_EQ(store->transactions()->run(under(run(*store, 3), pays("quick"))).how, How::committed);
-  done.wait();
-  EXPECT_EQ(settled, 1'000);
-  const auto duplicate = ask_and_wait(*store, with_generation(*store, 1, 2));
+  EXPECT_EQ(others.completed(), 1'000);
+  const auto duplicate = ask_and_wait(*store, a_reserve_in(*store, 1, 2));
   ASSERT_TRUE(duplicate.has_value()) << duplicate.error().detail;
   EXPECT_TRUE(is<InProgress>(*duplicate)) << describe(*duplicate);
   go_on.set_value();
@@ -419,7 +379,7 @@ TEST_F(TransactionFaults, S17_V13_work_that_takes_long_delays_no_other_key) {
   EXPECT_EQ(payments(), "2");
 }
 
-TEST_F(TransactionFaults, S17_when_all_connections_are_taken_a_caller_waits_and_then_is_told) {
+TEST_F(TransactionFaults, S17_when_all_connections_are_in_use_a_caller_waits_and_then_is_refused) {
   const auto store = open_with_payments(database_.uri());
   constexpr int all = limits::transaction_connections_max;
   std::vector<Execute> attempts;

@@ -9,8 +9,8 @@
 
 #include <functional>
 
-/// What one transaction of a service leaves in its session must not reach the next one: settings,
-/// and statements that were prepared when tables looked otherwise.
+/// One transaction of a service must leave nothing in its session for the next one: no settings,
+/// no statements that were prepared when tables looked otherwise.
 namespace idem::test {
 namespace {
 
@@ -95,7 +95,7 @@ TEST_P(TransactionSessions, S17_a_statement_is_prepared_from_its_second_time_and
   for (int i = 0; i < 3; ++i) commits(pays_text(std::to_string(i)));
   commits([](Transaction& transaction) {
     EXPECT_EQ(prepared(transaction), GetParam() ? 0 : 1);
-    // What answers rows is not: of `SELECT *` they may look otherwise the next time.
+    // A statement that answers rows is not: `SELECT *` may answer other columns the next time.
     for (int i = 0; i < 3; ++i) EXPECT_EQ(transaction.run("SELECT * FROM payments").size(), 3U);
     EXPECT_EQ(prepared(transaction), GetParam() ? 0 : 1);
   });
@@ -168,7 +168,7 @@ TEST_P(TransactionSessions, S17_work_may_deallocate_all_that_is_prepared) {
       by_libpq(transaction, "DEALLOCATE ALL");
       pays_text(name(4))(transaction);
     });
-    // Nobody's word for it: it is found out, and another session taken.
+    // No reply says so: the store finds out, and uses another session.
     commits([&](Transaction& transaction) {
       by_libpq(transaction, "PREPARE mine AS SELECT 1; DEALLOCATE ALL");
     });
@@ -217,11 +217,11 @@ TEST_P(TransactionSessions, S17_a_record_made_late_is_the_one_that_was_reserved)
     EXPECT_EQ(record.expires_at, *record.completed_at + retention);
     EXPECT_EQ(record.tombstone_until, *record.expires_at + tombstone);
     EXPECT_LE(record.created_at, *record.completed_at);
-    EXPECT_GT(record.attempt.fence, 0U);
-    EXPECT_EQ(record.attempt.token, verb.token);
-    // What differs between any two.
+    EXPECT_GT(record.fence(), 0U);
+    EXPECT_EQ(record.attempt.value_or(Attempt{}).token, verb.token);
+    // This differs between any two.
     record.id = {};
-    record.attempt = {};
+    record.attempt.reset();
     record.created_at = record.changed_at = StoreTime{};
     record.completed_at = record.expires_at = record.tombstone_until = std::nullopt;
     return describe(std::optional(record));
@@ -265,7 +265,7 @@ TEST_P(TransactionSessions, S17_rows_that_a_doomed_work_commits_do_not_stand_wit
   EXPECT_TRUE(is<Unknown>(*ask_and_wait(*store_, verb)));
 }
 
-// Of two one waits for nobody, and is told that the other runs; it sees nothing of it.
+// Of two, one waits for nobody, and gets "in progress"; it sees nothing of the other.
 TEST_P(TransactionSessions, S05_a_key_whose_record_is_not_written_yet_is_nobody_elses) {
   Reserve verb = a_reserve(1);
   verb.generation = store_->identity().generation;
@@ -273,8 +273,8 @@ TEST_P(TransactionSessions, S05_a_key_whose_record_is_not_written_yet_is_nobody_
       {verb, {}, {}, [&](Transaction& transaction, auto& id, auto& of) -> std::optional<StoreCall> {
          Reserve other = verb;
          other.token = token(2);
-         const auto told = ask_and_wait(*store_, other);
-         EXPECT_TRUE(told && is<InProgress>(*told));
+         const auto outcome = ask_and_wait(*store_, other);
+         EXPECT_TRUE(outcome && is<InProgress>(*outcome));
          EXPECT_FALSE(ask_and_wait(*store_, Find{id})->has_value());
          return pay(transaction, "p", id, of);
        }});

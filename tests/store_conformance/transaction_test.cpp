@@ -14,34 +14,35 @@ namespace {
 
 using How = TransactionEnd::How;
 
-/// Notes what it is told; its reader waits for it.
-class Hearing final : public Watcher {
+/// Notes the notices that it receives; its reader waits for them.
+class NotedChanges final : public Watcher {
  public:
   void changed(const RecordId& id) noexcept override {
     const std::lock_guard lock(mutex_);
-    heard_.push_back(id);
-    told_.notify_all();
+    notified_.push_back(id);
+    changed_.notify_all();
   }
   std::vector<RecordId> awaited() override { return {}; }
-  bool hears(const RecordId& id) {
+  bool is_notified(const RecordId& id) {
     std::unique_lock lock(mutex_);
-    return told_.wait_for(lock, 10s, [&] { return std::ranges::find(heard_, id) != heard_.end(); });
+    return changed_.wait_for(lock, 10s,
+                             [&] { return std::ranges::find(notified_, id) != notified_.end(); });
   }
   void forget() {
     const std::lock_guard lock(mutex_);
-    heard_.clear();
+    notified_.clear();
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable told_;
-  std::vector<RecordId> heard_;
+  std::condition_variable changed_;
+  std::vector<RecordId> notified_;
 };
 
 class InTransactions : public StoreConformance {
  protected:
   InTransactions() {
-    store().watch(hearing_);
+    store().watch(watcher_);
     must(payments_table);
   }
 
@@ -60,12 +61,12 @@ class InTransactions : public StoreConformance {
     verb.generation = store().identity().generation;
     return {std::move(verb), {}, {}, std::move(work)};
   }
-  /// What another asker of that key is told.
+  /// The outcome for another asker of that key.
   ReserveOutcome asked_again(int key_number, int token_number = 77) {
     return ask(a_reserve(key_number, token_number));
   }
 
-  std::shared_ptr<Hearing> hearing_ = std::make_shared<Hearing>();
+  std::shared_ptr<NotedChanges> watcher_ = std::make_shared<NotedChanges>();
 };
 
 TEST_P(InTransactions, S17_T57_rows_and_completion_are_one_commit) {
@@ -83,11 +84,11 @@ TEST_P(InTransactions, S17_T57_rows_and_completion_are_one_commit) {
   EXPECT_EQ(find(1)->upstream_reference, "ref-p1");
 }
 
-TEST_P(InTransactions, S22_a_completion_that_contradicts_an_event_says_so) {
+TEST_P(InTransactions, S22_a_completion_that_contradicts_an_event_is_reported) {
   const Execute attempt = run(1);
-  Resolve word = a_resolve(1, Resolve::As::completed, attempt.attempt.fence, clock.now());
-  word.denies = true;
-  EXPECT_EQ(ask(word).verdict, Resolve::Verdict::wrong_state);
+  Resolve event = a_resolve(1, Resolve::As::completed, attempt.attempt.fence, clock.now());
+  event.denies = true;
+  EXPECT_EQ(ask(event).verdict, Resolve::Verdict::wrong_state);
   const auto end = transactions().run(under(attempt, pays("p1")));
   ASSERT_EQ(end.how, How::committed) << end.why;
   EXPECT_TRUE(end.reply.is_contradicted);
@@ -162,7 +163,7 @@ TEST_P(InTransactions, S17_work_can_doom_it_and_the_first_reason_stays) {
   EXPECT_EQ(state(1), State::in_progress);
 }
 
-TEST_P(InTransactions, S17_what_the_work_throws_comes_out_and_nothing_is_there) {
+TEST_P(InTransactions, S17_an_exception_of_the_work_comes_out_and_nothing_is_there) {
   const Execute attempt = run(1);
   const auto throws = [](Transaction& transaction, auto& id, auto& of) {
     pay(transaction, "p", id, of);
@@ -245,7 +246,7 @@ TEST_P(InTransactions, S16_a_phase_commits_its_rows_with_its_recovery_point) {
   // One that does not commit leaves the point where it was.
   EXPECT_EQ(transactions().run(under(attempt, phase("charged"))).how, How::rolled_back);
   EXPECT_EQ(find(1)->recovery_point, "shipped");
-  // Whoever goes on later begins there; the former owner does not come back.
+  // A later owner begins there; the former owner does not come back.
   clock.advance(lease);
   verb.token = token(2);
   const Execute resumed = run(verb);
@@ -296,7 +297,7 @@ TEST_P(InTransactions, S17_reserve_rows_and_completion_can_be_one_commit) {
   EXPECT_EQ(payments(), 1);
 }
 
-TEST_P(InTransactions, S17_a_reserve_is_told_who_runs_and_does_no_work) {
+TEST_P(InTransactions, S17_a_reserve_of_a_running_key_gets_in_progress_and_does_no_work) {
   run(1);
   const auto end = transactions().run(reserving(a_reserve(1, 2), pays("p")));
   EXPECT_EQ(end.how, How::not_run) << end.why;
@@ -406,21 +407,21 @@ TEST_P(InTransactions, S17_values_come_back_as_they_went) {
   EXPECT_EQ(one.size(), 1U);
 }
 
-TEST_P(InTransactions, S17_a_statement_alone_tells_what_is_wrong_with_it) {
+TEST_P(InTransactions, S17_a_statement_alone_reports_its_error) {
   const auto wrong = transactions().run("SELECT missing FROM nowhere");
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(wrong.error().find("nowhere"), std::string::npos) << wrong.error();
   EXPECT_EQ(payments(), 0);
 }
 
-TEST_P(InTransactions, S07_whoever_waits_hears_of_the_commit) {
+TEST_P(InTransactions, S07_waiters_are_notified_of_the_commit) {
   const Execute attempt = run(1);
-  EXPECT_TRUE(hearing_->hears(key(1)));
-  hearing_->forget();
+  EXPECT_TRUE(watcher_->is_notified(key(1)));
+  watcher_->forget();
   ASSERT_EQ(transactions().run(under(attempt, pays("p1"))).how, How::committed);
-  EXPECT_TRUE(hearing_->hears(key(1)));
+  EXPECT_TRUE(watcher_->is_notified(key(1)));
   ASSERT_EQ(transactions().run(reserving(a_reserve(2), pays("p2"))).how, How::committed);
-  EXPECT_TRUE(hearing_->hears(key(2)));
+  EXPECT_TRUE(watcher_->is_notified(key(2)));
 }
 
 TEST_P(InTransactions, S17_rows_and_answer_outlive_a_restart) {

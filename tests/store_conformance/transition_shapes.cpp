@@ -8,7 +8,7 @@ Record base_record(State state) {
   record.id = key(1);
   record.fingerprint = body(1);
   record.state = state;
-  record.attempt = {7, token(1)};
+  record.attempt = Attempt{7, token(1)};
   record.retention = retention;
   record.tombstone = tombstone;
   record.dispatched = true;
@@ -25,9 +25,9 @@ void add_waiting(std::vector<Shape>& shapes) {
     failed.expires_at = expires;
     shapes.push_back({failed, {.state = failed.state, .none = past, .past_expiry = past}});
     for (const bool due : {false, true}) {
-      for (const Fence fence : {0, 7}) {
+      for (const bool ran : {false, true}) {
         Record pending = base_record(State::pending);
-        pending.attempt.fence = fence;
+        if (!ran) pending.attempt.reset();
         pending.stored_request = "please";
         pending.expires_at = expires;
         pending.locked_until = due ? now : now + 1ms;
@@ -47,7 +47,7 @@ void add_running(std::vector<Shape>& shapes) {
           for (const int request : {0, 1, 2}) {  // None, stored, stored and past its expiry.
             Record record = base_record(state);
             record.locked_until = holds ? now + 1ms : now;
-            // What was observed now was observed after the attempt's last instant, or was not.
+            // An observation now is after the attempt's last instant, or is not.
             if (state == State::unknown) record.locked_until -= 1ms;
             record.dispatched = sent;
             record.lease_policy = policy;

@@ -5,7 +5,7 @@
 /// Every shape that a record can have at one moment, for the table of transitions.
 namespace idem::test {
 
-/// What a row's condition may ask about.
+/// The facts that a row's condition may use.
 struct Facts {
   State state{};
   bool none = false;            ///< No record, or one that counts as none.

@@ -48,7 +48,7 @@ TEST_P(StoreConformance,
   EXPECT_TRUE(is<InProgress>(ask(an_accept(2)))) << "only a reserve takes it up";
 }
 
-TEST_P(StoreConformance, S19_what_an_earlier_attempts_work_is_called_ends_with_it) {
+TEST_P(StoreConformance, S19_the_reference_of_an_earlier_attempt_ends_with_it) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));
   ASSERT_FALSE(find(1)->upstream_reference.empty());
@@ -58,7 +58,7 @@ TEST_P(StoreConformance, S19_what_an_earlier_attempts_work_is_called_ends_with_i
   MarkUnknown lost = a_mark_unknown(second);
   lost.upstream_reference.clear();
   ask(lost);
-  EXPECT_EQ(find(1)->upstream_reference, "") << "who asks by it would hear of the first";
+  EXPECT_EQ(find(1)->upstream_reference, "") << "a question by it would find the first";
 }
 
 TEST_P(StoreConformance, S03_failed_retryable_is_accepted_anew) {
@@ -132,7 +132,7 @@ TEST_P(StoreConformance, S03_complete_of_a_lease_that_ran_out_unnoticed_is_done)
   EXPECT_EQ(ask(a_complete(first)).verdict, Verdict::done);
 }
 
-TEST_P(StoreConformance, S03_release_makes_it_retryable_and_tells_why) {
+TEST_P(StoreConformance, S03_release_makes_it_retryable_and_keeps_the_reason) {
   for (const ReleaseBasis basis : {ReleaseBasis::proven, ReleaseBasis::declared}) {
     const int number = static_cast<int>(basis);
     const Execute first = run(number);
@@ -329,7 +329,7 @@ TEST_P(StoreConformance, S03_a_verb_on_no_record_is_stale) {
   EXPECT_FALSE(find(1));
 }
 
-TEST_P(StoreConformance, S03_what_a_completed_attempt_hears_is_settled) {
+TEST_P(StoreConformance, S03_every_later_verb_of_a_completed_attempt_gets_settled) {
   const Execute first = run(1);
   ask(a_complete(first));
   const std::string before = snapshot(1);

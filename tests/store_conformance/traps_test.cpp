@@ -3,7 +3,7 @@
 #include <future>
 #include <thread>
 
-/// What broke in other people's idempotency code (docs/rules.md, T): the lines that a store can
+/// Failures of other idempotency layers (docs/rules.md, T): the lines that a store can
 /// answer for.
 namespace idem::test {
 namespace {
@@ -142,7 +142,7 @@ TEST_P(StoreConformance, T13_a_heartbeat_of_another_extends_nothing) {
   EXPECT_EQ(snapshot(1), completed) << "a heartbeat after completion is no event";
 }
 
-TEST_P(StoreConformance, T15_every_verb_of_an_owner_says_whether_it_took_hold) {
+TEST_P(StoreConformance, T15_every_verb_of_an_owner_reports_whether_it_applied) {
   const Execute first = run(1);
   clock.advance(lease);
   ASSERT_EQ(sweep().size(), 1u);  // Now unknown.

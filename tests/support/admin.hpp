@@ -26,7 +26,7 @@ class Operated : public Live {
     return send_once(gateway_->admin(), order(target, std::move(body)));
   }
 
-  /// What an answer of 200 says.
+  /// The body of an answer of 200.
   Json read(const std::string& target) {
     const auto answer = get(target);
     EXPECT_EQ(answer.status, 200) << answer.raw;

@@ -11,7 +11,7 @@ namespace idem::test {
 /// GET of this path of ours.
 Request looking_up(std::string target, std::string_view tenant = "acme");
 
-/// What the status resource says once the operation of this 202 has ended; null where it never did.
+/// The status resource once the operation of this 202 has ended; null where it never did.
 Json state_when_ended(std::string_view address, const Response& accepted,
                       std::string_view tenant = "acme");
 

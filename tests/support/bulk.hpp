@@ -8,7 +8,7 @@
 
 #include "support/socket.hpp"
 
-/// Much data, and what it costs a process: bytes that are known by their position, so that whoever
+/// Much data, and what it costs a process: bytes that are known by their position, so that one who
 /// receives them can check them without keeping them.
 namespace idem::test {
 
@@ -31,7 +31,7 @@ std::string pattern_text(std::size_t bytes);
 /// Sends that many bytes of the pattern from its beginning.
 bool send_pattern(Socket& socket, std::uint64_t bytes);
 
-/// What is left of a pattern after `seen` bytes of it arrived otherwise: true when `total` have
+/// Reads the rest of a pattern after `seen` bytes of it arrived otherwise: true when `total` have
 /// arrived and each was right.
 bool receive_pattern(Socket& socket, std::string_view seen, std::uint64_t total);
 

@@ -80,7 +80,7 @@ Authority::Files Authority::issue(const Holder& holder) {
   std::string names;
   for (const auto& name : holder.other_names) names += (names.empty() ? "" : ",") + name;
   if (!names.empty()) add_extension(leaf, certificate_.get(), NID_subject_alt_name, names);
-  // By this, two authorities of one name are told apart.
+  // This distinguishes two authorities of one name.
   add_extension(leaf, certificate_.get(), NID_authority_key_identifier, "keyid");
   X509_sign(leaf, key_.get(), EVP_sha256());
   const auto stem = file_ + "-issued-" + std::to_string(serial);

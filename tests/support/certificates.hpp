@@ -18,7 +18,7 @@ class Authority {
   /// An intermediate one; what it issues brings its certificate along.
   Authority(std::filesystem::path folder, const std::string& name, const Authority& above);
 
-  /// PEM: what whoever trusts this authority is given.
+  /// PEM, for those who trust this authority.
   const std::string& file() const { return file_; }
 
   struct Files {

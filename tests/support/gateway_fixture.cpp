@@ -12,7 +12,7 @@
 namespace idem::test {
 namespace {
 
-/// As a target's query takes it: everything but letters, digits and '-' escaped.
+/// As a target's query needs it: everything but letters, digits and '-' escaped.
 std::string percent_encoded(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string out;

@@ -24,16 +24,16 @@ std::filesystem::path built_program(std::string_view name);
 /// IDEM_LIVE_STORE of the environment names of shared_store_kinds().
 std::string live_store_kind();
 
-/// What stands for this SQLite file, the same whoever names it; null: the file.
+/// The store in place of this SQLite file, the same for every caller; null: the file.
 const SharedStoreUrl* shared_store_of(const std::filesystem::path& file);
-/// What lies in the store of the gateways that were given this file: bytes to search in.
+/// The contents of the store of the gateways that were given this file: bytes to search in.
 std::string store_content(const std::filesystem::path& file);
 /// Makes every record in it unreadable, behind its back; nobody may have it open.
 void spoil_records(const std::filesystem::path& file);
 
 struct GatewayOptions {
   std::string upstream{};         ///< HOST:PORT, or a URL
-  std::filesystem::path store{};  ///< A SQLite file, or what stands for it: live_store_kind().
+  std::filesystem::path store{};  ///< A SQLite file, or the store in its place: live_store_kind().
   std::string store_url{};        ///< Instead of it.
   std::vector<std::string> flags{};
   std::vector<std::string> environment{};

@@ -72,7 +72,7 @@ bool Json::has(std::string_view name) const {
 std::optional<Json> parse_json(std::string_view text) {
   boost::json::error_code error;
   boost::json::parse_options options;
-  options.max_depth = 128;  // Deeper than what the product takes.
+  options.max_depth = 128;  // Deeper than the product accepts.
   const auto value = boost::json::parse({text.data(), text.size()}, error, {}, options);
   if (error) return std::nullopt;
   return from(value);

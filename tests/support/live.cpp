@@ -11,7 +11,7 @@
 namespace idem::test {
 namespace {
 
-/// What a client does between two tries. Nothing in a test depends on how long it takes.
+/// A client's pause between two tries. Nothing in a test depends on how long it takes.
 void back_off() { ::poll(nullptr, 0, 20); }
 
 std::vector<Field> comparable(const std::vector<Field>& fields) {

@@ -40,7 +40,7 @@ class Live : public testing::Test {
  protected:
   void SetUp() override;
 
-  /// What this fixture's gateway is started with besides the usual.
+  /// Arguments for this fixture's gateway besides the usual ones.
   virtual std::vector<std::string> flags() const { return {}; }
   GatewayOptions options(std::string upstream) const;
 

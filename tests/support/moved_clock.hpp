@@ -26,7 +26,7 @@ class MovedClock {
 
   /// Time passes: both clocks go on by so much.
   void pass(std::int64_t seconds);
-  /// Somebody sets the wall clock.
+  /// Sets the wall clock, as an operator may.
   void step_wall(std::int64_t seconds);
 
  private:

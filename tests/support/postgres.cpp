@@ -97,9 +97,9 @@ std::string Psql::run(const std::string& sql) {
 std::string Psql::try_run(const std::string& sql) {
   PGresult* const result = PQexec(connection_, sql.c_str());
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  std::string said = state != nullptr ? state : "";
+  std::string sqlstate = state != nullptr ? state : "";
   PQclear(result);
-  return said;
+  return sqlstate;
 }
 
 TestDatabase::TestDatabase() {

@@ -11,7 +11,7 @@ std::string describe(const Response& response) {
          response.raw;
 }
 
-/// What RFC 9457's own schema says against one member; empty when nothing.
+/// The objection of RFC 9457's own schema to one member; empty when none.
 std::string against_schema(const Json& rule, const Json& value) {
   const auto& type = rule["type"].string;
   if (type == "string" && value.kind != Json::Kind::string) return "is no string";

@@ -141,7 +141,7 @@ std::optional<std::string> Process::wait_for_line(std::string_view part,
 }
 
 std::string Process::wait_for_address(std::string_view role) {
-  // The first listener that is told is the gateway's, and its line tells the log's format.
+  // The first listener reported is the gateway's, and its line shows the log's format.
   const auto first = wait_for_line("listening");
   const bool json = first && first->starts_with('{');
   const auto line =

@@ -45,8 +45,8 @@ class Reconciling : public Operated {
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-  /// What it tells with --json: the document begins a line.
-  static Json told(const Ran& ran) {
+  /// The report that it prints with --json: the document begins a line.
+  static Json report_of(const Ran& ran) {
     const auto at = ("\n" + ran.output).find("\n{");
     if (at == std::string::npos) return Json{};
     const auto end = ran.output.find('\n', at);

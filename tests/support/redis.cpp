@@ -15,10 +15,10 @@ namespace {
 
 const std::string script = IDEM_SOURCE_DIR "/tests/servers/redis";
 
-std::string first_word_of(const std::string& path) {
-  std::string word;
-  std::ifstream(path) >> word;
-  return word;
+std::string first_field_of(const std::string& path) {
+  std::string field;
+  std::ifstream(path) >> field;
+  return field;
 }
 
 std::vector<std::string> folders_of(const std::string& command) {
@@ -41,7 +41,7 @@ std::string joined(const std::vector<RedisServer>& servers) {
 }  // namespace
 
 RedisServer::RedisServer(std::string folder, int)
-    : folder_(std::move(folder)), address_("127.0.0.1:" + first_word_of(folder_ + "/port")) {}
+    : folder_(std::move(folder)), address_("127.0.0.1:" + first_field_of(folder_ + "/port")) {}
 
 RedisServer::RedisServer(const std::string& settings)
     : RedisServer(folders_of("start " + settings).front(), 0) {}
@@ -96,7 +96,7 @@ bool RedisSentinels::knows_replica() const {
 
 std::string shared_redis_address() {
   static const std::string address = [] {
-    std::string found = first_word_of(IDEM_BIN_DIR "/../servers/redis");
+    std::string found = first_field_of(IDEM_BIN_DIR "/../servers/redis");
     if (!found.empty() && ask_redis(found, "ping") == "PONG") return found;
     static const RedisServer own;
     return own.address();
@@ -106,7 +106,7 @@ std::string shared_redis_address() {
 
 std::string shared_redis_cluster_addresses() {
   static const std::string addresses = [] {
-    std::string found = first_word_of(IDEM_BIN_DIR "/../servers/redis-cluster");
+    std::string found = first_field_of(IDEM_BIN_DIR "/../servers/redis-cluster");
     if (!found.empty() && ask_redis(found.substr(0, found.find(',')), "ping") == "PONG") {
       return found;
     }

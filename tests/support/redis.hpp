@@ -22,7 +22,7 @@ class RedisServer {
   std::string url() const { return "redis://" + address_; }
   const std::string& folder() const { return folder_; }
 
-  /// kill -9, and back on the same port with what lies in its files.
+  /// kill -9, and back on the same port with its files.
   void crash();
   void start();
   /// SIGSTOP, SIGCONT.
@@ -32,7 +32,7 @@ class RedisServer {
   /// Of the unix socket that it listens at besides.
   std::string socket() const { return folder_ + "/socket"; }
 
-  /// What redis-cli prints.
+  /// The output of redis-cli.
   std::string ask(const std::string& command) const;
 
  private:
@@ -60,7 +60,7 @@ class RedisSentinels {
  public:
   explicit RedisSentinels(const RedisServer& master);
   std::string url() const;
-  /// A majority of them has heard of one, so that they could promote it.
+  /// A majority of them knows one, so that they could promote it.
   bool knows_replica() const;
   std::vector<RedisServer>& sentinels() { return sentinels_; }
 

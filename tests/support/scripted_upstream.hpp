@@ -30,7 +30,7 @@ class Gate {
   bool open_ = false;
 };
 
-/// What scripts say next. The test's own thread changes it between requests.
+/// The next reply of the scripts. The test's own thread changes it between requests.
 class SharedText {
  public:
   void set(std::string text) {
@@ -69,7 +69,7 @@ class UpstreamConnection {
   bool write(std::string_view bytes) { return socket_.send_all(bytes); }
   /// 200 with this body and the connection kept open.
   bool write_answer(std::string_view body = "ok");
-  /// What is read from it directly is neither kept nor counted.
+  /// A request read from it directly is neither kept nor counted.
   Socket& socket() { return socket_; }
   void half_close() { socket_.half_close(); }
   void reset();

@@ -64,9 +64,9 @@ void SharedStoreUrl::spoil_records() const {
 std::string SharedStoreUrl::at_each_redis(const std::string& script) const {
   std::string all;
   for (const auto& address : redis_) {
-    const auto said = ask_redis(address, "--raw eval \"" + script + "\" 0 " + prefix_);
-    EXPECT_EQ(said.find("ERR"), said.npos) << said;
-    all += said + "\n";
+    const auto reply = ask_redis(address, "--raw eval \"" + script + "\" 0 " + prefix_);
+    EXPECT_EQ(reply.find("ERR"), reply.npos) << reply;
+    all += reply + "\n";
   }
   return all;
 }

@@ -25,7 +25,7 @@ class SharedStoreUrl {
   void spoil_records() const;
 
  private:
-  /// What a script answers at each Redis there is, given the prefix.
+  /// The answers of a script at each Redis there is, given the prefix.
   std::string at_each_redis(const std::string& script) const;
 
   std::unique_ptr<TestDatabase> database_;

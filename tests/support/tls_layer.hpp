@@ -10,18 +10,18 @@ struct ssl_ctx_st;
 
 namespace idem::test {
 
-/// What one side of a test's TLS connection brings along.
+/// The certificates and keys of one side of a test's TLS connection.
 struct TlsSide {
   std::string certificate{};  ///< PEM files; a client may have none.
   std::string key{};
-  std::string ca{};    ///< Whom it believes; empty: anybody.
+  std::string ca{};    ///< The authority it trusts; empty: any.
   std::string host{};  ///< A client's: sent as SNI.
   std::string alpn{};  ///< One protocol's name; empty: none is offered or chosen.
   int version = 0;     ///< TLS1_2_VERSION, ...; 0: whatever both have.
   std::shared_ptr<ssl_session_st> session{};  ///< A client's, to be resumed.
 };
 
-/// What the connections of one server share: sessions can be resumed.
+/// The state that connections of one server share: sessions can be resumed.
 std::shared_ptr<ssl_ctx_st> make_tls_server(const TlsSide& side);
 
 /// TLS on a blocking socket, by OpenSSL and not by the code under test.
@@ -36,7 +36,7 @@ class TlsLayer {
   long receive(char* to, std::size_t room);
   void say_end();
 
-  /// So many KeyUpdate records, which carry nothing for whoever reads, and `last` behind them: to
+  /// So many KeyUpdate records, which carry nothing for the reader, and `last` behind them: to
   /// be sent as they are. What is sent otherwise from now on goes nowhere.
   std::string behind_key_updates(int count, std::string_view last);
 

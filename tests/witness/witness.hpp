@@ -8,7 +8,7 @@
 
 namespace idem::test {
 
-/// What the witness library writes into the file that it shares with the test, which begins as
+/// The contents of the file that the witness library shares with the test, which begins as
 /// zeros.
 struct Witnessed {
   struct Allocations {

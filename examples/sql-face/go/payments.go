@@ -3,8 +3,8 @@
 //	payments serve HOST:PORT        behind a gateway: POST /payments {"amount": 1250}
 //	payments pay SCOPE KEY AMOUNT   without one, from the command line
 //
-// DATABASE_URL: the database in which the gateway's store lies, with the table of payments.sql.
-// DIE_AFTER_COMMIT=1: ends the process after its first commit, before anybody is told.
+// DATABASE_URL: the database of the gateway's store, with the table of payments.sql.
+// DIE_AFTER_COMMIT=1: ends the process after its first commit, before it answers.
 package main
 
 import (
@@ -36,7 +36,7 @@ func refusal(status int, why string, fields ...[2]string) answer {
 	return answer{status, append(fields, jsonType), []byte(fmt.Sprintf(`{"error": %q}`, why))}
 }
 
-// Ends a command, and in a handler the client's connection: the gateway then asks the record.
+// Ends a command, and in a handler the client's connection: the gateway then reads the record.
 func must(err error) {
 	if err != nil {
 		log.Panic(err)
@@ -65,11 +65,11 @@ func pay(a attempt, amount int64) answer {
 	if known := new(pq.Error); errors.As(err, &known) && (known.Code == "IDM01" || known.Code == "IDM02") {
 		return refusal(409, "too late: the record has another attempt, or its answer") // Stale; settled.
 	} else if err != nil {
-		// Nobody has asked for a commit, and the rows roll back: this payment was never made.
+		// No commit was sent, and the rows roll back: this payment was never made.
 		log.Print(err)
 		return refusal(503, "not booked, try again", [2]string{"Idem-Outcome", "not-executed"})
 	}
-	must(tx.Commit()) // Whether a commit that fails took place, only the record knows: no answer of ours.
+	must(tx.Commit()) // After a failed commit only the record knows the outcome: no answer of ours.
 	if os.Getenv("DIE_AFTER_COMMIT") != "" {
 		os.Exit(9)
 	}

@@ -5,8 +5,8 @@ const usage = `A payment service that completes its own record (docs/sql-face.md
 payments.js serve HOST:PORT        behind a gateway: POST /payments {"amount": 1250}
 payments.js pay SCOPE KEY AMOUNT   without one, from the command line
 
-DATABASE_URL: the database in which the gateway's store lies, with the table of payments.sql.
-DIE_AFTER_COMMIT=1: ends the process after its first commit, before anybody is told.`;
+DATABASE_URL: the database of the gateway's store, with the table of payments.sql.
+DIE_AFTER_COMMIT=1: ends the process after its first commit, before it answers.`;
 
 const crypto = require("crypto");
 const http = require("http");
@@ -16,7 +16,7 @@ const LATE = ["IDM01", "IDM02"]; // Stale; settled.
 const JSON_TYPE = [["Content-Type", "application/json"]];
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });
-// A connection that breaks says so here too; the pool replaces it, and who used it hears of it by itself.
+// Logs broken connections; the pool replaces them, and their queries fail by themselves.
 pool.on("error", (error) => console.error(error.message));
 pool.on("connect", (client) => client.on("error", (error) => console.error(error.message)));
 
@@ -36,14 +36,14 @@ async function pay(attempt, amount) {
     await client.query("SELECT idem.complete($1, $2, $3, $4, $5, $6)",
       [...attempt, 201, JSON.stringify(headers), body]);
   } catch (error) {
-    // Nobody has asked for a commit, and closing rolls back: this payment was never made.
+    // No commit was sent, and closing rolls back: this payment was never made.
     if (client) client.release(true);
     if (LATE.includes(error.code)) return refusal(409, "too late: the record has another attempt, or its answer");
     console.error(error.message);
     return refusal(503, "not booked, try again", ["Idem-Outcome", "not-executed"]);
   }
-  // Whether a commit that fails took place, only the record knows. So there is no answer of ours then: the
-  // error ends this connection, and the gateway reads the record.
+  // After a failed commit only the record knows the outcome. So there is no answer of ours: the error ends
+  // this connection, and the gateway reads the record.
   await client.query("COMMIT").catch((error) => { client.release(true); throw error; });
   if (process.env.DIE_AFTER_COMMIT) process.exit(9);
   client.release();

@@ -4,8 +4,8 @@
 payments.py serve HOST:PORT        behind a gateway: POST /payments {"amount": 1250}
 payments.py pay SCOPE KEY AMOUNT   without one, from the command line
 
-DATABASE_URL: the database in which the gateway's store lies, with the table of payments.sql.
-DIE_AFTER_COMMIT=1: ends the process after its first commit, before anybody is told.
+DATABASE_URL: the database of the gateway's store, with the table of payments.sql.
+DIE_AFTER_COMMIT=1: ends the process after its first commit, before it answers.
 """
 import contextlib
 import http.server
@@ -41,13 +41,13 @@ def pay(attempt, amount):
             cursor.execute("SELECT idem.complete(%s, %s, %s, %s, %s, %s)",
                            (*attempt, 201, json.dumps(headers), body))
         except psycopg2.Error as error:
-            # Nobody has asked for a commit, and closing rolls back: this payment was never made.
+            # No commit was sent, and closing rolls back: this payment was never made.
             if error.pgcode in LATE:
                 return refusal(409, "too late: the record has another attempt, or its answer")
             print(error, file=sys.stderr, flush=True)
             return refusal(503, "not booked, try again", ["Idem-Outcome", "not-executed"])
-        # Whether a commit that fails took place, only the record knows. So there is no answer of ours
-        # then: the error ends this connection, and the gateway reads the record.
+        # After a failed commit only the record knows the outcome. So there is no answer of ours: the
+        # error ends this connection, and the gateway reads the record.
         connection.commit()
     if os.environ.get("DIE_AFTER_COMMIT"):
         os._exit(9)

@@ -13,11 +13,11 @@
 #include <utility>
 
 /// @file
-/// For services on Boost.Beast (1.81 and later): a request of theirs for a guard, and its answer
-/// for them. Header-only, and the only place that names the library.
+/// For services on Boost.Beast (1.81 and later): converts a request for a guard, and its answer
+/// back. Header-only, and the only header that includes Beast.
 namespace idem::inline v0_1 {
 
-/// `scope`: who asks, as the service has established it (Request::scope).
+/// `scope`: Request::scope, as the service has authenticated it.
 inline Request to_idem(const boost::beast::http::request<boost::beast::http::string_body>& http,
                        std::string scope) {
   Request request{http.method_string(), http.target(), {}, http.body(), std::move(scope)};
@@ -27,9 +27,9 @@ inline Request to_idem(const boost::beast::http::request<boost::beast::http::str
   return request;
 }
 
-/// Fills in status, fields and body, framing included; version and keep_alive() are what the
-/// service has set before. `to_head`: what was asked is HEAD, whose answer says only how long its
-/// body would be. `default_type`: of a body whose answer names none.
+/// Sets status, fields and body, framing included; leaves version and keep_alive() as the service
+/// has set them. `to_head`: the request is HEAD, whose answer only names its body's length.
+/// `default_type`: the Content-Type of a body whose answer names none.
 inline void to_http(const Response& answer,
                     boost::beast::http::response<boost::beast::http::string_body>& http,
                     bool to_head = false, std::string_view default_type = "application/json") {

@@ -7,14 +7,14 @@
 /// What the adapters to HTTP servers share.
 namespace idem::inline v0_1::adapters {
 
-/// Field names, upper and lower case alike.
+/// Compares field names without regard to case.
 inline bool same_name(std::string_view a, std::string_view b) noexcept {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// Fields that frame one message on one connection, or date it: the server's to say anew each time
-/// (RFC 9110 §7.6.1, RFC 9112 §6), never copied from an answer that was made before.
+/// Fields that frame or date one message on one connection: the server sets them anew each time
+/// (RFC 9110 §7.6.1, RFC 9112 §6), and never copies them from a stored answer.
 inline bool is_framing_field(std::string_view name) noexcept {
   constexpr std::string_view framing[] = {"Connection", "Content-Length",    "Date",
                                           "Keep-Alive", "Proxy-Connection",  "TE",

@@ -1,6 +1,6 @@
--- The store's clock and lengths of time.
+-- The store's clock, and lengths of time in milliseconds.
 
--- The store's clock (protocol.md §15): never the transaction's time, which may be minutes old.
+-- The store's clock (protocol.md §15): not the transaction's time, which may be minutes old.
 CREATE OR REPLACE FUNCTION idem.now() RETURNS timestamptz LANGUAGE sql VOLATILE
 RETURN date_trunc('milliseconds', clock_timestamp());
 
@@ -10,7 +10,8 @@ RETURN interval '1 millisecond' * length;
 CREATE OR REPLACE FUNCTION idem.ms_until(moment timestamptz, at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN round(extract(epoch FROM moment - at) * 1000)::bigint;
 
-CREATE OR REPLACE FUNCTION idem.epoch() RETURNS timestamptz LANGUAGE sql IMMUTABLE RETURN '1970-01-01 00:00:00+00'::timestamptz;
+CREATE OR REPLACE FUNCTION idem.epoch() RETURNS timestamptz LANGUAGE sql IMMUTABLE
+RETURN '1970-01-01 00:00:00+00'::timestamptz;
 
 CREATE OR REPLACE FUNCTION idem.us(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN idem.ms_until(at, idem.epoch()) * 1000;
@@ -21,7 +22,7 @@ DECLARE
   ms numeric := extract(epoch FROM length) * 1000;
 BEGIN
   IF ms IS NULL OR ms < 0 OR ms > 3153600000000 THEN
-    RAISE EXCEPTION '%: % is no length of time of at most 100 years', name, length USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION '%: % is not a length of time from 0 to 100 years', name, length USING ERRCODE = 'IDM05';
   END IF;
   RETURN ms::bigint;
 END $$;

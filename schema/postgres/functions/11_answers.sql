@@ -1,6 +1,6 @@
--- Answers as bytes: version, status, whether the body was kept, then the framed fields.
+-- Answers as bytes. The head holds the version, the status, whether the body was kept, then the framed fields.
 
--- An expression, which is planned with what calls it: as a query it took most of a reserve's time.
+-- An expression, which PostgreSQL inlines into the caller's plan: as a query it took most of a reserve's time.
 CREATE OR REPLACE FUNCTION idem.little_endian(value bigint, bytes integer) RETURNS bytea LANGUAGE sql IMMUTABLE
 RETURN substr(
   set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte('\x0000000000000000'::bytea,
@@ -14,17 +14,17 @@ RETURN idem.little_endian(length(value), 4) || value;
 CREATE OR REPLACE FUNCTION idem.length_framed(part bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
 RETURN idem.little_endian(length(part), 8) || part;
 
--- What is never stored, as in src/core/exchange/policy.cpp (protocol.md §14): fields of one connection, cookies and credentials, and
--- those that Idem writes itself.
+-- False for a field that is never stored (protocol.md §14, as in src/core/exchange/policy.cpp): fields of one
+-- connection, cookies and credentials, and the fields that Idem writes itself.
 CREATE OR REPLACE FUNCTION idem.may_store(field text) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN NOT (lower(field COLLATE "C") = ANY (ARRAY[
-    'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'via', 'authorization',
-    'set-cookie', 'set-cookie2', 'www-authenticate', 'authentication-info', 'alt-svc', 'clear-site-data',
-    'idempotent-replayed', 'idempotency-outcome', 'idempotency-expires'] COLLATE "C")
+    'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length', 'via',
+    'authorization', 'set-cookie', 'set-cookie2', 'www-authenticate', 'authentication-info', 'alt-svc',
+    'clear-site-data', 'idempotent-replayed', 'idempotency-outcome', 'idempotency-expires'] COLLATE "C")
   OR left(lower(field COLLATE "C"), 6) = 'proxy-' OR left(lower(field COLLATE "C"), 5) = 'idem-');
 
--- `headers`: an array of pairs, [["Content-Type", "application/json"], ...]. Those that are never stored are left out, as
--- the gateway does. For bytes that are no UTF-8 use the parameter `head` of the functions that take one.
+-- `headers`: an array of pairs, [["Content-Type", "application/json"], ...]. Fields that are never stored are left out,
+-- as the gateway does. For bytes that are not UTF-8, pass a `head` to the functions that have this parameter.
 CREATE OR REPLACE FUNCTION idem.answer_head(status integer, headers jsonb, body_stored boolean) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -37,13 +37,13 @@ BEGIN
       USING ERRCODE = 'IDM05';
   END IF;
   IF jsonb_typeof(headers) IS DISTINCT FROM 'array' THEN
-    RAISE EXCEPTION 'headers: % is no array of pairs', coalesce(left(headers::text, 100), 'NULL') USING ERRCODE = 'IDM05',
-      HINT = 'Write [["Content-Type", "application/json"]], and [] for none.';
+    RAISE EXCEPTION 'headers: % is not an array of pairs', coalesce(left(headers::text, 100), 'NULL')
+      USING ERRCODE = 'IDM05', HINT = 'Write [["Content-Type", "application/json"]], and [] for none.';
   END IF;
   FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
     IF jsonb_typeof(pair) <> 'array' OR jsonb_array_length(pair) <> 2 OR pair->>0 IS NULL
        OR pair->>0 !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR coalesce(pair->>1, E'\n') ~ '[\r\n]' THEN
-      RAISE EXCEPTION 'headers: % is no pair of a field name and a value', left(pair::text, 100)
+      RAISE EXCEPTION 'headers: % is not a pair of a field name and a value', left(pair::text, 100)
         USING ERRCODE = 'IDM05', HINT = 'Write [["Content-Type", "application/json"]].';
     END IF;
     IF lower((pair->>0) COLLATE "C") = 'connection' THEN
@@ -66,7 +66,7 @@ RETURN get_byte(head, 1) + 256 * get_byte(head, 2);
 CREATE OR REPLACE FUNCTION idem.has_body(head bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN get_byte(head, 3) = 1;
 
--- The fields of a stored answer, in their order. A value is shown as text where it is UTF-8.
+-- The fields of a stored answer, in their order. A value that is not UTF-8 is escaped.
 CREATE OR REPLACE FUNCTION idem.headers(head bytea) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -94,17 +94,17 @@ BEGIN
   RETURN pairs;
 END $$;
 
--- Of an answer, or of a stored request, which has no head: over whose it is and what was asked, too, so that what lies in
--- another's place does not match. Cut to 64 bits: it tells damage, and is no signature.
-CREATE OR REPLACE FUNCTION idem.checksum(id uuid, fingerprint bytea, head bytea, body bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+-- Of an answer, or of a stored request, which has no head. It also covers the handle and the fingerprint, so that bytes
+-- that lie in another record do not match. 64 bits show damage; this is not a signature.
+CREATE OR REPLACE FUNCTION idem.checksum(id uuid, fingerprint bytea, head bytea, body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE
 RETURN substr(sha256(uuid_send(id) || fingerprint || int4send(octet_length(head)) || head || body), 1, 8);
 
--- Above that many bytes an answer lies apart: a record shall be small enough for several in a page.
+-- A larger answer lies in idem.answers, so that several records fit into a page.
 CREATE OR REPLACE FUNCTION idem.is_small(head bytea, body bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN octet_length(head) + octet_length(body) <= 1000;
 
--- What the face stores is bounded as what a gateway stores is by default (include/idem/limits.hpp): nothing that a session
--- can set is a bound.
+-- The SQL face has the bounds of a gateway's defaults (include/idem/limits.hpp). No session can change them.
 CREATE OR REPLACE FUNCTION idem.must_be_storable(head bytea, body bytea) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -123,12 +123,12 @@ BEGIN
       HINT = 'Store a small answer that says where the large one is.';
   END IF;
   IF octet_length(head) < 4 OR get_byte(head, 0) <> 1 OR get_byte(head, 3) > 1 THEN
-    RAISE EXCEPTION 'the head of a response is no such bytes as idem.answer_head() makes' USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION 'the head of a response is not in the form that idem.answer_head() makes' USING ERRCODE = 'IDM05';
   END IF;
   IF idem.status_of(head) NOT BETWEEN 200 AND 599 THEN
     RAISE EXCEPTION 'a response of status %: write one from 200 to 599', idem.status_of(head) USING ERRCODE = 'IDM05';
   END IF;
-  -- The names and values behind it, one after the other, each behind its length in four bytes.
+  -- Then names and values in turn, each behind its length in four bytes.
   WHILE place <= length(head) LOOP
     size := CASE WHEN place + 3 <= length(head) AND get_byte(head, place + 2) = 0
                  THEN get_byte(head, place - 1) + 256 * get_byte(head, place) + 65536 * get_byte(head, place + 1) END;
@@ -138,13 +138,13 @@ BEGIN
     parts := parts + 1;
     part := substr(head, place + 4, size);
     IF parts % 2 = 1 THEN
-      -- Names are of ASCII; in any other byte there is none that is kept from storing.
+      -- Names are ASCII; a name with another byte is none of those that are never stored.
       name := encode(part, 'escape');
       IF NOT idem.may_store(name) THEN
         RAISE EXCEPTION 'the field % is never stored', name USING ERRCODE = 'IDM05', HINT = 'Leave it out.';
       END IF;
       IF name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' THEN
-        RAISE EXCEPTION '% is no name of a field', name USING ERRCODE = 'IDM05';
+        RAISE EXCEPTION '% is not the name of a field', name USING ERRCODE = 'IDM05';
       END IF;
     ELSIF position('\x0d'::bytea IN part) > 0 OR position('\x0a'::bytea IN part) > 0
           OR position('\x00'::bytea IN part) > 0 THEN

@@ -1,6 +1,5 @@
--- What a record counts in its scope's quota, as in include/idem/limits.hpp.
+-- How many bytes a record counts in its scope's quota, as in include/idem/limits.hpp.
 
--- As in include/idem/limits.hpp.
 CREATE OR REPLACE FUNCTION idem.record_charge() RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 1024;
 
 CREATE OR REPLACE FUNCTION idem.tombstone_charge() RETURNS bigint LANGUAGE sql IMMUTABLE RETURN 256;

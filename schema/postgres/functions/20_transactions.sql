@@ -1,18 +1,18 @@
--- What the face needs of the transaction that calls it: locks, durability, isolation.
+-- Locks, durability and isolation of the transactions that call the functions.
 
--- A record that is being made is seen by nobody until its transaction ends, and an INSERT of the same
--- key would wait for it. Who makes one holds this lock, so that others can look instead of wait. It
--- decides nothing: the primary key does. Two ids of one lock wait for each other, and no more.
+-- The number of an id's advisory lock. A record is invisible until the transaction that makes it ends, and an INSERT
+-- of the same key would wait for it. That transaction holds this lock, so that others can try it instead of waiting.
+-- The primary key decides, not the lock: two ids of one number only wait for each other.
 CREATE OR REPLACE FUNCTION idem.lock_of(id uuid) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN uuid_hash_extended(id, 0);
 
--- A new generation begins when no reserve of the one before can still commit: each holds this, shared,
--- until its transaction ends, and who begins one takes it alone. Two numbers: no id's lock is ever the same.
-CREATE OR REPLACE FUNCTION idem.begin_generation_alone() RETURNS void LANGUAGE plpgsql
+-- A new generation begins when no reserve of the one before can still commit. Each reserve holds this lock, shared,
+-- until its transaction ends; the start of a generation holds it alone. No id's lock has two numbers as this one has.
+CREATE OR REPLACE FUNCTION idem.lock_generation_exclusively() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  -- Who waits here holds up all reserves that come later, so it waits for a moment only, again and again: a batch
-  -- is over by then, and an application's transaction may take long.
+  -- Later reserves queue behind this wait, so it waits for a moment only, again and again. A batch ends within such a
+  -- moment; an application's transaction may not.
   FOR round IN 1..15 LOOP
     BEGIN
       PERFORM set_config('lock_timeout', '100ms', true);
@@ -25,8 +25,8 @@ BEGIN
   RAISE EXCEPTION 'transactions that reserved are still open' USING ERRCODE = 'IDM04';
 END $$;
 
--- A reserve that lost a race has to see the winner, and the generation of now.
-CREATE OR REPLACE FUNCTION idem.see_what_is_committed() RETURNS void LANGUAGE plpgsql
+-- A reserve that lost a race has to see the winner, and the current generation.
+CREATE OR REPLACE FUNCTION idem.must_read_committed() RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -35,12 +35,13 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.in_generation(asked bigint) RETURNS void LANGUAGE plpgsql
+-- Holds the generation's lock, shared; raises where the store is of another generation than the caller.
+CREATE OR REPLACE FUNCTION idem.lock_generation(asked bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   current bigint;
 BEGIN
-  PERFORM idem.see_what_is_committed();
+  PERFORM idem.must_read_committed();
   PERFORM set_config('lock_timeout', '2s', true);
   PERFORM pg_advisory_xact_lock_shared(1229210957, 1);
   SELECT i.generation INTO current FROM idem.identity i;
@@ -49,8 +50,8 @@ BEGIN
   END IF;
 END $$;
 
--- A transaction that must not be forgotten is not left to a setting of the session: not by a crash of the server (off), nor
--- by a failover to a standby for which a commit is set up to wait (local).
+-- No setting of the session may let a crash of the server (off), or a failover to a synchronous standby (local), forget
+-- this transaction.
 CREATE OR REPLACE FUNCTION idem.be_durable() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF current_setting('synchronous_commit') = 'off'
@@ -59,9 +60,10 @@ BEGIN
   END IF;
 END $$;
 
--- How long a call of this face waits for who holds its record: as the session says, a second where it says
--- nothing. Answers what to set back.
-CREATE OR REPLACE FUNCTION idem.wait_a_while() RETURNS text LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- A call of the SQL face waits for a held record as long as the session's lock_timeout, and a second where it has none.
+-- Returns the session's value, which the caller sets again.
+CREATE OR REPLACE FUNCTION idem.limit_lock_wait() RETURNS text LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before text := current_setting('lock_timeout');
 BEGIN

@@ -1,19 +1,19 @@
--- What lies beside a record, and says when to look at it.
+-- The rows beside a record: when sweeper and reaper check it, and whether it waits for an event.
 
-CREATE OR REPLACE FUNCTION idem.look_at_lease(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION idem.schedule_lease_check(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.lease_due_batches VALUES (due_at, ARRAY[id]);
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.look_at_expiry(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION idem.schedule_expiry_check(id uuid, due_at timestamptz) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.expiry_due_batches VALUES (due_at, ARRAY[id]);
 END $$;
 
--- Puts records off again, those that go together into one row of a slice's size. `moments`: when each may be due.
-CREATE OR REPLACE FUNCTION idem.put_off_leases(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql
+-- Writes due records back, in batches of a slice's size. `moments`: when each may be due.
+CREATE OR REPLACE FUNCTION idem.reschedule_lease_checks(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO idem.lease_due_batches
@@ -22,9 +22,10 @@ BEGIN
             FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part;
 END $$;
 
--- Likewise, into looks as small as what is taken of them at a time: of a look of 64 a slice of 16 would have to read all,
--- and to write three quarters anew.
-CREATE OR REPLACE FUNCTION idem.put_off_expiries(ids uuid[], moments timestamptz[]) RETURNS void LANGUAGE plpgsql
+-- Likewise, in batches as small as a reaper's slice: of a batch of 64, a slice of 16 would read all and write three
+-- quarters again.
+CREATE OR REPLACE FUNCTION idem.reschedule_expiry_checks(ids uuid[], moments timestamptz[]) RETURNS void
+LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF cardinality(ids) <= 16 THEN
@@ -37,7 +38,7 @@ BEGIN
             FROM unnest(ids, moments) r(id, moment)) o GROUP BY o.part;
 END $$;
 
--- With each change of a record and its making.
+-- Called with each change of a record, and when it is made.
 CREATE OR REPLACE FUNCTION idem.keep_parked(s idem.slots) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -9,7 +9,7 @@ END $$;
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON idem.evidence
   EXECUTE FUNCTION idem.evidence_is_append_only();
 
--- §19: a lease that was ended by its time is a decision about the record, too.
+-- The end of a lease, or of a pending request, by time is a decision about the record, too (§19).
 CREATE OR REPLACE FUNCTION idem.note_ended_lease(before idem.slots, after idem.state, decided_by text, at timestamptz)
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,7 +1,6 @@
--- The state machine of protocol.md §3–§5, for one record at a time. `s` is the record, locked by who
--- calls; nothing here reads or writes a table but for idem.put(), what lies beside the record (looks, large
--- answers) and the evidence log. The reference is src/core/transitions; tests/store_conformance compares the
--- two verb by verb.
+-- The state machine of protocol.md §3–§5, for one record at a time. `s` is the record, which the caller has locked.
+-- These functions change `s`, and write due batches and large answers; idem.update_record() writes the record. The
+-- reference is src/core/transitions; tests/store_conformance compares the two verb by verb.
 
 CREATE OR REPLACE FUNCTION idem.clear_outcome(INOUT s idem.slots) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -12,12 +11,13 @@ BEGIN
   s.reconcile_attempts := 0;
 END $$;
 
--- While an attempt runs, and while its end is unknown: an event said that its work was refused.
+-- An event reported the work as refused, while the attempt runs or its end is unknown.
 CREATE OR REPLACE FUNCTION idem.is_denied(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN s.state IN ('in_progress', 'unknown') AND s.last_error_code = 'event_said_failed' COLLATE "C";
 
-CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint, dispatched boolean,
-                                   at timestamptz) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION idem.begin_attempt(INOUT s idem.slots, token uuid, owner text, lease bigint,
+                                   dispatched boolean, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s := idem.clear_outcome(s);
   s.state := 'in_progress';
@@ -27,18 +27,18 @@ BEGIN
   s.locked_until := at + idem.ms(lease);
   s.dispatched := begin_attempt.dispatched;
   s.changed_at := at;
-  -- That is what an earlier attempt's work is called: whoever asked by it about this one would hear of that one.
+  -- The reference names an earlier attempt's work: a question about this attempt must not use it.
   s.upstream_reference := '';
   s.contested := false;
   IF s.request IS NULL THEN s.expires_at := NULL; END IF;
-  PERFORM idem.look_at_lease(s.id, s.locked_until);
+  PERFORM idem.schedule_lease_check(s.id, s.locked_until);
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.finish(INOUT s idem.slots, head bytea, body bytea, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  -- What was said of the attempt while nobody knew its answer is compared with it. Whose transaction this is may not
-  -- look: the server's log has it.
+  -- Compares the answer with an event that came before it. The caller may be a service that does not look at the
+  -- record's mark, so the server's log has the contradiction, too.
   IF idem.status_of(head) < 400 THEN s.contested := idem.is_denied(s); END IF;
   IF s.contested THEN
     RAISE WARNING 'the answer of % contradicts an event', idem.handle(s.id);
@@ -63,7 +63,7 @@ BEGIN
     INSERT INTO idem.answers VALUES (s.expires_at, s.answer, head, body);
   END IF;
   IF s.charged > 0 THEN s.charged := idem.record_charge() + idem.answer_charge(head, body); END IF;
-  PERFORM idem.look_at_expiry(s.id, s.expires_at);
+  PERFORM idem.schedule_expiry_check(s.id, s.expires_at);
 END $$;
 
 CREATE OR REPLACE FUNCTION idem.time_out(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql
@@ -76,11 +76,12 @@ BEGIN
       || '"operation_ref":"' || idem.handle(s.id) || '","state":"completed","retry":"never"}' || E'\n', 'UTF8'), at);
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.release_attempt(INOUT s idem.slots, basis idem.release_basis, error_code text, retry_in bigint,
-                                     at timestamptz) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION idem.release_attempt(INOUT s idem.slots, basis idem.release_basis, error_code text,
+                                     retry_in bigint, at timestamptz) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.contested THEN
-    -- Who ends it says that nothing was done, and somebody else has said that it was.
+    -- Evidence says that the attempt ran, and its end says that it did not.
     s := idem.turn_unknown(s, error_code, at);
     s.reconcile_after := at;
     RETURN;
@@ -96,16 +97,16 @@ BEGIN
   IF s.request IS NOT NULL THEN
     s.state := 'pending';
     s.locked_until := at + idem.ms(retry_in);
-    PERFORM idem.look_at_lease(s.id, s.expires_at);
+    PERFORM idem.schedule_lease_check(s.id, s.expires_at);
   ELSE
     s.state := 'failed_retryable';
     s.locked_until := idem.epoch();
     s.expires_at := at + idem.ms(s.retention);
-    PERFORM idem.look_at_expiry(s.id, s.expires_at);
+    PERFORM idem.schedule_expiry_check(s.id, s.expires_at);
   END IF;
 END $$;
 
--- locked_until stays: until then the attempt could still send, which negative evidence must know.
+-- Keeps locked_until: the attempt could still send until then, and negative evidence counts only after it.
 CREATE OR REPLACE FUNCTION idem.turn_unknown(INOUT s idem.slots, error_code text, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -117,7 +118,7 @@ BEGIN
 END $$;
 
 -- Ends an expired lease or a pending request past its expiry; otherwise nothing.
-CREATE OR REPLACE FUNCTION idem.swept(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION idem.end_overdue(INOUT s idem.slots, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.state = 'in_progress' AND at >= s.locked_until THEN
@@ -132,8 +133,8 @@ BEGIN
   END IF;
 END $$;
 
--- The record as changed, in its place.
-CREATE OR REPLACE FUNCTION idem.put(s idem.slots) RETURNS void LANGUAGE plpgsql
+-- Writes the changed record, and what lies beside it.
+CREATE OR REPLACE FUNCTION idem.update_record(s idem.slots) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before idem.slots;
@@ -148,17 +149,18 @@ BEGIN
     body_kept = s.body_kept, release_basis = s.release_basis, last_error_code = s.last_error_code,
     reconcile_after = s.reconcile_after, reconcile_attempts = s.reconcile_attempts,
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
-    completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until, charged = s.charged, contested = s.contested,
-    provider = s.provider, sealed_key = s.sealed_key, checksum = s.checksum
+    completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until,
+    charged = s.charged, contested = s.contested, provider = s.provider, sealed_key = s.sealed_key,
+    checksum = s.checksum
   WHERE t.id = s.id;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'the record of % is not where it was', idem.handle(s.id) USING ERRCODE = 'IDM04';
+    RAISE EXCEPTION 'the record of % is gone', idem.handle(s.id) USING ERRCODE = 'IDM04';
   END IF;
-  PERFORM idem.note_usage(s.scope, idem.active_of(s) - idem.active_of(before), s.charged - before.charged);
+  PERFORM idem.add_usage(s.scope, idem.active_of(s) - idem.active_of(before), s.charged - before.charged);
   PERFORM idem.keep_parked(s);
 END $$;
 
--- Its answer is given up, also where it lies beside the record.
+-- Drops the answer, also a large one beside the record.
 CREATE OR REPLACE FUNCTION idem.drop_answer(INOUT s idem.slots) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,7 +1,7 @@
--- Records that are being made.
+-- Records that are made.
 
--- What the route says today, which holds from the next attempt on.
-CREATE OR REPLACE FUNCTION idem.take_route(INOUT s idem.slots, r idem.reservation) LANGUAGE plpgsql
+-- The route's current settings hold from the next attempt on.
+CREATE OR REPLACE FUNCTION idem.apply_route(INOUT s idem.slots, r idem.reservation) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.lease_policy := r.lease_policy;
@@ -11,7 +11,7 @@ BEGIN
   s.sealed_key := r.sealed_key;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.fresh(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION idem.new_record(r idem.reservation, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
@@ -23,11 +23,11 @@ BEGIN
   s.fingerprint := r.fingerprint;
   s.state := 'in_progress';
   s.fence := 0;
-  s.token := idem.nobody();
+  s.token := idem.nil_uuid();
   s.owner := '';
   s.locked_until := idem.epoch();
   s.dispatched := false;
-  s := idem.take_route(s, r);
+  s := idem.apply_route(s, r);
   s.recovery_point := '';
   s.last_error_code := '';
   s.reconcile_attempts := 0;
@@ -39,7 +39,7 @@ BEGIN
   RETURN s;
 END $$;
 
--- False where there is a record of this id, committed or being made: nothing was written then.
+-- False: there is a record of this id, or another transaction makes it; nothing was written.
 CREATE OR REPLACE FUNCTION idem.insert_new(s idem.slots) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -53,16 +53,17 @@ BEGIN
      s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key, s.checksum)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM idem.note_usage(s.scope, idem.active_of(s), s.charged);
+  PERFORM idem.add_usage(s.scope, idem.active_of(s), s.charged);
   PERFORM idem.keep_parked(s);
   RETURN true;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.accepted(INOUT s idem.slots, request bytea, at timestamptz) LANGUAGE plpgsql
+-- Makes `s` pending, with the request that the dispatcher will send.
+CREATE OR REPLACE FUNCTION idem.accept_request(INOUT s idem.slots, request bytea, at timestamptz) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   s.state := 'pending';
-  s.request := accepted.request;
+  s.request := accept_request.request;
   s.checksum := idem.checksum(s.id, s.fingerprint, '', s.request);
   IF s.charged > 0 THEN s.charged := s.charged + octet_length(request); END IF;
   s.release_basis := NULL;
@@ -71,5 +72,5 @@ BEGIN
   s.changed_at := at;
   s.locked_until := at;
   s.expires_at := at + idem.ms(s.retention);
-  PERFORM idem.look_at_lease(s.id, s.expires_at);
+  PERFORM idem.schedule_lease_check(s.id, s.expires_at);
 END $$;

@@ -1,14 +1,14 @@
--- What callers are answered with.
+-- Results of reserves and of owners' verbs.
 
 CREATE OR REPLACE FUNCTION idem.reply(verdict idem.verdict, s idem.slots, at timestamptz) RETURNS idem.owner_reply
 LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN NOT idem.is_live(s, at) THEN ROW(verdict, NULL, NULL)::idem.owner_reply
   ELSE ROW(verdict, idem.state_at(s, at),
-           -- Set but without meaning while an attempt of an asynchronous request is under way.
+           -- Means nothing while an attempt of an asynchronous request runs.
            CASE WHEN s.state NOT IN ('in_progress', 'unknown') THEN s.expires_at END)::idem.owner_reply
 END;
 
-CREATE OR REPLACE FUNCTION idem.executes(s idem.slots, again boolean, ended_lease boolean) RETURNS idem.outcome
+CREATE OR REPLACE FUNCTION idem.execute_outcome(s idem.slots, again boolean, ended_lease boolean) RETURNS idem.outcome
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
@@ -25,8 +25,8 @@ BEGIN
   RETURN o;
 END $$;
 
--- The answer of a live record that nobody may run now.
-CREATE OR REPLACE FUNCTION idem.answers_as(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
+-- The outcome of a live record that gets no new attempt now.
+CREATE OR REPLACE FUNCTION idem.state_outcome(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
@@ -57,7 +57,7 @@ BEGIN
       IF s.response_head IS NULL THEN
         SELECT a.head, a.body INTO o.response_head, o.response_body
           FROM idem.answers a WHERE a.expires_at = s.expires_at AND a.number = s.answer;
-        -- Released meanwhile, or its day is over: to be read again. Otherwise lost.
+        -- The answer was released meanwhile, or its day is over: then the caller reads the record again. Or it is lost.
         IF NOT FOUND THEN o.outcome := 'damaged'; END IF;
       END IF;
       IF idem.has_damaged_answer(s, o.response_head, o.response_body) THEN
@@ -74,7 +74,17 @@ BEGIN
   RETURN o;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.misuses(s idem.slots, offered bytea[], at timestamptz) RETURNS idem.outcome
+-- Of an accept that meets an attempt past its lease which may be resumed: only a reserve takes it up (§3).
+CREATE OR REPLACE FUNCTION idem.resumable_outcome(s idem.slots, at timestamptz) RETURNS idem.outcome
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o idem.outcome := idem.state_outcome(s, false, at);
+BEGIN
+  IF s.request IS NOT NULL THEN o.outcome := 'pending'; END IF;
+  RETURN o;
+END $$;
+
+CREATE OR REPLACE FUNCTION idem.misuse_outcome(s idem.slots, offered bytea[], at timestamptz) RETURNS idem.outcome
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
@@ -87,42 +97,43 @@ BEGIN
   RETURN o;
 END $$;
 
--- Somebody's transaction holds the record, or makes it: as far as anybody can see, that is in progress.
--- The lease is the one that is committed; of a record that is only being made, the asker's own.
-CREATE OR REPLACE FUNCTION idem.is_held(s idem.slots, r idem.reservation, at timestamptz) RETURNS idem.outcome
+-- Another transaction holds the record, or makes it: to all others it is in progress. The lease is the committed one,
+-- or the caller's own where no record is committed.
+CREATE OR REPLACE FUNCTION idem.held_outcome(s idem.slots, r idem.reservation, at timestamptz) RETURNS idem.outcome
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
   o.outcome := 'in_progress';
-  o.operation := coalesce(s.id, r.id);   -- perhaps under another name
+  o.operation := coalesce(s.id, r.id);   -- s may have another name of the key.
   o.fence := coalesce(s.fence, 0);
   o.state := 'in_progress';
   o.locked_until := greatest(coalesce(s.locked_until, at + idem.ms(r.lease)), at + interval '1 ms');
   o.lease_remaining := idem.ms_until(o.locked_until, at);
-  o.again := true;                       -- in_progress: not known, but held
+  o.again := true;                       -- With in_progress: the record is held, and its state not known.
   RETURN o;
 END $$;
 
--- The answer in a record that has one.
-CREATE OR REPLACE FUNCTION idem.read_answer(s idem.slots, r idem.reservation, offered bytea[], accepts boolean, at timestamptz)
-RETURNS idem.outcome LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- The outcome of a record that idem.is_answered().
+CREATE OR REPLACE FUNCTION idem.answered_outcome(s idem.slots, r idem.reservation, offered bytea[], accepts boolean,
+                                      at timestamptz) RETURNS idem.outcome LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o idem.outcome;
 BEGIN
   IF NOT idem.matches(offered, s.fingerprint) THEN
-    -- Where the fingerprint is damaged, this may be the first request's own retry.
+    -- If the fingerprint is damaged, this may be the first request's own retry.
     IF idem.state_at(s, at) = 'completed' THEN
-      o := idem.answers_as(s, false, at);
+      o := idem.state_outcome(s, false, at);
       IF o.outcome = 'damaged' THEN RETURN o; END IF;
     END IF;
-    o := idem.misuses(s, offered, at);
+    o := idem.misuse_outcome(s, offered, at);
     IF s.request IS NOT NULL AND idem.has_damaged_request(s) THEN o.outcome := 'damaged'; END IF;
     RETURN o;
   END IF;
-  -- Only the token proves that the reservation is the asker's (§4).
+  -- Only the token proves that the attempt is the caller's (§4).
   IF NOT accepts AND s.state = 'in_progress' AND idem.is_same_attempt(s, 0, r.token) THEN
-    RETURN idem.executes(s, false, false);
+    RETURN idem.execute_outcome(s, false, false);
   END IF;
-  RETURN idem.answers_as(s, false, at);
+  RETURN idem.state_outcome(s, false, at);
 END $$;

@@ -1,6 +1,6 @@
--- What owners do to their attempts (§3, §4).
+-- The verbs by which owners change and end their attempts (§3, §4).
 
--- One owner's verb. `reply` says how it ended; the record is written where it changed.
+-- One owner's verb on `s`, which is locked. Writes the record if it changed.
 CREATE OR REPLACE FUNCTION idem.owner_step(
   verb text, s idem.slots, asked_fence bigint, asked_token uuid, at timestamptz,
   lease bigint, recovery_point text, head bytea, body bytea, reference text,
@@ -19,13 +19,13 @@ BEGIN
       WHEN 'dispatched' THEN
         IF s.dispatched THEN RETURN idem.reply('done', s, at); END IF;
         s.dispatched := true;
-      -- A renewal that arrives out of order never shortens the lease.
+      -- A renewal that arrives late never shortens the lease.
       WHEN 'renew' THEN s.locked_until := greatest(s.locked_until, at + idem.ms(lease));
       WHEN 'advance' THEN s.recovery_point := owner_step.recovery_point;
     END CASE;
   ELSIF asked = 'complete' THEN
-    -- In progress also after its lease ran out: nobody took it. In the other states the record came from
-    -- this attempt, and its own late answer is the best evidence there can be (§3).
+    -- In progress also after the end of the lease: no other attempt has begun. Other states came from this attempt,
+    -- and its own late answer is the best evidence (§3).
     IF s.state IN ('completed', 'expired') THEN RETURN idem.reply('settled', s, at); END IF;
     s := idem.finish(s, head, body, at);
     IF reference <> '' COLLATE "C" THEN s.upstream_reference := reference; END IF;
@@ -40,14 +40,14 @@ BEGIN
     s.reconcile_after := at + idem.ms(reconcile_in);
     IF reference <> '' COLLATE "C" THEN s.upstream_reference := reference; END IF;
   ELSE
-    RAISE EXCEPTION 'verb %', verb USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION '% is not an owner''s verb', verb USING ERRCODE = 'IDM05';
   END IF;
-  PERFORM idem.put(s);
+  PERFORM idem.update_record(s);
   RETURN idem.reply('done', s, at);
 END $$;
 
--- One owner's verb on a record that may be held by another transaction: `patient` as in idem.reserve_one();
--- none: it is held.
+-- One owner's verb on a record that another transaction may hold: `patient` as in idem.reserve_one(). NULL: it is
+-- held.
 CREATE OR REPLACE FUNCTION idem.owner_one(
   verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
   reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean

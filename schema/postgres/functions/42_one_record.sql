@@ -1,6 +1,6 @@
--- The steps of a service's transaction at its one record (protocol.md §17), as one statement each. They decide what
--- the functions before them decide, which they call wherever a record is not in the usual state: new, or running
--- under the attempt that asks. What is asked for many records at once is in 34 and 41.
+-- The steps of a service's transaction on its one record (protocol.md §17), one statement each. They decide as the
+-- functions before them, and call those where the record is not in a usual state: new, or running under the caller's
+-- attempt. The steps for many records are in 34 and 41.
 --
 --   IDM07  the transaction is not the one in which the attempt was admitted
 
@@ -12,22 +12,22 @@ BEGIN
   END IF;
 END $$;
 
--- What they are made for is one look by the key's index each. A table that was just made has no statistics, and a
--- plan of then is kept: so by index, always.
+-- Each of them reads one record by the key's index. A plan that was made while the table was new has no statistics and
+-- is kept: so always by index.
 
 -- The right to run the work of a key that has no record: its fence, the transaction's number, and the moment in
--- milliseconds. NULL where there is a record, or somebody makes one, or the generation is another:
--- idem.reserve_alone() has to be asked then. Waits for nobody, and writes nothing: until this transaction ends nobody
--- else can make that record (idem.lock_of()), nor see that it does. It writes the record when the work is done
--- (idem.complete_new()), or where it must be there before that (idem.make_new()).
+-- milliseconds. NULL where there is a record, another transaction makes one, or the generation is another: then the
+-- caller uses idem.reserve_alone(). It waits for no lock and writes nothing. Until this transaction ends, no other can
+-- make that record (idem.lock_of()). The record is written with its answer when the work is done (idem.complete_new()),
+-- or earlier where something may look for it (idem.make_new()).
 CREATE OR REPLACE FUNCTION idem.admit_new(asked_generation bigint, asked_id uuid) RETURNS text[] LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   is_new boolean;
 BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM idem.see_what_is_committed(); END IF;
-  -- Both locks and why: idem.reserve_many(). The statement behind them sees all that was committed before.
+  IF current_setting('transaction_isolation') <> 'read committed' THEN PERFORM idem.must_read_committed(); END IF;
+  -- For both locks see idem.begin_reserves(). The next statement sees all that was committed before.
   IF NOT pg_try_advisory_xact_lock_shared(1229210957, 1) THEN RETURN NULL; END IF;
   IF NOT pg_try_advisory_xact_lock(idem.lock_of(asked_id)) THEN RETURN NULL; END IF;
   SELECT i.generation = asked_generation AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = asked_id)
@@ -58,7 +58,7 @@ BEGIN
   INSERT INTO idem.lease_due_batches VALUES (due_at, ARRAY[asked_id]);
 END $$;
 
--- The same, completed: when its answer expires. A key that somebody made without its lock fails it (23505).
+-- The same with its answer; returns when that expires. It fails (23505) if a transaction without the lock made the key.
 CREATE OR REPLACE FUNCTION idem.complete_new(
   admitted text, began bigint, asked_generation bigint, asked_id uuid, scope text, operation text, fingerprint bytea,
   asked_fence bigint, asked_token uuid, owner text, policy idem.lease_policy, dispatched boolean, retention bigint,
@@ -87,23 +87,24 @@ BEGIN
      asked_fence, asked_token, complete_new.owner, idem.epoch(), complete_new.dispatched, policy,
      complete_new.retention, complete_new.tombstone, CASE WHEN is_small THEN head END,
      CASE WHEN is_small THEN body END, apart, idem.status_of(head), idem.has_body(head),
-     idem.checksum(asked_id, complete_new.fingerprint, head, body), reference, idem.epoch() + idem.ms(began), at, at, until,
-     until + idem.ms(complete_new.tombstone));
+     idem.checksum(asked_id, complete_new.fingerprint, head, body), reference, idem.epoch() + idem.ms(began), at, at,
+     until, until + idem.ms(complete_new.tombstone));
   IF NOT is_small THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;
   INSERT INTO idem.expiry_due_batches VALUES (until, ARRAY[asked_id]);
   RETURN until;
 END $$;
 
--- Locks a record for its owner's work, waiting for who holds it as long as lock_timeout allows: the transaction's
--- number, whether the attempt is the record's, and the record's state. NULL: there is no record.
-CREATE OR REPLACE FUNCTION idem.admit(asked_id uuid, asked_fence bigint, asked_token uuid) RETURNS text[] LANGUAGE plpgsql
+-- Locks a record for its owner's work; waits as long as lock_timeout allows. Returns the transaction's number, whether
+-- the attempt is the record's, and the record's state. NULL: there is no record.
+CREATE OR REPLACE FUNCTION idem.admit(asked_id uuid, asked_fence bigint, asked_token uuid) RETURNS text[]
+LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
 BEGIN
-  -- First the lock, then all that is read of the record.
+  -- Locks the record before anything is read of it.
   SELECT * INTO s FROM idem.slots t WHERE t.id = asked_id FOR UPDATE;
   IF NOT FOUND THEN RETURN NULL; END IF;
   IF s.state = 'in_progress' AND s.token = asked_token AND asked_fence = s.fence THEN
@@ -116,11 +117,13 @@ BEGIN
                idem.state_at(s, at)::text];
 END $$;
 
--- Ends the attempt with its answer in the transaction of this number, which has the record's lock: when the answer
--- expires. Raises where it is not done, so that a COMMIT sent behind it commits nothing; IDM01 (stale) and IDM02
--- (settled) have the record's state as their detail.
-CREATE OR REPLACE FUNCTION idem.complete_admitted(admitted text, asked_id uuid, asked_fence bigint, asked_token uuid, head bytea,
-                                       body bytea, reference text, OUT until timestamptz, OUT is_contradicted boolean) LANGUAGE plpgsql
+-- Ends the attempt with its answer in the transaction of this number, which has the record's lock; returns when the
+-- answer expires. Raises if it does not complete the record, so that a COMMIT sent behind it commits nothing. The
+-- detail of IDM01 (stale) and IDM02 (settled) is the record's state.
+CREATE OR REPLACE FUNCTION idem.complete_admitted(
+  admitted text, asked_id uuid, asked_fence bigint, asked_token uuid, head bytea, body bytea, reference text,
+  OUT until timestamptz, OUT is_contradicted boolean
+) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -135,8 +138,8 @@ BEGIN
   IF current_setting('synchronous_commit') IN ('off', 'local') THEN PERFORM idem.be_durable(); END IF;
   at := idem.now();
   UPDATE idem.slots s SET
-    state = 'completed', request = NULL, sealed_key = NULL, release_basis = NULL, last_error_code = '', reconcile_after = NULL,
-    reconcile_attempts = 0, locked_until = idem.epoch(), changed_at = at, completed_at = at,
+    state = 'completed', request = NULL, sealed_key = NULL, release_basis = NULL, last_error_code = '',
+    reconcile_after = NULL, reconcile_attempts = 0, locked_until = idem.epoch(), changed_at = at, completed_at = at,
     expires_at = at + idem.ms(s.retention), tombstone_until = at + idem.ms(s.retention) + idem.ms(s.tombstone),
     response_head = CASE WHEN is_small THEN head END, response_body = CASE WHEN is_small THEN body END,
     answer = CASE WHEN NOT is_small THEN nextval('idem.answer_numbers') END,
@@ -144,7 +147,7 @@ BEGIN
     checksum = idem.checksum(s.id, s.fingerprint, head, body),
     upstream_reference = CASE WHEN reference = '' COLLATE "C" THEN s.upstream_reference ELSE reference END
   WHERE s.id = asked_id AND s.state = 'in_progress' AND s.token = asked_token AND asked_fence IN (0, s.fence)
-    AND s.charged = 0                    -- What is counted goes the long way, and what something was said of.
+    AND s.charged = 0                    -- idem.owner_one() completes counted records, and those with evidence.
     AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
   RETURNING s.expires_at, s.answer INTO until, apart;
   IF FOUND THEN

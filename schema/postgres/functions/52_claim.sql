@@ -1,7 +1,5 @@
--- What the dispatcher takes.
-
--- Takes the pending request that has been due the longest under a new attempt; no row: none is due; without
--- its request: that is damaged.
+-- The dispatcher's claim: begins a new attempt of the pending request that has been due the longest. No row: none is
+-- due. A row without a request: the request is damaged.
 CREATE OR REPLACE FUNCTION idem.claim(token uuid, owner text, lease bigint, dispatched boolean)
 RETURNS TABLE (operation uuid, scope text, operation_name text, fence bigint, request bytea, recovery_point text)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -15,14 +13,14 @@ BEGIN
     ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
   IF idem.has_damaged_request(s) THEN
-    -- It never runs. It is looked at again in an hour, until it expires.
+    -- It never runs. A claim meets it again in an hour, until it expires.
     s.locked_until := at + interval '1 hour';
-    PERFORM idem.put(s);
+    PERFORM idem.update_record(s);
     RETURN QUERY SELECT s.id, s.scope, s.operation, s.fence, NULL::bytea, s.recovery_point;
     RETURN;
   END IF;
   s := idem.begin_attempt(s, token, owner, lease, dispatched, at);
-  s.provider := NULL;                    -- It is sent by today's route.
-  PERFORM idem.put(s);
+  s.provider := NULL;                    -- The current route sends it.
+  PERFORM idem.update_record(s);
   RETURN QUERY SELECT s.id, s.scope, s.operation, s.fence, s.request, s.recovery_point;
 END $$;

@@ -1,8 +1,8 @@
 -- The days of the answers.
 
--- A table for the answers that expire on `day`; false where there is one, or where some of that day lie in
--- the last table already. Waits for nobody: who has read an answer in a transaction that is still open makes it
--- fail (55P03), and it is tried again another time. It is closed to direct looks like those that were there.
+-- Makes the table for the answers that expire on `day`. False: there is one, or answers of that day lie in the last
+-- table already. It does not wait: an open transaction that has read an answer makes it fail (55P03), and the store
+-- tries again later. The new table has row-level security if the others have.
 CREATE OR REPLACE FUNCTION idem.make_day(day date) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -25,13 +25,13 @@ BEGIN
   RETURN true;
 END $$;
 
--- The day on which what is completed in `days` days from now will expire. `retention` in ms.
+-- The day on which an answer that is completed `days` days from now expires. `retention` in ms.
 CREATE OR REPLACE FUNCTION idem.expiry_day(retention bigint, days integer) RETURNS date LANGUAGE sql VOLATILE
 RETURN ((idem.now() + idem.ms(retention)) AT TIME ZONE 'UTC')::date + days;
 
--- Empties and drops the tables of days that are over: every answer in them has expired, whether or not its
--- record was reaped. Of the last table, the rows that are over. Emptying locks that day's table alone; to drop
--- it, all of the answers, so that is given up where it would have to wait, and tried again another time.
+-- Empties and drops the tables of past days: every answer in them has expired, whether or not its record was reaped.
+-- From the last table it deletes the expired rows. Emptying locks that day's table alone, dropping all tables of
+-- answers: where it would have to wait, it gives up, and the store tries again later.
 CREATE OR REPLACE FUNCTION idem.drop_old_days() RETURNS integer LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -45,7 +45,7 @@ BEGIN
     SELECT i.inhrelid::regclass FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
       WHERE i.inhparent = 'idem.answers'::regclass AND c.relname ~ '^answers_[0-9]{8}$' AND c.relname < today
   LOOP
-    -- Each in a block of its own: what could not be dropped stays empty.
+    -- Two blocks: a table that could not be dropped stays empty.
     BEGIN
       EXECUTE format('TRUNCATE %s', child);
     EXCEPTION WHEN lock_not_available THEN

@@ -1,12 +1,12 @@
--- What is found out about a record, and what an operator decides (§3, §19). Each leaves a line in the
--- log, also where it is refused.
+-- Decisions by evidence and by an operator (§3, §19). Each adds a line to the evidence log, also a refused one.
 
--- Verdicts: done, not_found, wrong_state, wrong_fence, missing_response, too_early, by_evidence. `denies`: the answer says
--- that the work was refused. Word that an attempt was done counts also where it does not say which attempt it means, and
--- holds a record that would run again; word that it was refused holds none, and does not complete one that is held.
+-- Verdicts: done, not_found, wrong_state, wrong_fence, missing_response, too_early, by_evidence. `denies`: the answer
+-- says that the work was refused. Evidence that an attempt ran counts also where it does not name the attempt, and
+-- holds a record that would run again. Evidence that it was refused holds none, and does not complete one that is held.
 CREATE OR REPLACE FUNCTION idem.resolve(id uuid, outcome idem.state, fence bigint, head bytea, body bytea, source text,
   evidence text, reason text, observed_at timestamptz, grace bigint, denies boolean DEFAULT false)
-RETURNS TABLE (verdict text, state idem.state, is_contradicted boolean) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS TABLE (verdict text, state idem.state, is_contradicted boolean) LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s idem.slots;
   at timestamptz;
@@ -14,10 +14,10 @@ DECLARE
   is_positive boolean := outcome = 'completed';
 BEGIN
   IF outcome NOT IN ('completed', 'failed_retryable') THEN
-    RAISE EXCEPTION 'nothing is resolved as %', outcome USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION 'a record cannot be resolved as %', outcome USING ERRCODE = 'IDM05';
   END IF;
   PERFORM idem.be_durable();
-  PERFORM idem.wait_a_while();
+  PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = resolve.id FOR UPDATE;
   at := idem.now();
   verdict := 'not_found';
@@ -27,7 +27,7 @@ BEGIN
     verdict := CASE
       WHEN s.state IN ('in_progress', 'completed', 'expired') OR s.state <> 'unknown' AND NOT is_positive
         THEN 'wrong_state'
-      -- A pending record that nobody ever ran has no attempt that evidence could speak of.
+      -- A pending record that never ran has no attempt.
       WHEN resolve.fence = 0 OR resolve.fence <> s.fence THEN 'wrong_fence'
       WHEN is_positive AND head IS NULL THEN 'missing_response'
       WHEN NOT is_positive AND NOT (resolve.observed_at > s.locked_until + idem.ms(grace) AND resolve.observed_at <= at)
@@ -42,22 +42,22 @@ BEGIN
       ELSE
         s := idem.release_attempt(s, 'proven', 'resolved', 0, at);
       END IF;
-      PERFORM idem.put(s);
-    -- That it was refused holds nothing: nothing came of it that could come of it twice.
+      PERFORM idem.update_record(s);
+    -- Refused work holds no record: it had no effect that a second run could repeat.
     ELSIF is_positive AND NOT denies AND s.fence <> 0 AND resolve.fence IN (0, s.fence) AND NOT s.contested
           AND (verdict IN ('missing_response', 'wrong_fence') OR verdict = 'wrong_state'
                AND (s.state = 'in_progress' OR before = 'completed' AND s.response_status >= 500)) THEN
       s.contested := true;
       IF s.state IN ('failed_retryable', 'pending') THEN
-        -- One that would run again is not known to be undone any more.
+        -- The record would run again, and its work may have been done.
         IF s.request IS NULL THEN s.expires_at := NULL; END IF;
         s := idem.turn_unknown(s, 'contested', at);
         s.reconcile_after := at;
-        PERFORM idem.put(s);
+        PERFORM idem.update_record(s);
       ELSE
-        UPDATE idem.slots t SET contested = true WHERE t.id = s.id;  -- Where it stands, or is looked at, it stays.
+        UPDATE idem.slots t SET contested = true WHERE t.id = s.id;  -- The rows beside it stay as they are.
       END IF;
-    -- It is compared with the answer that may come yet.
+    -- idem.finish() compares this with the attempt's own answer.
     ELSIF is_positive AND denies AND s.fence <> 0 AND resolve.fence IN (0, s.fence)
           AND s.state IN ('in_progress', 'unknown') AND NOT idem.is_denied(s) THEN
       UPDATE idem.slots t SET last_error_code = 'event_said_failed' WHERE t.id = s.id;
@@ -69,7 +69,7 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- An operator's release of a stored 5xx. Not of one that was found out: that the work ran is known then.
+-- An operator's release of a stored 5xx, unless evidence gave that answer: then it is known that the work ran.
 CREATE OR REPLACE FUNCTION idem.cache_bust(id uuid, fence bigint, reason text, source text DEFAULT 'operator')
 RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -78,7 +78,7 @@ DECLARE
   before idem.state;
 BEGIN
   PERFORM idem.be_durable();
-  PERFORM idem.wait_a_while();
+  PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = cache_bust.id FOR UPDATE;
   at := idem.now();
   verdict := 'not_found';
@@ -96,10 +96,9 @@ BEGIN
       s := idem.release_attempt(s, 'declared', 'cache_bust', 0, at);
       s.completed_at := NULL;
       s.tombstone_until := NULL;
-      -- A repeat of its complete must not bring the answer back, so its token is forgotten; evidence may
-      -- still speak of its fence.
-      s.token := idem.nobody();
-      PERFORM idem.put(s);
+      -- Without the token a repeated complete cannot bring the answer back; evidence may still name the fence.
+      s.token := idem.nil_uuid();
+      PERFORM idem.update_record(s);
     END IF;
     state := idem.state_at(s, at);
   END IF;
@@ -108,8 +107,8 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- Of several that have read the same plan one succeeds. Verdicts: done, not_found, wrong_state, wrong_fence,
--- superseded. Without a source no line is left in the log.
+-- Plans the next question. Of several callers that read the same plan, one succeeds. Verdicts: done, not_found,
+-- wrong_state, wrong_fence, superseded. Without a source it adds no line to the log.
 CREATE OR REPLACE FUNCTION idem.reschedule(id uuid, fence bigint, attempts integer, reconcile_in bigint, source text,
   evidence text, reason text, observed_at timestamptz)
 RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -119,7 +118,7 @@ DECLARE
   before idem.state;
 BEGIN
   PERFORM idem.be_durable();
-  PERFORM idem.wait_a_while();
+  PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = reschedule.id FOR UPDATE;
   at := idem.now();
   verdict := 'not_found';
@@ -134,7 +133,7 @@ BEGIN
     IF verdict = 'done' THEN
       s.reconcile_attempts := s.reconcile_attempts + 1;
       s.reconcile_after := at + idem.ms(reconcile_in);
-      PERFORM idem.put(s);
+      PERFORM idem.update_record(s);
     END IF;
     state := idem.state_at(s, at);
   END IF;

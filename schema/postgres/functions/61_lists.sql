@@ -1,6 +1,6 @@
 -- Reading without changing.
 
--- Each record of `ids` that counts as one, with its stored answer; a completed one without it: the answer is damaged.
+-- The records of `ids`, with their answers. A completed record without an answer: the answer is damaged.
 CREATE OR REPLACE FUNCTION idem.find_many(ids uuid[])
 RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -16,8 +16,8 @@ BEGIN
     WHERE s.id = ANY (ids) AND v.id IS NOT NULL;
 END $$;
 
--- Records of those members, ordered by id, `most` at most, behind `after`; none of a member: any. What evidence can settle
--- is found without a walk through all records: those that run, by the looks at their leases, and those that stand.
+-- Up to `most` records in the order of their ids, behind `after`; a NULL matches any. Records that evidence can settle
+-- are found without reading all: running ones by the due batches of leases, the others in idem.parked_records.
 CREATE OR REPLACE FUNCTION idem.list(of_state idem.state, of_scope text, of_operation text, created_before timestamptz,
                                      after uuid, most integer)
 RETURNS SETOF idem.slots LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -26,12 +26,13 @@ AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN
-  -- An operator's queue is not all records, nor is what an event may be about.
   IF of_state IN ('pending', 'unknown', 'failed_retryable') THEN
     RETURN QUERY
       SELECT s.* FROM idem.parked_records t JOIN idem.slots s ON s.id = t.id
-      WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody()) AND s.state = of_state AND idem.is_live(s, at)
-        AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C") AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
+      WHERE t.state = of_state AND t.id > coalesce(after, idem.nil_uuid()) AND s.state = of_state
+        AND idem.is_live(s, at)
+        AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
+        AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
         AND (created_before IS NULL OR s.created_at < created_before)
       ORDER BY t.id LIMIT most;
     RETURN;
@@ -39,10 +40,10 @@ BEGIN
   IF of_state = 'in_progress' THEN
     RETURN QUERY
       SELECT s.* FROM (
-        SELECT t.id FROM idem.parked_records t WHERE t.state = of_state AND t.id > coalesce(after, idem.nobody())
+        SELECT t.id FROM idem.parked_records t WHERE t.state = of_state AND t.id > coalesce(after, idem.nil_uuid())
         UNION
         SELECT i.id FROM idem.lease_due_batches l CROSS JOIN LATERAL unnest(l.ids) i(id)
-          WHERE i.id > coalesce(after, idem.nobody())
+          WHERE i.id > coalesce(after, idem.nil_uuid())
       ) known JOIN idem.slots s ON s.id = known.id
       WHERE s.state = of_state AND (of_scope IS NULL OR s.scope = of_scope COLLATE "C")
         AND (of_operation IS NULL OR s.operation = of_operation COLLATE "C")
@@ -59,15 +60,15 @@ BEGIN
     ORDER BY s.id LIMIT most;
 END $$;
 
--- What changed of records that somebody waits for: all that a waiter cares about.
+-- The members of awaited records whose change wakes a waiter.
 CREATE OR REPLACE FUNCTION idem.waited_states(ids uuid[])
 RETURNS TABLE (operation uuid, state idem.state, fence bigint, locked_until timestamptz) LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT s.id, s.state, s.fence, s.locked_until FROM idem.slots s WHERE s.id = ANY (ids);
 END;
 
--- How many records lie in each state, as they lie. What only an event from outside ends is counted; of a large
--- table the others are estimated: from a thousand of its pages, and those that run from the looks at leases.
+-- How many records each state has. Of a large table, pending and unknown records are counted and the others estimated:
+-- from a thousand pages, and running ones from the due batches of leases.
 CREATE OR REPLACE FUNCTION idem.census()
 RETURNS TABLE (state idem.state, records bigint, oldest_unknown timestamptz, at timestamptz)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -86,7 +87,7 @@ BEGIN
       FROM unnest(enum_range(NULL::idem.state)) e(state)
         LEFT JOIN (SELECT s.state, (count(*) * 100 / sampled)::bigint AS records
                      FROM idem.slots s TABLESAMPLE SYSTEM (sampled) GROUP BY s.state) n ON n.state = e.state;
-    -- The newest looks of the next quarter of an hour hold nearly all that runs; later ones are of pending requests.
+    -- The newest batches of the next 15 minutes hold nearly all running records; later ones are of pending requests.
     counted[2] := (SELECT count(DISTINCT s.id)
       FROM (SELECT l.ids FROM idem.lease_due_batches l WHERE l.due_at < at + interval '15 minutes'
               ORDER BY l.due_at DESC LIMIT 1000) newest
@@ -103,7 +104,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The operations of the records that count, for who wants to give them other names.
+-- The operations of all live records: a change of route names must not hide them.
 CREATE OR REPLACE FUNCTION idem.live_operations() RETURNS SETOF text LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- What a store is told about how records get their names (protocol.md §2).
+-- The store's identity: how records get their names (protocol.md §2).
 
--- The caller holds the lock that reserves share.
+-- The caller has idem.lock_generation_exclusively().
 CREATE OR REPLACE FUNCTION idem.record_identity(secret bytea, generation bigint, key_scope text, scope_source text,
                                      epochs bigint[], secret_ids text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -15,7 +15,7 @@ BEGIN
   INSERT INTO idem.digest_secrets SELECT * FROM unnest(epochs, secret_ids);
 END $$;
 
--- The caller holds the lock that reserves share.
+-- The caller has idem.lock_generation_exclusively().
 CREATE OR REPLACE FUNCTION idem.record_naming(generation bigint, key_fields text, methods text[], patterns text[],
                                    names text[], formerly text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$

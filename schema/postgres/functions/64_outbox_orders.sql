@@ -1,8 +1,8 @@
--- What operators do with messages, and time.
+-- Operators' orders on messages, and the end of their retention.
 
--- Sends dead letters once more, one every `spacing` ms, up to `most`; null: of any. One that may have arrived is only
--- sent where its destination takes the repeat for what it is, or `nothing_there` says that somebody has looked. With
--- `dry_run` nothing changes. What each came to, 'redriven' or 'may_have_arrived'.
+-- Sends up to `most` dead letters again, one every `spacing` ms; a NULL matches any. A message that may have arrived is
+-- sent only if its destination recognises a repeat, or if `nothing_there`: the operator has looked there. With
+-- `dry_run` nothing changes. The verdict is 'redriven' or 'may_have_arrived'.
 CREATE OR REPLACE FUNCTION idem.redrive(of_destination text, of_message uuid, of_type text, most bigint, spacing bigint,
   nothing_there boolean, dry_run boolean, why text)
 RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql
@@ -34,8 +34,9 @@ BEGIN
     FROM spaced s JOIN idem.outbox o ON o.seq = s.seq LEFT JOIN changed c ON c.seq = s.seq ORDER BY s.seq;
 END $$;
 
--- Gives dead letters up, with a reason; they stay for the record until they are reaped.
-CREATE OR REPLACE FUNCTION idem.discard(of_destination text, of_message uuid, of_type text, most bigint, dry_run boolean, why text)
+-- Gives up dead letters, with a reason; the rows stay until they are reaped.
+CREATE OR REPLACE FUNCTION idem.discard(of_destination text, of_message uuid, of_type text, most bigint,
+  dry_run boolean, why text)
 RETURNS TABLE (id text, destination text, type text, verdict text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -58,7 +59,7 @@ BEGIN
     FROM chosen c JOIN idem.outbox o ON o.seq = c.seq LEFT JOIN changed d ON d.seq = c.seq ORDER BY c.seq;
 END $$;
 
--- Takes away up to `most` messages that were delivered or discarded longer than `retention` ms ago.
+-- Deletes up to `most` messages that were delivered or discarded longer than `retention` ms ago.
 CREATE OR REPLACE FUNCTION idem.reap_messages(most bigint, retention bigint) RETURNS SETOF integer LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,5 @@
--- What relays, completers and operators ask for beside the steps above. A statement of the program names nothing but
--- functions of this schema: in the session of a service, operators and functions are found by a path that others may
--- have a say in.
+-- More statements of relays, completers and operators. The program's statements name functions of this schema only: a
+-- service's session finds other names by a search path that others may change.
 
 CREATE OR REPLACE FUNCTION idem.list_messages(of_state text, of_destination text, after bigint, most bigint)
 RETURNS TABLE (seq bigint, id text, operation text, destination text, type text, aggregatetype text, aggregateid text,
@@ -27,13 +26,14 @@ BEGIN ATOMIC
     WHERE o.id = message;
 END;
 
--- A row: it waits, and is due now.
+-- Makes a waiting message due now. No row: there is none, or a relay has it.
 CREATE OR REPLACE FUNCTION idem.hasten_message(message uuid) RETURNS SETOF integer LANGUAGE sql
 BEGIN ATOMIC
   UPDATE idem.outbox SET due_at = idem.now() WHERE id = message AND state = 'waiting' AND NOT claimed RETURNING 1;
 END;
 
-CREATE OR REPLACE FUNCTION idem.count_messages() RETURNS TABLE (destination text, state text, messages bigint, age bigint)
+CREATE OR REPLACE FUNCTION idem.count_messages()
+RETURNS TABLE (destination text, state text, messages bigint, age bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT o.destination, o.state::text, count(*), idem.ms_until(idem.now(), min(o.created_at))
@@ -49,7 +49,7 @@ BEGIN ATOMIC
   SELECT f.point FROM idem.flows f WHERE f.id = flow;
 END;
 
--- `anew`: attempts count from none again; otherwise this one does not count.
+-- Ends an attempt's turn without a result. `anew`: attempts count from 0 again; otherwise this one does not count.
 CREATE OR REPLACE FUNCTION idem.rest_flow(flow uuid, by_token uuid, delay bigint, anew bigint) RETURNS SETOF integer
 LANGUAGE sql
 BEGIN ATOMIC
@@ -63,13 +63,14 @@ BEGIN ATOMIC
   DELETE FROM idem.flows WHERE id = flow AND token = by_token RETURNING 1;
 END;
 
-CREATE OR REPLACE FUNCTION idem.put_off_flow(flow uuid, delay bigint) RETURNS SETOF integer LANGUAGE sql
+CREATE OR REPLACE FUNCTION idem.postpone_flow(flow uuid, delay bigint) RETURNS SETOF integer LANGUAGE sql
 BEGIN ATOMIC
   UPDATE idem.flows SET due_at = idem.now() + idem.ms(delay) WHERE id = flow RETURNING 1;
 END;
 
--- The token of an attempt whose work may stand alone: nobody ends it as that attempt any more.
+-- Of an attempt whose rows may be committed without its completion: no call can end the record by its token any more.
 CREATE OR REPLACE FUNCTION idem.forget_attempt(of_record uuid, by_token uuid) RETURNS SETOF integer LANGUAGE sql
 BEGIN ATOMIC
-  UPDATE idem.slots SET token = idem.nobody() WHERE id = of_record AND token = by_token AND state = 'unknown' RETURNING 1;
+  UPDATE idem.slots SET token = idem.nil_uuid()
+    WHERE id = of_record AND token = by_token AND state = 'unknown' RETURNING 1;
 END;

@@ -9,7 +9,7 @@ BEGIN
   RETURN value;
 END $$;
 
--- HMAC-SHA-256 (RFC 2104) for keys of at most 64 bytes.
+-- HMAC-SHA-256 (RFC 2104), for keys of up to 64 bytes.
 CREATE OR REPLACE FUNCTION idem.keyed_digest(key bytea, message bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -19,7 +19,8 @@ BEGIN
 END $$;
 
 -- The handle under which the gateway and this function find the record of a key.
-CREATE OR REPLACE FUNCTION idem.record_id_anywhere(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
+CREATE OR REPLACE FUNCTION idem.record_id_anywhere(scope text, operation text, key text) RETURNS uuid
+LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i idem.identity;
@@ -31,7 +32,7 @@ BEGIN
   SELECT * INTO STRICT i FROM idem.identity;
   SELECT d.id INTO newest FROM idem.digest_secrets d ORDER BY d.generation DESC LIMIT 1;
   IF newest <> left(encode(idem.keyed_digest(idem.keyed_digest(i.secret, 'idem secret id'), ''), 'hex'), 16) THEN
-    RAISE EXCEPTION 'records are named under a secret that this store does not hold' USING ERRCODE = 'IDM05',
+    RAISE EXCEPTION 'the gateways name records with a secret that this store does not hold' USING ERRCODE = 'IDM05',
       HINT = 'Take the handle from Idem-Operation, or start the gateways without --secret-file.';
   END IF;
   RETURN encode(substr(idem.keyed_digest(idem.keyed_digest(i.secret, 'idem record id'),

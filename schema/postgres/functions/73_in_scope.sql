@@ -1,10 +1,11 @@
--- What a restricted role calls, with the owner's rights.
+-- The functions for restricted roles; they run with the owner's rights.
 
--- Names are made with the store's secret, which a restricted role may not read.
-CREATE OR REPLACE FUNCTION idem.record_id_in_scope(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
+-- The store's secret makes names, and a restricted role may not read it.
+CREATE OR REPLACE FUNCTION idem.record_id_in_scope(scope text, operation text, key text) RETURNS uuid
+LANGUAGE plpgsql STABLE
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM idem.must_be_open(scope);
+  PERFORM idem.must_be_own_scope(scope);
   RETURN idem.record_id_anywhere(scope, operation, key);
 END $$;
 
@@ -12,16 +13,16 @@ CREATE OR REPLACE FUNCTION idem.reserve_in_scope(scope text, operation text, key
   retention interval, tombstone interval, lease_policy idem.lease_policy, dispatched boolean, attempt uuid, owner text)
 RETURNS idem.outcome LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM idem.must_be_open(scope);
+  PERFORM idem.must_be_own_scope(scope);
   RETURN idem.reserve_anywhere(scope, operation, key, request, lease, retention, tombstone, lease_policy, dispatched,
                                attempt, owner);
 END $$;
 
--- A record of another scope is answered as one that is not there, and without waiting for who holds it. An id is
--- a digest of its scope too, so what is asked here cannot change before it is used.
-CREATE OR REPLACE FUNCTION idem.try_owner_in_scope(verb text, operation uuid, fence bigint, attempt uuid, lease interval,
-  recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis, error_code text,
-  reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql
+-- A record of another scope reads as missing, without a wait for its lock. A record never changes its scope, because
+-- its id is a digest of the scope, too.
+CREATE OR REPLACE FUNCTION idem.try_owner_in_scope(verb text, operation uuid, fence bigint, attempt uuid,
+  lease interval, recovery_point text, head bytea, body bytea, reference text, basis idem.release_basis,
+  error_code text, reconcile_in interval) RETURNS idem.owner_reply LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   mine text COLLATE "C" := idem.scope_of_caller();
@@ -44,8 +45,8 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION idem.enqueue_in_scope(operation uuid, fence bigint, attempt uuid, destination text, type text,
-  payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION idem.enqueue_in_scope(operation uuid, fence bigint, attempt uuid, destination text,
+  type text, payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   mine text COLLATE "C" := idem.scope_of_caller();
@@ -58,7 +59,7 @@ BEGIN
                                content_type);
 END $$;
 
--- A function is everybody's when it is made; these are for those that restrict_to_scope() names.
+-- PUBLIC may execute a new function; these are only for roles that restrict_to_scope() names.
 CREATE OR REPLACE FUNCTION idem.functions_in_scope() RETURNS SETOF regprocedure LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT p.oid::regprocedure FROM pg_proc p

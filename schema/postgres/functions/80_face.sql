@@ -1,17 +1,17 @@
--- The SQL face (protocol.md §17): what a service calls in its own transaction, from any language. Behind a
--- gateway the three of operation, fence and attempt come from the request's fields Idem-Operation,
--- Idem-Fence and Idem-Attempt. What would do nothing raises, so that the caller's rows roll back with it;
--- the functions named try_... answer instead. Each goes one of two ways: with the wall or without.
+-- The SQL face (protocol.md §17): a service calls it in its own transaction, from any language. Behind a gateway,
+-- operation, fence and attempt come from the request's fields Idem-Operation, Idem-Fence and Idem-Attempt. A call that
+-- would do nothing raises, so that the caller's rows roll back with it; the functions named try_... return a verdict
+-- instead. Restricted roles go through 73_in_scope.sql, all others through 71_anywhere.sql.
 --
---   IDM01  stale: another attempt, or nobody, has the record
---   IDM02  settled: this attempt had ended before, and the first ending stands
+--   IDM01  stale: the attempt is not the record's current one
+--   IDM02  settled: this attempt has ended before, and its first ending is kept
 --   IDM03  the store's identity is of another generation
 --   IDM04  held: another transaction has the record; try again
 --   IDM05  an argument is wrong
 --   IDM08  the record is damaged
 --   IDM09  the evidence log is append-only
 
--- The handle under which the gateway and this function find the record of a key.
+-- The record's handle, as the gateway makes it.
 CREATE OR REPLACE FUNCTION idem.record_id(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -19,9 +19,9 @@ BEGIN
   RETURN idem.record_id_anywhere(scope, operation, key);
 END $$;
 
--- Wins the right to execute, or says who has it and what came of it. `request` is what is asked, to tell a
--- retry from another request under the same key: its bytes, or a digest of them. Committed before the work
--- starts, it is durable whatever becomes of the work; in the transaction of the work, all is one.
+-- Wins the right to execute, or returns the state of the attempt that has or had it. `request` distinguishes a retry
+-- from another request under the same key: the request's bytes, or a digest of them. Committed before the work starts,
+-- the reservation is durable whatever the work does; in the work's transaction, both commit together.
 CREATE OR REPLACE FUNCTION idem.reserve(
   scope text, operation text, key text, request bytea,
   lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
@@ -49,7 +49,7 @@ BEGIN
                                  error_code, reconcile_in);
 END $$;
 
--- The record as it reads now, with its stored answer; no row: there is none.
+-- The record as it reads now, with its stored answer. No row: there is no record.
 CREATE OR REPLACE FUNCTION idem.find(operation uuid) RETURNS SETOF idem.found LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

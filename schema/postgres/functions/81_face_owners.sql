@@ -1,21 +1,21 @@
--- The owners' verbs of the face.
+-- The owners' verbs of the SQL face.
 
--- Ends the attempt with an answer, which every retry is given from then on.
-CREATE OR REPLACE FUNCTION idem.try_complete(operation uuid, fence bigint, attempt uuid, status integer, headers jsonb DEFAULT '[]',
-  body bytea DEFAULT '', reference text DEFAULT '') RETURNS idem.owner_reply LANGUAGE sql
+-- Ends the attempt with an answer, which every retry gets from then on.
+CREATE OR REPLACE FUNCTION idem.try_complete(operation uuid, fence bigint, attempt uuid, status integer,
+  headers jsonb DEFAULT '[]', body bytea DEFAULT '', reference text DEFAULT '') RETURNS idem.owner_reply LANGUAGE sql
 BEGIN ATOMIC
-  SELECT idem.try_owner('complete', operation, fence, attempt, NULL, NULL, idem.answer_head(status, headers, true), body,
-                        reference, NULL, NULL, NULL);
+  SELECT idem.try_owner('complete', operation, fence, attempt, NULL, NULL, idem.answer_head(status, headers, true),
+                        body, reference, NULL, NULL, NULL);
 END;
 
-CREATE OR REPLACE FUNCTION idem.complete(operation uuid, fence bigint, attempt uuid, status integer, headers jsonb DEFAULT '[]',
-  body bytea DEFAULT '', reference text DEFAULT '') RETURNS idem.owner_reply LANGUAGE sql
+CREATE OR REPLACE FUNCTION idem.complete(operation uuid, fence bigint, attempt uuid, status integer,
+  headers jsonb DEFAULT '[]', body bytea DEFAULT '', reference text DEFAULT '') RETURNS idem.owner_reply LANGUAGE sql
 BEGIN ATOMIC
   SELECT idem.must('complete', operation,
                    idem.try_complete(operation, fence, attempt, status, headers, body, reference));
 END;
 
--- Ends the attempt as not executed: a retry runs afresh.
+-- Ends the attempt as not executed: a retry executes again.
 CREATE OR REPLACE FUNCTION idem.try_release(operation uuid, fence bigint, attempt uuid, error_code text DEFAULT '',
   basis idem.release_basis DEFAULT 'proven') RETURNS idem.owner_reply LANGUAGE sql
 BEGIN ATOMIC
@@ -28,7 +28,7 @@ BEGIN ATOMIC
   SELECT idem.must('release', operation, idem.try_release(operation, fence, attempt, error_code, basis));
 END;
 
--- Ends the attempt without knowing whether the work ran.
+-- Ends the attempt as unknown: the work may have run.
 CREATE OR REPLACE FUNCTION idem.try_mark_unknown(operation uuid, fence bigint, attempt uuid, error_code text DEFAULT '',
   reconcile_in interval DEFAULT NULL, reference text DEFAULT '') RETURNS idem.owner_reply LANGUAGE sql
 BEGIN ATOMIC
@@ -57,7 +57,8 @@ BEGIN ATOMIC
 END;
 
 -- Extends the lease to `lease` from now.
-CREATE OR REPLACE FUNCTION idem.try_renew(operation uuid, fence bigint, attempt uuid, lease interval DEFAULT '60 seconds')
+CREATE OR REPLACE FUNCTION idem.try_renew(operation uuid, fence bigint, attempt uuid,
+  lease interval DEFAULT '60 seconds')
 RETURNS idem.owner_reply LANGUAGE sql
 BEGIN ATOMIC
   SELECT idem.try_owner('renew', operation, fence, attempt, lease, NULL, NULL, NULL, NULL, NULL, NULL, NULL);

@@ -1,6 +1,7 @@
--- The owner's: to wall a role in, and to take the wall away.
+-- For the owner of the schema: restricts a role to one scope, and lifts the restriction.
 
--- Tables with policies. A day's answers are reached through idem.answers alone: no policy, so nothing is seen there.
+-- Tables with policies. The table of a day's answers has none, so a direct SELECT from it sees nothing; idem.answers
+-- shows them.
 CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT c.oid::regclass FROM pg_class c
@@ -26,8 +27,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Takes all rights in the schema from a role; of those that others granted, only the owner's own are gone then.
-CREATE OR REPLACE FUNCTION idem.take_rights(role name) RETURNS void LANGUAGE plpgsql
+-- Revokes a role's rights in the schema: those that the owner granted, not those that others did.
+CREATE OR REPLACE FUNCTION idem.revoke_rights(role name) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   id oid := quote_ident(role)::regrole;
@@ -49,9 +50,9 @@ BEGIN
   END LOOP;
 END $$;
 
--- What the wall of a role lacks: policies, and rights on the face. Rights that the role has beside it stay, and tables that
--- have their policy are not locked.
-CREATE OR REPLACE FUNCTION idem.wall_in(role name, scope text) RETURNS void LANGUAGE plpgsql
+-- Adds missing policies and rights on the SQL face. Other rights of the role stay, and tables that have their policy
+-- are not locked.
+CREATE OR REPLACE FUNCTION idem.restrict_role(role name, scope text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t regclass;
@@ -59,7 +60,7 @@ DECLARE
 BEGIN
   PERFORM idem.set_row_security(true);
   FOR t IN SELECT * FROM idem.tables_with_policies() LOOP
-    -- By the role and not by the name: a renamed role's policies have its old one.
+    -- By the role, not by the policy's name: the policies of a renamed role have its old name.
     CONTINUE WHEN EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t AND NOT p.polpermissive
                             AND p.polroles = ARRAY[quote_ident(role)::regrole::oid]);
     EXECUTE format('CREATE POLICY %1$I ON %2$s AS RESTRICTIVE TO %1$I USING (%3$s) WITH CHECK (false)', role, t,
@@ -73,11 +74,11 @@ BEGIN
   END LOOP;
 END $$;
 
--- From now on `role` works in one scope: in `scope`, whatever it sets; where that is null, in the one that its
--- session names with SET idem.scope, and in none before it did. It gets the rights that this takes, and loses all
--- others that it had in the schema. Refused (IDM05) for a role that would go around the wall. Open transactions
--- that use the tables are waited for half a second at each, so that no batch of a gateway is held up for longer, and
--- none has to give way in a deadlock; then 55P03: nothing was done, try again.
+-- From now on `role` works in one scope: in `scope`, whatever it sets; if that is NULL, in the one that its session
+-- names with SET idem.scope, and in none before. It gets the rights that this needs, and loses all others in the
+-- schema. Raises IDM05 for a role that could evade the restriction. At each table it waits half a second for open
+-- transactions, so that no batch of a gateway waits longer or has to give way in a deadlock; then 55P03: nothing was
+-- done, try again.
 CREATE OR REPLACE FUNCTION idem.restrict_to_scope(role name, scope text DEFAULT NULL) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '500ms' AS $$
@@ -88,25 +89,26 @@ BEGIN
     RAISE EXCEPTION 'restrict_to_scope: the role is null' USING ERRCODE = 'IDM05';
   END IF;
   IF scope = '' COLLATE "C" THEN
-    RAISE EXCEPTION 'a scope is not empty; leave it away for the one that the session names' USING ERRCODE = 'IDM05';
+    RAISE EXCEPTION 'the scope is empty; leave it out to use the one that the session names' USING ERRCODE = 'IDM05';
   END IF;
-  PERFORM pg_advisory_xact_lock(1229210957, 2);  -- A day that is made meanwhile would not know of this.
-  PERFORM idem.take_rights(role);
+  PERFORM pg_advisory_xact_lock(1229210957, 2);  -- No table of a day may be made meanwhile, without row-level security.
+  PERFORM idem.revoke_rights(role);
   SELECT m.rolname INTO way FROM pg_roles m
     WHERE pg_has_role(role, m.oid, 'MEMBER') AND (m.rolsuper OR m.rolbypassrls OR EXISTS (
       SELECT FROM pg_class c WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p')
         AND has_table_privilege(m.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')))
     ORDER BY m.rolname <> role LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'the role % cannot be restricted: % goes around the wall', role, way USING ERRCODE = 'IDM05',
-      HINT = 'Neither it nor a role that it belongs to may be a superuser, have BYPASSRLS or have rights on tables of '
-             'the schema idem; PUBLIC has none there either.';
+    RAISE EXCEPTION 'the role % cannot be restricted: row-level security does not stop %', role, way
+      USING ERRCODE = 'IDM05',
+      HINT = 'The role and the roles that it belongs to must not be superusers, have BYPASSRLS, or have rights on '
+             'tables of the schema idem. PUBLIC must not have such rights either.';
   END IF;
-  PERFORM idem.wall_in(role, scope);
+  PERFORM idem.restrict_role(role, scope);
   INSERT INTO idem.restricted_roles VALUES (quote_ident(role)::regrole, scope);
 END $$;
 
--- The reverse: `role` has no rights in the schema any more. With the last one the tables are as they were before.
+-- The reverse: `role` loses its rights in the schema. Without restricted roles the tables have no row-level security.
 CREATE OR REPLACE FUNCTION idem.lift_restriction(role name) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' AS $$
 BEGIN
@@ -114,16 +116,16 @@ BEGIN
     RAISE EXCEPTION 'lift_restriction: the role is null' USING ERRCODE = 'IDM05';
   END IF;
   PERFORM pg_advisory_xact_lock(1229210957, 2);
-  PERFORM idem.take_rights(role);
+  PERFORM idem.revoke_rights(role);
   IF NOT EXISTS (SELECT FROM idem.restricted_roles) THEN PERFORM idem.set_row_security(false); END IF;
 END $$;
 
--- Roles that were restricted before have what is new of the face, and walls around new tables.
+-- Roles that are restricted already get new functions of the SQL face, and policies on new tables.
 DO $$
 DECLARE
   r record;
 BEGIN
   FOR r IN SELECT a.rolname, w.scope FROM idem.restricted_roles w JOIN pg_roles a ON a.oid = w.role LOOP
-    PERFORM idem.wall_in(r.rolname, r.scope);
+    PERFORM idem.restrict_role(r.rolname, r.scope);
   END LOOP;
 END $$;

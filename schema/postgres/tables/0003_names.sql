@@ -9,3 +9,9 @@ ALTER INDEX idem.standing_in_order RENAME TO parked_records_in_order;
 ALTER INDEX idem.standing_by_id RENAME TO parked_records_by_id;
 ALTER TABLE idem.outbox RENAME COLUMN quiet_since TO no_call_in_flight_since;
 ALTER TABLE idem.flows RENAME COLUMN quiet_since TO no_call_in_flight_since;
+ALTER TABLE idem.outbox RENAME COLUMN fence TO claim;
+
+-- Their results and parameters have other names.
+DROP FUNCTION IF EXISTS idem.claim_messages(text, bigint, bigint, bigint, bigint);
+DROP FUNCTION IF EXISTS idem.note_sending(bigint, bigint);
+DROP FUNCTION IF EXISTS idem.note_delivery(bigint, bigint, text, text, text, bigint, boolean);

@@ -16,7 +16,7 @@ namespace idem::cli {
 namespace {
 
 constexpr int step_seconds_max = 30;
-// The largest answer that can be stored, in base64, with its record.
+// The largest stored answer in base64, with its record.
 constexpr std::size_t answer_bytes_max = limits::request_body_bytes_cap * 2;
 
 using Failed = std::unexpected<AdminFailure>;
@@ -32,7 +32,7 @@ class BlockingConnection {
   BlockingConnection(const BlockingConnection&) = delete;
   BlockingConnection& operator=(const BlockingConnection&) = delete;
 
-  /// Empty: connected. Otherwise why not.
+  /// Empty: connected; otherwise the error.
   std::string connect(const http::HostPort& to) {
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
@@ -46,7 +46,7 @@ class BlockingConnection {
       if (fd_ < 0) return std::strerror(errno);
       const timeval step{step_seconds_max, 0};
       ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &step,
-                   sizeof step);  // connect() keeps to it, too.
+                   sizeof step);  // connect() uses it too.
       ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof step);
       if (::connect(fd_, one->ai_addr, one->ai_addrlen) == 0) return {};
       why = std::strerror(errno);
@@ -66,7 +66,7 @@ class BlockingConnection {
     return true;
   }
 
-  /// Appends what came. False: nothing more comes, or not in time.
+  /// Appends the next bytes. False: the end, an error or a timeout.
   bool receive(std::string& into) {
     char buffer[16384];
     for (;;) {
@@ -82,7 +82,7 @@ class BlockingConnection {
   int fd_ = -1;
 };
 
-/// The body behind a head, framed as the head says; none: it was cut or malformed.
+/// Reads the body with the framing of its head; none: it is cut off or malformed.
 std::optional<std::string> read_body(BlockingConnection& connection, std::string received,
                                      http::Framing framing, std::uint64_t length) {
   if (framing == http::Framing::none) return std::string();
@@ -122,7 +122,7 @@ std::expected<AdminAnswer, AdminFailure> read_answer(BlockingConnection& connect
   http::ResponseHead head;
   for (;;) {
     const auto parsed = http::parse_response_head(received, scanned, method, head);
-    if (!parsed) return failed_by("what answers there is no admin API: its answer is not HTTP");
+    if (!parsed) return failed_by("the server there is no admin API: its answer is not HTTP");
     if (*parsed && head.status >= 200) {
       const int status = head.status;
       auto body =
@@ -159,7 +159,7 @@ std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
   if (address->tls) return Failed(AdminFailure{true, "the admin API speaks http:// only"});
   BlockingConnection connection;
   if (const auto why = connection.connect(address->endpoint); !why.empty()) return failed_by(why);
-  // An answer that refuses the request may come before all of it is sent, so it is read anyway.
+  // Even if sending fails: a refusal may come before the whole request is sent.
   connection.send(request_of(access, *address, target, body));
   return read_answer(connection, body != nullptr ? "POST" : "GET");
 }

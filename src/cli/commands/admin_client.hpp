@@ -6,10 +6,10 @@
 
 namespace idem::cli {
 
-/// Where an admin API is and who asks it.
+/// The admin API's URL and the operator's name.
 struct AdminAccess {
   std::string url = "http://127.0.0.1:9901";
-  std::string operator_name;  ///< Stands in the evidence log; may be empty.
+  std::string operator_name;  ///< For the evidence log; may be empty.
 };
 
 struct AdminAnswer {
@@ -18,17 +18,17 @@ struct AdminAnswer {
 };
 
 struct AdminFailure {
-  bool wrong_url = false;  ///< Otherwise: nobody answered.
+  bool wrong_url = false;  ///< False: there was no answer.
   std::string why;
 };
 
-/// One request on a connection of its own, without TLS: the admin API is for this machine or for
-/// what is tunnelled to it. Blocks, 30 s at most for each step. With a `body` it is a POST.
+/// Sends one request on its own connection: a POST with `body`, otherwise a GET. Without TLS: other
+/// machines reach the admin API through a tunnel. Blocks for at most 30 s in each step.
 std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
                                                    const std::string& target,
                                                    const std::string* body);
 
-/// As a query's value or a path's segment takes it.
+/// Escapes a text for a query's value or a segment of a path.
 std::string percent_encoded(std::string_view text);
 
 }  // namespace idem::cli

@@ -30,13 +30,14 @@ int check(const SettingsSource& source, Purpose purpose) {
   Complaints warnings;
   warn_of_laxer_routes(*settings, warnings);
   print_complaints(warnings.lines());
-  std::printf("ok\n%s", purpose == Purpose::worker
-                            ? "as settings of idem worker (--role gateway: as a gateway's)\n"
-                            : "");
+  std::printf("ok\n%s",
+              purpose == Purpose::worker
+                  ? "checked as settings of idem worker; --role gateway checks a gateway's\n"
+                  : "");
   return done;
 }
 
-/// One entry of a list of maps: an item whose first line has the dash.
+/// One entry of a list of maps; its first line has the dash.
 template <class Given>
 std::string print_item(Given given) {
   constexpr std::size_t indent = 4;
@@ -91,7 +92,7 @@ std::string settings_page() {
       "# Configuration\n\n"
       "`idem config docs` prints this page from the program's table of settings; a test compares "
       "the two.\n\n"
-      "A setting stands in the YAML file (`--config FILE`), in an environment variable or in a "
+      "A setting is given in the YAML file (`--config FILE`), in an environment variable or in a "
       "flag. A flag wins over a\n"
       "variable, a variable over the file, the file over the default. `idem config check` says "
       "what "
@@ -122,7 +123,7 @@ std::string settings_page() {
 
 ConfigCommand::ConfigCommand(CLI::App& app)
     : command_(*app.add_subcommand("config", "Check, print or describe a configuration")),
-      check_(*command_.add_subcommand("check", "Say what is wrong with a configuration")),
+      check_(*command_.add_subcommand("check", "Report what is wrong with a configuration")),
       print_(*command_.add_subcommand("print", "Print the effective settings as YAML")),
       schema_(*command_.add_subcommand("schema", "Print the JSON Schema of the file")),
       docs_(*command_.add_subcommand("docs", "Print a page about all settings, in Markdown")),
@@ -130,9 +131,10 @@ ConfigCommand::ConfigCommand(CLI::App& app)
       printed_(print_) {
   command_.require_subcommand(1);
   check_
-      .add_option("--role", role_,
-                  "whose settings they are; by default a worker's, where none of them is for a "
-                  "gateway alone")
+      .add_option(
+          "--role", role_,
+          "check them as settings of a gateway or of a worker; by default a worker's if none of "
+          "them is for a gateway only")
       ->check(CLI::IsMember({"gateway", "worker"}));
 }
 
@@ -153,9 +155,7 @@ int ConfigCommand::run() const {
     }
     const int code = check(checked_, checked_.guessed_purpose());
     if (code != done && checked_.guessed_purpose() == Purpose::gateway) {
-      std::fputs(
-          "these were checked as settings of idem gateway; --role worker checks a worker's\n",
-          stderr);
+      std::fputs("checked as settings of idem gateway; --role worker checks a worker's\n", stderr);
     }
     return code;
   }

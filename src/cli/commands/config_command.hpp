@@ -4,9 +4,9 @@
 
 namespace idem::cli {
 
-/// `idem config check|print|schema|docs`: what a gateway, or a worker, with the same file, flags
-/// and variables would make of them. Nothing is opened but the file and what says whom to believe;
-/// `check` also looks whether what is named is there (config_check.hpp).
+/// `idem config check|print|schema|docs`: reads settings as a gateway or worker with the same file,
+/// flags and variables would. Opens only the file and files of keys and secrets; `check` also looks
+/// whether other named files exist (config_check.hpp).
 class ConfigCommand {
  public:
   explicit ConfigCommand(CLI::App& app);
@@ -25,8 +25,8 @@ class ConfigCommand {
   SettingsSource printed_;
 };
 
-/// The effective settings as a configuration file that gives the same again; what is not set stands
-/// in it as a comment. No password is in it.
+/// The effective settings as a configuration file with the same effect; settings without a value
+/// are comments. Contains no password.
 std::string print_settings(GatewayFlags flags, Purpose purpose = Purpose::gateway);
 
 /// The page about all settings, for people: docs/configuration.md.

@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 #include "cli/commands/reconciling.hpp"
+#include "cli/commands/signals.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/reload.hpp"
 #include "gateway/background/dispatcher.hpp"
@@ -25,25 +26,11 @@
 namespace idem::cli {
 namespace {
 
-/// Signals are taken by the main thread only, which waits for them.
-sigset_t block_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  // A file at the process's size limit is a full disk, not the end of the process.
-  std::signal(SIGXFSZ, SIG_IGN);
-  return set;
-}
-
-/// glibc raises this threshold with each large block that is freed, up to 32 MiB, and from then on
+/// glibc raises the mmap threshold with each large block that is freed, up to 32 MiB, and then
 /// keeps such blocks in every thread's heap: the canonical form of one large JSON body would stay
-/// for good. A fixed one gives them back to the kernel at once. Smaller ones are given back, and
-/// asked for anew, in steps of so much: each step is a system call that all threads wait for, and
-/// the store's thread made one for every tenth request when the steps were small.
+/// for good. With a fixed threshold they go back to the kernel at once. The padding sets in what
+/// steps a heap grows and shrinks: each step is a system call for which all threads wait, and with
+/// small steps the store's thread made one for every tenth request.
 void give_large_blocks_back() {
   constexpr int block_bytes = 1024 * 1024;
   ::mallopt(M_MMAP_THRESHOLD, block_bytes);
@@ -51,9 +38,9 @@ void give_large_blocks_back() {
   ::mallopt(M_TOP_PAD, block_bytes / 4);
 }
 
-/// Each connection costs a descriptor, and its upstream another. Interactive shells still give a
-/// process 1,024 of those it may have; running out would starve the honest clients first.
-void take_all_descriptors() {
+/// Raises the limit of descriptors to the hard limit: each connection needs one, and its upstream
+/// another. Shells set 1,024; running out would harm honest clients first.
+void raise_descriptor_limit() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
@@ -70,7 +57,7 @@ class GatewayProcess {
 
   int run() {
     signals_ = block_signals();
-    take_all_descriptors();
+    raise_descriptor_limit();
     if (const auto opened = open(); !opened) return fail(located(given_.store, opened.error()));
     if (!options_.destinations.empty() && store_->transactions() == nullptr) return fail(no_outbox);
     auto spill = http::SpillSpace::open(options_.spill_dir);
@@ -123,8 +110,8 @@ class GatewayProcess {
     return {};
   }
 
-  /// The store records how records get their names, or says why some would be lost; nothing may be
-  /// served by what it has not adopted. Waits for the store.
+  /// The store records how records are named, or says why these routes would hide some. The gateway
+  /// serves only with adopted routes. Waits for the store.
   std::expected<void, std::string> adopt_routes(gateway::GatewaySettings& settings) {
     auto adopted = ask_and_wait(
         *store_, AdoptRoutes{gateway::names_of(settings.routes.all()), settings.key_headers});
@@ -138,7 +125,7 @@ class GatewayProcess {
 
   using Certificate = std::shared_ptr<const http::TlsContext>;
 
-  // None is no error.
+  // Without a configured certificate: null.
   std::expected<Certificate, std::string> read_certificate() {
     if (options_.tls.certificate.empty()) return Certificate{};
     auto context = http::TlsContext::for_server(options_.tls, tls_.get());
@@ -146,19 +133,19 @@ class GatewayProcess {
     return std::move(*context);
   }
 
-  /// A file that another part names, such as the store's; a flag's error needs no place.
+  /// Adds the place in the file to an error; an error about a flag needs none.
   static std::string located(const Given& given, const std::string& error) {
     return given.place.in_file() ? given.place.text() + ": " + error : error;
   }
 
-  // All or nothing: whatever cannot be used leaves settings and certificate as they are, because a
-  // gateway that is up stays up.
+  // All or nothing: on any error the gateway keeps its settings and certificate and goes on
+  // serving.
   void reload() {
     auto read = read_again(source_, given_, *settings_);
     auto certificate = read_certificate();
     if (!read) return refuse_reload(read.error());
     if (!certificate) return refuse_reload(certificate.error());
-    // Last, because it cannot be taken back.
+    // Last, because it cannot be undone.
     const auto adopted = adopt_routes(read->options.settings);
     if (!adopted) return refuse_reload(adopted.error());
     given_ = std::move(read->given);
@@ -175,26 +162,26 @@ class GatewayProcess {
     log_(LogLevel::error, "reload_failed", {{"reason", reason}});
   }
 
-  // Returns when every loop has them: what is asked from then on is served by them.
+  // Returns when every loop has the settings: all later requests use them.
   void use(gateway::GatewaySettings settings) {
     count_routes(settings);
     settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
     note_longest();
-    const auto taken = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
+    const auto applied = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
     for (std::size_t i = 0; i < loops_.size(); ++i) {
-      loops_[i]->post([taken, to = gateways_[i].get(), settings = settings_] {
+      loops_[i]->post([applied, to = gateways_[i].get(), settings = settings_] {
         to->use(settings);
-        taken->count_down();
+        applied->count_down();
       });
     }
-    admin_loop_->post([this, settings = settings_] { named_by_ = settings; });
+    admin_loop_->post([this, settings = settings_] { admin_settings_ = settings; });
     gateway_server_->use_proxies(settings_->scope.trusted_proxies);
     dispatcher_->use(settings_);
     reconciling_->use(settings_);
-    taken->wait();
+    applied->wait();
   }
 
-  /// What can be counted has its series from the start, or a first failure would be no increase.
+  /// Creates all series at the start; otherwise a first failure would not show as an increase.
   void name_series() {
     registry_->version(IDEM_VERSION);
     registry_->add_upstream(options_.settings.authorize.has_value());
@@ -208,7 +195,7 @@ class GatewayProcess {
         [this](const std::string& label) { return registry_->routes().place_of(label); });
   }
 
-  // Of all settings so far: requests that began before a reload keep theirs.
+  // The longest of all settings so far: requests from before a reload keep theirs.
   void note_longest() {
     for (const auto& route : settings_->routes.all()) {
       longest_ = std::max<Millis>(longest_, route.upstream_timeout + limits::lease_margin);
@@ -228,13 +215,13 @@ class GatewayProcess {
       gateways_.push_back(gateway::make_gateway(loop, *shared_, settings_));
       serving_.push_back({&loop, gateways_.back().get()});
     }
-    // So that what nobody waits for never delays those who wait.
+    // Its own loop: stored requests must not delay requests whose clients wait.
     dispatch_loop_ = std::make_unique<Loop>();
     dispatcher_ = gateway::make_dispatcher(*dispatch_loop_, *shared_, settings_);
     shared_->dispatcher = dispatcher_.get();
-    // The operator has a loop of its own: it answers also while the others are busy or draining.
+    // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
-    named_by_ = settings_;
+    admin_settings_ = settings_;
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = *store_,
                                 .spill = *spill_,
@@ -245,13 +232,13 @@ class GatewayProcess {
                                 .parse_duration = parse_duration,
                                 .naming_parts =
                                     [this](const std::string& operation) {
-                                      return named_by_->routes.naming_parts(operation);
+                                      return admin_settings_->routes.naming_parts(operation);
                                     },
                                 .hosts = options_.admin_hosts,
                                 .evidence_grace = options_.evidence_grace,
                                 .provider_of =
                                     [this](const Record& record) {
-                                      auto name = named_by_->routes.provider_of(record);
+                                      auto name = admin_settings_->routes.provider_of(record);
                                       return options_.providers.contains(name) ? name : "";
                                     }});
   }
@@ -303,14 +290,15 @@ class GatewayProcess {
     log_(LogLevel::info, "listening", {{"address", server.address()}, {"role", std::move(role)}});
   }
 
-  // What runs is finished and settled; who is idle is let go; then the store is closed.
+  // Finishes and settles running requests, closes idle connections, then closes the store.
   int stop() {
     log_(LogLevel::info, "draining", {});
     draining_.store(true);
     gateway_server_->drain();
     dispatcher_->drain();
     if (!wait_until_idle()) {
-      // What is cut off here is in the store as dispatched, and becomes unknown by its lease.
+      // Requests cut off here are marked as dispatched and become unknown at the end of their
+      // lease.
       log_(LogLevel::warning, "drain_timed_out", {});
       std::_Exit(failed);
     }
@@ -321,15 +309,15 @@ class GatewayProcess {
     dispatch_loop_->stop();
     admin_loop_->stop();
     for (auto& thread : threads_) thread.join();
-    admin_.reset();  // Its last questions are the store's.
+    admin_.reset();  // Before the store, which it may still ask.
     store_.reset();
     log_(LogLevel::info, "stopped", {});
     return done;
   }
 
-  // False: the drain time is over, or a second signal asked to stop at once.
+  // False: the drain time is over, or a second signal requests to stop at once.
   bool wait_until_idle() {
-    // Long enough for a request that had just been dispatched, and for its settling.
+    // Long enough for a request that was just dispatched, and for settling it.
     const auto end = MonotonicClock::now() +
                      std::max<Millis>(limits::drain_time_max, limits::drain_receive_max + longest_);
     while (MonotonicClock::now() < end) {
@@ -353,9 +341,9 @@ class GatewayProcess {
   std::unique_ptr<CircuitBreakerStore> store_;
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<gateway::GatewayShared> shared_;
-  std::optional<Offload> digesting_;  ///< Made once signals are blocked, as all threads are.
+  std::optional<Offload> digesting_;  ///< Created after signals are blocked, as all threads.
   gateway::SharedSettings settings_;
-  gateway::SharedSettings named_by_;  ///< The same, of the admin loop's thread.
+  gateway::SharedSettings admin_settings_;  ///< The same; only the admin loop's thread uses it.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<Loop> dispatch_loop_;
   std::unique_ptr<gateway::Dispatcher> dispatcher_;

@@ -15,46 +15,53 @@
 namespace idem::cli {
 
 KeysCommand::KeysCommand(CLI::App& app)
-    : OperatorCommand(app, "keys", "See and settle the records of a running gateway") {
+    : OperatorCommand(app, "keys", "See and settle the records of a running gateway or worker") {
   declare_list();
-  show_ = declare("show", "Everything about one record, with the decisions about it");
+  show_ = declare("show", "One record with its evidence log");
   declare_resolve();
-  release_ = declare("release", "Let a retry run again although a 5xx answer is stored");
+  release_ = declare("release", "Drop a stored 5xx answer, so that a retry runs again");
   for (auto* one : {show_, resolve_, release_}) {
     one->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")->required();
   }
   for (auto* one : {resolve_, release_}) {
-    one->add_option("--fence", fence_, "the attempt that this is about, as list and show tell it")
+    one->add_option("--fence", fence_,
+                    "fence of the attempt that you decide about, from list or show")
         ->required();
-    one->add_option("--reason", reason_, "why; kept for good")->required();
+    one->add_option("--reason", reason_, "why, for the evidence log")->required();
   }
 }
 
 void KeysCommand::declare_list() {
-  list_ = declare("list",
-                  "The oldest records first; with --limit, --cursor or --json a page in the order "
-                  "of their refs");
+  list_ =
+      declare("list",
+              "List the oldest records first; with --limit, --cursor or --json, one page in the "
+              "order of the refs");
   list_->add_option("--state", filter_.state,
                     "pending, in_progress, completed, failed_retryable, "
                     "unknown or expired");
-  list_->add_option("--scope", filter_.scope, "of this scope");
-  list_->add_option("--operation", filter_.operation, "of this operation");
-  list_->add_option("--key", filter_.key, "the one of this key; needs --scope and --operation");
-  list_->add_option("--older-than", filter_.older_than, "created before: 30m, 24h or a time");
-  list_->add_option("--newer-than", filter_.newer_than, "created since: 30m, 24h or a time");
+  list_->add_option("--scope", filter_.scope, "only this scope");
+  list_->add_option("--operation", filter_.operation, "only this operation");
+  list_->add_option("--key", filter_.key, "only this key; needs --scope and --operation");
+  list_->add_option("--older-than", filter_.older_than,
+                    "created before: an age such as 30m or 24h, or an RFC 3339 time");
+  list_->add_option("--newer-than", filter_.newer_than,
+                    "created since: an age such as 30m or 24h, or an RFC 3339 time");
   list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
-  list_->add_option("--cursor", filter_.cursor, "go on behind an earlier page");
+  list_->add_option("--cursor", filter_.cursor, "continue after an earlier page");
 }
 
 void KeysCommand::declare_resolve() {
-  resolve_ = declare("resolve", "Settle an unknown record by evidence");
+  resolve_ = declare(
+      "resolve",
+      "Settle a record by evidence: unknown, or failed_retryable or pending after an attempt");
   resolve_->add_option("--as", as_, "completed or failed_retryable")->required();
-  resolve_->add_option("--evidence", evidence_, "what was seen, and where")->required();
-  resolve_->add_option("--observed-at", observed_at_, "when it was seen; now by default");
-  resolve_->add_option("--status", answer_.status, "of the answer that its caller shall have");
+  resolve_->add_option("--evidence", evidence_, "what you saw, and where")->required();
+  resolve_->add_option("--observed-at", observed_at_,
+                       "when you saw it, an RFC 3339 time; now by default");
+  resolve_->add_option("--status", answer_.status, "status of the answer that the caller receives");
   resolve_->add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")
       ->allow_extra_args(false);
-  resolve_->add_option("--body-file", answer_.body_file, "its body");
+  resolve_->add_option("--body-file", answer_.body_file, "file with its body");
 }
 
 int KeysCommand::run() {
@@ -74,8 +81,8 @@ std::string KeysCommand::list_target() const {
   return target;
 }
 
-// The store lists records in the order of their refs, so the oldest of all are known only when all
-// were read. A page that was asked for is sorted in itself, and says so.
+// The store lists records in the order of their refs, so the oldest ones are known only after
+// reading all. A requested page is sorted only within itself, and says so.
 int KeysCommand::list() {
   const bool is_page = filter_.limit || !filter_.cursor.empty();
   if (!is_page && !json()) return list_oldest();
@@ -90,14 +97,14 @@ int KeysCommand::list_oldest() {
   std::string cursor;
   for (std::size_t read = 0; read < limits::listed_records_max; read += limits::list_page_max) {
     std::string target = list_target();
-    // A key has a record or a few, and no pages.
+    // A key has a few records at most, so there are no pages.
     if (filter_.key.empty()) add_parameter(target, "limit", std::to_string(limits::list_page_max));
     add_parameter(target, "cursor", cursor);
     const auto answer = ask(target, nullptr);
     if (!answer) return answer.error();
     if (answer->status != 200) return complain_about(*answer);
     auto next = table.add(answer->body);
-    if (!next) return complain("what the admin API answers is not understood", failed);
+    if (!next) return complain(malformed_answer, failed);
     cursor = std::move(*next);
     if (cursor.empty()) break;
   }
@@ -124,13 +131,8 @@ int KeysCommand::resolve() {
     order.name("headers");
     order.begin_array();
     for (const auto& line : answer_.headers) {
-      const auto colon = line.find(':');
-      if (colon == std::string::npos) return complain("--header is \"Name: value\"", usage);
-      const auto value = line.find_first_not_of(' ', colon + 1);
-      order.begin_array();
-      order.text(line.substr(0, colon));
-      order.text(value == std::string::npos ? "" : line.substr(value));
-      order.end_array();
+      if (!line.contains(':')) return complain("--header must be \"Name: value\"", usage);
+      write_header(order, line);
     }
     order.end_array();
     if (!answer_.body_file.empty()) {
@@ -141,7 +143,7 @@ int KeysCommand::resolve() {
     }
     order.end_object();
   } else if (!answer_.headers.empty() || !answer_.body_file.empty()) {
-    return complain("--header and --body-file belong to an answer: give its --status", usage);
+    return complain("--header and --body-file belong to an answer: give its --status too", usage);
   }
   order.end_object();
   const std::string body = order.take();

@@ -8,8 +8,7 @@
 
 namespace idem::cli {
 
-/// `idem keys list|show|resolve|release`: the operator's view of the records, through the admin
-/// API.
+/// `idem keys list|show|resolve|release`: shows and settles records through the admin API.
 class KeysCommand : public OperatorCommand {
  public:
   /// Declares the command; `app` outlives this.

@@ -11,41 +11,41 @@ namespace {
 
 using json::Value;
 
-/// What a line of the log found out, as a sentence part: the members that evidence of ours has, or
-/// its text.
-std::string said(const Value& entry) {
+/// The evidence of a log entry as text: the members of evidence that Idem wrote as JSON, or the
+/// text itself.
+std::string evidence_text(const Value& entry) {
   const std::string text = text_of(entry.find("evidence"));
   const auto parsed = json::parse(text);
-  const auto* const word = parsed ? parsed->find("said") : nullptr;
-  if (word == nullptr) return text;
-  std::string all = text_of(word);
+  const auto* const finding = parsed ? parsed->find("said") : nullptr;
+  if (finding == nullptr) return text;
+  std::string all = text_of(finding);
   for (const auto* name : {"event", "status", "body_sha256"}) {
     if (const auto* value = parsed->find(name)) {
       all += std::string(", ") + name + " " + text_of(value);
     }
   }
   if (const auto* kept = parsed->find("kept")) {
-    all += ", its answer of status " + text_of(kept->find("status")) + " kept";
+    all += ", its answer with status " + text_of(kept->find("status")) + " is stored";
   }
   return all;
 }
 
-std::string what_became(const Value& entry) {
+std::string change_text(const Value& entry) {
   const std::string before = text_of(entry.find("before"));
   const std::string after = text_of(entry.find("after"));
   if (before == "-" || before == "none") return "there was no record";
   if (text_of(entry.find("applied")) == "yes") return before + " became " + after;
-  return "nothing changed; it was " + before;
+  return "nothing changed; the state was " + before;
 }
 
-/// Oldest first, as it came about.
+/// Oldest entry first.
 void print_evidence(const Value& record) {
   const auto& entries = items_of(record.find("evidence"));
   if (entries.empty()) return;
   std::printf("\nevidence\n");
   for (const auto& entry : entries) {
     const auto recorded = text_of(entry.find("recorded_at"));
-    std::printf("  %s  %s, of the attempt with fence %s\n", recorded.c_str(),
+    std::printf("  %s  %s, about the attempt with fence %s\n", recorded.c_str(),
                 printable(text_of(entry.find("source"))).c_str(),
                 text_of(entry.find("fence")).c_str());
     const auto line = [](const char* name, const std::string& text) {
@@ -53,10 +53,10 @@ void print_evidence(const Value& record) {
         std::printf("      %-9s %s\n", name, printable(text).c_str());
     };
     const auto observed = text_of(entry.find("observed_at"));
-    line("said", said(entry));
-    line("because", text_of(entry.find("reason")));
+    line("evidence", evidence_text(entry));
+    line("reason", text_of(entry.find("reason")));
     line("observed", observed == recorded ? "" : observed);
-    line("so", what_became(entry));
+    line("result", change_text(entry));
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace idem::cli {
 
-/// What the admin API answers, as a person reads it, on stdout.
+/// Prints answers of the admin API on stdout, for people.
 void print_page(const std::string& json);
 void print_record(const std::string& json);
 

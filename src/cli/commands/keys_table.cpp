@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-/// "40s", "12m", "5h", "3d": the largest unit of which there are two.
+/// "40s", "12m", "5h", "3d": in the largest unit that gives at least 2.
 std::string age_text(const std::string& since, const std::string& now) {
   const auto from = parse_rfc3339(since);
   const auto to = parse_rfc3339(now);
@@ -28,7 +28,7 @@ std::string age_text(const std::string& since, const std::string& now) {
   return std::to_string(seconds) + "s";
 }
 
-/// Why the record is as it is, and what comes next, as far as it says.
+/// Why the record is in its state, and what happens next.
 std::string reason_of(const Value& record) {
   const auto text = [&](const char* name) { return text_of(record.find(name)); };
   const std::string state = text("state");
@@ -40,7 +40,7 @@ std::string reason_of(const Value& record) {
   const std::string next = text("reconcile_after");
   const std::string why = code == "-" ? "its lease ended" : code;
   if (next != "-") return why + "; asked " + turns + " times, again at " + next;
-  if (turns != "0") return why + "; left to you after " + turns + " turns";
+  if (turns != "0") return why + "; left to operators after " + turns + " turns";
   return text("provider") == "-" ? why + "; no provider is asked" : why;
 }
 
@@ -85,12 +85,13 @@ void KeysTable::print_oldest(std::size_t rows_max, bool is_part) {
   print_rows_of(count);
   if (is_part) {
     std::printf(
-        "\nthe oldest of the first %zu records that were read, and there are more: narrow them "
+        "\nthe oldest of the first %zu records; there are more: filter them "
         "with --state, --scope, --older-than or --newer-than\n",
         rows_.size());
   } else if (count < rows_.size()) {
-    std::printf("\nand %zu younger: narrow them with --state, --scope or --older-than, or --json\n",
-                rows_.size() - count);
+    std::printf(
+        "\nand %zu younger: filter them with --state, --scope or --older-than, or use --json\n",
+        rows_.size() - count);
   }
 }
 

@@ -6,16 +6,17 @@
 
 namespace idem::cli {
 
-/// Records as a table for people, the oldest first.
+/// A table of records for people, oldest first.
 class KeysTable {
  public:
-  /// A page of the admin API. Where the next one begins; empty: there is none. None: it is no such
-  /// page.
+  /// Adds a page of the admin API. Returns the cursor of the next one; empty: this is the last.
+  /// None: the page is malformed.
   std::optional<std::string> add(const std::string& page);
 
-  /// All of them.
+  /// Prints all rows.
   void print();
-  /// So many of the oldest, and how many there are besides. `is_part`: not all records were read.
+  /// Prints the `rows_max` oldest and the number of the others. `is_part`: not all records were
+  /// read.
   void print_oldest(std::size_t rows_max, bool is_part);
 
  private:

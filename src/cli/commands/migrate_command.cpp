@@ -11,9 +11,12 @@
 namespace idem::cli {
 
 MigrateCommand::MigrateCommand(CLI::App& app)
-    : command_(*app.add_subcommand("migrate", "Make or upgrade the schema of a store")) {
+    : command_(*app.add_subcommand("migrate", "Create or upgrade the schema of a store")) {
   command_
-      .add_option("--store", store_, "URL of the store: sqlite:PATH or postgres://... (IDEM_STORE)")
+      .add_option("--store", store_,
+                  "URL of the store: sqlite:PATH, postgres://... or hybrid:... (its truth); "
+                  "redis://... and "
+                  "memory: have no schema")
       ->envname("IDEM_STORE")
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->required();
@@ -22,7 +25,7 @@ MigrateCommand::MigrateCommand(CLI::App& app)
 bool MigrateCommand::parsed() const { return command_.parsed(); }
 
 int MigrateCommand::run() const {
-  // A file at the process's size limit is a full disk, not the end of the process.
+  // At the limit of a file's size a write fails, and the signal must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (const auto known = check_store_url(store_); !known) {
     std::fprintf(stderr, "idem migrate: --store: %s\n", known.error().c_str());
@@ -37,8 +40,8 @@ int MigrateCommand::run() const {
     std::puts("this store has no schema, so there is nothing to upgrade");
   } else {
     std::printf("%s: %s\nstore_id %s\n", migrated->place.c_str(),
-                migrated->is_new ? "there was no store; a new, empty one was made"
-                                 : "its schema is the one of this version",
+                migrated->is_new ? "there was no store; a new, empty one was created"
+                                 : "the schema is that of this version",
                 migrated->id.c_str());
   }
   return done;

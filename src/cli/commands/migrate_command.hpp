@@ -6,8 +6,8 @@
 
 namespace idem::cli {
 
-/// `idem migrate`: a store's schema is made, or upgraded, apart from a gateway's start, which may
-/// then be of a role that owns nothing.
+/// `idem migrate`: creates or upgrades a store's schema, so that the gateway may start with a
+/// database role that owns no tables.
 class MigrateCommand {
  public:
   explicit MigrateCommand(CLI::App& app);

@@ -30,7 +30,7 @@ std::string user_name() {
   return "uid" + std::to_string(::geteuid());
 }
 
-/// The name under which a decision is kept unless another is given: USER@HOST.
+/// The operator's name by default: USER@HOST.
 std::string login_name() {
   std::array<char, 256> host{};
   const bool has_host = ::gethostname(host.data(), host.size() - 1) == 0 && is_plain(host.data());
@@ -51,23 +51,29 @@ int exit_code_of(int status) {
 OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs)
     : name_(name), command_(app.add_subcommand(name, text)) {
   access_.operator_name = login_name();
-  if (has_verbs) command_->require_subcommand(1);
-  // Once, and not of each subcommand: CLI11 reads the variables of those that were not asked for,
-  // too, and the last one would beat the flag.
-  command_->add_option("--admin-url", access_.url, "where the admin listener is")
+  if (has_verbs) {
+    command_->require_subcommand(1);
+    // Verbs inherit it, but do not list the options of the command.
+    command_->footer(command_->get_footer() +
+                     "\nBefore or after the verb: --admin-url, --json, --operator (idem " + name +
+                     " --help).");
+  }
+  // Declared once, not for each verb: CLI11 also reads the variables of verbs that were not given,
+  // and the last one would win over the flag.
+  command_->add_option("--admin-url", access_.url, "URL of the admin listener")
       ->envname("IDEM_ADMIN_URL")
       ->capture_default_str();
-  command_->add_flag("--json", json_, "what the admin API answers, as it is");
+  command_->add_flag("--json", json_, "print the admin API's answer unchanged");
   command_
       ->add_option("--operator", access_.operator_name,
-                   "who decides, USER@HOST unless you say so; kept for good")
+                   "who decides, for the evidence log; by default USER@HOST")
       ->envname("IDEM_OPERATOR")
       ->capture_default_str();
 }
 
 CLI::App* OperatorCommand::declare(const char* name, const char* text) {
   auto* one = command_->add_subcommand(name, text);
-  one->fallthrough();  // So that the options of all may stand behind the verb.
+  one->fallthrough();  // The options of the command may follow the verb.
   return one;
 }
 
@@ -81,10 +87,10 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
   const auto fails = [&](const std::string& sentence, int code) {
     return std::unexpected(complain(sentence, code));
   };
-  // It becomes a field of the request, which a line break would end.
+  // The name becomes a header field of the request; a line break would end the field.
   const bool is_name =
       std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
-  if (!is_name) return fails("--operator is one name without blanks, in ASCII", usage);
+  if (!is_name) return fails("--operator must be one name without blanks, in ASCII", usage);
   auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();
@@ -117,6 +123,15 @@ void add_parameter(std::string& target, const char* name, const std::string& val
   if (value.empty()) return;
   target += target.find('?') == std::string::npos ? '?' : '&';
   target += std::string(name) + '=' + percent_encoded(value);
+}
+
+void write_header(json::Writer& out, const std::string& line) {
+  const auto colon = line.find(':');
+  const auto value = line.find_first_not_of(' ', std::min(colon, line.size() - 1) + 1);
+  out.begin_array();
+  out.text(line.substr(0, colon));
+  out.text(value == std::string::npos ? "" : line.substr(value));
+  out.end_array();
 }
 
 std::string sentence_of(const AdminAnswer& answer) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/commands/admin_client.hpp"
+#include "json/writer.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -9,27 +10,30 @@
 
 namespace idem::cli {
 
-/// A command that asks the admin API for an operator: where it is, who decides, and what is told of
-/// its answers.
+/// A command that sends an operator's requests to the admin API: options for its URL and the
+/// operator's name, and the printing of its answers.
 class OperatorCommand {
  public:
   bool parsed() const { return command_->parsed(); }
 
  protected:
-  /// Declares the command with the options that all its verbs have; `app` outlives this.
+  /// Declares the command with the options of all its verbs; `app` outlives this.
   OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs = true);
 
   CLI::App& command() { return *command_; }
   bool json() const { return json_; }
 
+  /// Declares a verb.
   CLI::App* declare(const char* name, const char* text);
-  /// What the admin API answers. Where nobody does, why not was told, and this is the exit code.
+  /// Sends a GET, or a POST with `body`, and returns the answer. Error: the exit code; the reason
+  /// is already printed.
   std::expected<AdminAnswer, int> ask(const std::string& target, const std::string* body) const;
-  /// Tells why an answer is none of 200. The exit code.
+  /// Prints why the answer is not a 200. The exit code.
   int complain_about(const AdminAnswer& answer) const;
-  /// Asks and tells what came: the JSON, or what `print` makes of it. The exit code.
+  /// Sends a request and prints the answer: with `print`, or as JSON with --json. The exit code.
   int finish(const std::string& target, const std::string* body,
              void (*print)(const std::string& json));
+  /// Prints `sentence` on stderr and returns `code`.
   int complain(const std::string& sentence, int code) const;
 
  private:
@@ -39,10 +43,17 @@ class OperatorCommand {
   bool json_ = false;
 };
 
-/// What a problem says, in a sentence for the operator's terminal.
+/// The complaint about an answer that this version does not understand.
+inline constexpr const char* malformed_answer =
+    "the admin API's answer is malformed; is the gateway of another version?";
+
+/// The detail or title of a problem, as a sentence that is safe for the terminal.
 std::string sentence_of(const AdminAnswer& answer);
 
-/// Adds `name=value` to a target's query, where there is a value.
+/// Adds `name=value` to a target's query unless the value is empty.
 void add_parameter(std::string& target, const char* name, const std::string& value);
+
+/// Writes a field of an answer, "Name: value", as the admin API reads it: ["Name","value"].
+void write_header(json::Writer& out, const std::string& line);
 
 }  // namespace idem::cli

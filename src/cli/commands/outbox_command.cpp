@@ -7,7 +7,7 @@
 namespace idem::cli {
 namespace {
 
-// An explicit 0 goes to the API, whose error says what to write instead.
+// The API refuses an explicit 0 and says what to write instead.
 std::string number_or_nothing(const std::optional<std::size_t>& number) {
   return number ? std::to_string(*number) : std::string();
 }
@@ -16,13 +16,14 @@ std::string number_or_nothing(const std::optional<std::size_t>& number) {
 
 OutboxCommand::OutboxCommand(CLI::App& app)
     : OperatorCommand(app, "outbox", "See the messages of a running gateway or worker"),
-      list_(declare("list", "A page of messages, oldest first")),
-      show_(declare("show", "Everything about one message, with its history")),
-      retry_(declare("retry", "Send a message that was put off without waiting longer")) {
-  list_->add_option("--state", state_, "waiting, delivered, dead or discarded");
-  list_->add_option("--destination", destination_, "to this one");
+      list_(declare("list", "List a page of messages, oldest first")),
+      show_(declare("show", "Show one message with its history")),
+      retry_(declare("retry", "Send a waiting message now")) {
+  list_->add_option("--state", state_,
+                    "only messages that are waiting, delivered, dead or discarded");
+  list_->add_option("--destination", destination_, "only to this destination");
   list_->add_option("--limit", limit_, "messages in a page, 1 to 1000");
-  list_->add_option("--cursor", cursor_, "go on behind an earlier page");
+  list_->add_option("--cursor", cursor_, "continue after an earlier page");
   for (auto* const one : {show_, retry_}) {
     one->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
   }
@@ -45,27 +46,28 @@ int OutboxCommand::run() {
 }
 
 DlqCommand::DlqCommand(CLI::App& app)
-    : OperatorCommand(app, "dlq", "See and decide about messages that were given up"),
-      list_(declare("list", "A page of dead letters, oldest first")),
-      show_(declare("show", "Everything about one message, with its history")),
-      redrive_(declare("redrive", "Send dead letters once more")),
-      discard_(declare("discard", "Give dead letters up for good")) {
-  list_->add_option("--cursor", cursor_, "go on behind an earlier page");
+    : OperatorCommand(app, "dlq", "See dead letters, and redrive or discard them"),
+      list_(declare("list", "List a page of dead letters, oldest first")),
+      show_(declare("show", "Show one message with its history")),
+      redrive_(declare("redrive", "Send dead letters again")),
+      discard_(declare("discard", "Discard dead letters; they are never sent again")) {
+  list_->add_option("--cursor", cursor_, "continue after an earlier page");
   show_->add_option("id", id_, "the message's id: 32 hexadecimal digits")->required();
   for (auto* const one : {list_, redrive_, discard_}) {
-    one->add_option("--destination", destination_, "to this one");
-    one->add_option("--limit", limit_, "so many, 1 to 1000");
+    one->add_option("--destination", destination_, "only to this destination");
+    one->add_option("--limit", limit_, "this many at most, 1 to 1000");
   }
   for (auto* const one : {redrive_, discard_}) {
-    one->add_option("id", id_, "one message's id; else --destination, --type or --all");
-    one->add_option("--type", type_, "of this type");
-    one->add_flag("--all", all_, "every dead letter; goes with none of the others");
-    one->add_flag("--dry-run", dry_run_, "say what would be done, and do nothing");
-    one->add_option("--reason", reason_, "why; kept with the message")->required();
+    one->add_option("id", id_, "one message's id; without it give --destination, --type or --all");
+    one->add_option("--type", type_, "only of this type");
+    one->add_flag("--all", all_, "every dead letter; not with an id, --destination or --type");
+    one->add_flag("--dry-run", dry_run_, "print what would be done, and change nothing");
+    one->add_option("--reason", reason_, "why, for the message's history")->required();
   }
-  redrive_->add_option("--rate", rate_, "messages a second, above 0; 10 by default");
+  redrive_->add_option("--rate", rate_,
+                       "messages a second, above 0 and at most 1000; 10 by default");
   redrive_->add_flag("--nothing-there", nothing_there_,
-                     "you have looked: those that may have arrived have not");
+                     "also messages that may have arrived: you have checked that they have not");
 }
 
 int DlqCommand::run() {

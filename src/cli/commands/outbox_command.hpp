@@ -7,7 +7,7 @@
 
 namespace idem::cli {
 
-/// `idem outbox list|show|retry`: messages that are on their way, through the admin API.
+/// `idem outbox list|show|retry`: shows and hastens messages through the admin API.
 class OutboxCommand : public OperatorCommand {
  public:
   /// Declares the command; `app` outlives this.
@@ -23,7 +23,7 @@ class OutboxCommand : public OperatorCommand {
   std::optional<std::size_t> limit_;
 };
 
-/// `idem dlq list|show|redrive|discard`: messages that were given up.
+/// `idem dlq list|show|redrive|discard`: shows dead letters and decides about them.
 class DlqCommand : public OperatorCommand {
  public:
   explicit DlqCommand(CLI::App& app);

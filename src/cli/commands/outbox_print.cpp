@@ -66,7 +66,7 @@ void print_ordered(const std::string& json) {
   const auto page = json::parse(json);
   if (!page) return;
   const auto& messages = items_of(page->find("messages"));
-  if (messages.empty()) return (void)std::printf("no such dead letter\n");
+  if (messages.empty()) return (void)std::printf("no dead letter matches\n");
   const bool is_dry = text_of(page->find("dry_run")) == "yes";
   Rows rows{{"ID", "DESTINATION", "TYPE", "VERDICT"}};
   for (const auto& one : messages) {
@@ -77,7 +77,7 @@ void print_ordered(const std::string& json) {
     if (!is_dry && !is_done) verdict = "refused: " + verdict;
   }
   print_rows(rows);
-  if (is_dry) std::printf("\na dry run: nothing was changed\n");
+  if (is_dry) std::printf("\ndry run: nothing was changed\n");
 }
 
 }  // namespace idem::cli

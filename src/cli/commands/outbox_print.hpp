@@ -4,7 +4,7 @@
 
 namespace idem::cli {
 
-/// What the admin API answers about messages, as a person reads it, on stdout.
+/// Prints answers of the admin API about messages on stdout, for people.
 void print_messages(const std::string& json);
 void print_message(const std::string& json);
 void print_ordered(const std::string& json);

@@ -8,8 +8,8 @@
 
 namespace idem::cli {
 
-/// The reconciler on a thread of its own, because it waits for others. Nothing runs where there are
-/// no providers.
+/// The reconciler on a thread of its own, because it waits for providers. Without providers it does
+/// not run.
 class Reconciling {
  public:
   using SharedSettings = std::shared_ptr<const gateway::GatewaySettings>;
@@ -18,7 +18,7 @@ class Reconciling {
               SharedSettings settings);
   ~Reconciling();
 
-  /// Which routes name which provider, from here on. Any thread.
+  /// Uses the routes of these settings from now on. Any thread.
   void use(SharedSettings settings);
 
  private:

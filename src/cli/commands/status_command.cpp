@@ -16,7 +16,7 @@ std::string age_of(const Value* seconds) {
   return text == "-" ? "never" : text + " s ago";
 }
 
-/// The upstream, the authoriser or a provider.
+/// A row for the upstream, the authoriser or a provider.
 void add_availability(Rows& rows, const std::string& name, const Value& reported) {
   const bool is_up = text_of(reported.find("up")) == "yes";
   std::string text = is_up ? "up" : "DOWN";
@@ -51,7 +51,8 @@ void add_unsettled(Rows& rows, const Value& status) {
   const auto* const unknown = status.find("unknown");
   if (unknown != nullptr && std::holds_alternative<json::Object>(unknown->is)) {
     rows.push_back({"unknown", text_of(unknown->find("count")) + ", the oldest for " +
-                                   text_of(unknown->find("oldest_seconds")) + " s; left to you " +
+                                   text_of(unknown->find("oldest_seconds")) +
+                                   " s; left to operators " +
                                    text_of(unknown->find("for_people"))});
   }
   const bool seen_all = text_of(status.find("seen_all")) == "yes";
@@ -83,7 +84,7 @@ void print_status(const Value& status) {
   }
   print_rows(rows);
   const auto& troubles = items_of(status.find("troubles"));
-  std::printf("\n%s\n", troubles.empty() ? "all is well" : "needs you:");
+  std::printf("\n%s\n", troubles.empty() ? "all is well" : "needs an operator:");
   for (const auto& one : troubles) {
     std::printf("  %s: %s\n", text_of(one.find("code")).c_str(),
                 text_of(one.find("detail")).c_str());
@@ -94,8 +95,8 @@ void print_status(const Value& status) {
 
 StatusCommand::StatusCommand(CLI::App& app)
     : OperatorCommand(app, "status",
-                      "How a running gateway or worker is; exit code 1: something is down or "
-                      "needs you",
+                      "Show how a running gateway or worker is; exit code 1: something is down or "
+                      "needs an operator",
                       false) {}
 
 int StatusCommand::run() {
@@ -103,7 +104,7 @@ int StatusCommand::run() {
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   const auto status = json::parse(answer->body);
-  if (!status) return complain("what the admin API answers is not understood", failed);
+  if (!status) return complain(malformed_answer, failed);
   if (json()) {
     std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
   } else {

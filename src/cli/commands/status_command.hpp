@@ -4,13 +4,13 @@
 
 namespace idem::cli {
 
-/// `idem status`: how a running gateway or worker is, for people and for monitoring.
+/// `idem status`: the state of a running gateway or worker, for people and monitoring.
 class StatusCommand : public OperatorCommand {
  public:
   /// Declares the command; `app` outlives this.
   explicit StatusCommand(CLI::App& app);
 
-  /// 0: all is well; 1: something is down or needs a person; 3: nobody answers there.
+  /// The exit code. 0: all is well; 1: something is down or needs an operator; 3: no answer.
   int run();
 };
 

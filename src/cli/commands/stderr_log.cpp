@@ -33,8 +33,8 @@ std::string now_text() {
 
 bool is_visible(char c) noexcept { return c > ' ' && c < 0x7F; }
 
-/// A terminal obeys more than the controls of ASCII, and shows text in another order than it came:
-/// whatever else a byte is part of, it is written as a number.
+/// Bytes outside of visible ASCII are written as numbers: terminals also obey other control
+/// characters, and some characters change the order of the text.
 void append_text_value(std::string& line, std::string_view value) {
   const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {
     return is_visible(c) && c != '"' && c != '\\' && c != '=';

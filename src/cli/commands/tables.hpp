@@ -6,17 +6,16 @@
 #include <string_view>
 #include <vector>
 
-/// JSON of the admin API as tables for people.
+/// Prints JSON of the admin API as tables for people.
 namespace idem::cli {
 
-/// "-" where there is nothing.
+/// A scalar as text; "-" for anything else.
 std::string text_of(const json::Value* value);
-/// Empty where it is no array.
+/// Empty if it is no array.
 const json::Array& items_of(const json::Value* value);
 void print_rows(const std::vector<std::vector<std::string>>& rows);
 
-/// Without control characters: what a client put into a scope must not drive the operator's
-/// terminal.
+/// The text without control characters: a client's scope must not control the operator's terminal.
 std::string printable(std::string_view text);
 
 }  // namespace idem::cli

@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 #include "cli/commands/reconciling.hpp"
+#include "cli/commands/signals.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/settings_source.hpp"
 #include "gateway/route.hpp"
@@ -18,7 +19,7 @@ class WorkerProcess {
       : given_(std::move(read.given)), options_(std::move(read.options)), log_(std::move(log)) {}
 
   int run() {
-    block_signals();
+    signals_ = block_signals();
     if (const auto opened = open(); !opened) {
       std::fprintf(stderr, "idem worker: %s\n", opened.error().c_str());
       return failed;
@@ -28,24 +29,13 @@ class WorkerProcess {
     sigwait(&signals_, &signal);
     while (signal == SIGHUP) {
       log_(LogLevel::warning, "reload_refused",
-           {{"reason", "a worker reads its settings at its start: start it anew"}});
+           {{"reason", "a worker reads its settings only at its start; restart it"}});
       sigwait(&signals_, &signal);
     }
     return stop();
   }
 
  private:
-  void block_signals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    std::signal(SIGPIPE, SIG_IGN);
-    // A file at the process's size limit is a full disk, not the end of the process.
-    std::signal(SIGXFSZ, SIG_IGN);
-  }
-
   std::expected<void, std::string> open() {
     auto store = open_configured_store(options_, false, log_);
     if (!store) return std::unexpected(std::move(store.error()));
@@ -116,7 +106,7 @@ class WorkerProcess {
     }
   }
 
-  // What is under way is finished and noted; then the store is closed.
+  // Finishes and records the work in progress, then closes the store.
   int stop() {
     log_(LogLevel::info, "draining", {});
     draining_.store(true);

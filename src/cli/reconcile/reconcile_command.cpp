@@ -87,11 +87,11 @@ std::expected<void, int> ReconcileCommand::read_export(OpenExport& opened,
       continue;
     }
     note_status(read->theirs);
-    Waiting waiting{.line = std::move(*read), .kept = {}};
-    if (options_.resolve && waiting.line.theirs.happened) {
-      waiting.kept = {opened.reader->json(), to_hex(sha256(line.raw))};
+    PendingLine pending{.line = std::move(*read), .kept = {}};
+    if (options_.resolve && pending.line.theirs.happened) {
+      pending.kept = {opened.reader->json(), to_hex(sha256(line.raw))};
     }
-    batch_.push_back(std::move(waiting));
+    batch_.push_back(std::move(pending));
     if (batch_.size() < limits::list_page_max) continue;
     if (auto compared = compare_batch(records, comparison); !compared) return compared;
   }
@@ -114,7 +114,7 @@ std::expected<std::vector<std::vector<Name>>, int> ReconcileCommand::names_of_ba
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const ReadLine& line = batch_[i].line;
-    // Who wrote the field down as it came has the quotes of a structured one.
+    // An export that copied the header field has the quotes of a structured key.
     std::string key = parse_string_item(line.match).value_or(line.match);
     if (key.empty() || key.size() > limits::key_bytes_max || line.scope.empty()) continue;
     keys.push_back({line.scope, std::move(key)});
@@ -136,9 +136,9 @@ std::expected<void, int> ReconcileCommand::compare_batch(const OurRecords& recor
     const auto met = comparison.add(line.theirs, (*names)[i]);
     if (met.full) {
       return std::unexpected(complain(
-          "there are more lines than one comparison takes; compare a shorter period", failed));
+          "there are more lines than one comparison can hold; compare a shorter period", failed));
     }
-    const bool may_settle = met.ours && takes_positive(met.ours->state);
+    const bool may_settle = met.ours && accepts_positive_evidence(met.ours->state);
     const std::size_t bytes = kept.json.size() + sizeof(Kept);
     const bool fits = kept_bytes_ + bytes <= limits::comparison_kept_bytes_max;
     if (!may_settle || kept.json.empty() || !fits) continue;
@@ -149,8 +149,8 @@ std::expected<void, int> ReconcileCommand::compare_batch(const OurRecords& recor
   return {};
 }
 
-// A charge within the period may be of a record that was made before it; only where there is none
-// at all the line is one-sided.
+// A charge within the period may belong to a record from before it. Only a line without any record
+// is one-sided.
 std::expected<void, int> ReconcileCommand::look_outside(const OurRecords& records,
                                                         Comparison& comparison) {
   const bool by_ref = options_.match_by == MatchBy::key || options_.match_by == MatchBy::operation;
@@ -167,8 +167,8 @@ std::expected<void, int> ReconcileCommand::look_outside(const OurRecords& record
 
 void ReconcileCommand::progress(const char* what, std::size_t count) {
   const auto now = std::chrono::steady_clock::now();
-  if (now - told_at_ < limits::comparison_progress_interval) return;
-  told_at_ = now;
+  if (now - progress_printed_at_ < limits::comparison_progress_interval) return;
+  progress_printed_at_ = now;
   std::fprintf(stderr, "idem reconcile: %zu %s\n", count, what);
 }
 

@@ -12,10 +12,11 @@
 
 namespace idem::cli {
 
-/// Whether a record in this state is ended by positive evidence (protocol.md §3).
-bool takes_positive(State state) noexcept;
+/// Whether positive evidence may complete a record in this state (protocol.md §3).
+bool accepts_positive_evidence(State state) noexcept;
 
-/// `idem reconcile`: a provider's export against our records. Changes nothing unless it is told to.
+/// `idem reconcile`: compares a provider's export with our records. Changes records only with
+/// --resolve.
 class ReconcileCommand : public OperatorCommand {
  public:
   /// Declares the command; `app` outlives this.
@@ -25,14 +26,14 @@ class ReconcileCommand : public OperatorCommand {
   int run();
 
  private:
-  /// A line that may settle its record.
+  /// A line that may settle its record, kept for the evidence.
   struct Kept {
     std::string json{};
-    std::string digest{};  ///< SHA-256 of the line as it stands in the export.
+    std::string digest{};  ///< SHA-256 of the line's bytes.
   };
 
   OurRecords::Admin admin() const;
-  /// All of the export into `comparison`; an error is an exit code.
+  /// Adds all lines of the export to `comparison`. Error: an exit code; the reason is printed.
   std::expected<void, int> read_export(OpenExport& opened, const ExportFields& fields,
                                        const OurRecords& records, compare::Comparison& comparison);
   std::expected<void, int> compare_batch(const OurRecords& records,
@@ -44,20 +45,21 @@ class ReconcileCommand : public OperatorCommand {
   void note_bad_line(const OpenExport& opened, const compare::BadLine& bad);
   std::expected<void, int> resolve(const OpenExport& opened);
   std::expected<Settled, int> settle(const OpenExport& opened, std::size_t finding);
-  /// Empty: that there is no line of it means that it did not happen, as far as can be told here.
+  /// Why the absence of a line does not prove that the record's work did not happen; empty: it
+  /// does, as far as this command can see.
   std::string why_not_absent(const OpenExport& opened, const compare::Ours& ours) const;
   void progress(const char* what, std::size_t count);
 
   ReconcileOptions options_;
   ComparisonReport report_;
-  struct Waiting {
+  struct PendingLine {
     ReadLine line;
     Kept kept;
   };
-  std::vector<Waiting> batch_;
+  std::vector<PendingLine> batch_;
   std::map<std::uint64_t, Kept> kept_;
   std::size_t kept_bytes_ = 0;
-  std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point progress_printed_at_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace idem::cli

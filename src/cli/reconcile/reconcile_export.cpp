@@ -22,7 +22,7 @@ compare::ReadBytes bytes_of(std::shared_ptr<std::istream> from,
   return [from = std::move(from), digest = std::move(digest)](
              std::span<char> into) -> std::expected<std::size_t, std::string> {
     from->read(into.data(), static_cast<std::streamsize>(into.size()));
-    if (from->bad()) return std::unexpected(std::string("it cannot be read to its end"));
+    if (from->bad()) return std::unexpected(std::string("reading failed before the end"));
     const auto count = static_cast<std::size_t>(from->gcount());
     digest->add_bytes({into.data(), count});
     return count;
@@ -50,7 +50,8 @@ std::string OpenExport::sentence_of(const BadLine& bad) const {
 }
 
 std::optional<std::string> plain_currency(std::string_view text) {
-  constexpr std::size_t bytes_max = 15;  // Three letters by ISO 4217, more for what is no money.
+  constexpr std::size_t bytes_max =
+      15;  // ISO 4217 has three letters; longer names are for other units.
   if (text.size() > bytes_max) return std::nullopt;
   std::string out(text);
   for (char& c : out) {
@@ -92,7 +93,7 @@ std::expected<compare::Money, std::string> ExportFields::money_of(const ExportLi
   if (currency_) {
     const auto& text = value(line, currency_);
     auto currency = text ? plain_currency(*text) : std::nullopt;
-    if (!currency) return std::unexpected(options_.currency + " is missing, or no currency");
+    if (!currency) return std::unexpected(options_.currency + " is missing or is no currency");
     money.currency = std::move(*currency);
   }
   return money;
@@ -123,7 +124,7 @@ std::expected<ReadLine, BadLine> ExportFields::read(const ExportLine& line) cons
       return bad(options_.time + " is neither an RFC 3339 time nor Unix seconds");
   }
   auto money = money_of(line);
-  // What was refused moved none.
+  // A refused line moved no money, so its amount is not needed.
   if (!money && read.theirs.happened) return bad(std::move(money.error()));
   if (money) read.theirs.money = std::move(*money);
   return read;
@@ -134,9 +135,9 @@ std::expected<OpenExport, std::string> open_export(const ReconcileOptions& optio
   OpenExport opened;
   std::expected<std::unique_ptr<compare::ExportReader>, BadLine> reader;
   if (!options.list.url.empty()) {
-    // What stands behind it may be a secret.
+    // The query may contain a secret.
     opened.name = options.list.url.substr(0, options.list.url.find('?'));
-    opened.list->tells_its_end = false;
+    opened.list->states_its_end = false;
     auto pages = list_pages(options, opened.digest, opened.list);
     if (!pages) return std::unexpected(std::move(pages.error()));
     reader = compare::read_list(std::move(*pages), fields.names());

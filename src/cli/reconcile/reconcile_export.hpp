@@ -13,25 +13,25 @@ namespace idem::cli {
 
 /// A provider's export, opened.
 struct OpenExport {
-  std::string name{};  ///< For people and for evidence.
+  std::string name{};  ///< Shown to people and written into evidence.
   std::unique_ptr<compare::ExportReader> reader{};
-  /// Of the bytes that were read; of all of them once there are no more.
+  /// Digest of the bytes read so far.
   std::shared_ptr<FramedDigest> digest = std::make_shared<FramedDigest>();
-  /// A file tells its end by ending.
+  /// A file always states its end: by ending.
   std::shared_ptr<ListEnd> list = std::make_shared<ListEnd>(false, true);
 
-  /// NAME:LINE:COLUMN: what is wrong there.
+  /// "NAME:LINE:COLUMN: what is wrong".
   std::string sentence_of(const compare::BadLine& bad) const;
 };
 
-/// A line as it is compared, and what its match is made of.
+/// A line as it is compared, with the values that match it to a record.
 struct ReadLine {
   compare::Theirs theirs{};
   std::string match{};  ///< Empty: the line has none.
   std::string scope{};
 };
 
-/// Which fields of an export mean what.
+/// Reads the fields of an export's lines by the options that name them.
 class ExportFields {
  public:
   explicit ExportFields(const ReconcileOptions& options);
@@ -50,11 +50,11 @@ class ExportFields {
   Place match_, scope_, amount_, currency_, status_, id_, time_;
 };
 
-/// The error is a sentence.
+/// Opens the file, standard input or list of the options. The error is a sentence.
 std::expected<OpenExport, std::string> open_export(const ReconcileOptions& options,
                                                    const ExportFields& fields);
 
-/// As it is compared: in upper case. None: it is longer than any.
+/// A currency in upper case, as it is compared. None: it is longer than any currency.
 std::optional<std::string> plain_currency(std::string_view text);
 
 }  // namespace idem::cli

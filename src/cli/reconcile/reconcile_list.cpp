@@ -19,8 +19,8 @@ using Page = std::expected<std::optional<std::string>, std::string>;
 template <class T>
 using Checked = std::expected<T, std::string>;
 
-// Where a page may say that there is more without saying where: beside what is next, and at its
-// top.
+// Where a page may say that there is another one without naming it: beside the member --next, and
+// at the top.
 std::vector<JsonPointer> flags_beside(const std::string& next) {
   std::vector<JsonPointer> flags;
   for (const auto& beside : {std::string(), next.substr(0, next.rfind('/'))}) {
@@ -33,7 +33,7 @@ std::vector<JsonPointer> flags_beside(const std::string& next) {
 
 bool is_secure(const std::string& url) { return url.starts_with("https://"); }
 
-/// Fetches one page after the other.
+/// Fetches the pages one after the other.
 class Pages {
  public:
   Pages(ListPlace place, JsonPointer next, FetchRequest request,
@@ -74,30 +74,31 @@ class Pages {
     return std::unexpected(number() + why);
   }
 
-  // Empty: it is the last one. Whoever took a page for the last one that is not would call missing
-  // what stands on the others.
+  // Empty: it is the last page. A page that is wrongly regarded as the last one would make the
+  // items of all later pages look missing.
   Checked<std::string> next_of(const FetchAnswer& page) {
-    // A page that is no JSON is told by who reads its items.
+    // The reader of the items reports a page that is no JSON.
     if (!check_json(page.body)) return "";
     const auto next = next_.find(page.body);
     if (next) {
-      end_->tells_its_end = true;
+      end_->states_its_end = true;
       if (next->front() == '{' || next->front() == '[' || *next == "true") {
-        return std::unexpected("what is next, at " + place_.next +
-                               ", is neither text nor null; give the place of the text, such as "
+        return std::unexpected("the member --next, " + place_.next +
+                               ", is neither text nor null; give the place of a text, such as "
                                "/_links/next/href, as --next");
       }
       const auto text = *next == "false" ? std::nullopt : scalar_of(*next);
       if (text && !text->empty()) return *text;
     }
     if (has_flag(page.body, "true")) {
-      return std::unexpected("it says that there is more, and " + place_.next + " says not where");
+      return std::unexpected("it says that there is another page, and " + place_.next +
+                             " does not name it");
     }
     const std::string_view link = page.header("Link");
     if (link.contains("rel=\"next\"") || link.contains("rel=next")) {
-      return std::unexpected("what is next stands in its Link field, which is not followed");
+      return std::unexpected("its next page is in the Link field, which is not supported");
     }
-    end_->tells_its_end |= has_flag(page.body, "false");
+    end_->states_its_end |= has_flag(page.body, "false");
     return "";
   }
 
@@ -116,10 +117,10 @@ class Pages {
                                              : next_url(place_.url, place_.next_parameter, *next);
     if (!url) return std::unexpected(url.error());
     if (!seen_.insert(compare::name_of(*url)).second) {
-      return std::unexpected("what it says comes next was read before");
+      return std::unexpected("its next page was read before");
     }
     if (is_secure(request_.url) && !is_secure(*url)) {
-      return std::unexpected("what is next is no https any more");
+      return std::unexpected("its next page is not https");
     }
     request_.url = std::move(*url);
     return {};
@@ -131,7 +132,7 @@ class Pages {
   FetchRequest request_;
   std::shared_ptr<FramedDigest> digest_;
   std::shared_ptr<ListEnd> end_;
-  std::set<compare::Name> seen_;  // Pages, by their URLs.
+  std::set<compare::Name> seen_;  // URLs of the pages read.
   Fetcher fetcher_;
   std::size_t count_ = 0;
 };
@@ -157,7 +158,7 @@ std::expected<std::string, std::string> next_url(const std::string& list,
   if (next.starts_with("http://") || next.starts_with("https://")) return next;
   if (!next.starts_with('/') || next.starts_with("//")) {
     return std::unexpected(
-        "what is next is neither a URL nor a path; a cursor needs the name of "
+        "the next page is neither a URL nor a path; for a cursor give the name of "
         "its parameter, --next-parameter");
   }
   const auto host = list.find("://") + 3;

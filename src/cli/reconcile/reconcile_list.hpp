@@ -10,21 +10,21 @@
 
 namespace idem::cli {
 
-/// How far a list was read.
+/// How reading a list ended.
 struct ListEnd {
-  bool not_reachable = false;  ///< Nobody answered.
-  /// Some page said what comes next, or that nothing does.
-  bool tells_its_end = false;
+  bool not_reachable = false;  ///< The last request got no answer.
+  /// Some page named its next page, or said that there is none.
+  bool states_its_end = false;
 };
 
-/// The pages of a provider's list. `digest` becomes that of all of them one behind the other, `end`
-/// what they say. The error is a sentence about the options.
+/// The pages of a provider's list. Reading them adds their bytes to `digest` and fills in `end`.
+/// The error is a sentence about the options.
 std::expected<compare::ListPages, std::string> list_pages(const ReconcileOptions& options,
                                                           std::shared_ptr<FramedDigest> digest,
                                                           std::shared_ptr<ListEnd> end);
 
-/// Where the next page is: a cursor goes into `parameter` of the list's URL; without one, `next` is
-/// a URL, or a path on the host of the present page. The error is a sentence.
+/// The URL of the next page. With `parameter`, `next` is a cursor for that parameter of the list's
+/// URL; without, `next` is a URL or a path on the current page's host. The error is a sentence.
 std::expected<std::string, std::string> next_url(const std::string& list,
                                                  const std::string& parameter,
                                                  const std::string& next);

@@ -57,11 +57,12 @@ Checked check_match(ReconcileOptions& options) {
   const bool has_scope = !options.scope.empty() || !options.scope_at.empty();
   if (options.match_by == MatchBy::key && (!has_scope || options.operation.empty())) {
     return wrong(
-        "--by key: only a digest of a key is stored, over scope, operation and key; give "
+        "--by key: the store has only a digest of scope, operation and key; give "
         "--scope (or --scope-at) and --operation too");
   }
   if (options.match_by == MatchBy::derived && options.phase.empty()) {
-    return wrong("--by derived: the provider's key was made of a phase's name; give its --phase");
+    return wrong(
+        "--by derived: the provider's key is derived from a phase's name; give its --phase");
   }
   return {};
 }
@@ -69,24 +70,23 @@ Checked check_match(ReconcileOptions& options) {
 Checked check_absent(const ReconcileOptions& options) {
   if (options.match_by == MatchBy::reference) {
     return wrong(
-        "--resolve-absent: an unknown record mostly has no reference, so that no line could meet "
-        "it; compare --by operation, key or derived");
+        "--resolve-absent: most unknown records have no reference, so no line can match them; "
+        "compare --by operation, key or derived");
   }
   if (!options.observed) {
     return wrong(
-        "--resolve-absent: that a line is missing proves something only about the moment at which "
-        "the export was made; give it as --observed-at");
+        "--resolve-absent: an absence counts only with the moment at which the export was made; "
+        "give it as --observed-at");
   }
   if (!options.rules.from || !options.rules.to) {
     return wrong(
-        "--resolve-absent: that a line is missing proves something only about the period that the "
-        "export covers; give it as --from and --to");
+        "--resolve-absent: an absence counts only within the period that the export covers; "
+        "give it as --from and --to");
   }
   if (*options.rules.to > *options.observed - options.delay) {
     return wrong(
-        "--resolve-absent: the provider may list later what was done shortly before the export was "
-        "made; --to must lie before --observed-at by at least --export-delay, which is 24h unless "
-        "it is given");
+        "--resolve-absent: the provider may list a charge late; --to must lie before "
+        "--observed-at by at least --export-delay, by default 24h");
   }
   return {};
 }
@@ -103,7 +103,7 @@ Checked check_resolving(const ReconcileOptions& options) {
   }
   if (options.happened.empty()) {
     return wrong(
-        "--resolve: a line that was refused settles nothing; say which ones say that money moved, "
+        "--resolve: a refused line settles nothing; name the lines that report that money moved, "
         "with --status and --happened");
   }
   return options.resolve_absent ? check_absent(options) : Checked{};
@@ -115,62 +115,70 @@ void ReconcileOptions::declare(CLI::App& command) {
   command.add_option("export", file, "the provider's export; - is standard input");
   command.add_option("--format", format, "csv or jsonl; else by the file's name");
   command.add_option("--url", list.url, "a list of the provider's API instead of a file");
-  command.add_option("--items", list.items, "where in a page its items are")->capture_default_str();
-  command.add_option("--next", list.next, "where in a page it says what comes next: a URL, a path")
+  command.add_option("--items", list.items, "JSON Pointer to the items of a page")
+      ->capture_default_str();
+  command.add_option("--next", list.next, "JSON Pointer to the next page: a URL or a path")
       ->capture_default_str();
   command.add_option("--next-parameter", list.next_parameter,
-                     "what comes next is a cursor, and goes into this parameter of --url");
+                     "--next is a cursor; send it in this parameter of --url");
   command.add_option("--allow-host", list.allowed_hosts,
-                     "HOST:PORT that a next page may be at, besides that of --url; repeatable");
-  command.add_option("--auth-file", list.auth_file, "file with the Authorization field's value");
-  command.add_option("--ca-file", list.ca_file, "PEM file of the authorities for https");
-  command.add_option("--page-timeout", list.timeout, "for each page; 30s by default");
+                     "HOST:PORT of further pages, besides that of --url; repeatable");
+  command.add_option("--auth-file", list.auth_file, "file with the value of Authorization");
+  command.add_option("--ca-file", list.ca_file,
+                     "PEM file of the CAs for https; by default the system's");
+  command.add_option("--page-timeout", list.timeout, "time for each page; 30s by default");
 
-  command.add_option("--by", by, "what both sides have: key, operation, reference or derived")
+  command.add_option("--by", by, "the value on both sides: key, operation, reference or derived")
       ->capture_default_str();
   command.add_option("--match", match,
-                     "the export's field of it: a column, a name, a JSON Pointer");
-  command.add_option("--phase", phase, "whose derived key the provider was given (--by derived)");
-  command.add_option("--our-reference", our_reference,
-                     "JSON Pointer into the stored answer (--by reference); else what the record "
-                     "keeps as upstream_reference");
-  command.add_option("--scope", scope, "records of this scope");
+                     "the export's field of --by: a column, a member or a JSON Pointer");
+  command.add_option("--phase", phase,
+                     "the phase whose derived key the provider received (--by derived)");
+  command.add_option(
+      "--our-reference", our_reference,
+      "JSON Pointer into the stored answer (--by reference); by default the record's "
+      "upstream_reference");
+  command.add_option("--scope", scope, "only records of this scope");
   command.add_option("--scope-at", scope_at, "the export's field of the scope (--by key)");
-  command.add_option("--operation", operation, "records of this operation");
-  command.add_option("--amount", amount, "the export's field of the amount; else none is compared");
+  command.add_option("--operation", operation, "only records of this operation");
+  command.add_option("--amount", amount,
+                     "the export's field of the amount; by default no amount is compared");
   command.add_option("--our-amount", our_amount, "JSON Pointer into the stored answer")
       ->capture_default_str();
   command
-      .add_option("--scale", scale, "the export's amounts times 10^N are ours: 2 for 12.50 as 1250")
+      .add_option("--scale", scale, "our amount is the export's times 10^N: 2 for 12.50 as 1250")
       ->check(CLI::Range(-18, 18));
   command.add_option("--currency", currency, "the export's field of the currency");
   command.add_option("--our-currency", our_currency, "JSON Pointer into the stored answer")
       ->capture_default_str();
   command.add_option("--status", status, "the export's field of the status");
-  command.add_option("--happened", happened, "a status by which money moved; repeatable");
+  command.add_option("--happened", happened, "a status that means that money moved; repeatable");
   command.add_option("--refused", refused,
-                     "a status by which none did, and none will; repeatable. Statuses that are "
-                     "neither are listed, and decide nothing");
-  command.add_option("--id", id, "the export's field of what the provider calls it");
-  command.add_option("--time", time, "the export's field of the moment: RFC 3339, or Unix seconds");
-  command.add_option("--from", from, "records and lines from this time on");
-  command.add_option("--to", to, "and before this one");
-  command.add_option("--slack", slack,
-                     "how far the two sides' moments may be apart; 5m by default");
-  command.add_option("--rows", rows, "findings that the table shows")->capture_default_str();
+                     "a status that means that no money moved and none will; repeatable. Lines of "
+                     "other statuses are listed and decide nothing");
+  command.add_option("--id", id, "the export's field of the provider's id");
+  command.add_option("--time", time, "the export's field of the time: RFC 3339 or Unix seconds");
+  command.add_option("--from", from, "begin of the period, an RFC 3339 time");
+  command.add_option("--to", to, "end of the period, excluded");
+  command.add_option("--slack", slack, "how far apart the two sides' times may be; 5m by default");
+  command.add_option("--rows", rows, "most findings that the table shows")->capture_default_str();
 
-  command.add_flag("--resolve", resolve, "settle unknown records that the provider has");
+  command.add_flag("--resolve", resolve,
+                   "complete unknown, pending and failed_retryable records that the provider has");
   command.add_flag("--resolve-absent", resolve_absent,
-                   "and those that it has not, as failed: a retry runs again");
+                   "with --resolve: settle unknown records that the provider does not have as "
+                   "failed_retryable: a retry runs again");
   command
-      .add_option("--response-status", response_status,
-                  "of the answer that is stored for a settled record; its body is the line")
+      .add_option(
+          "--response-status", response_status,
+          "status of the answer that is stored for a completed record; its body is the line")
       ->check(CLI::Range(200, 599));
-  command.add_option("--response-header", response_headers, "\"Name: value\" of it; repeatable");
+  command.add_option("--response-header", response_headers,
+                     "\"Name: value\" of that answer; repeatable");
   command.add_option("--observed-at", observed_at, "when the export was made");
   command.add_option("--export-delay", export_delay,
-                     "how late it lists what was done (--resolve-absent); 24h by default");
-  command.add_option("--reason", reason, "why; kept for good")->capture_default_str();
+                     "how late the export may list a charge (--resolve-absent); 24h by default");
+  command.add_option("--reason", reason, "why, for the evidence log")->capture_default_str();
 }
 
 Checked ReconcileOptions::check() {
@@ -192,7 +200,7 @@ Checked ReconcileOptions::check() {
   for (const std::string& one : refused) {
     if (status.empty()) return wrong("--refused goes with --status and --happened");
     if (std::ranges::find(happened, one) != happened.end()) {
-      return wrong("--refused " + one + " is --happened, too; it means one of both");
+      return wrong("--refused " + one + " is also --happened; a status means one of both");
     }
   }
   return {};

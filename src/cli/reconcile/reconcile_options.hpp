@@ -12,7 +12,7 @@
 
 namespace idem::cli {
 
-/// What a line is matched by.
+/// The value that matches a line to a record.
 enum class MatchBy : std::uint8_t { key, operation, reference, derived };
 
 /// Where a provider's list is.
@@ -27,7 +27,7 @@ struct ListPlace {
   std::string timeout{};
 };
 
-/// What `idem reconcile` is told.
+/// The options of `idem reconcile`.
 struct ReconcileOptions {
   std::string file{};
   std::string format{};
@@ -51,15 +51,16 @@ struct ReconcileOptions {
   std::string observed_at{}, export_delay{};
   std::string reason = "ledger comparison";
 
-  // What check() makes of them.
+  // Filled in by check().
   MatchBy match_by = MatchBy::key;
   compare::Rules rules{};
   std::optional<StoreTime> observed{};
   Millis delay = limits::export_delay_default;
   Millis page_timeout = limits::fetch_timeout_default;
 
+  /// Declares the options on `command`, which outlives them.
   void declare(CLI::App& command);
-  /// The error is a sentence that names the option.
+  /// Checks the options together and parses them. The error is a sentence that names the option.
   std::expected<void, std::string> check();
 };
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands/tables.hpp"
 #include "core/bytes/rfc3339.hpp"
+#include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ void write_finding(json::Writer& out, const Finding& finding, const Settled* set
     const auto& ours = *finding.ours;
     out.member("ref", to_hex(ours.ref.bytes));
     out.member("state", idem::name_of(ours.state));
-    out.member("fence", ours.fence);
+    out.member("fence", stored_fence(ours.fence));
     out.flag("contested", ours.is_contested);
     out.member("created_at", to_rfc3339(ours.created_at));
     if (ours.status != 0) out.member("response_status", ours.status);
@@ -101,7 +102,7 @@ std::string why_text(const Finding& finding, const Settled* settled) {
 }
 
 void print_unclear(const ComparisonReport& report) {
-  std::printf("\nstatuses that are neither --happened nor --refused; say which they are:\n");
+  std::printf("\nstatuses that neither --happened nor --refused names; add them to one of both:\n");
   for (const auto& [status, lines] : report.unclear) {
     std::printf("  \"%s\": %llu lines\n", printable(status).c_str(),
                 static_cast<unsigned long long>(lines));
@@ -195,7 +196,8 @@ void print_comparison(const ComparisonReport& report, std::size_t rows) {
     const Kind kind = static_cast<Kind>(i);
     std::string note;
     if (kind == Kind::agree && result.by_existence > 0) {
-      note = std::to_string(result.by_existence) + " of them by existence: no answer is kept";
+      note =
+          std::to_string(result.by_existence) + " of them by existence only: no answer is stored";
     }
     counts.push_back({std::string(name_of(kind)), std::to_string(result.counts[i]), note});
   }

@@ -8,29 +8,29 @@
 
 namespace idem::cli {
 
-/// What became of a record that a line, or the want of one, might settle.
+/// The result for a record that a line, or the absence of one, might settle.
 struct Settled {
-  std::string as{};   ///< Empty: it was left as it is.
-  std::string why{};  ///< Why it was left, or refused.
+  std::string as{};   ///< Empty: it was not changed.
+  std::string why{};  ///< Why it was not changed.
 };
 
-/// What `idem reconcile` tells.
+/// The output of `idem reconcile`.
 struct ComparisonReport {
   std::string name{};
   std::string digest{};  ///< SHA-256 of the whole export.
   std::uint64_t lines = 0;
   std::uint64_t bad_lines = 0;
-  std::vector<std::string> bad_places{};  ///< Of the first ones, as sentences.
-  /// Statuses that no option names, with the number of their lines; the first statuses_max.
+  std::vector<std::string> bad_places{};  ///< The first ones, as sentences.
+  /// The first statuses_max statuses that no option names, with the number of their lines.
   static constexpr std::size_t statuses_max = 100;
   std::map<std::string, std::uint64_t> unclear{};
   std::uint64_t unclear_others = 0;  ///< Lines of the statuses beyond those.
   compare::Result result{};
   std::map<std::size_t, Settled> settled{};  ///< By the finding's number.
 
-  /// Differences that no evidence has ended.
+  /// Differences that no evidence of this run settled.
   std::uint64_t differences() const noexcept;
-  /// Records that evidence should have settled and did not.
+  /// Records that evidence of this run should have settled and did not.
   std::size_t left() const noexcept;
   /// Whether all of the export was read.
   bool complete() const noexcept { return bad_lines == 0; }

@@ -9,6 +9,7 @@
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/naming/record_handle.hpp"
+#include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 
 #include <idem/foreign_call.hpp>
@@ -51,9 +52,7 @@ std::optional<std::string> scalar_in(const std::string& body, const std::string&
 OurRecords::OurRecords(const ReconcileOptions& options, Admin admin)
     : options_(options), admin_(std::move(admin)) {}
 
-int OurRecords::malformed() const {
-  return admin_.complain("what the admin API answers is not understood; is it another version?");
-}
+int OurRecords::malformed() const { return admin_.complain(malformed_answer); }
 
 std::expected<Value, int> OurRecords::read(const std::string& target,
                                            const std::string* body) const {
@@ -93,7 +92,7 @@ std::expected<void, int> OurRecords::list(compare::Comparison& into,
       if (!ours) return std::unexpected(malformed());
       if (!into.add(*ours, names_of(record, *ours))) {
         return std::unexpected(admin_.complain(
-            "there are more records than one comparison takes; compare a shorter period"));
+            "there are more records than one comparison can hold; compare a shorter period"));
       }
       ++count;
     }
@@ -108,7 +107,7 @@ std::expected<void, int> OurRecords::list(compare::Comparison& into,
 compare::Money OurRecords::money_of(const std::optional<std::string>& amount,
                                     const std::optional<std::string>& currency) const {
   compare::Money money;
-  // What is no amount equals none of theirs.
+  // A value that is no amount is kept as text: it equals no amount.
   if (options_.rules.amount && amount) {
     money.amount = compare::exact_amount(*amount).value_or(printable(*amount));
   }
@@ -124,7 +123,7 @@ std::optional<Ours> OurRecords::ours_of(const Value& record) const {
   if (!ref || !state) return std::nullopt;
   Ours ours{.ref = *ref,
             .state = *state,
-            .fence = number_in(record, "fence"),
+            .fence = fence_from(number_in(record, "fence")),
             .status = static_cast<int>(number_in(record, "response_status")),
             .created_at = moment_in(record, "created_at"),
             .locked_until = moment_in(record, "locked_until")};

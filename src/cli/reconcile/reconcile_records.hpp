@@ -13,7 +13,8 @@
 
 namespace idem::cli {
 
-/// Our side of a comparison, through the admin API. An error is an exit code; why was told.
+/// Our side of a comparison, read through the admin API. An error is an exit code; the reason is
+/// already printed.
 class OurRecords {
  public:
   struct Admin {
@@ -21,7 +22,7 @@ class OurRecords {
     std::function<int(const AdminAnswer&)> complain_about;
     std::function<int(const std::string&)> complain;
   };
-  /// What names a record.
+  /// A client's key and its scope.
   struct Key {
     std::string scope;
     std::string key;
@@ -30,13 +31,14 @@ class OurRecords {
   /// `options` outlives it.
   OurRecords(const ReconcileOptions& options, Admin admin);
 
-  /// All records of the period and of its edges; `seen` hears how many there are so far.
+  /// Adds all records of the period, extended by the slack. After each page it calls `seen` with
+  /// the number so far.
   std::expected<void, int> list(compare::Comparison& into,
                                 const std::function<void(std::size_t)>& seen);
-  /// Under which names each of these keys may lie.
+  /// The names that the record of each key may have.
   std::expected<std::vector<std::vector<compare::Name>>, int> names_of(
       const std::vector<Key>& keys) const;
-  /// The record of this name, which is a ref's bytes.
+  /// The record with this name, the bytes of its ref.
   std::expected<std::optional<compare::Ours>, int> find(const compare::Name& ref) const;
 
  private:

@@ -3,11 +3,13 @@
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/bytes/utf8.hpp"
+#include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 
 #include <algorithm>
 
-/// The one part of `idem reconcile` that changes anything: evidence, which the admin API judges.
+/// The only part of `idem reconcile` that changes records: it sends evidence, which the server
+/// judges.
 namespace idem::cli {
 namespace {
 
@@ -22,24 +24,17 @@ void write_response(json::Writer& out, const ReconcileOptions& options, const st
   out.begin_array();
   auto fields = options.response_headers;
   if (fields.empty()) fields.emplace_back("Content-Type: application/json");
-  for (const std::string& line : fields) {
-    const auto colon = line.find(':');
-    const auto value = line.find_first_not_of(' ', std::min(colon, line.size() - 1) + 1);
-    out.begin_array();
-    out.text(line.substr(0, colon));
-    out.text(value == std::string::npos ? "" : line.substr(value));
-    out.end_array();
-  }
+  for (const std::string& line : fields) write_header(out, line);
   out.end_array();
   const bool has_body = options.response_status != 204 && options.response_status != 304;
   out.member("body_b64", has_body ? to_base64(body) : "");
   out.end_object();
 }
 
-/// Whether a line may settle it: one that happened, once, and a record that evidence can end.
+/// Whether a line may settle the record: exactly one that happened, and a state that accepts it.
 bool is_positive(const Finding& finding) {
   if (!finding.ours || finding.kind == Kind::duplicate) return false;
-  return takes_positive(finding.ours->state) &&
+  return accepts_positive_evidence(finding.ours->state) &&
          std::ranges::count(finding.theirs, true, &compare::Theirs::happened) == 1;
 }
 
@@ -50,24 +45,24 @@ bool is_absent(const Finding& finding) {
 
 }  // namespace
 
-bool takes_positive(State state) noexcept {
+bool accepts_positive_evidence(State state) noexcept {
   return state == State::unknown || state == State::failed_retryable || state == State::pending;
 }
 
 std::string ReconcileCommand::why_not_absent(const OpenExport& opened,
                                              const compare::Ours& ours) const {
-  if (!report_.complete()) return "the export was not read whole";
-  if (!opened.list->tells_its_end) return "nothing says where the list ends";
-  // What lacks one line may lack another: it was cut, or is of another account.
+  if (!report_.complete()) return "the export was not read completely";
+  if (!opened.list->states_its_end) return "the list does not say where it ends";
+  // If one line is missing, others may be: the export is cut off, or of another account.
   if (report_.result.count(Kind::ours_only) > 0) {
     return "the export lacks lines of records that ran";
   }
-  // Under another name than we know, such a line could be the very one; and where no line met a
-  // record, the names are perhaps none that both sides have.
-  if (report_.result.lines_unmet > 0) return "there are lines that met no record";
-  if (report_.result.lines_met == 0) return "no line met a record";
+  // An unmatched line may be the missing one under another name. If no line matched at all, the two
+  // sides perhaps share no names.
+  if (report_.result.lines_unmet > 0) return "there are lines that match no record";
+  if (report_.result.lines_met == 0) return "no line matches a record";
   const auto& rules = options_.rules;
-  // Whenever it ran, the export covers that moment, also by the other side's clock.
+  // The export must cover the whole time in which it may have run, also by the provider's clock.
   const bool began_within = !rules.from || ours.created_at >= *rules.from + rules.slack;
   const bool ended_within = !rules.to || ours.locked_until + rules.slack <= *rules.to;
   return began_within && ended_within ? "" : "it may have run outside of the period";
@@ -93,7 +88,7 @@ std::expected<Settled, int> ReconcileCommand::settle(const OpenExport& opened, s
       opened.name + " (sha256 " + report_.digest + ", " + std::to_string(report_.lines) + " lines)";
   json::Writer order;
   order.begin_object();
-  order.member("fence", ours.fence);
+  order.member("fence", stored_fence(ours.fence));
   order.member("reason", options_.reason);
   const std::string as = is_absent(finding) ? "failed_retryable" : "completed";
   order.member("as", as);
@@ -103,7 +98,7 @@ std::expected<Settled, int> ReconcileCommand::settle(const OpenExport& opened, s
     std::string why_not = why_not_absent(opened, ours);
     if (!why_not.empty()) return Settled{"", std::move(why_not)};
     evidence = "no line in the export " + of_export + " that was made at " + to_rfc3339(*observed);
-    // What was done later may not be listed yet.
+    // Later work may not be listed yet.
     observed = *observed - options_.delay;
   } else {
     const auto theirs = std::ranges::find(finding.theirs, true, &compare::Theirs::happened);

@@ -36,15 +36,15 @@ bool is_loopback_host(std::string_view host) {
 
 bool is_any_host(std::string_view host) { return host == "0.0.0.0" || host == "::"; }
 
-/// What is sent to `to` comes to who listens at `at`. A name that leads here is not looked up.
-bool comes_to(const HostPort& to, const HostPort& at) {
+/// Whether a request to `to` reaches a listener at `at`. Names are not looked up.
+bool reaches(const HostPort& to, const HostPort& at) {
   if (to.port != at.port || at.port == "0") return false;
   if (to.host == at.host || (is_loopback_host(to.host) && is_loopback_host(at.host))) return true;
   return is_any_host(at.host) && (is_loopback_host(to.host) || is_any_host(to.host));
 }
 
-/// Two listeners that take each other's place.
-bool is_one(const HostPort& a, const HostPort& b) { return comes_to(a, b) || comes_to(b, a); }
+/// Whether two listeners would need the same address.
+bool is_one(const HostPort& a, const HostPort& b) { return reaches(a, b) || reaches(b, a); }
 
 bool is_host(std::string_view text) {
   const bool is_v6 = text.size() > 2 && text.starts_with('[') && text.ends_with(']');
@@ -73,17 +73,18 @@ void check_addresses(const GatewayFlags& flags, Purpose purpose, Complaints& com
   const auto admin = parsed(flags.admin, complaints);
   if (purpose != Purpose::gateway || !listen) return;
   if (admin && is_one(*listen, *admin)) {
-    complaints.add(flags.admin.place, shown(flags.admin.text) +
-                                          " is where clients come to (listen); write another port");
+    complaints.add(
+        flags.admin.place,
+        shown(flags.admin.text) + " is the address for clients (listen); write another port");
   }
   const auto upstream = http::parse_upstream_url(flags.upstream.text);
-  if (!upstream) return;  // Said elsewhere.
-  if (comes_to(upstream->endpoint, *listen)) {
+  if (!upstream) return;  // parse_upstream() complains.
+  if (reaches(upstream->endpoint, *listen)) {
     complaints.add(flags.upstream.place,
                    shown(config::without_password(flags.upstream.text)) +
-                       " is where this gateway listens itself (listen): each request would come "
+                       " is the address of this gateway itself (listen): each request would come "
                        "back to it; write the address of the API behind it");
-  } else if (admin && comes_to(upstream->endpoint, *admin)) {
+  } else if (admin && reaches(upstream->endpoint, *admin)) {
     complaints.add(flags.upstream.place,
                    shown(config::without_password(flags.upstream.text)) +
                        " is this gateway's admin listener, which would be open to its clients; "

@@ -4,18 +4,18 @@
 
 #include <string>
 
-/// What the addresses of a process say together.
+/// Checks of the addresses of a process.
 namespace idem::cli {
 
-/// Whether only this machine reaches a listener at `address`, a HOST:PORT: by name localhost, or an
-/// address of the loopback.
+/// Whether only this machine reaches a listener at `address`, a HOST:PORT: localhost or a loopback
+/// address.
 bool is_loopback(const std::string& address);
 
-/// HOST:PORT each, where they were given; and of a gateway that its listeners and its upstream are
-/// not one address, where requests would go round in a circle or the operator's API stand open.
+/// Checks that given addresses are HOST:PORT, and that a gateway's two listeners and its upstream
+/// have different ones: requests would return to the gateway, or clients would reach the admin API.
 void check_addresses(const GatewayFlags& flags, Purpose purpose, Complaints& complaints);
 
-/// A name or an address as it stands in a Host field, without scheme and port.
+/// Checks that each is a name or an address as in a Host field, without scheme and port.
 void check_admin_hosts(const GivenList& hosts, Complaints& complaints);
 
 }  // namespace idem::cli

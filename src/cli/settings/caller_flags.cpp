@@ -27,15 +27,15 @@ void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
     if (!listed) return;
     return complaints.add(
         proxies.place,
-        "trusted proxies (--trusted-proxy) need a scope header:NAME: nothing else "
-        "is believed for where it comes from");
+        "trusted proxies (--trusted-proxy) need a scope header:NAME: only that depends "
+        "on the peer's address");
   }
   if (listed && all) {
     return complaints.add(
         flags.trust_scope_header.place,
         "trust_header (--trust-scope-header) and trusted_proxies "
-        "(--trusted-proxy) contradict each other: the one believes all peers, the "
-        "other some; give one of them");
+        "(--trusted-proxy) contradict each other: one trusts all peers, the other "
+        "some; give one of them");
   }
   if (!listed && !all) {
     return complaints.add(
@@ -47,7 +47,7 @@ void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
   }
   if (proxies.items.size() > limits::trusted_proxies_max) {
     complaints.add(proxies.place, "at most " + std::to_string(limits::trusted_proxies_max) +
-                                      " networks of trusted proxies are looked through");
+                                      " networks of trusted proxies are allowed");
   }
   for (const auto& item : proxies.items) {
     auto network = http::Network::parse(item.text);
@@ -59,7 +59,7 @@ void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
   }
 }
 
-bool says_anything_of_tokens(const CallerFlags& flags) {
+bool has_token_settings(const CallerFlags& flags) {
   return !flags.jwt_algorithm.text.empty() || !flags.jwt_key_file.text.empty() ||
          !flags.jwt_jwks_file.text.empty() || !flags.jwt_issuer.text.empty() ||
          !flags.jwt_audience.text.empty();
@@ -72,10 +72,9 @@ void parse_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
   Millis leeway{0};
   parse_time(flags.jwt_leeway, limits::jwt_leeway_cap, leeway, complaints);
   if (scope.kind != Kind::jwt) {
-    if (!says_anything_of_tokens(flags)) return;
+    if (!has_token_settings(flags)) return;
     return complaints.add(place,
-                          "what is said of tokens (--jwt-..., scope.jwt) belongs to a scope "
-                          "jwt:CLAIM");
+                          "settings of tokens (--jwt-..., scope.jwt) need a scope jwt:CLAIM");
   }
   if (flags.jwt_key_file.text.empty() == flags.jwt_jwks_file.text.empty()) {
     return complaints.add(place,
@@ -85,12 +84,12 @@ void parse_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
   if (flags.jwt_algorithm.text.empty()) {
     return complaints.add(place,
                           "a scope jwt:CLAIM needs --jwt-algorithm (scope.jwt.algorithm): "
-                          "what a token says of itself is not believed");
+                          "the algorithm that a token names itself is not trusted");
   }
   if (flags.jwt_issuer.text.empty()) {
     return complaints.add(place,
-                          "a scope jwt:CLAIM needs --jwt-issuer (scope.jwt.issuer): whose "
-                          "tokens count");
+                          "a scope jwt:CLAIM needs --jwt-issuer (scope.jwt.issuer): the "
+                          "issuer of accepted tokens");
   }
   gateway::JwtRules rules{.algorithm = flags.jwt_algorithm.text,
                           .key_file = flags.jwt_key_file.text,
@@ -99,14 +98,14 @@ void parse_jwt(const CallerFlags& flags, gateway::GatewaySettings& settings,
                           .audience = flags.jwt_audience.text,
                           .claim = scope.name,
                           .leeway = leeway};
-  if (rules.algorithm == "HS256") {  // Whoever reads it signs tokens of any tenant.
+  if (rules.algorithm == "HS256") {  // With it one can sign tokens of any tenant.
     const auto good = check_secret_file(rules.key_file.empty() ? rules.jwks_file : rules.key_file);
     if (!good) return complaints.add(place, good.error());
   }
   auto verifier = gateway::JwtVerifier::load(rules);
   if (!verifier) return complaints.add(place, verifier.error());
   settings.jwt = std::move(*verifier);
-  // Part of the identity that the store keeps: under another issuer no record would be found.
+  // The issuer is part of the store's identity: under another one no record would be found.
   scope.text += " of " + flags.jwt_issuer.text;
 }
 
@@ -152,34 +151,34 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
   constexpr auto live = config::Change::live;
   return {
       {"scope.from", "--scope", text, &f.scope,
-       "who a key belongs to: header:NAME, authorization, jwt:CLAIM, mtls or static:NAME"},
+       "the owner of a key: header:NAME, authorization, jwt:CLAIM, mtls or static:NAME"},
       {"scope.trust_header", "--trust-scope-header", truth, &f.trust_scope_header,
-       "only trusted proxies can reach the listener, so the scope header is believed", live},
+       "trust the scope header of all peers: only trusted proxies can reach the listener", live},
       {"scope.trusted_proxies", "--trusted-proxy", texts, &f.trusted_proxies,
-       "networks, such as 10.0.0.0/8, whose scope header is believed; it is taken away from all "
-       "others",
+       "networks, such as 10.0.0.0/8, whose scope header is trusted; it is removed from requests "
+       "of others",
        live},
       {"scope.jwt.algorithm", "--jwt-algorithm", one_of("RS256|PS256|ES256|EdDSA|HS256"),
-       &f.jwt_algorithm, "how tokens are signed; no other algorithm is taken", live},
+       &f.jwt_algorithm, "the algorithm of tokens' signatures; others are refused", live},
       {"scope.jwt.key_file", "--jwt-key-file", path, &f.jwt_key_file,
        "PEM file: the issuer's public key; for HS256 the secret", live},
       {"scope.jwt.jwks_file", "--jwt-jwks-file", path, &f.jwt_jwks_file,
        "file with the issuer's JWK Set; a token's kid chooses", live},
-      {"scope.jwt.issuer", "--jwt-issuer", text, &f.jwt_issuer, "what a token's iss must be"},
+      {"scope.jwt.issuer", "--jwt-issuer", text, &f.jwt_issuer, "the iss that a token must have"},
       {"scope.jwt.audience", "--jwt-audience", text, &f.jwt_audience,
-       "what a token's aud must hold; without it a token with an aud is refused", live},
+       "a value that a token's aud must contain; if not set, tokens with an aud are refused", live},
       {"scope.jwt.leeway", "--jwt-leeway", duration, &f.jwt_leeway,
-       "between the issuer's clock and ours; at most 60s", live},
+       "tolerated difference between the issuer's clock and the gateway's; at most 60s", live},
       {"authorize.url", "--authorize-url", text, &f.authorize_url,
-       "http(s)://HOST[:PORT]/PATH that is asked before anything is reserved or replayed: 2xx goes "
-       "on, 401 and 403 are the answer, all else is 503",
+       "http(s)://HOST[:PORT]/PATH that is asked before a reserve or replay: 2xx lets the request "
+       "through, the client gets a 401 or 403, anything else becomes 503",
        live},
       {"authorize.ca", "--authorize-ca", path, &f.authorize_ca,
-       "PEM file: who signs its certificate; by default the system's", live},
+       "PEM file: the CA of its certificate; by default the system's", live},
       {"authorize.timeout", "--authorize-timeout", duration, &f.authorize_timeout,
-       "for its answer; at most 60s", live},
+       "time for its answer; at most 60s", live},
       {"authorize.cache", "--authorize-cache", duration, &f.authorize_cache,
-       "how long its yes to one request of one caller is believed; at most 60s", live},
+       "how long a 2xx holds for the same caller and request; at most 60s", live},
   };
 }
 
@@ -187,10 +186,10 @@ void parse_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                   Complaints& complaints) {
   const auto& given = flags.scope;
   if (given.text.empty()) {
-    if (given.given) return;  // Complained about as an empty text.
+    if (given.given) return;  // config::check() complains about an empty text.
     return complaints.add(
         given.place,
-        "there is no scope: say who a key belongs to. There is no default, because a shared one "
+        "there is no scope: a key needs an owner. There is no default, because a shared scope "
         "would give one tenant's answers to another. Write --scope header:X-Tenant-Id "
         "--trusted-proxy CIDR, --scope authorization, --scope jwt:CLAIM, --scope mtls or --scope "
         "static:NAME, or in the file scope: {from: \"header:X-Tenant-Id\", trusted_proxies: "

@@ -11,8 +11,7 @@ using config::Complaints;
 using config::Given;
 using config::GivenList;
 
-/// The texts of the flags that say who a caller is and whether it may go on, before they are
-/// understood.
+/// The settings that identify and authorise a caller, as texts before parsing.
 struct CallerFlags {
   Given scope{};
   Given trust_scope_header{"false"};
@@ -29,10 +28,10 @@ struct CallerFlags {
   Given authorize_cache{"0s"};
 };
 
-/// Their lines of the table of settings.
+/// Their rows of the settings table.
 std::vector<config::Setting> settings_of(CallerFlags& flags);
 
-/// Reads the files that are named.
+/// Parses them; reads the files of keys.
 void parse_caller(const CallerFlags& flags, gateway::GatewaySettings& settings,
                   Complaints& complaints);
 

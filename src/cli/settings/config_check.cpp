@@ -40,9 +40,9 @@ bool can_be_read(const Given& file, Complaints& complaints) {
   return false;
 }
 
-/// A request that needs a key by `route` could, spelled otherwise, come to `later`, which takes
-/// more paths.
-bool takes_other_spellings(const Route& later, const Route& route) {
+/// Whether a request that needs a key by `route` could reach `later`, which matches more paths, in
+/// another spelling.
+bool matches_other_spellings(const Route& later, const Route& route) {
   const auto meets = [&](const std::string& method) {
     const bool there =
         later.methods.empty() || std::ranges::find(later.methods, method) != later.methods.end();
@@ -80,14 +80,15 @@ void warn_of_laxer_routes(const ReadSettings& read, Complaints& warnings) {
     if (routes[i].require_key) continue;
     const auto stricter =
         std::find_if(routes.begin(), routes.begin() + static_cast<std::ptrdiff_t>(i),
-                     [&](const Route& route) { return takes_other_spellings(routes[i], route); });
+                     [&](const Route& route) { return matches_other_spellings(routes[i], route); });
     if (stricter == routes.begin() + static_cast<std::ptrdiff_t>(i)) continue;
-    const RouteGiven& said = i < given.size() ? given[i] : read.given.rest;
-    warnings.add(said.require_key.given ? said.require_key.place : said.path.place,
-                 "warning: " + stricter->path.text() +
-                     " needs a key, and what is taken here does not: another spelling of that path "
-                     "(%70 for p, // for /, a / at the end) comes here and runs without one; "
-                     "require a key here too, or see that the upstream knows one spelling only");
+    const RouteGiven& own = i < given.size() ? given[i] : read.given.rest;
+    warnings.add(
+        own.one("require_key").given ? own.one("require_key").place : own.one("match.path").place,
+        "warning: " + stricter->path.text() +
+            " needs a key, and this route does not: a request with another spelling of that "
+            "path (%70 for p, // for /, a / at the end) comes here and runs without one; "
+            "require a key here too, or let the upstream accept one spelling only");
   }
 }
 

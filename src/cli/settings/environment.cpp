@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::string_view prefix = "IDEM_";
 
-/// Of no setting: what the other commands read (contracts of the command line).
+/// Variables of other commands, not of settings.
 constexpr std::string_view others[] = {"IDEM_CONFIG", "IDEM_ADMIN_URL", "IDEM_OPERATOR",
                                        "IDEM_ADMIN_TOKEN", "IDEM_ADMIN_TOKEN_FILE"};
 
-/// Kubernetes gives each container such variables for a service that is called idem.
+/// Kubernetes sets such variables for a service named idem.
 bool is_of_a_service(std::string_view name) {
   return name.starts_with("IDEM_SERVICE_") || name == "IDEM_PORT" || name.starts_with("IDEM_PORT_");
 }
@@ -43,7 +43,7 @@ std::vector<std::string> unknown_variables(const std::vector<config::Setting>& t
     const auto name = text.substr(0, text.find('='));
     if (!name.starts_with(prefix) || is_of_a_service(name)) continue;
     if (std::ranges::find(names, name) != names.end()) continue;
-    unknown.push_back(std::string(name) + ": is no variable of this version, and has no effect" +
+    unknown.push_back(std::string(name) + ": is no variable of this version and has no effect" +
                       config::did_you_mean(name, names));
   }
   std::ranges::sort(unknown);

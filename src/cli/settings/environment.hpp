@@ -8,11 +8,11 @@
 
 namespace idem::cli {
 
-/// "IDEM_LEASE" of "--lease".
+/// The variable of a flag: "IDEM_LEASE" for "--lease".
 std::string variable_of(std::string_view flag);
 
-/// The variables of this process that begin with IDEM_ and that nothing of ours reads, each with
-/// what was probably meant: "NAME: sentence". `table` has the settings of all commands.
+/// Variables of this process that begin with IDEM_ and that no command reads, each with a
+/// suggestion: "NAME: sentence". `table` has all settings.
 std::vector<std::string> unknown_variables(const std::vector<config::Setting>& table);
 
 }  // namespace idem::cli

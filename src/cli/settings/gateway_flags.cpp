@@ -35,7 +35,7 @@ void parse_number(const Given& given, Number& out) {
 void parse_upstream(const GatewayFlags& flags, gateway::GatewaySettings& settings,
                     Complaints& complaints) {
   if (flags.upstream.text.empty()) {
-    if (flags.upstream.given) return;  // Complained about as an empty text.
+    if (flags.upstream.given) return;  // config::check() complains about an empty text.
     return complaints.add(flags.upstream.place,
                           "there is no upstream; write --upstream http://HOST:PORT, or in the file "
                           "upstream: {url: \"http://HOST:PORT\"}");
@@ -58,13 +58,13 @@ void parse_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& c
   }
   if (!client_ca.text.empty() && cert.text.empty()) {
     complaints.add(client_ca.place,
-                   "the clients' authority needs --tls-cert and --tls-key (tls.cert and tls.key)");
+                   "the clients' CA needs --tls-cert and --tls-key (tls.cert and tls.key)");
   }
   const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
   if (by_certificate && client_ca.text.empty()) {
     complaints.add(flags.caller.scope.place,
-                   "scope mtls needs --tls-client-ca FILE (tls.client_ca): whose client "
-                   "certificates are believed");
+                   "scope mtls needs --tls-client-ca FILE (tls.client_ca): the CA of "
+                   "clients' certificates");
   }
 }
 
@@ -102,13 +102,13 @@ void parse_key_forward(const Given& given, gateway::KeyForward& out, Complaints&
   out = {Kind::rename, name};
 }
 
-/// A key's fields, as clients send them and as the upstream sees it.
+/// Checks the names of the key's fields, as clients send them and as the upstream receives it.
 void check_key_fields(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
                       Complaints& complaints) {
   const auto check = [&](const std::string& name, const config::Place& place) {
     if (!gateway::may_carry_key(name)) {
       complaints.add(place, shown(name) +
-                                " has a meaning of its own on the way to the upstream; "
+                                " has another meaning on the way to the upstream; "
                                 "write another name");
     } else if (settings.scope.kind == gateway::ScopeSource::Kind::header &&
                http::same_name(name, settings.scope.name)) {
@@ -129,7 +129,7 @@ void parse_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
     parse_field_names(flags.key_headers, settings.key_headers, complaints);
   } else if (flags.key_headers.given) {
     complaints.add(flags.key_headers.place,
-                   "no field at all carries no key; leave headers out for Idempotency-Key");
+                   "without any field no request has a key; leave headers out for Idempotency-Key");
   }
   if (flags.key_scope.text == "tenant") settings.key_scope = gateway::KeyScope::tenant;
   if (flags.key_syntax.text == "structured") settings.key.syntax = KeySyntax::structured;
@@ -142,8 +142,8 @@ void parse_key(const GatewayFlags& flags, gateway::GatewaySettings& settings,
   parse_key_forward(flags.key_forward, settings.key_forward, complaints);
 }
 
-/// A key's time is a client's, who may be ahead by the skew: what is remembered for less than that
-/// is forgotten before such a time is old.
+/// The time in a key is that of a client's clock, which may be ahead by the skew. A record must
+/// live longer than that, or it is gone before its key counts as old.
 void check_key_times(const GatewayFlags& flags, const gateway::GatewaySettings& settings,
                      Complaints& complaints) {
   const bool reads_keys = settings.key_time != KeyTimeRule::ignored;
@@ -152,7 +152,7 @@ void check_key_times(const GatewayFlags& flags, const gateway::GatewaySettings& 
     if (route.retention + route.tombstone >= 2 * limits::key_time_skew) continue;
     return complaints.add(
         (reads_keys ? flags.key_time : flags.key_first_sent).place,
-        "a client's time cannot be judged where retention and tombstone together are below " +
+        "the time of a key cannot be checked if retention and tombstone together are below " +
             to_text(2 * limits::key_time_skew) + ", as of " +
             (route.name.empty() ? "a route without a name" : "route " + route.name));
   }
@@ -168,7 +168,7 @@ void parse_secrets(const GivenList& files, std::vector<Secret>& out, Complaints&
     if (!secret) {
       complaints.add(file.place, secret.error());
     } else if (std::ranges::find(out, *secret) != out.end()) {
-      complaints.add(file.place, file.text + " holds a secret that was given before");
+      complaints.add(file.place, file.text + " holds the same secret as an earlier file");
     } else {
       out.push_back(*secret);
     }
@@ -185,7 +185,7 @@ void parse_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaint
   parse_given_size(flags.quota_bytes, limits::stored_bytes_cap, quota.stored_bytes, complaints);
   if (rate == 0 && at_once != 0) {
     complaints.add(flags.quota_at_once.place,
-                   "how many new keys may come together means nothing without a rate; write "
+                   "new_keys_at_once needs a rate; write "
                    "--quota-new-keys-per-second too, or in the file quotas: {new_keys_per_second: "
                    "100}");
   }
@@ -196,11 +196,11 @@ void parse_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaint
   if (quota != Quota{}) out = quota;
 }
 
-/// What is kept of somebody's credentials must not be readable where it lies.
+/// Credentials in stored requests must be sealed.
 void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& complaints) {
   if (kept.items.empty() || !flags.async_secret_files.items.empty()) return;
   complaints.add(kept.place,
-                 "what is kept of a request is sealed, and there is nothing to seal it with; write "
+                 "kept fields of a request must be sealed, and there is no secret for that; write "
                  "--async-secret-file FILE, or in the file async: {secret_files: [FILE]}");
 }
 
@@ -239,7 +239,7 @@ void parse_timings(const GatewayFlags& flags, GatewayOptions& options, Complaint
   parse_given_duration(flags.keepalive_idle, settings.upstream_keep_alive_idle, complaints);
 }
 
-/// Beside the SQLite file: that directory is writable and no memory file system.
+/// By default beside the SQLite file: that directory is writable and no memory file system.
 std::string spill_dir_of(const GatewayFlags& flags) {
   static constexpr std::string_view sqlite = "sqlite:";
   if (!flags.spill_dir.text.empty()) return flags.spill_dir.text;
@@ -267,9 +267,10 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   options.store = flags.store.text;
   options.store_id = flags.store_id.text;
   if (!options.store_id.empty() && !is_store_id(options.store_id)) {
-    complaints.add(flags.store_id.place, shown(options.store_id) +
-                                             " is no store's id; write the store_id of the start's "
-                                             "log, 8-4-4-4-12 hexadecimal digits");
+    complaints.add(flags.store_id.place,
+                   shown(options.store_id) +
+                       " is no store's id; write the store_id from the log of the "
+                       "start, 8-4-4-4-12 hexadecimal digits");
   }
   options.spill_dir = spill_dir_of(flags);
   options.migrate = is_true(flags.migrate);
@@ -295,7 +296,7 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   options.destinations =
       parse_destinations(read_destinations(flags.destinations, complaints), complaints);
   const auto providers = read_providers(flags.providers, complaints);
-  // One scope's key may be another's, too.
+  // Two scopes may have the same key.
   const bool has_scopes = settings.scope.kind != gateway::ScopeSource::Kind::fixed;
   options.providers = parse_providers(providers, has_scopes, complaints);
   const bool keys_are_shared = has_scopes || flags.key_scope.text != "tenant";
@@ -314,8 +315,8 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   const auto given = read_routes(flags.routes, complaints);
   if (!serves) check_worker_routes(given, complaints);
   auto routes = parse_routes(given, rest, complaints);
-  check_kept(flags.rest.async_keep_headers, flags, complaints);
-  for (const auto& route : given) check_kept(route.async_keep_headers, flags, complaints);
+  check_kept(flags.rest.list("async.keep_headers"), flags, complaints);
+  for (const auto& route : given) check_kept(route.list("async.keep_headers"), flags, complaints);
   parse_reconcile(given, options.providers, routes, complaints);
   if (!complaints.empty()) return std::nullopt;
   settings.routes = gateway::RouteTable(std::move(routes), std::move(rest));

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/settings/caller_flags.hpp"
+#include "cli/settings/route_settings.hpp"
 #include "config/setting.hpp"
 
 #include <idem/worker_limits.hpp>
@@ -12,64 +13,7 @@
 
 namespace idem::cli {
 
-using config::GivenMap;
-
-/// What may be said about one route, and about all others by the defaults. Empty: as the defaults.
-struct RouteGiven {
-  config::Place place{};
-  Given name{};
-  GivenList formerly{};
-  GivenList methods{};
-  Given path{};
-  Given mode{};
-  Given require_key{};
-  Given preset{};
-  GivenMap statuses{};
-  Given errors{};
-  GivenList fingerprint_include{};
-  GivenList fingerprint_exclude{};
-  GivenList fingerprint_headers{};
-  Given timeout{};
-  Given lease{};
-  Given lease_policy{};
-  Given repeating_is_safe{};
-  Given retention{};
-  Given tombstone{};
-  Given accept_rerun_after_expiry{};
-  Given wait_max{};
-  Given request_body{};
-  Given response_body{};
-  Given store_body{};
-  GivenList replay_headers{};
-  Given dispatch_mark{};
-  Given respond_async{};
-  GivenList async_keep_headers{};
-  Given async_concurrency{};
-  Given async_tenant_concurrency{};
-  Given reconcile{};
-};
-
-/// What every route is that says nothing else. Texts, as they could have been written.
-inline RouteGiven default_route() {
-  return {.mode{"conflict"},
-          .require_key{"true"},
-          .preset{"ietf"},
-          .timeout{"30s"},
-          .lease{"60s"},
-          .retention{"24h"},
-          .tombstone{"30d"},
-          .accept_rerun_after_expiry{"false"},
-          .wait_max{"30s"},
-          .request_body{"1MiB"},
-          .response_body{"1MiB"},
-          .store_body{"true"},
-          .dispatch_mark{"reserve"},
-          .respond_async{"false"},
-          .async_concurrency{std::to_string(limits::async_route_default)},
-          .async_tenant_concurrency{std::to_string(limits::async_tenant_default)}};
-}
-
-/// One entry of `destinations`: where messages of the outbox go.
+/// One entry of `destinations`: a receiver of outbox messages.
 struct DestinationGiven {
   config::Place place{};
   Given name{};
@@ -82,7 +26,7 @@ struct DestinationGiven {
   Given ca{};
 };
 
-/// One entry of `providers`: who knows whether work was done, and how to ask.
+/// One entry of `providers`: a service that knows whether an attempt ran, and how to ask it.
 struct ProviderGiven {
   config::Place place{};
   Given name{};
@@ -119,8 +63,8 @@ struct ProviderGiven {
   GivenList event_headers{};
 };
 
-/// The settings of `idem gateway` as texts, before they are understood. A new one is a member here,
-/// a line of settings_of() and its use in build_options().
+/// The settings of `idem gateway` as texts before parsing. A new one is a member here, a row of
+/// settings_of() and its use in build_options().
 struct GatewayFlags {
   Given listen{"127.0.0.1:8080"};
   Given admin{};
@@ -151,7 +95,7 @@ struct GatewayFlags {
   Given connect_timeout{"2s"};
   Given keepalive_idle{"1s"};
   Given tunnel_idle{"10m"};
-  RouteGiven rest = default_route();
+  RouteGiven rest = RouteGiven::initial();
   Given spill_dir{};
   Given head_timeout{"10s"};
   Given idle_timeout{"75s"};
@@ -177,8 +121,6 @@ std::vector<config::Setting> settings_of(GatewayFlags& flags);
 std::vector<config::Setting> settings_of(DestinationGiven& destination);
 /// The table of one entry of `providers`.
 std::vector<config::Setting> settings_of(ProviderGiven& provider);
-/// The table of one entry of `routes`.
-std::vector<config::Setting> settings_of(RouteGiven& route);
 
 /// The entries of `routes`, each by its table.
 std::vector<RouteGiven> read_routes(const std::vector<config::Node>& routes,
@@ -190,11 +132,11 @@ std::vector<DestinationGiven> read_destinations(const std::vector<config::Node>&
 std::vector<ProviderGiven> read_providers(const std::vector<config::Node>& providers,
                                           Complaints& complaints);
 
-/// Who is to be run by the settings. A worker takes no requests: it needs neither upstream nor
+/// The command that reads the settings. A worker serves no clients: it needs neither upstream nor
 /// scope.
 enum class Purpose : std::uint8_t { gateway, worker };
 
-/// Understands the texts. Nothing when there was something to complain about.
+/// Parses the texts. None: there are complaints.
 std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,
                                             Complaints& complaints);
 }  // namespace idem::cli

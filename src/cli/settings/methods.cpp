@@ -5,7 +5,7 @@
 namespace idem::cli {
 
 std::span<const std::string_view> known_methods() {
-  // The common ones first: of two that are equally near, the first is the one that was meant.
+  // The common ones first: of two equally near ones, the first is suggested.
   static constexpr auto methods = std::to_array<std::string_view>({"POST",
                                                                    "GET",
                                                                    "PUT",

@@ -5,7 +5,7 @@
 
 namespace idem::cli {
 
-/// The registered methods of HTTP (RFC 9110 §16.1.2), and PURGE, which caches took up without it.
+/// The registered methods of HTTP (RFC 9110 §16.1.2), and PURGE, which caches use unregistered.
 std::span<const std::string_view> known_methods();
 
 }  // namespace idem::cli

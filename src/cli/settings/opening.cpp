@@ -8,7 +8,7 @@
 namespace idem::cli {
 namespace {
 
-/// From here on a shared store tells an estimate.
+/// From this number on a shared store counts by an estimate.
 constexpr std::uint64_t counted_records_max = 100'000;
 
 std::string records_of(Store& store, const OpenedStore& opened, const std::string& url) {
@@ -42,7 +42,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
                           {.migrate = options.migrate,
                            .warn = warn,
                            .which = {.id = options.store_id, .make = make},
-                           .opened = [&](const OpenedStore& told) { opened = told; }});
+                           .opened = [&](const OpenedStore& found) { opened = found; }});
   if (!store) return store;
   const auto records = records_of(**store, opened, options.store);
   if (opened.is_new) {
@@ -50,10 +50,9 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
         {{"place", opened.place},
          {"reason",
           opened.id.empty()
-              ? "it keeps nothing: after the next start every key runs again"
-              : "there was no store here, so one was made: it knows of no key that ran before. "
-                "Where "
-                "that is not meant, stop, and write the URL of the store with its records"}});
+              ? "it stores nothing on disk: after the next start every key runs again"
+              : "there was no store, so an empty one was created: it knows no earlier key. If you "
+                "expected records, stop the process and write the URL of their store"}});
   }
   log(LogLevel::info, "store_opened",
       {{"place", opened.place}, {"store_id", opened.id}, {"records", records}});

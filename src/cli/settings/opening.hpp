@@ -5,11 +5,11 @@
 
 namespace idem::cli {
 
-/// What of its settings a start warns of.
+/// Logs the warnings about the settings.
 void log_warnings(const ReadSettings& read, const LogSink& log);
 
-/// Opens the store that is configured, and logs which one it is, how many records it has, and with
-/// a warning that it is a new one. `make`: where there is none, one is made.
+/// Opens the configured store. Logs which one it is and how many records it has, and warns if it is
+/// new. `make`: creates a missing one. The error is a sentence.
 std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
     const GatewayOptions& options, bool make, const LogSink& log);
 

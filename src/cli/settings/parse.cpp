@@ -7,7 +7,9 @@
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
+#include <bitset>
 #include <cstdlib>
+#include <tuple>
 
 namespace idem::cli {
 
@@ -44,6 +46,12 @@ bool parse_given_size(const Given& given, std::uint64_t most, std::uint64_t& out
   return true;
 }
 
+bool parse_given_number(const Given& given, std::size_t& out) {
+  // config::check() has already refused other texts.
+  if (!given.text.empty()) out = std::strtoull(given.text.c_str(), nullptr, 10);
+  return true;
+}
+
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                        Complaints& complaints) {
   std::vector<std::string> names;
@@ -71,13 +79,13 @@ std::string to_text(Millis duration) {
 
 namespace {
 
-/// What is replayed may be widened only by fields that are withheld for what they say.
+/// Only fields that are withheld because of their meaning may be added to replays.
 void parse_replay_headers(const GivenList& given, gateway::Route& out, Complaints& complaints) {
   if (!given.given) return;
   if (!parse_field_names(given, out.replay_fields, complaints)) return;
   if (given.items.size() > limits::replay_fields_max) {
     complaints.add(given.place, "more than " + std::to_string(limits::replay_fields_max) +
-                                    " fields to replay; there are only six to add");
+                                    " fields to replay; only six can be added");
   }
   for (const auto& item : given.items) {
     if (is_withheld(item.text) || may_store(item.text)) continue;
@@ -87,30 +95,44 @@ void parse_replay_headers(const GivenList& given, gateway::Route& out, Complaint
   }
 }
 
+/// The rows whose value was parsed into their member, or that gave none.
+using Parsed = std::bitset<route_settings.size()>;
+
+Parsed parse_members(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+  Parsed parsed;
+  for (std::size_t row = 0; row < route_settings.size(); ++row) {
+    const auto& [member, shape] = std::tie(route_settings[row].member, route_settings[row].shape);
+    if (const auto* const truth = std::get_if<bool gateway::Route::*>(&member)) {
+      if (!given.at(row).text.empty()) out.*(*truth) = is_true(given.at(row));
+      parsed[row] = true;
+    } else if (const auto* const time = std::get_if<Millis gateway::Route::*>(&member)) {
+      parsed[row] = parse_given_duration(given.at(row), out.*(*time), complaints);
+    } else if (const auto* const count = std::get_if<std::size_t gateway::Route::*>(&member)) {
+      parsed[row] = shape.kind == config::Shape::Kind::size
+                        ? parse_given_size(given.at(row), shape.max, out.*(*count), complaints)
+                        : parse_given_number(given.at(row), out.*(*count));
+    }
+  }
+  return parsed;
+}
+
 void parse_words(const RouteGiven& given, gateway::Route& out) {
-  const auto& preset = given.preset.text;
+  const auto& preset = given.one("preset").text;
   if (preset == "ietf") out.answers.preset = Preset::ietf;
   if (preset == "stripe") out.answers.preset = Preset::stripe;
   if (preset == "lenient") out.answers.preset = Preset::lenient;
-  const auto& mode = given.mode.text;
+  const auto& mode = given.one("mode").text;
   if (mode == "conflict") out.mode = gateway::Mode::conflict;
   if (mode == "wait") out.mode = gateway::Mode::wait;
   if (mode == "async") out.mode = gateway::Mode::async;
-  const auto truth = [](const Given& text, bool& value) {
-    if (!text.text.empty()) value = is_true(text);
-  };
-  truth(given.require_key, out.require_key);
-  truth(given.store_body, out.store_body);
-  truth(given.respond_async, out.respond_async);
-  truth(given.accept_rerun_after_expiry, out.accepts_rerun_after_expiry);
-  const auto& mark = given.dispatch_mark.text;
+  const auto& mark = given.one("dispatch_mark").text;
   if (!mark.empty()) out.separate_dispatch_mark = mark == "separate";
 }
 
 void check_lease(const RouteGiven& given, const gateway::Route& route, Complaints& complaints) {
-  const auto& about = given.lease.given ? given.lease : given.timeout;
+  const auto& about = given.one("lease").given ? given.one("lease") : given.one("timeout");
   if (route.lease <= Millis(0)) {
-    complaints.add(given.lease.place,
+    complaints.add(given.one("lease").place,
                    "a lease must be above 0, or every attempt could be taken over while it runs; "
                    "write one such as 60s");
   } else if (route.lease <= route.upstream_timeout + gateway::lease_margin(route.lease)) {
@@ -122,60 +144,51 @@ void check_lease(const RouteGiven& given, const gateway::Route& route, Complaint
   }
 }
 
-/// By what holds for the route, wherever it was said: the defaults' tombstone under a route that
-/// takes their acknowledgement back is as short.
+/// Checks the route's effective values, wherever they come from: a route that takes back the
+/// acknowledgement of the defaults must not inherit their short tombstone.
 void check_tombstone(const RouteGiven& given, const gateway::Route& route, Complaints& complaints) {
-  const auto& accepted = given.accept_rerun_after_expiry;
-  const bool said_here = given.tombstone.given || accepted.given;
-  if (!said_here || route.accepts_rerun_after_expiry ||
+  const auto& accepted = given.one("accept_rerun_after_expiry");
+  const bool is_given_here = given.one("tombstone").given || accepted.given;
+  if (!is_given_here || route.accepts_rerun_after_expiry ||
       route.tombstone >= limits::tombstone_unacknowledged_min) {
     return;
   }
-  complaints.add(given.tombstone.given ? given.tombstone.place : accepted.place,
+  complaints.add(given.one("tombstone").given ? given.one("tombstone").place : accepted.place,
                  "a tombstone of " + to_text(route.tombstone) +
                      " lets a key run again that soon after its retention; write 24h or more, or "
                      "accept_rerun_after_expiry: true (--accept-rerun-after-expiry) beside it if "
-                     "that is meant");
+                     "that is intended");
 }
 
-void parse_times(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  const bool timeout = parse_given_duration(given.timeout, out.upstream_timeout, complaints);
-  const bool lease = parse_given_duration(given.lease, out.lease, complaints);
-  if (timeout && out.upstream_timeout <= Millis(0)) {
-    complaints.add(given.timeout.place,
+void check_times(const RouteGiven& given, const Parsed& parsed, const gateway::Route& route,
+                 Complaints& complaints) {
+  const Given& timeout = given.one("timeout");
+  const bool is_leased = !(given.one("lease").text.empty() && timeout.text.empty());
+  if (parsed[RouteRow("timeout")] && route.upstream_timeout <= Millis(0)) {
+    complaints.add(timeout.place,
                    "the upstream's timeout must be above 0; write one such as "
                    "30s");
-  } else if (timeout && lease && !(given.lease.text.empty() && given.timeout.text.empty())) {
-    check_lease(given, out, complaints);
+  } else if (parsed[RouteRow("timeout")] && parsed[RouteRow("lease")] && is_leased) {
+    check_lease(given, route, complaints);
   }
-  if (parse_given_duration(given.retention, out.retention, complaints) &&
-      out.retention <= Millis(0)) {
-    complaints.add(given.retention.place,
+  if (parsed[RouteRow("retention")] && route.retention <= Millis(0)) {
+    complaints.add(given.one("retention").place,
                    "the retention must be above 0, or no answer would be replayed; write one such "
                    "as 24h");
   }
-  if (parse_given_duration(given.wait_max, out.wait_max, complaints) &&
-      out.wait_max > limits::wait_cap) {
-    complaints.add(
-        given.wait_max.place,
-        shown(given.wait_max.text) + " is too long; write at most " + to_text(limits::wait_cap));
+  const Given& wait = given.one("wait_max");
+  if (parsed[RouteRow("wait_max")] && route.wait_max > limits::wait_cap) {
+    complaints.add(wait.place,
+                   shown(wait.text) + " is too long; write at most " + to_text(limits::wait_cap));
   }
-  if (out.mode == gateway::Mode::wait && out.wait_max <= Millis(0)) {
-    complaints.add(given.wait_max.given ? given.wait_max.place : given.mode.place,
+  if (route.mode == gateway::Mode::wait && route.wait_max <= Millis(0)) {
+    complaints.add(wait.given ? wait.place : given.one("mode").place,
                    "mode wait needs a wait_max above 0; write one such as 30s");
   }
-  if (parse_given_duration(given.tombstone, out.tombstone, complaints)) {
-    check_tombstone(given, out, complaints);
-  }
+  if (parsed[RouteRow("tombstone")]) check_tombstone(given, route, complaints);
 }
 
-void parse_async(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
-  const auto number = [](const Given& text, std::size_t& value) {
-    if (!text.text.empty()) value = std::strtoull(text.text.c_str(), nullptr, 10);
-  };
-  number(given.async_concurrency, out.async_running_max);
-  number(given.async_tenant_concurrency, out.async_tenant_max);
-  const auto& kept = given.async_keep_headers;
+void parse_async_fields(const GivenList& kept, gateway::Route& out, Complaints& complaints) {
   if (!kept.given) return;
   if (!parse_field_names(kept, out.async_keep_fields, complaints)) return;
   if (kept.items.size() > limits::async_keep_fields_max) {
@@ -187,14 +200,11 @@ void parse_async(const RouteGiven& given, gateway::Route& out, Complaints& compl
 }  // namespace
 
 void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
+  const Parsed parsed = parse_members(given, out, complaints);
   parse_words(given, out);
-  parse_times(given, out, complaints);
-  parse_given_size(given.request_body, limits::request_body_bytes_cap, out.request_body_bytes_max,
-                   complaints);
-  parse_given_size(given.response_body, limits::request_body_bytes_cap, out.response_body_bytes_max,
-                   complaints);
-  parse_replay_headers(given.replay_headers, out, complaints);
-  parse_async(given, out, complaints);
+  check_times(given, parsed, out, complaints);
+  parse_replay_headers(given.list("replay_headers"), out, complaints);
+  parse_async_fields(given.list("async.keep_headers"), out, complaints);
 }
 
 }  // namespace idem::cli

@@ -2,18 +2,17 @@
 
 #include "cli/settings/gateway_flags.hpp"
 
-/// From texts to values. Each says with false that it complained, and then leaves `out` alone.
+/// Parses texts to values. A result false means that there is a complaint and `out` is unchanged.
 namespace idem::cli {
 
-/// Where messages go. What is wrong is complained about, and left out.
+/// The outbox's destinations. An invalid one is left out, with a complaint.
 std::vector<Destination> parse_destinations(const std::vector<DestinationGiven>& given,
                                             Complaints& complaints);
 
-/// Who knows whether work was done, by name. What is wrong is complained about, and left as null.
+/// The providers by name. An invalid one is null, with a complaint.
 Providers parse_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
                           Complaints& complaints);
-/// Those of them that tell by themselves. `keys_are_shared`: a client's key may be that of two
-/// records.
+/// The providers that send events. `keys_are_shared`: two records may have the same client's key.
 using EventSources = std::map<std::string, std::shared_ptr<const EventSource>, std::less<>>;
 EventSources parse_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                  Complaints& complaints);
@@ -21,7 +20,8 @@ EventSources parse_event_sources(const std::vector<ProviderGiven>& given, bool k
 bool parse_given_duration(const Given& given, Millis& out, Complaints& complaints);
 bool parse_given_size(const Given& given, std::uint64_t most, std::uint64_t& out,
                       Complaints& complaints);
-/// Names of fields, each once.
+bool parse_given_number(const Given& given, std::size_t& out);
+/// Names of fields; a duplicate is an error.
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                        Complaints& complaints);
 /// "30s" or "1500ms".
@@ -29,17 +29,17 @@ std::string to_text(Millis duration);
 
 inline bool is_true(const Given& given) { return given.text == "true"; }
 
-/// What a route says, or the defaults, over what stands in `out` already.
+/// Parses what a route, or the defaults, give; all else in `out` stays.
 void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints);
 
 /// The routes in front of `rest`, checked each for itself and against each other.
 std::vector<gateway::Route> parse_routes(const std::vector<RouteGiven>& given,
                                          const gateway::Route& rest, Complaints& complaints);
 
-/// Refuses what a worker's routes have no use for.
+/// Refuses settings of routes that have no effect on a worker.
 void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints);
 
-/// Each route's provider must be one of them.
+/// Sets each route's provider, which must be one of `providers`.
 void parse_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
                      std::vector<gateway::Route>& routes, Complaints& complaints);
 

@@ -14,7 +14,7 @@ namespace {
 
 using config::shown;
 
-/// The secret in a file, without the line's end.
+/// The secret in a file, without the end of the line.
 std::optional<std::string> read_webhook_secret(const Given& file, Complaints& complaints) {
   if (const auto fine = check_secret_file(file.text); !fine) {
     complaints.add(file.place, fine.error());
@@ -68,19 +68,19 @@ std::vector<std::string> names_of(const std::vector<Destination>& destinations) 
 
 std::vector<Destination> parse_destinations(const std::vector<DestinationGiven>& given,
                                             Complaints& complaints) {
-  std::vector<Destination> taken;
+  std::vector<Destination> parsed;
   for (const DestinationGiven& one : given) {
     const bool is_there = std::ranges::any_of(
-        taken, [&](const Destination& other) { return other.name == one.name.text; });
+        parsed, [&](const Destination& other) { return other.name == one.name.text; });
     if (is_there) {
       complaints.add(one.name.place, shown(one.name.text) + " names two destinations");
       continue;
     }
     if (auto destination = parse_destination(one, complaints)) {
-      taken.push_back(std::move(*destination));
+      parsed.push_back(std::move(*destination));
     }
   }
-  return taken;
+  return parsed;
 }
 
 }  // namespace idem::cli

@@ -2,6 +2,7 @@
 #include "cli/settings/parse.hpp"
 #include "config/words.hpp"
 #include "core/json/place.hpp"
+#include "core/record/stored_fence.hpp"
 #include "webhook/fetch.hpp"
 
 #include <idem/foreign_call.hpp>
@@ -18,7 +19,7 @@ namespace {
 using config::shown;
 using workers::Provider;
 
-/// RFC 3986 §2.3: what need not be escaped anywhere in a URL.
+/// Escapes all but the unreserved characters (RFC 3986 §2.3).
 std::string percent_encoded(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
@@ -48,8 +49,8 @@ bool is_known(std::string_view name) {
   return name == "fence" || name == "scope" || names_the_record(name);
 }
 
-/// None where there is none. Dots alone would be taken out of a path, and with them what stands
-/// before.
+/// A value in a URL; none: it is empty, or consists of dots, which a client would remove from the
+/// path together with the segment before.
 std::optional<std::string> in_url(std::string_view name) {
   if (name.empty() || name == "." || name == "..") return std::nullopt;
   return percent_encoded(name);
@@ -61,7 +62,7 @@ std::optional<std::string> value_of(std::string_view name, const Record& record,
   if (name == "key") return in_url(key);
   if (name == "reference") return in_url(record.upstream_reference);
   if (name == "scope") return in_url(record.scope);
-  if (name == "fence") return std::to_string(record.attempt.fence);
+  if (name == "fence") return std::to_string(stored_fence(record.fence()));
   return derived_key(record.id, name.substr(derived_key_of.size()));
 }
 
@@ -84,8 +85,8 @@ metrics::Unanswered reason_of(FetchError::Kind kind) {
   return metrics::Unanswered::protocol;
 }
 
-/// How a provider is asked: everything but the record.
-struct Asking {
+/// Asks a provider about a record.
+struct Question {
   FetchRequest request{};  ///< Its `url` is the template.
 
   std::expected<std::string, std::string> url_of(const Record& record, std::string_view key) const {
@@ -96,26 +97,25 @@ struct Asking {
       return value;
     });
     if (url) return std::move(*url);
-    return std::unexpected(missing == "key"
-                               ? "the record has no client's key to ask by that can be read"
-                               : "the record has no upstream reference to ask by");
+    return std::unexpected(missing == "key" ? "the record has no client's key that can be read"
+                                            : "the record has no upstream reference to ask by");
   }
 
-  std::expected<Provider::Heard, Provider::Silence> operator()(const Record& record,
-                                                               std::string_view key) const {
+  std::expected<Provider::Answer, Provider::NoAnswer> operator()(const Record& record,
+                                                                 std::string_view key) const {
     auto url = url_of(record, key);
     if (!url) {
       return std::unexpected(
-          Provider::Silence(metrics::Unanswered::refused, std::move(url.error())));
+          Provider::NoAnswer(metrics::Unanswered::refused, std::move(url.error())));
     }
     FetchRequest asked = request;
     asked.url = *url;
     auto answer = Fetcher().fetch(asked);
     if (!answer) {
       const FetchError& error = answer.error();
-      return std::unexpected(Provider::Silence(reason_of(error.kind), error.why));
+      return std::unexpected(Provider::NoAnswer(reason_of(error.kind), error.why));
     }
-    return Provider::Heard{answer->status, std::move(answer->body)};
+    return Provider::Answer{answer->status, std::move(answer->body)};
   }
 };
 
@@ -125,19 +125,19 @@ void parse_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
   if (url.empty()) {
     if (given.event_signature.text.empty()) {
       complaints.add(given.place,
-                     "a provider is asked at a url, or sends events, or both; "
+                     "a provider has a url to ask, or sends events, or both; "
                      "write url or events.signature");
     }
     return;
   }
-  // Whoever chose a reference must not choose whom we ask.
+  // A value from a record must not choose the host that is asked.
   const auto authority = url.find("://");
   const auto path = authority == url.npos ? url.npos : url.find_first_of("/?", authority + 3);
   const std::string host = url.substr(0, path);
   const auto allowed = fetch_host_of(path == url.npos ? url : host + "/");
   if (!allowed || host.find('{') != host.npos) {
     complaints.add(given.url.place, shown(url) +
-                                        " is no address to ask at; write one such as "
+                                        " is no URL of a provider; write one such as "
                                         "https://api.example.com/charges?reference={reference}");
     return;
   }
@@ -154,14 +154,14 @@ void parse_url(const ProviderGiven& given, bool has_scopes, FetchRequest& out,
                    shown(url) + " has a fragment, which is not sent; leave out # and the rest");
     return;
   }
-  // One of them would hear another's answer, or be told that nothing of its own was done.
+  // One scope's record would get the answer about another's.
   if (needs_key(url) && has_scopes && !url.contains("{scope}") && !url.contains("{fence}")) {
     complaints.add(given.url.place,
-                   "two scopes may have the same key; write {scope} or {fence}, too");
+                   "two scopes may have the same key; write {scope} or {fence} too");
   }
   if (given.found.items.empty() && given.failed.items.empty() && given.not_there.items.empty()) {
     complaints.add(given.url.place,
-                   "whatever it answers would say nothing; write found, failed or not_there");
+                   "no answer would have a meaning; write found, failed or not_there");
   }
   out.url = url;
   out.allowed_hosts = {*allowed};
@@ -221,7 +221,7 @@ RebuildRule parse_rebuild(const ProviderGiven& given, const Given& body, const G
   return out;
 }
 
-/// The first line of a file that no stranger may read.
+/// The first line of a file that no other user may read.
 std::optional<std::string> parse_secret(const Given& file, Complaints& complaints) {
   if (const auto fine = check_secret_file(file.text); !fine) {
     complaints.add(file.place, fine.error());
@@ -239,7 +239,7 @@ void parse_credential(const Given& file, FetchRequest& out, Complaints& complain
   auto value = parse_secret(file, complaints);
   if (!value) return;
   if (value->empty()) {
-    complaints.add(file.place, file.text + " holds nothing; write what Authorization says");
+    complaints.add(file.place, file.text + " is empty; write the value of Authorization");
     return;
   }
   out.headers.push_back({"Authorization", std::move(*value)});
@@ -260,17 +260,17 @@ std::shared_ptr<const Provider> parse_provider(const ProviderGiven& given, bool 
                                                Complaints& complaints) {
   const std::size_t before = complaints.lines().size();
   Provider provider{.name = given.name.text};
-  Asking asking;
-  parse_url(given, has_scopes, asking.request, complaints);
-  asking.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
-  parse_given_duration(given.timeout, asking.request.timeout, complaints);
-  if (asking.request.timeout <= Millis(0) ||
-      asking.request.timeout > limits::call_timeout_default) {
+  Question question;
+  parse_url(given, has_scopes, question.request, complaints);
+  question.request.max_bytes = limits::response_body_bytes_default;  // It may become the answer.
+  parse_given_duration(given.timeout, question.request.timeout, complaints);
+  if (question.request.timeout <= Millis(0) ||
+      question.request.timeout > limits::call_timeout_default) {
     complaints.add(given.timeout.place, shown(given.timeout.text) +
                                             " is out of range; write more than 0 and at most 20s");
   }
-  asking.request.ca_file = given.ca.text;
-  parse_credential(given.auth_file, asking.request, complaints);
+  question.request.ca_file = given.ca.text;
+  parse_credential(given.auth_file, question.request, complaints);
   provider.says = {parse_rules(given.found, Of::answers, complaints),
                    parse_rules(given.failed, Of::answers, complaints),
                    parse_rules(given.not_there, Of::answers, complaints)};
@@ -280,11 +280,11 @@ std::shared_ptr<const Provider> parse_provider(const ProviderGiven& given, bool 
   if (complaints.lines().size() != before) return nullptr;
   if (!given.url.text.empty()) {
     provider.needs_key = needs_key(given.url.text);
-    provider.cannot_ask = [asking](const Record& record, std::string_view key) {
-      const auto url = asking.url_of(record, key);
+    provider.cannot_ask = [question](const Record& record, std::string_view key) {
+      const auto url = question.url_of(record, key);
       return url ? std::nullopt : std::optional(url.error());
     };
-    provider.ask = std::move(asking);
+    provider.ask = std::move(question);
   }
   return std::make_shared<const Provider>(std::move(provider));
 }
@@ -316,7 +316,7 @@ EventSignature parse_signature(const ProviderGiven& given, Complaints& complaint
   }
   if (given.event_secrets.items.empty()) {
     complaints.add(given.place,
-                   "events without a secret would be believed from anybody; write secret_files");
+                   "without a secret anyone could send events; write events.secret_files");
   }
   return out;
 }
@@ -339,7 +339,9 @@ std::shared_ptr<const EventSource> parse_event_source(const ProviderGiven& given
                  {}};
   source.rebuild = parse_rebuild(given, given.event_body, given.event_headers, complaints);
   if (source.id.empty() && source.signature.scheme != EventSignature::Scheme::standard) {
-    complaints.add(given.place, "events.id must point at what tells a repeated event, such as /id");
+    complaints.add(
+        given.place,
+        "events.id must point at the id by which a repeated event is recognised, such as /id");
   }
   if (source.operation.empty() && source.key.empty() && source.derived_key.empty() &&
       source.reference.empty()) {
@@ -347,10 +349,10 @@ std::shared_ptr<const EventSource> parse_event_source(const ProviderGiven& given
                    "events name their record by events.operation, events.key, events.derived_key "
                    "or events.reference; write one");
   }
-  // News of one of them that was answered long ago would settle the other, which is still open.
+  // An event about one record would settle another one with the same key.
   if (!source.key.empty() && keys_are_shared && source.fence.empty()) {
     complaints.add(given.event_key.place,
-                   "two scopes or operations may have the same key; write events.fence, too");
+                   "two scopes or operations may have the same key; write events.fence too");
   }
   if (source.derived_key.empty() != source.phase.empty()) {
     complaints.add(given.place,
@@ -358,30 +360,28 @@ std::shared_ptr<const EventSource> parse_event_source(const ProviderGiven& given
   }
   if (given.event_found.items.empty() && given.event_failed.items.empty()) {
     complaints.add(given.place,
-                   "whatever events tell would say nothing; write events.found or events.failed");
+                   "no event would have a meaning; write events.found or events.failed");
   }
-  // A retry may have charged after the attempt that failed.
+  // A later attempt may have charged after the one that failed.
   if (!given.event_failed.items.empty() && source.fence.empty()) {
-    complaints.add(given.event_failed.items.front().place,
-                   "that an attempt failed says nothing about the next one; write events.fence, "
-                   "where the event tells the Idem-Fence that the upstream was sent");
+    complaints.add(
+        given.event_failed.items.front().place,
+        "a failed attempt says nothing about the next one; write events.fence, the place of "
+        "the Idem-Fence that the upstream received");
   }
   if (complaints.lines().size() != before) return nullptr;
   return std::make_shared<const EventSource>(std::move(source));
 }
 
-/// What is said of events that nobody could believe would be ignored.
+/// Settings of unsigned events would have no effect.
 void refuse_unsigned_events(ProviderGiven given, Complaints& complaints) {
   for (const auto& setting : settings_of(given)) {
     if (!setting.path.starts_with("events.")) continue;
-    const auto refuse = [&](const auto* slot) {
-      if (!slot->given) return;
-      complaints.add(slot->place, std::string(setting.path) +
-                                      " says nothing without events.signature; write how its "
-                                      "events are signed: standard, stripe or hmac");
-    };
-    if (auto* const* one = std::get_if<Given*>(&setting.slot)) refuse(*one);
-    if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) refuse(*list);
+    const config::Place* const place = config::given_at(setting);
+    if (place == nullptr) continue;
+    complaints.add(*place, std::string(setting.path) +
+                               " has no effect without events.signature; write how its events are "
+                               "signed: standard, stripe or hmac");
   }
 }
 
@@ -389,27 +389,27 @@ void refuse_unsigned_events(ProviderGiven given, Complaints& complaints) {
 
 EventSources parse_event_sources(const std::vector<ProviderGiven>& given, bool keys_are_shared,
                                  Complaints& complaints) {
-  EventSources taken;
+  EventSources parsed;
   for (const ProviderGiven& one : given) {
     if (one.event_signature.text.empty()) {
       refuse_unsigned_events(one, complaints);
       continue;
     }
     if (auto source = parse_event_source(one, keys_are_shared, complaints))
-      taken.emplace(one.name.text, source);
+      parsed.emplace(one.name.text, source);
   }
-  return taken;
+  return parsed;
 }
 
 Providers parse_providers(const std::vector<ProviderGiven>& given, bool has_scopes,
                           Complaints& complaints) {
-  Providers taken;
+  Providers parsed;
   for (const ProviderGiven& one : given) {
     const bool is_new =
-        taken.emplace(one.name.text, parse_provider(one, has_scopes, complaints)).second;
+        parsed.emplace(one.name.text, parse_provider(one, has_scopes, complaints)).second;
     if (!is_new) complaints.add(one.name.place, shown(one.name.text) + " names two providers");
   }
-  return taken;
+  return parsed;
 }
 
 }  // namespace idem::cli

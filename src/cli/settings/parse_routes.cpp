@@ -21,11 +21,11 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-/// Operations without a name are METHOD and path: a name that looks like one could meet theirs.
+/// Operations without a name are METHOD and path: a name that looks like one could collide.
 bool looks_like_request(std::string_view name) { return name.find(" /") != std::string_view::npos; }
 
 void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
-  const auto& name = given.name;
+  const auto& name = given.one("name");
   if (!name.text.empty()) {
     if (name.text.size() > limits::route_name_bytes_max) {
       complaints.add(name.place, "a name has 1 to " + length_of(limits::route_name_bytes_max));
@@ -35,14 +35,14 @@ void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
                                      "spaces around it");
     } else if (looks_like_request(name.text)) {
       complaints.add(name.place, shown(name.text) +
-                                     " looks like a method and path, which is what requests "
-                                     "without a name are stored under; write another name");
+                                     " looks like a method and path, the operation of routes "
+                                     "without a name; write another name");
     }
     out.name = name.text;
   }
-  // Longer than a name: also METHOD and path, as sent, may stand here.
+  // Longer than a name: a former operation may be METHOD and path.
   constexpr auto former_max = limits::route_path_bytes_max + limits::request_method_bytes_max;
-  for (const auto& former : given.formerly.items) {
+  for (const auto& former : given.list("formerly").items) {
     const bool fine =
         !former.text.empty() && former.text.size() <= former_max && is_printable(former.text);
     if (!fine) {
@@ -50,9 +50,7 @@ void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
                                        " is no former name; write a name, or a method and path "
                                        "such as POST /v1/payments");
     } else if (former.text == name.text) {
-      complaints.add(former.place, shown(former.text) +
-                                       " is the name that it has now; leave it "
-                                       "out");
+      complaints.add(former.place, shown(former.text) + " is its present name; leave it out");
     } else if (std::ranges::find(out.formerly, former.text) != out.formerly.end()) {
       complaints.add(former.place, shown(former.text) + " is in this list twice; keep one of them");
     } else if (const auto names = FormerNames::parse({former.text}); !names) {
@@ -62,7 +60,7 @@ void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
   }
 }
 
-/// An API may have methods of its own, but one that is nearly a known one is a slip, by which its
+/// An API may have its own methods, but one that resembles a known one is a typing error, and its
 /// route would never match.
 bool is_misspelt_method(const std::string& method) {
   return std::ranges::find(known_methods(), method) == known_methods().end() &&
@@ -70,7 +68,7 @@ bool is_misspelt_method(const std::string& method) {
 }
 
 void parse_match(const RouteGiven& given, Route& out, Complaints& complaints) {
-  for (const auto& method : given.methods.items) {
+  for (const auto& method : given.list("match.methods").items) {
     std::string upper = method.text;
     for (char& c : upper) {
       if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -79,7 +77,7 @@ void parse_match(const RouteGiven& given, Route& out, Complaints& complaints) {
       complaints.add(method.place, shown(method.text) + " is no method; write one such as POST");
     } else if (upper != method.text) {
       complaints.add(method.place, shown(method.text) +
-                                       " is no method, because their case counts; "
+                                       " is no method, because case matters; "
                                        "write " +
                                        upper);
     } else if (is_misspelt_method(method.text)) {
@@ -90,22 +88,22 @@ void parse_match(const RouteGiven& given, Route& out, Complaints& complaints) {
     }
     out.methods.push_back(method.text);
   }
-  if (given.methods.given && given.methods.items.empty()) {
-    complaints.add(given.methods.place,
-                   "no method at all matches nothing; leave methods out for "
-                   "all of them");
+  if (given.list("match.methods").given && given.list("match.methods").items.empty()) {
+    complaints.add(given.list("match.methods").place,
+                   "an empty list matches nothing; leave methods out for all "
+                   "methods");
   }
-  if (given.path.text.empty()) return;
-  if (given.path.text.size() > limits::route_path_bytes_max) {
-    complaints.add(given.path.place,
+  if (given.one("match.path").text.empty()) return;
+  if (given.one("match.path").text.size() > limits::route_path_bytes_max) {
+    complaints.add(given.one("match.path").place,
                    "a path has at most " + length_of(limits::route_path_bytes_max));
     return;
   }
-  auto pattern = gateway::PathPattern::parse(given.path.text);
+  auto pattern = gateway::PathPattern::parse(given.one("match.path").text);
   if (pattern) {
     out.path = std::move(*pattern);
   } else {
-    complaints.add(given.path.place, pattern.error());
+    complaints.add(given.one("match.path").place, pattern.error());
   }
 }
 
@@ -113,11 +111,11 @@ void parse_answers(const RouteGiven& given, Route& out, Complaints& complaints) 
   static const std::map<std::string, StatusRule> rules{{"store", StatusRule::store},
                                                        {"release", StatusRule::release},
                                                        {"unknown", StatusRule::unknown}};
-  for (const auto& [status, word] : given.statuses.items) {
+  for (const auto& [status, word] : given.map("statuses").items) {
     int code = 0;
     const char* const end = status.text.data() + status.text.size();
     const auto [rest, error] = std::from_chars(status.text.data(), end, code);
-    // Three digits, so that no code has two spellings, of which one would win.
+    // Exactly three digits: no code has two spellings.
     const bool three = status.text.size() == 3 && error == std::errc{} && rest == end;
     if (!three || code < 200 || code > 599) {
       complaints.add(status.place, shown(status.text) +
@@ -128,7 +126,7 @@ void parse_answers(const RouteGiven& given, Route& out, Complaints& complaints) 
     const auto rule = rules.find(word.text);
     if (rule != rules.end()) out.answers.statuses[code] = rule->second;
   }
-  out.answers.errors_rolled_back = given.errors.text == "rolled_back";
+  out.answers.errors_rolled_back = given.one("errors").text == "rolled_back";
 }
 
 void parse_pointers(const GivenList& given, std::vector<std::string>& out, Complaints& complaints) {
@@ -147,35 +145,36 @@ void parse_pointers(const GivenList& given, std::vector<std::string>& out, Compl
 }
 
 void parse_fingerprint(const RouteGiven& given, Route& out, Complaints& complaints) {
-  parse_pointers(given.fingerprint_include, out.fingerprint.include, complaints);
-  parse_pointers(given.fingerprint_exclude, out.fingerprint.exclude, complaints);
-  if (given.fingerprint_include.given && given.fingerprint_include.items.empty()) {
-    complaints.add(given.fingerprint_include.place,
-                   "to include nothing would make all bodies alike; leave include out for the "
+  parse_pointers(given.list("fingerprint.include"), out.fingerprint.include, complaints);
+  parse_pointers(given.list("fingerprint.exclude"), out.fingerprint.exclude, complaints);
+  if (given.list("fingerprint.include").given && given.list("fingerprint.include").items.empty()) {
+    complaints.add(given.list("fingerprint.include").place,
+                   "an empty list would make all bodies equal; leave include out for the "
                    "whole body");
   }
-  parse_field_names(given.fingerprint_headers, out.fingerprint.headers, complaints);
+  parse_field_names(given.list("fingerprint.headers"), out.fingerprint.headers, complaints);
 }
 
 void parse_lease_policy(const RouteGiven& given, Route& out, Complaints& complaints) {
-  const auto& policy = given.lease_policy;
+  const auto& policy = given.one("lease_policy");
   if (policy.text == "resume") {
     complaints.add(policy.place,
                    "resume needs phases, which only the library has; write unknown "
                    "or rerun");
   }
   if (policy.text != "rerun") return;
-  if (!is_true(given.repeating_is_safe)) {
+  if (!is_true(given.one("repeating_is_safe"))) {
     complaints.add(policy.place,
                    "rerun lets the work run twice; write repeating_is_safe: true "
-                   "beside it if it does no harm");
+                   "too if that does no harm");
     return;
   }
   out.lease_policy = LeasePolicy::rerun;
   if (out.ever_async()) {
-    complaints.add(policy.place,
-                   "rerun is for requests that a client sends again; one that is stored and cut "
-                   "off ends unknown. Write unknown, or leave mode async and respond_async");
+    complaints.add(
+        policy.place,
+        "rerun is for requests that a client sends again; a stored request that is "
+        "interrupted becomes unknown. Write unknown, or leave out mode async and respond_async");
   }
 }
 
@@ -183,7 +182,7 @@ std::string where(const RouteGiven& route) {
   return "the route in line " + std::to_string(route.place.line);
 }
 
-/// A name for two routes, or a route that an earlier one hides.
+/// Finds names of two routes, and routes that an earlier one hides.
 void compare(const std::vector<RouteGiven>& given, const std::vector<Route>& routes,
              Complaints& complaints) {
   std::map<std::string_view, std::size_t> names;
@@ -192,27 +191,27 @@ void compare(const std::vector<RouteGiven>& given, const std::vector<Route>& rou
     if (!route.name.empty()) {
       const auto [first, added] = names.emplace(route.name, i);
       if (!added) {
-        complaints.add(given[i].name.place, shown(route.name) + " is the name of " +
-                                                where(given[first->second]) +
-                                                " too; write another one");
+        complaints.add(given[i].one("name").place, shown(route.name) + " is the name of " +
+                                                       where(given[first->second]) +
+                                                       " too; write another one");
       }
     }
     if (route.path.text().empty()) continue;
     for (std::size_t j = 0; j < i; ++j) {
       if (routes[j].path.text().empty() || !routes[j].covers(route)) continue;
-      complaints.add(given[i].path.place, "this route is never reached, because " +
-                                              where(given[j]) +
-                                              " matches all that it would; write it further up");
+      complaints.add(given[i].one("match.path").place,
+                     "this route is never reached, because " + where(given[j]) +
+                         " matches all its requests; write it further up");
       break;
     }
   }
   for (std::size_t i = 0; i < routes.size(); ++i) {
-    for (const auto& former : given[i].formerly.items) {
+    for (const auto& former : given[i].list("formerly").items) {
       const auto now = names.find(former.text);
       if (now == names.end() || now->second == i) continue;
       complaints.add(former.place, shown(former.text) + " is the name of " +
                                        where(given[now->second]) +
-                                       " now, whose records would be taken for this one's");
+                                       " now; its records would count as those of this route");
     }
   }
 }
@@ -240,15 +239,11 @@ void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) 
   for (RouteGiven& route : given) {
     for (const auto& setting : settings_of(route)) {
       if (!is_gateways_alone_in_routes(setting.path)) continue;
-      const auto refuse = [&](const auto* slot) {
-        if (!slot->given) return;
-        complaints.add(slot->place, std::string(setting.path) +
-                                        " is for routes of idem gateway; a worker's have name, "
-                                        "formerly, match and reconcile");
-      };
-      if (auto* const* one = std::get_if<Given*>(&setting.slot)) refuse(*one);
-      if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) refuse(*list);
-      if (auto* const* map = std::get_if<GivenMap*>(&setting.slot)) refuse(*map);
+      const config::Place* const place = config::given_at(setting);
+      if (place == nullptr) continue;
+      complaints.add(*place, std::string(setting.path) +
+                                 " is for routes of idem gateway; a worker's have name, formerly, "
+                                 "match and reconcile");
     }
   }
 }
@@ -256,7 +251,7 @@ void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) 
 void parse_reconcile(const std::vector<RouteGiven>& given, const Providers& providers,
                      std::vector<Route>& routes, Complaints& complaints) {
   for (std::size_t i = 0; i < routes.size(); ++i) {
-    const Given& named = given[i].reconcile;
+    const Given& named = given[i].one("reconcile");
     if (named.text.empty()) continue;
     const auto found = providers.find(named.text);
     if (found == providers.end()) {

@@ -7,9 +7,8 @@
 
 namespace idem::cli {
 
-/// Makes the paths of `table` absolute, so that where a process is started decides about none that
-/// stands in a file: such a one is taken from that file's folder, one of a flag or a variable from
-/// the working directory, and a default, which nobody gave, from `folder` (empty: the working
+/// Makes the paths of `table` absolute. A path in a file is relative to that file's folder, a path
+/// of a flag or variable to the working directory, and a default to `folder` (empty: the working
 /// directory).
 void make_paths_absolute(const std::vector<config::Setting>& table, const std::string& folder = {});
 

@@ -6,10 +6,9 @@ namespace idem::cli {
 
 using Lines = std::vector<std::string>;
 
-/// Reads the settings again for a running gateway. Refused as a whole, with the places or names of
-/// what stands in the way, when anything is wrong, or when a setting changed that needs a restart.
-/// Who we are (owner, name in Via, TLS to the upstream) stays. The store has not adopted the
-/// routes.
+/// Reads the settings again for a running gateway. Fails as a whole, with the places or names of
+/// the causes, if anything is wrong or a changed setting needs a restart. Owner, name in Via and
+/// TLS to the upstream stay the same. The store has not adopted the routes yet.
 std::expected<ReadSettings, std::string> read_again(const SettingsSource& source,
                                                     const GatewayFlags& given,
                                                     const gateway::GatewaySettings& current);

@@ -1,5 +1,7 @@
 #include "cli/settings/roles.hpp"
 
+#include "cli/settings/route_settings.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -30,9 +32,6 @@ constexpr std::array gateways{Paths("listen"),
                               Paths("limits.connections_per_address"),
                               Paths("quotas.")};
 
-constexpr std::array workers_in_routes{Paths("name"), Paths("formerly"), Paths("match.methods"),
-                                       Paths("match.path"), Paths("reconcile")};
-
 }  // namespace
 
 bool is_gateways_alone(std::string_view path) {
@@ -42,7 +41,8 @@ bool is_gateways_alone(std::string_view path) {
 }
 
 bool is_gateways_alone_in_routes(std::string_view path) {
-  return std::ranges::find(workers_in_routes, path) == workers_in_routes.end();
+  const auto row = std::ranges::find(route_settings, path, &RouteSetting::path);
+  return row != route_settings.end() && row->role == RouteRole::gateway;
 }
 
 }  // namespace idem::cli

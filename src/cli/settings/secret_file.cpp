@@ -15,7 +15,7 @@ namespace {
 struct Descriptor {
   int number = -1;
   explicit Descriptor(const std::string& path)
-      // A pipe without a writer must not hold up the start.
+      // A pipe without a writer must not block the start.
       : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (number >= 0) ::close(number);
@@ -33,7 +33,7 @@ std::expected<void, std::string> check(const Descriptor& file, const std::string
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return std::unexpected(path + ": belongs to another user, who could change it");
   }
-  // A group may read: that is how secrets are mounted for a user that is not root.
+  // The group may read: secrets are mounted so for a user other than root.
   if ((status.st_mode & 0027) != 0) {
     return std::unexpected(path + ": others may read it, or its group may write it: chmod 0400");
   }

@@ -33,7 +33,7 @@ std::string help_of(const Setting& setting) {
   return help + " (" + variable_of(setting.flag) + ", " + std::string(setting.path) + ")";
 }
 
-/// A truth that is false unless said is a flag without a value.
+/// A boolean with the default false is a flag without a value.
 bool is_switch(const Setting& setting) {
   return setting.shape.kind == Shape::Kind::truth && default_of(setting) == "false";
 }
@@ -79,7 +79,7 @@ void parse_environment(const Setting& setting, Complaints& complaints) {
   const char* const value = std::getenv(name.c_str());
   if (value == nullptr) return;
   if (*value == '\0') {
-    // A number or a word has a default that holds then; a text may be what protection hangs on.
+    // A number or a choice then keeps its default; an empty text could switch off a protection.
     const auto kind = setting.shape.kind;
     if (config::is_text(kind) || config::is_texts(kind)) {
       complaints.add({name}, "is empty; write a value, or unset the variable");
@@ -95,7 +95,7 @@ void parse_environment(const Setting& setting, Complaints& complaints) {
   config::check(setting, complaints);
 }
 
-/// At most one byte more than may be; a directory or a file that is not there is an error.
+/// Reads at most one byte more than the limit. None: a directory, or a file that cannot be read.
 std::optional<std::string> read_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -132,7 +132,7 @@ bool SettingsSource::parse_file(std::vector<Setting>& table, Complaints& complai
   }
   const auto document = config::read_yaml(*text, file_, complaints);
   if (!document) return false;
-  config::take(*document, table, complaints);
+  config::read_map(*document, table, complaints);
   return document->kind == config::Node::Kind::map;
 }
 
@@ -151,39 +151,28 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
       config::check(setting, complaints);
     }
   }
-  // What nobody gave is a matter of the file, too, where there is one: else the same file started
-  // elsewhere would begin with an empty store.
+  // Defaults are relative to the file too: the same file must not find another store when the
+  // process starts in another directory.
   make_paths_absolute(table, file_.empty() ? std::string() : folder_of(file_));
-  auto& mark = flags.rest.dispatch_mark;
+  auto& mark = flags.rest.one("dispatch_mark");
   if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
   return flags;
 }
 
 namespace {
 
-/// Where the value was given; none: nowhere.
-const config::Place* given_at(const Setting& setting) {
-  if (auto* const* given = std::get_if<Given*>(&setting.slot)) {
-    return (*given)->given ? &(*given)->place : nullptr;
-  }
-  if (auto* const* list = std::get_if<GivenList*>(&setting.slot)) {
-    return (*list)->given ? &(*list)->place : nullptr;
-  }
-  return nullptr;
-}
-
 bool is_variable(const config::Place& place) {
   return !place.in_file() && !place.source.starts_with("--");
 }
 
-/// What has no effect is not accepted as if it had one. Variables are only warned of: several
+/// Refuses settings without effect on a worker. Variables give only a warning, because several
 /// commands may share them.
 void refuse_gateways_settings(GatewayFlags& flags, Complaints& complaints) {
   for (const auto& setting : settings_of(flags)) {
-    const auto* const place = given_at(setting);
+    const auto* const place = config::given_at(setting);
     if (place == nullptr || is_variable(*place) || !is_gateways_alone(setting.path)) continue;
     complaints.add(*place, std::string(setting.path) +
-                               " is a setting of idem gateway, and a worker takes no requests; "
+                               " is a setting of idem gateway and has no effect on a worker; "
                                "leave it out of the worker's settings");
   }
 }
@@ -198,13 +187,14 @@ std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& 
     }
     const auto name = variable_of(setting.flag);
     if (std::getenv(name.c_str()) == nullptr) continue;
-    all.push_back(name + ": is a setting of idem gateway, and has no effect on a worker");
+    all.push_back(name + ": is a setting of idem gateway and has no effect on a worker");
   }
   if (!options.admin.empty() && !is_loopback(options.admin)) {
-    all.push_back(given.admin.place.text() + ": " + config::shown(options.admin) +
-                  " can be reached from other machines, and it has no login and no TLS: everyone "
-                  "who reaches it is an operator; write 127.0.0.1:PORT and forward to it, or see "
-                  "that only operators reach it");
+    all.push_back(
+        given.admin.place.text() + ": " + config::shown(options.admin) +
+        " can be reached from other machines and has no login and no TLS: every client "
+        "that reaches it is an operator; write 127.0.0.1:PORT and use a tunnel, or make sure "
+        "that only operators reach it");
   }
   return all;
 }
@@ -226,13 +216,13 @@ Purpose SettingsSource::guessed_purpose() const {
   Complaints ignored;
   auto given = gather(ignored);
   if (!given || given->caller.scope.given) return Purpose::gateway;
-  bool is_anything = !given->destinations.empty() || !given->providers.empty();
+  bool has_settings = !given->destinations.empty() || !given->providers.empty();
   for (const auto& setting : settings_of(*given)) {
-    if (given_at(setting) == nullptr) continue;
+    if (config::given_at(setting) == nullptr) continue;
     if (is_gateways_alone(setting.path)) return Purpose::gateway;
-    is_anything = true;
+    has_settings = true;
   }
-  return is_anything && given->routes.empty() ? Purpose::worker : Purpose::gateway;
+  return has_settings && given->routes.empty() ? Purpose::worker : Purpose::gateway;
 }
 
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {

@@ -12,31 +12,30 @@
 
 namespace idem::cli {
 
-/// What a gateway was told, as texts and understood.
+/// Settings as texts and parsed.
 struct ReadSettings {
   GatewayFlags given;
   GatewayOptions options;
-  /// What may be meant otherwise: "PLACE: sentence".
+  /// Warnings: "PLACE: sentence".
   std::vector<std::string> warnings{};
 };
 
-/// Where settings come from: a flag beats the environment beats the file beats the default. Can be
-/// asked again; then the file is read anew.
+/// The sources of settings: a flag wins over the environment, the environment over the file, the
+/// file over the default. Each read reads the file again.
 class SettingsSource {
  public:
-  /// Declares --config and a flag for each setting; `command` is kept.
+  /// Declares --config and a flag for each setting; `command` outlives this.
   explicit SettingsSource(CLI::App& command, Purpose purpose = Purpose::gateway);
 
-  /// The texts alone; `complaints` tells what is wrong with their shape. Nothing when the file
-  /// could not be read as settings at all.
+  /// The texts; complaints are about their shapes. None: the file could not be read as settings.
   std::optional<GatewayFlags> gather(Complaints& complaints) const;
-  /// All of it, or every complaint as a line.
+  /// Texts and values, or every complaint as a line.
   std::expected<ReadSettings, std::vector<std::string>> read() const { return read_for(purpose_); }
-  /// The same, as another command would.
+  /// The same, for another command.
   std::expected<ReadSettings, std::vector<std::string>> read_for(Purpose purpose) const;
 
-  /// Whose settings they are, where nobody says it: a worker's, where something is given, and
-  /// nothing of it is for a gateway alone, nor a scope.
+  /// Guesses the command: a worker, if there are settings, and neither a scope nor one for a
+  /// gateway only.
   Purpose guessed_purpose() const;
 
  private:
@@ -48,7 +47,7 @@ class SettingsSource {
   std::string file_;
 };
 
-/// The settings for which a reload is not enough and that differ, by their names in the file.
+/// The names in the file of changed settings that need a restart.
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after);
 
 }  // namespace idem::cli

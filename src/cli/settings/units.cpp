@@ -18,7 +18,7 @@ constexpr std::array<Unit, 5> duration_units{
 constexpr std::array<Unit, 4> size_units{
     {{"B", 1}, {"KiB", 1024}, {"MiB", 1024UL * 1024}, {"GiB", 1024UL * 1024 * 1024}}};
 
-// A hundred years in milliseconds: beyond it sums with clock values could overflow.
+// A hundred years in milliseconds: beyond it, sums with clock values could overflow.
 constexpr std::uint64_t value_max = 3'153'600'000'000;
 
 template <std::size_t N>

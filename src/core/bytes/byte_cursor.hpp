@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-/// Whole numbers, byte arrays and length-framed texts to and from bytes, for what lies in a store.
-/// Numbers are little-endian; a text has its length before it, 32 bits.
+/// Whole numbers, byte arrays and length-framed texts to and from the bytes in a store. Numbers are
+/// little-endian; the length of a text, 32 bits, is before it.
 namespace idem {
 
 template <std::unsigned_integral T>
@@ -20,7 +20,7 @@ constexpr std::size_t framed_bytes(std::string_view text) noexcept {
   return sizeof(std::uint32_t) + text.size();
 }
 
-/// Writes where the caller has made room; it checks nothing.
+/// Writes into memory that the caller has sized; checks nothing.
 class ByteWriter {
  public:
   explicit ByteWriter(char* out) noexcept : at_(out) {}
@@ -49,8 +49,8 @@ class ByteWriter {
   char* at_;
 };
 
-/// Never reads past the end: from the first read that would, all give zeros and is_cut_short()
-/// holds, so that one look at the end is enough.
+/// Never reads past the end: from the first read that would, all reads return zeros and
+/// is_cut_short() is true, so one check at the end is enough.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) noexcept : rest_(bytes) {}

@@ -2,7 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 
-// Compiled in, so that nobody has to link it.
+// Inlined, so that no program has to link it.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -12,7 +12,7 @@ std::uint64_t checksum_of(const RecordId& id, std::string_view bytes,
                           std::string_view beside) noexcept {
   std::uint64_t sum = XXH3_64bits(id.bytes.data(), id.bytes.size());
   sum = XXH3_64bits_withSeed(bytes.data(), bytes.size(), sum);
-  // The seed keeps what moved from one part to the other from passing.
+  // The seed detects bytes that moved from one part to the other.
   return beside.empty() ? sum : XXH3_64bits_withSeed(beside.data(), beside.size(), sum);
 }
 

@@ -7,21 +7,21 @@
 #include <string>
 #include <string_view>
 
-/// Tells bytes that a medium has damaged from those that were written (protocol.md §22). It is no
-/// signature: who can write to the store can write what he likes.
+/// Detects bytes that a medium has damaged (protocol.md §22). It is no signature: an attacker who
+/// can write to the store can also write a fitting checksum.
 namespace idem {
 
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 
-/// XXH3, 64 bits, over whose bytes they are, too: those of another record do not match. `beside`
-/// is what lies elsewhere and belongs to them.
+/// XXH3, 64 bits, also over the record's id: bytes of another record do not match. `beside`: bytes
+/// of the record that are stored elsewhere.
 std::uint64_t checksum_of(const RecordId& id, std::string_view bytes,
                           std::string_view beside = {}) noexcept;
 
-/// Puts it behind `bytes`, little-endian.
+/// Appends the checksum to `bytes`, little-endian.
 void append_checksum(const RecordId& id, std::string& bytes, std::string_view beside = {});
 
-/// What lies before the checksum; none: it does not match.
+/// The bytes before the checksum; none: it does not match.
 std::optional<std::string_view> without_checksum(const RecordId& id, std::string_view bytes,
                                                  std::string_view beside = {}) noexcept;
 

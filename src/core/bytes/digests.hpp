@@ -11,8 +11,8 @@
 struct evp_mac_ctx_st;
 struct evp_md_ctx_st;
 
-/// Digests over length-framed parts: each part goes in after its length (64 bits, little endian),
-/// so that no two different lists of parts give the same bytes, whatever the parts hold.
+/// Digests over length-framed parts: each part follows its length (64 bits, little endian), so that
+/// two different lists of parts never give the same bytes.
 namespace idem {
 
 using Digest = std::array<std::uint8_t, 32>;
@@ -32,14 +32,14 @@ class Frames {
   std::string bytes_;
 };
 
-/// SHA-256 of the framed parts, none of which is copied.
+/// SHA-256 of the framed parts, without copying them.
 class FramedDigest {
  public:
   FramedDigest();
 
   void add(std::string_view part);
   void add_number(std::uint64_t number);
-  /// The bytes without their length: with nothing else, the digest is that of all of them.
+  /// Adds bytes without their length: if nothing else is added, finish() is their plain SHA-256.
   void add_bytes(std::string_view bytes);
   Digest finish();
 
@@ -56,10 +56,9 @@ struct FreeMacContext {
   void operator()(evp_mac_ctx_st* context) const noexcept;
 };
 
-/// SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012) of framed parts, under a random key
-/// that nobody else has and that goes with this object: a name for what lies in this process's
-/// memory, which no client can make two things share. None of the parts is copied, and once it is
-/// made nothing is allocated.
+/// SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012) of framed parts, under this object's
+/// own random key: names things in this process's memory, so that no client can make two names
+/// collide. Copies no part; allocates only when it is made.
 class MemoryName {
  public:
   using Bytes = std::array<std::uint8_t, 16>;
@@ -76,9 +75,9 @@ class MemoryName {
   std::unique_ptr<evp_mac_ctx_st, FreeMacContext> context_;
 };
 
-/// HMAC-SHA-256 under the subkey HMAC(secret, label): one secret serves several purposes, and a
-/// digest made for one never stands for another. A thread keeps one per purpose, because fetching
-/// and keying cost more than the digest of a typical request. `label` is static text.
+/// HMAC-SHA-256 under the subkey HMAC(secret, label): one secret serves several purposes, and the
+/// digests of two purposes never match. A thread keeps one object per purpose, because fetching and
+/// keying cost more than the digest of a typical request. `label` is static text.
 class KeyedDigest {
  public:
   explicit KeyedDigest(std::string_view label);

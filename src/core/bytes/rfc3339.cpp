@@ -11,7 +11,7 @@ void append_number(std::string& out, std::int64_t value, int digits) {
   out += text;
 }
 
-/// Reads from the front of a text; once something was missing, it stays so.
+/// Reads from the front of a text; after the first error complete() is false.
 class Reading {
  public:
   explicit Reading(std::string_view text) : rest_(text) {}

@@ -35,7 +35,7 @@ std::string name_of(const Secret& secret) {
   return std::string(view_of(names.of(secret, {})).substr(0, name_bytes));
 }
 
-/// Wiped when it goes.
+/// Its destructor wipes it.
 struct MessageKey {
   Digest bytes;
   MessageKey(const Secret& secret, std::string_view salt) {
@@ -50,11 +50,11 @@ struct MessageKey {
 Cipher begin(const MessageKey& key, std::string_view nonce, std::string_view bound_to,
              int encrypt) {
   Cipher cipher(EVP_CIPHER_CTX_new());
-  int taken = 0;
+  int length = 0;
   const bool begun = cipher != nullptr &&
                      EVP_CipherInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, key.bytes.data(),
                                        bytes_of(nonce), encrypt) == 1 &&
-                     EVP_CipherUpdate(cipher.get(), nullptr, &taken, bytes_of(bound_to),
+                     EVP_CipherUpdate(cipher.get(), nullptr, &length, bytes_of(bound_to),
                                       static_cast<int>(bound_to.size())) == 1;
   IDEM_ASSERT(begun);
   return cipher;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr auto byte_of = [](char c) { return static_cast<unsigned char>(c); };
 
-// How a lead byte goes on: the length, and what the second byte may be. All further bytes are
-// 80..BF; the narrowed second byte is what rules out overlong forms, surrogates and > U+10FFFF.
+// The length that a lead byte starts, and the range of the second byte. All further bytes are
+// 80..BF; the narrowed second byte rules out overlong forms, surrogates and > U+10FFFF.
 struct Lead {
   unsigned char length = 0;
   unsigned char second_min = 0;
@@ -84,9 +84,9 @@ void append_utf8(std::string& out, char32_t code_point) {
 bool utf16_less(std::string_view a, std::string_view b) noexcept {
   const auto [x, y] = std::ranges::mismatch(a, b);
   if (x == a.end() || y == b.end()) return a.size() < b.size();
-  // The order of UTF-8 bytes is that of code points. UTF-16 differs in one place only: what needs
-  // two units there (lead F0..F4) begins with D800..DBFF and so comes before U+E000..U+FFFF (lead
-  // EE, EF). After an equal prefix the two bytes are both leads or both continuations (< C0).
+  // UTF-8 bytes order as code points do. UTF-16 differs in one place only: a character of two units
+  // (lead F0..F4) begins with D800..DBFF and so comes before U+E000..U+FFFF (lead EE, EF). After an
+  // equal prefix the two bytes are both leads or both continuations (< C0).
   const unsigned char p = byte_of(*x);
   const unsigned char q = byte_of(*y);
   const bool p_in_pairs = p >= 0xF0;

@@ -12,8 +12,8 @@ std::size_t utf8_sequence(std::string_view text, std::size_t at) noexcept;
 
 bool is_utf8(std::string_view text) noexcept;
 
-/// The beginning of `text` in `bytes_max` bytes at most: no sequence is cut, and each byte that
-/// belongs to none becomes a '?'.
+/// The beginning of `text`, at most `bytes_max` bytes: cuts no sequence, and turns each byte
+/// outside of one into '?'.
 std::string utf8_of(std::string_view text, std::size_t bytes_max);
 
 /// Appends the encoding of `code_point`, which is at most U+10FFFF and no surrogate.

@@ -48,14 +48,14 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Whether one of those that stand in the head is what one of the secrets makes. All are looked at.
+/// Whether one of the signatures in the head belongs to one of the secrets. Compares all of them.
 template <class Spell>
 bool is_signed(const EventSignature& by, const std::vector<std::string>& offered,
                const std::string& text, const Spell& spell) {
   bool found = false;
   for (const std::string& secret : by.secrets) {
-    const std::string right = spell(hmac_sha256(secret, text));
-    for (const std::string& one : offered) found = same(one, right) || found;
+    const std::string expected = spell(hmac_sha256(secret, text));
+    for (const std::string& one : offered) found = same(one, expected) || found;
   }
   return found;
 }
@@ -118,10 +118,10 @@ std::expected<void, std::string> check_stripe(const EventSignature& by, const Si
 std::expected<void, std::string> check_hmac(const EventSignature& by, const SignedHead& head,
                                             std::string_view body) {
   if (!head.signature.starts_with(by.prefix)) return std::unexpected(forged);
-  const std::string_view said = head.signature.substr(by.prefix.size());
+  const std::string_view offered = head.signature.substr(by.prefix.size());
   const std::string text(body);
-  const bool fits = is_signed(by, {lower(said)}, text, hex) ||
-                    is_signed(by, {std::string(said)}, text, to_base64);
+  const bool fits = is_signed(by, {lower(offered)}, text, hex) ||
+                    is_signed(by, {std::string(offered)}, text, to_base64);
   if (!fits) return std::unexpected(forged);
   return {};
 }

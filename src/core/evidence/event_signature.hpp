@@ -11,7 +11,7 @@
 
 namespace idem {
 
-/// Who signed a provider's event, and when. Pure; all comparisons take constant time.
+/// Checks the signature and the time of a provider's event. Pure; compares in constant time.
 struct EventSignature {
   enum class Scheme : std::uint8_t {
     /// Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature` with "v1," and
@@ -20,33 +20,33 @@ struct EventSignature {
     /// One field with t=TIMESTAMP and v1=HEX of HMAC-SHA-256 over TIMESTAMP.BODY.
     stripe,
     /// One field with HMAC-SHA-256 over the body, in hexadecimal digits or base64, behind a prefix
-    /// such as "sha256=". It tells no time.
+    /// such as "sha256=". It has no timestamp.
     hmac,
   };
   Scheme scheme = Scheme::standard;
-  /// Bytes. Any of them will do, so that a provider may change over from one to the next.
+  /// Bytes. A signature under any of them is valid, so that a provider may change its secret.
   std::vector<std::string> secrets{};
   std::string field{};   ///< Of stripe and hmac.
   std::string prefix{};  ///< Of hmac.
 };
 
-/// What of a request's head a signature is made of; empty where it is not there.
+/// The fields of a request's head that a signature needs; empty: not sent.
 struct SignedHead {
   std::string_view id{};
   std::string_view timestamp{};
   std::string_view signature{};
 };
 
-/// The error is a sentence that repeats nothing of a secret, nor of what would have been right.
-/// `now`: seconds since 1970. More than limits::event_tolerance away is refused.
+/// The error is a sentence that repeats nothing of a secret or of the right signature. `now`:
+/// seconds since 1970. Refuses a timestamp more than limits::event_tolerance away.
 std::expected<void, std::string> check_signature(const EventSignature& by, const SignedHead& head,
                                                  std::string_view body, std::int64_t now);
 
 /// HMAC-SHA-256 (RFC 2104), under a key of any length.
 std::string hmac_sha256(std::string_view key, std::string_view message);
 
-/// The bytes of a secret as its file has it: behind "whsec_" of Standard Webhooks base64 of 24 to
-/// 64 bytes, else the text itself, of 16 bytes at least. None: it is neither.
+/// The bytes of a secret from the text of its file: of Standard Webhooks "whsec_" and 24 to 64
+/// bytes in base64, else the text itself, at least 16 bytes. None: invalid.
 std::optional<std::string> event_secret(EventSignature::Scheme scheme, std::string_view text);
 
 }  // namespace idem

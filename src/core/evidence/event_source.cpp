@@ -45,8 +45,8 @@ std::string kept_json(const StoredResponse& response) {
   return out + "],\"body_b64\":" + json_text(to_base64(response.body)) + "}";
 }
 
-/// What a provider said by a line that was not applied: that it was done, or failed.
-std::optional<Finding> said_by(const EvidenceEntry& line) {
+/// What a provider reported in an entry that was not applied: found or failed.
+std::optional<Finding> finding_of(const EvidenceEntry& line) {
   const bool is_a_providers = line.source.starts_with("event:") || line.source.starts_with("poll:");
   if (line.applied || !is_a_providers || !check_json(line.evidence)) return std::nullopt;
   const std::string said = text_at(line.evidence, "/said");
@@ -74,11 +74,11 @@ std::optional<StoredResponse> parse_kept(std::string_view evidence) {
 
 }  // namespace
 
-std::expected<EventSays, std::string> read_event(const EventSource& source,
-                                                 std::string_view webhook_id,
-                                                 std::string_view body) {
-  if (!check_json(body)) return std::unexpected("it is no JSON without names that occur twice");
-  EventSays event;
+std::expected<ProviderEvent, std::string> read_event(const EventSource& source,
+                                                     std::string_view webhook_id,
+                                                     std::string_view body) {
+  if (!check_json(body)) return std::unexpected("it is no JSON, or has a name that occurs twice");
+  ProviderEvent event;
   event.id = source.id.empty() ? std::string(webhook_id) : text_at(body, source.id);
   if (event.id.empty() || event.id.size() > limits::event_id_bytes_max) {
     return std::unexpected("it has no id of 1 to 255 bytes");
@@ -97,7 +97,7 @@ std::expected<EventSays, std::string> read_event(const EventSource& source,
 
 std::string log_name_of(const EventSource& source) { return "event:" + source.name; }
 
-std::string evidence_of(const EventSays& event, std::string_view body, bool keeps) {
+std::string evidence_of(const ProviderEvent& event, std::string_view body, bool keeps) {
   std::string out = "{\"event\":" + json_text(event.id) +
                     ",\"said\":" + json_text(name_of(event.finding)) + ",\"body_sha256\":\"" +
                     to_hex(sha256(body)) + "\"";
@@ -110,16 +110,17 @@ bool is_about(const EvidenceEntry& line, std::string_view source, const std::str
          text_at(line.evidence, "/event") == event_id;
 }
 
-std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fence) {
-  std::optional<Kept> kept;
+std::optional<KeptEvent> kept_answer(const std::vector<EvidenceEntry>& log,
+                                     std::optional<Fence> fence) {
+  std::optional<KeptEvent> kept;
   bool is_contradicted = false;
   for (const EvidenceEntry& line : log) {
-    const auto said = line.fence == fence ? said_by(line) : std::nullopt;
+    const auto said = line.fence == fence ? finding_of(line) : std::nullopt;
     if (!said) continue;
-    Kept one{&line, *said, parse_kept(line.evidence)};
+    KeptEvent one{&line, *said, parse_kept(line.evidence)};
     const bool differs = kept && kept->said != one.said;
     is_contradicted |= differs;
-    // Of two that disagree, that money moved, even if nobody can say how it is told.
+    // Of two that disagree, the one by which money moved, even if no answer can be made of it.
     const bool is_better =
         differs ? one.said == Finding::found : !kept || (one.response && !kept->response);
     if (is_better) kept = std::move(one);
@@ -128,15 +129,16 @@ std::optional<Kept> kept_answer(const std::vector<EvidenceEntry>& log, Fence fen
   return kept;
 }
 
-std::optional<Finding> word_of(const std::vector<EvidenceEntry>& log, Fence fence) {
-  std::optional<Finding> word;
+std::optional<Finding> reported_finding(const std::vector<EvidenceEntry>& log,
+                                        std::optional<Fence> fence) {
+  std::optional<Finding> reported;
   for (const EvidenceEntry& line : log) {
-    if (line.fence != fence && line.fence != 0) continue;
-    const auto said = said_by(line);
+    if (line.fence && line.fence != fence) continue;
+    const auto said = finding_of(line);
     if (said == Finding::found) return said;
-    if (said) word = said;
+    if (said) reported = said;
   }
-  return word;
+  return reported;
 }
 
 }  // namespace idem

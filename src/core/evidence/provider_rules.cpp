@@ -50,14 +50,13 @@ std::string_view name_of(Finding finding) noexcept {
 }
 
 bool contradicts(Finding finding, const Resolve::Reply& reply, const std::optional<Record>& record,
-                 Fence fence) noexcept {
+                 std::optional<Fence> fence) noexcept {
   if (!is_positive(finding)) return false;
   if (reply.verdict == Resolve::Verdict::wrong_fence) return true;
   if (reply.verdict != Resolve::Verdict::wrong_state || !record) return false;
-  if (record->state == State::in_progress) return record->attempt.fence != fence;
+  if (record->state == State::in_progress) return record->fence() != fence;
   const bool is_answered = record->state == State::completed && record->response;
-  return is_answered &&
-         (record->attempt.fence != fence || !agrees(finding, record->response->status));
+  return is_answered && (record->fence() != fence || !agrees(finding, record->response->status));
 }
 
 std::expected<ResponseMatcher, std::string> ResponseMatcher::parse(std::string_view text) {
@@ -77,7 +76,7 @@ std::expected<ResponseMatcher, std::string> ResponseMatcher::parse(std::string_v
     if (rest.empty()) return rule;
     rest.remove_prefix(1);
   }
-  if (rest.empty()) return wrong("it says nothing");
+  if (rest.empty()) return wrong("it is empty");
   rule.asks_ = Asks::presence;
   if (rest.starts_with('!')) {
     rule.asks_ = Asks::absence;
@@ -85,7 +84,7 @@ std::expected<ResponseMatcher, std::string> ResponseMatcher::parse(std::string_v
   }
   const auto equals = rest.find('=');
   if (equals != rest.npos) {
-    if (rule.asks_ == Asks::absence) return wrong("what is absent has no value");
+    if (rule.asks_ == Asks::absence) return wrong("an absent value cannot equal anything");
     rule.asks_ = Asks::value;
     rule.value_ = rest.substr(equals + 1);
     rest = rest.substr(0, equals);
@@ -100,8 +99,8 @@ bool ResponseMatcher::matches(int status, std::string_view body, bool is_json) c
   if (asks_ == Asks::nothing) return true;
   if (!is_json) return false;
   const auto value = json_at(body, pointer_);
-  // Of a list that is not there nobody knows what is in it.
-  const auto lies_in_something = [&] {
+  // An absent value proves something only if its list or object is there.
+  const auto has_container = [&] {
     const auto parent = json_at(body, pointer_.substr(0, pointer_.rfind('/')));
     return parent && !parent->empty() && (parent->front() == '[' || parent->front() == '{');
   };
@@ -110,7 +109,7 @@ bool ResponseMatcher::matches(int status, std::string_view body, bool is_json) c
     case Asks::presence:
       return value.has_value();
     case Asks::absence:
-      return !value.has_value() && lies_in_something();
+      return !value.has_value() && has_container();
     case Asks::value:
       return value && json_plain(*value) == value_;
   }

@@ -9,40 +9,40 @@
 #include <string_view>
 #include <vector>
 
-/// What an answer of a provider, or an event of its, says about an attempt, and the answer to our
-/// client that is made of it (protocol.md §19). Pure.
+/// Reads from a provider's answer, or from its event, how an attempt ended, and makes the answer
+/// for the client of it (protocol.md §19). Pure.
 namespace idem {
 
 enum class Finding : std::uint8_t {
-  found,      ///< It was done.
-  failed,     ///< It was tried, and ended in a failure that is final.
-  not_there,  ///< There is nothing of it; whether that proves anything is a matter of time.
-  later,      ///< It says nothing yet, or nothing that we understand.
+  found,      ///< The work was done.
+  failed,     ///< The work ran, and ended in a final failure.
+  not_there,  ///< The provider knows nothing of it; the time decides whether that is a proof.
+  later,      ///< No result yet, or none that the rules know.
 };
 std::string_view name_of(Finding finding) noexcept;
 
-/// That the work ran, whatever came of it. Such evidence always counts.
+/// True if the work ran, with success or not. The store accepts such evidence at any time.
 inline bool is_positive(Finding finding) noexcept {
   return finding == Finding::found || finding == Finding::failed;
 }
-/// Whether an answer of this status is what the finding says.
+/// Whether an answer of this status agrees with the finding.
 inline bool agrees(Finding finding, int status) noexcept {
   return finding == (status < 400 ? Finding::found : Finding::failed);
 }
-/// Whether evidence about the attempt with this fence, which a store has refused, says that
-/// something went wrong: the work of an attempt ran although another one has the record, or ended
-/// otherwise than its answer says. `record` as it is now.
+/// Whether evidence about the attempt with this fence, which the store refused, contradicts the
+/// record: the attempt's work ran although another attempt has the record, or its answer says the
+/// opposite. `record` as it is now.
 bool contradicts(Finding finding, const Resolve::Reply& reply, const std::optional<Record>& record,
-                 Fence fence) noexcept;
+                 std::optional<Fence> fence) noexcept;
 
-/// One line of a mapping: "200", "2xx", "200 /status=captured", "/type=charge.succeeded",
+/// One rule of a mapping: "200", "2xx", "200 /status=captured", "/type=charge.succeeded",
 /// "200 /data/0" (there is such a value), "200 !/data/0" (there is none).
 class ResponseMatcher {
  public:
   /// The error is a sentence that quotes the text.
   static std::expected<ResponseMatcher, std::string> parse(std::string_view text);
 
-  /// `json`: whether `body` is JSON, which a pointer needs.
+  /// `is_json`: `body` is JSON, which a pointer needs.
   bool matches(int status, std::string_view body, bool is_json) const;
 
  private:
@@ -60,26 +60,26 @@ struct ResponseMatchers {
   std::vector<ResponseMatcher> not_there{};
 };
 
-/// What matches under one name says so; what matches under none, or under several, says `later`.
+/// The name under which a rule matches; `later` if rules match under no name or under several.
 Finding judge(const ResponseMatchers& rules, int status, std::string_view body);
 
-/// How the answer that is replayed is made of what the provider said.
+/// How the answer for replays is made of the provider's answer.
 struct RebuildRule {
   int found_status = 200;
   int failed_status = 402;
   std::string content_type = "application/json";
   /// JSON Pointer to the part that becomes the body; empty: all of it.
   std::string body{};
-  /// Name and value, in which {/pointer} stands for a value of the provider's answer.
+  /// Name and value; {/pointer} in it is replaced by a value of the provider's answer.
   std::vector<Field> headers{};
 };
 
-/// None: what the rule points at is not there, or would be no field value.
+/// None: a value that the rule points at is missing, or is no valid field value.
 std::optional<StoredResponse> rebuild(const RebuildRule& rule, Finding finding,
                                       std::string_view body);
 
-/// `text` with each {name} replaced by what `value_of` says, percent-encoded where it goes into a
-/// URL. None: it does not say anything for one of them.
+/// `text` with each {name} replaced by value_of(name), which percent-encodes for URLs. None:
+/// value_of() gives nothing for one of them, or a brace is not closed.
 template <class ValueOf>
 std::optional<std::string> expand(std::string_view text, const ValueOf& value_of) {
   std::string out;

@@ -4,18 +4,17 @@
 
 #include <optional>
 
-/// What to do about a call that may have been made (protocol.md §16, §19). Pure.
+/// What to do about a foreign call that may have been made already (protocol.md §16, §19). Pure.
 namespace idem {
 
-/// What is known when somebody is about to make it.
+/// What is known before the next try.
 struct CallHistory {
-  /// Since when no earlier try can be under way any more, in time that has passed; none: nothing
-  /// may have arrived so far.
+  /// For how long no earlier try can have been under way; none: no earlier try can have arrived.
   std::optional<Millis> quiet_for{};
-  /// How long ago the first of them can have arrived, at most.
+  /// How long ago the first try can have arrived, at most.
   Millis first_ago{};
 };
-/// What the other side was declared to do.
+/// The declared behaviour of the other side.
 struct Declared {
   Millis deduplicates{};
   bool has_lookup = false;
@@ -24,10 +23,10 @@ struct Declared {
 };
 
 enum class NextStep : std::uint8_t {
-  send,     ///< It was not made, or will be taken for what it is.
-  look_up,  ///< Whatever is seen now counts.
-  wait,     ///< What would not be seen now might be there all the same.
-  give_up,  ///< Nobody knows.
+  send,     ///< It was not made, or the other side recognises the repetition.
+  look_up,  ///< The result of a lookup is reliable now.
+  wait,     ///< A lookup may still miss the call.
+  give_up,  ///< The outcome stays unknown.
 };
 struct Next {
   NextStep step = NextStep::give_up;

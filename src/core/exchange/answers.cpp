@@ -20,23 +20,24 @@ void expose_our_fields(std::vector<Field>& headers) {
   }
 }
 
-Answer not_stored_answer(const Replay& replay, const RecordId& id) {
-  Answer answer = to_answer({.code = ProblemCode::response_not_stored,
-                             .detail = "The operation completed once with status " +
-                                       std::to_string(replay.response.status) +
-                                       "; its body was not kept: it is too large or a stream, or "
-                                       "this operation keeps none.",
-                             .operation = id,
-                             .state = State::completed,
-                             .original_status = replay.response.status});
+WireAnswer not_stored_answer(const Replay& replay, const RecordId& id) {
+  WireAnswer answer = to_answer({.code = ProblemCode::response_not_stored,
+                                 .detail = "The operation ran once and completed with status " +
+                                           std::to_string(replay.response.status) +
+                                           ". Idem did not keep the body: it is too large or a "
+                                           "stream, or this operation keeps none.",
+                                 .operation = id,
+                                 .state = State::completed,
+                                 .original_status = replay.response.status});
   for (const auto& field : replay.response.headers) {
     if (equal_names(field.name, "Location")) answer.headers.push_back(field);
   }
   return answer;
 }
 
-Answer problem(ProblemCode code, std::string detail, const RecordId& id, std::optional<State> state,
-               std::optional<Millis> retry_after = {}, std::optional<RetryAdvice> retry = {}) {
+WireAnswer problem(ProblemCode code, std::string detail, const RecordId& id,
+                   std::optional<State> state, std::optional<Millis> retry_after = {},
+                   std::optional<RetryAdvice> retry = {}) {
   return to_answer({.code = code,
                     .detail = std::move(detail),
                     .retry = retry,
@@ -45,10 +46,10 @@ Answer problem(ProblemCode code, std::string detail, const RecordId& id, std::op
                     .retry_after = retry_after});
 }
 
-/// The one answer of ours that is stored: nobody else writes the record's own name into his.
-void recognize_ours(Answer& answer, const RecordId& id) {
+/// The timeout is the one answer of Idem that is stored. No upstream writes the record's handle.
+void recognize_ours(WireAnswer& answer, const RecordId& id) {
   if (answer.status != 408) return;
-  Answer ours = timed_out_answer(id);
+  WireAnswer ours = timed_out_answer(id);
   if (answer.body_bytes() == ours.body) answer.problem = std::move(ours.problem);
 }
 
@@ -78,7 +79,7 @@ std::string imf_fixdate(StoreTime time) {
   return text;
 }
 
-StoredResponse stored_head(const Answer& answer, bool body_is_stored,
+StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
                            std::span<const std::string> replay_fields) {
   StoredResponse stored;
   stored.status = answer.status;
@@ -90,18 +91,19 @@ StoredResponse stored_head(const Answer& answer, bool body_is_stored,
   return stored;
 }
 
-void mark_outcome(Answer& answer, std::string_view outcome, std::optional<StoreTime> expires_at) {
+void mark_outcome(WireAnswer& answer, std::string_view outcome,
+                  std::optional<StoreTime> expires_at) {
   expose_our_fields(answer.headers);
   answer.headers.push_back({"Idempotency-Outcome", std::string(outcome)});
   if (expires_at) answer.headers.push_back({"Idempotency-Expires", imf_fixdate(*expires_at)});
 }
 
-Answer replay_answer(Replay replay, const RecordId& id) {
+WireAnswer replay_answer(Replay replay, const RecordId& id) {
   if (!replay.response.body_stored) return not_stored_answer(replay, id);
-  Answer answer{replay.response.status, std::move(replay.response.headers),
-                std::move(replay.response.body)};
+  WireAnswer answer{replay.response.status, std::move(replay.response.headers),
+                    std::move(replay.response.body)};
   // A service that completed its own record (§17) stored only the fields that it named. Without
-  // this each replay would be dated by whoever writes it, and retries would not be alike.
+  // this each replay would carry the date of its sending, and retries would differ.
   const bool dated =
       std::any_of(answer.headers.begin(), answer.headers.end(),
                   [](const Field& field) { return equal_names(field.name, "Date"); });
@@ -112,13 +114,13 @@ Answer replay_answer(Replay replay, const RecordId& id) {
   return answer;
 }
 
-Answer replay_answer(const std::shared_ptr<const Record>& record) {
+WireAnswer replay_answer(const std::shared_ptr<const Record>& record) {
   const StoredResponse& stored = *record->response;
   const auto expires = record->expires_at.value_or(StoreTime{});
-  Answer answer = replay_answer({{stored.status, stored.headers, {}, stored.body_stored},
-                                 record->completed_at.value_or(expires),
-                                 expires},
-                                record->id);
+  WireAnswer answer = replay_answer({{stored.status, stored.headers, {}, stored.body_stored},
+                                     record->completed_at.value_or(expires),
+                                     expires},
+                                    record->id);
   if (stored.body_stored) {
     answer.shared_body = std::shared_ptr<const std::string>(record, &stored.body);
     recognize_ours(answer, record->id);
@@ -126,13 +128,13 @@ Answer replay_answer(const std::shared_ptr<const Record>& record) {
   return answer;
 }
 
-Answer in_progress_answer(const InProgress& outcome, const RecordId& id) {
+WireAnswer in_progress_answer(const InProgress& outcome, const RecordId& id) {
   return problem(ProblemCode::in_progress,
                  "The first request with this key has not ended yet. Ask again with the same key.",
                  id, State::in_progress, outcome.lease_remaining);
 }
 
-Answer misuse_answer(const KeyMisuse& misuse, Preset preset) {
+WireAnswer misuse_answer(const KeyMisuse& misuse, Preset preset) {
   Problem reused{.code = ProblemCode::key_reused,
                  .detail =
                      "This key was first used for a request with other content. Nothing was "
@@ -149,11 +151,11 @@ Answer misuse_answer(const KeyMisuse& misuse, Preset preset) {
   return to_answer(reused);
 }
 
-Answer expired_answer(const RecordId& id) {
+WireAnswer expired_answer(const RecordId& id) {
   return problem(
       ProblemCode::key_expired,
-      "The operation completed under this key; its answer is no longer kept. It will not "
-      "be run again.",
+      "The operation completed under this key; Idem no longer keeps its answer, and does not "
+      "run it again.",
       id, State::expired);
 }
 
@@ -164,9 +166,9 @@ std::string retry_after_text(Millis time) {
   return std::to_string(std::max<std::int64_t>(1, seconds.count()));
 }
 
-Answer pending_answer(const RecordId& id, State state, Millis retry_after) {
+WireAnswer pending_answer(const RecordId& id, State state, Millis retry_after) {
   const std::string path = operation_path(id);
-  Answer answer{202, {}, {}};
+  WireAnswer answer{202, {}, {}};
   answer.headers.push_back({"Location", path});
   answer.headers.push_back({"Retry-After", retry_after_text(retry_after)});
   answer.headers.push_back({"Content-Type", "application/json"});
@@ -177,34 +179,34 @@ Answer pending_answer(const RecordId& id, State state, Millis retry_after) {
   return answer;
 }
 
-Answer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
+WireAnswer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id) {
   return problem(
       ProblemCode::outcome_unknown,
-      "An earlier attempt was sent and no answer proves how it ended. It will not be run "
+      "An earlier attempt was sent, and no answer shows how it ended. Idem does not run it "
       "again until evidence settles it.",
       id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
 }
 
-Answer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
+WireAnswer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
   return problem(ProblemCode::attempt_released,
                  "The attempt was released; ask again with the same key.", id,
                  is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
 }
 
-Answer timed_out_answer(const RecordId& id) {
+WireAnswer timed_out_answer(const RecordId& id) {
   return to_answer({.code = ProblemCode::request_timeout,
                     .detail = "The stored request expired before it could be run.",
                     .operation = id,
                     .state = State::completed});
 }
 
-Answer store_unavailable_answer(Millis retry_after) {
+WireAnswer store_unavailable_answer(Millis retry_after) {
   return to_answer({.code = ProblemCode::store_unavailable,
                     .detail = "The record of this key could not be reached, so nothing was run.",
                     .retry_after = retry_after});
 }
 
-Answer record_damaged_answer(const RecordId& id) {
+WireAnswer record_damaged_answer(const RecordId& id) {
   return to_answer({.code = ProblemCode::record_damaged,
                     .detail = "The record of this key is damaged, so Idem cannot tell whether the "
                               "operation ran. Nothing was run now; a new key might do the work "
@@ -212,18 +214,18 @@ Answer record_damaged_answer(const RecordId& id) {
                     .operation = id});
 }
 
-Answer store_error_answer(const StoreError& error, Millis retry_after) {
+WireAnswer store_error_answer(const StoreError& error, Millis retry_after) {
   const bool is_damaged = error.code == StoreError::Code::damaged && error.record;
   return is_damaged ? record_damaged_answer(*error.record) : store_unavailable_answer(retry_after);
 }
 
-Answer overloaded_answer(std::string detail) {
+WireAnswer overloaded_answer(std::string detail) {
   return to_answer({.code = ProblemCode::overloaded,
                     .detail = std::move(detail) + " Ask again with the same key.",
                     .retry_after = Millis(1000)});
 }
 
-Answer accept_in_doubt_answer(Millis retry_after) {
+WireAnswer accept_in_doubt_answer(Millis retry_after) {
   return to_answer({.code = ProblemCode::store_unavailable,
                     .detail = "Whether the request was stored is not known yet. Ask again with the "
                               "same key: it will run once.",

@@ -7,8 +7,8 @@
 /// When to try again, and whether to try at all. Pure.
 namespace idem {
 
-/// The pause before try `number` + 1: `first`, doubled with each, at most `max`, of which `dice`
-/// (0 to 1) takes up to half away.
+/// The pause before try `number` + 1: `first`, doubled with each try, at most `max`. `dice` (0 to
+/// 1) shortens it by up to half.
 inline Millis backoff(int number, Millis first, Millis max, double dice) noexcept {
   const int doublings = std::clamp(number - 1, 0, 40);
   const auto whole = static_cast<double>(first.count()) * static_cast<double>(1ULL << doublings);
@@ -16,8 +16,8 @@ inline Millis backoff(int number, Millis first, Millis max, double dice) noexcep
   return Millis(static_cast<Millis::rep>(capped * (1 - dice / 2)));
 }
 
-/// Circuit breaker (Nygard, "Release It!", 2007): after some failures in a row nothing is tried for
-/// a while, then one thing.
+/// Circuit breaker (Nygard, "Release It!", 2007): after some failures in a row it allows no try for
+/// a pause, then one.
 class Breaker {
  public:
   struct Rule {
@@ -29,7 +29,7 @@ class Breaker {
   explicit Breaker(Rule rule) : rule_(rule) {}
 
   bool is_open(MonotonicTime now) const noexcept { return now < open_until_; }
-  /// It opened, and nothing has succeeded since: once the pause is over, one thing may be tried.
+  /// It opened, and nothing has succeeded since: after the pause, one try is allowed.
   bool is_on_trial() const noexcept { return pauses_ > 0; }
   MonotonicTime open_until() const noexcept { return open_until_; }
 

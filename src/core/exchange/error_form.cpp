@@ -2,98 +2,72 @@
 
 #include <idem/assert.hpp>
 
+#include <array>
+
 namespace idem {
 namespace {
 
 using enum ProblemCode;
 
-/// Stripe's `type`.
-std::string_view type_of(ProblemCode code) {
-  switch (code) {
-    case key_reused:
-    case in_progress:
-    case key_expired:
-      return "idempotency_error";
-    case key_missing:
-    case key_invalid:
-    case scope_missing:
-    case body_too_large:
-    case quota_exceeded:
-    case bad_request:
-    case uri_too_long:
-    case headers_too_large:
-    case expectation_failed:
-    case not_found:
-    case invalid_request:
-    case state_refused:
-      return "invalid_request_error";
-    case outcome_unknown:
-    case upstream_unreachable:
-    case attempt_released:
-    case response_not_stored:
-    case store_unavailable:
-    case record_damaged:
-    case request_timeout:
-    case not_implemented:
-    case version_not_supported:
-    case loop_detected:
-    case upstream_failed:
-    case upstream_timeout:
-    case draining:
-    case overloaded:
-      return "api_error";
-  }
-  return "api_error";
-}
-
-/// Stripe's `code` where its API has one for this, ours otherwise.
-std::string_view code_of(const ProblemKind& kind) {
-  if (kind.code == in_progress) return "idempotency_key_in_use";
-  if (kind.code == quota_exceeded) return "rate_limit";
-  return kind.name;
-}
-
 // Stripe's clients choose the class of an exception by the status first: only 400 and 404 become a
 // StripeInvalidRequestError or, by their type, a StripeIdempotencyError; 401 and 429 have classes
 // of their own, and all others are a StripeAPIError.
-int status_of(ProblemCode code, int status) {
-  switch (code) {
-    case key_reused:
-    case key_expired:
-    case body_too_large:
-    case uri_too_long:
-    case headers_too_large:
-    case expectation_failed:
-      return 400;
-    case key_missing:
-    case key_invalid:
-    case scope_missing:
-    case in_progress:
-    case outcome_unknown:
-    case upstream_unreachable:
-    case attempt_released:
-    case response_not_stored:
-    case store_unavailable:
-    case record_damaged:
-    case quota_exceeded:
-    case bad_request:
-    case request_timeout:
-    case not_implemented:
-    case version_not_supported:
-    case loop_detected:
-    case upstream_failed:
-    case upstream_timeout:
-    case draining:
-    case overloaded:
-    case not_found:
-    case invalid_request:
-    case state_refused:
-      return status;
-  }
-  return status;
-}
+enum class StripeStatus : std::uint8_t { ours, as_400 };
 
-/// Said always: without it Stripe's clients repeat each 409 and each 5xx by themselves, also one of
+/// How Stripe's API writes one of our problems.
+struct StripeError {
+  ProblemCode problem;
+  std::string_view type;
+  std::string_view code{};  ///< Stripe's, where its API has one for this; empty: ours.
+  StripeStatus status = StripeStatus::ours;
+};
+
+constexpr std::string_view api = "api_error";
+constexpr std::string_view idempotency = "idempotency_error";
+constexpr std::string_view invalid = "invalid_request_error";
+using enum StripeStatus;
+
+constexpr std::array<StripeError, problem_code_count> stripe_errors{{
+    {key_missing, invalid},
+    {key_invalid, invalid},
+    {scope_missing, invalid},
+    {key_reused, idempotency, {}, as_400},
+    {in_progress, idempotency, "idempotency_key_in_use"},
+    {outcome_unknown, api},
+    {upstream_unreachable, api},
+    {attempt_released, api},
+    {key_expired, idempotency, {}, as_400},
+    {response_not_stored, api},
+    {store_unavailable, api},
+    {record_damaged, api},
+    {body_too_large, invalid, {}, as_400},
+    {quota_exceeded, invalid, "rate_limit"},
+    {bad_request, invalid},
+    {request_timeout, api},
+    {uri_too_long, invalid, {}, as_400},
+    {headers_too_large, invalid, {}, as_400},
+    {expectation_failed, invalid, {}, as_400},
+    {not_implemented, api},
+    {version_not_supported, api},
+    {loop_detected, api},
+    {upstream_failed, api},
+    {upstream_timeout, api},
+    {draining, api},
+    {not_found, invalid},
+    {invalid_request, invalid},
+    {state_refused, invalid},
+    {overloaded, api},
+}};
+
+constexpr bool is_indexed_by_problem() {
+  for (std::size_t i = 0; i < stripe_errors.size(); ++i) {
+    if (static_cast<std::size_t>(stripe_errors[i].problem) != i) return false;
+  }
+  return true;
+}
+static_assert(is_indexed_by_problem(), "one row for each code, in the order of ProblemCode");
+
+/// Always sent: without it Stripe's clients repeat each 409 and each 5xx by themselves, also one of
 /// a request that had no key and may have been executed.
 bool should_retry(RetryAdvice advice, bool is_safe) {
   switch (advice) {
@@ -123,14 +97,15 @@ void add_text(std::string& json, std::string_view name, std::string_view value) 
 
 }  // namespace
 
-Answer in_stripe_form(const Answer& answer, bool is_safe) {
+WireAnswer in_stripe_form(const WireAnswer& answer, bool is_safe) {
   IDEM_ASSERT(answer.problem != nullptr);
   const Problem& problem = *answer.problem;
   const ProblemKind& kind = kind_of(problem.code);
+  const StripeError& stripe = stripe_errors[static_cast<std::size_t>(problem.code)];
   const RetryAdvice retry = problem.retry.value_or(kind.retry);
   std::string json = R"({"error":{)";
-  add_text(json, "type", type_of(problem.code));
-  add_text(json, "code", code_of(kind));
+  add_text(json, "type", stripe.type);
+  add_text(json, "code", stripe.code.empty() ? kind.name : stripe.code);
   add_text(json, "message", problem.detail.empty() ? kind.title : problem.detail);
   add_text(json, "doc_url", "/.idem/problems/" + std::string(kind.name));
   add_text(json, "idem_code", kind.name);
@@ -141,7 +116,7 @@ Answer in_stripe_form(const Answer& answer, bool is_safe) {
   }
   if (retry != RetryAdvice::none) add_text(json, "retry", name_of(retry));
   json += "}}\n";
-  Answer written{status_of(problem.code, answer.status), {}, std::move(json)};
+  WireAnswer written{stripe.status == as_400 ? 400 : answer.status, {}, std::move(json)};
   written.headers.push_back({"Content-Type", "application/json"});
   for (const Field& field : answer.headers) {
     if (!describes_body(field.name)) written.headers.push_back(field);

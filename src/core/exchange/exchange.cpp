@@ -15,7 +15,7 @@ struct Overloaded : Visitors... {
   using Visitors::operator()...;
 };
 
-Answer unreachable_answer(std::string detail, const RecordId& id, Millis retry_after) {
+WireAnswer unreachable_answer(std::string detail, const RecordId& id, Millis retry_after) {
   return to_answer({.code = ProblemCode::upstream_unreachable,
                     .detail = std::move(detail),
                     .operation = id,
@@ -41,7 +41,7 @@ std::string_view describe(UpstreamLost::How how) {
 
 bool tells_a_replay(const Field& field) { return equal_names(field.name, "Idempotent-Replayed"); }
 
-bool has_field(const Answer& answer, std::string_view name) {
+bool has_field(const WireAnswer& answer, std::string_view name) {
   return std::any_of(answer.headers.begin(), answer.headers.end(),
                      [&](const Field& field) { return equal_names(field.name, name); });
 }
@@ -109,17 +109,16 @@ ExchangeAction Exchange::on_store(StoreResult result, MonotonicTime now) {
     case Phase::done:
       break;
   }
-  IDEM_ASSERT(!"a store reply that nobody asked for");
+  IDEM_ASSERT(!"a store reply without a call");
   return Done{};
 }
 
 ExchangeAction Exchange::on_reserve(StoreResult result, MonotonicTime now) {
   if (result) return on_outcome(std::get<ReserveOutcome>(std::move(*result)), now);
-  // A reservation of ours that may lie there cannot be taken back either.
+  // The store cannot release our own reservation either, if there is one.
   if (result.error().code == StoreError::Code::damaged) return finish_damaged(result.error());
   if (result.error().code != StoreError::Code::in_doubt) {
-    // Refused or unavailable now. An earlier round in doubt may still have left a reservation of
-    // ours.
+    // Refused or unavailable now; an earlier round in doubt may have left our reservation.
     return reserve_in_doubt_ ? on_deadline() : finish(store_unavailable_answer(store_retry_hint));
   }
   reserve_in_doubt_ = true;
@@ -153,11 +152,11 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           [&](Unknown& unknown) -> ExchangeAction {
             reserve_.id = unknown.id;
             if (reserve_in_doubt_ && !goes_on() && !to_store_) {
-              // It may be our own lost reservation, swept meanwhile. Under our token nothing was
-              // ever sent, and only our token releases it; if it is somebody else's, this is stale.
+              // It may be our own lost reservation, swept meanwhile. Nothing was sent under our
+              // token, and only our token releases it; to another attempt this release is stale.
               reserve_in_doubt_ = false;
               return settle(Release{reserve_.id,
-                                    {0, reserve_.token},
+                                    {std::nullopt, reserve_.token},
                                     ReleaseBasis::proven,
                                     "reserve_in_doubt",
                                     Millis{}},
@@ -200,8 +199,8 @@ ExchangeAction Exchange::on_marked(StoreResult result, MonotonicTime now) {
 
 ExchangeAction Exchange::on_ready(MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::connecting || phase_ == Phase::sending);
-  // §6: the last look before the first byte. A process that was stopped or starved beyond its lease
-  // must not send; it knows that it did not, so the release is proven.
+  // §6: the last check before the first byte. A process that was stopped beyond its lease must not
+  // send; it knows that it did not, so the release is proven.
   if (now + settings_.dispatch_timeout > lease_end_) {
     return release_unsent("lease_too_short",
                           "The lease no longer covered the dispatch timeout; nothing was sent.",
@@ -211,14 +210,14 @@ ExchangeAction Exchange::on_ready(MonotonicTime now) {
   return Send{attempt_, reserve_.id, lease_end_ - settings_.dispatch_timeout};
 }
 
-// Of an attempt that may have taken work up behind phases that committed, that it did nothing
-// proves nothing about the request: it is left for the next one.
+// Earlier attempts may have committed phases. That this one did nothing proves nothing about the
+// request, so the next attempt gets it.
 bool Exchange::goes_on() const noexcept { return reserve_.lease_policy == LeasePolicy::resume; }
 
 ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail,
                                         MonotonicTime now) {
   if (goes_on()) return on_left(now);
-  Answer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
+  WireAnswer answer = unreachable_answer(std::move(detail), reserve_.id, store_retry_hint);
   return settle(Release{reserve_.id, attempt_, ReleaseBasis::proven, std::move(error_code),
                         rest_before_next({})},
                 std::move(answer));
@@ -233,11 +232,11 @@ ExchangeAction Exchange::on_oversize(UpstreamOversize event) {
 
 ExchangeAction Exchange::conclude(UpstreamAnswered event) {
   IDEM_ASSERT(phase_ == Phase::sending);
-  Answer& answer = event.answer;
+  WireAnswer& answer = event.answer;
   const Disposition meaning = disposition({.status = answer.status,
                                            .has_retry_after = has_field(answer, "Retry-After"),
                                            .while_sending = event.while_sending,
-                                           .says = event.says},
+                                           .declared = event.declared},
                                           settings_.answers);
   const std::string code = "http_" + std::to_string(answer.status);
   switch (meaning) {
@@ -267,12 +266,12 @@ ExchangeAction Exchange::conclude(UpstreamAnswered event) {
 
 ExchangeAction Exchange::on_lost(const UpstreamLost& event, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::sending);
-  // Declared safe to run again: that its answer was lost is no worse than that we were.
+  // Declared safe to run again: a lost answer is no worse than a lost process.
   if (reserve_.lease_policy == LeasePolicy::rerun) return on_left(now);
   std::string code(describe(event.how));
   if (event.status) code += "_http_" + std::to_string(*event.status);
   const bool timeout = event.how == UpstreamLost::How::timeout;
-  Answer answer =
+  WireAnswer answer =
       outcome_unknown(timeout ? 504 : 502,
                       timeout ? "The upstream received the request and did not answer in time."
                               : "The upstream received the request and its answer was lost.",
@@ -281,7 +280,7 @@ ExchangeAction Exchange::on_lost(const UpstreamLost& event, MonotonicTime now) {
                 std::move(answer));
 }
 
-// The handler says how it ended, so nothing is read out of the status (§11, §12).
+// The handler says how it ended, so the status decides nothing (§11, §12).
 ExchangeAction Exchange::on_work_answered(WorkAnswered event) {
   IDEM_ASSERT(phase_ == Phase::sending);
   outcome_ = "stored";
@@ -300,7 +299,7 @@ ExchangeAction Exchange::on_committed(WorkCommitted event) {
 
 ExchangeAction Exchange::on_unknown(WorkUnknown event) {
   IDEM_ASSERT(phase_ == Phase::sending);
-  Answer answer =
+  WireAnswer answer =
       outcome_unknown(502, "The work may have been done; its outcome is not known yet.");
   return settle(
       MarkUnknown{
@@ -314,8 +313,8 @@ ExchangeAction Exchange::on_left(MonotonicTime now) {
   return Ask{Find{reserve_.id}};
 }
 
-Answer Exchange::outcome_unknown(int status, std::string detail,
-                                 std::optional<Millis> reconcile_in) const {
+WireAnswer Exchange::outcome_unknown(int status, std::string detail,
+                                     std::optional<Millis> reconcile_in) const {
   return to_answer({.code = ProblemCode::outcome_unknown,
                     .detail = std::move(detail),
                     .status = status,
@@ -325,15 +324,15 @@ Answer Exchange::outcome_unknown(int status, std::string detail,
                     .retry_after = reconcile_in});
 }
 
-ExchangeAction Exchange::settle(StoreCall call, Answer answer) {
+ExchangeAction Exchange::settle(StoreCall call, WireAnswer answer) {
   phase_ = Phase::settling;
   answer_ = std::move(answer);
   settling_ = std::move(call);
   return Ask{settlement()};
 }
 
-// To be asked, and asked again. The body is kept once, in the answer, which stays as it is until
-// the settling is known to have been done.
+// May be asked for several times. Only the answer holds the body; it stays unchanged until the
+// store confirms the settling.
 StoreCall Exchange::settlement() const {
   StoreCall call = *settling_;
   if (auto* complete = std::get_if<Complete>(&call); complete && complete->response.body_stored) {
@@ -345,8 +344,8 @@ StoreCall Exchange::settlement() const {
 ExchangeAction Exchange::on_settle(StoreResult result) {
   if (!result) {
     if (!result.error().is_final()) return retry_later();
-    // The store will never take it (a damaged row): nothing is known to be durable, and repeating
-    // cannot help. The record stays for the sweeper, the operator and the evidence.
+    // The store will never accept it (a damaged row), and a repeat cannot help. The record stays
+    // for the sweeper, the operator and the evidence.
     settling_.reset();
     if (phase_ == Phase::owing) {
       phase_ = Phase::done;
@@ -366,10 +365,10 @@ ExchangeAction Exchange::on_settle(StoreResult result) {
   return settled_answer(reply);
 }
 
-// A reservation whose reply was lost may lie under any of the names it was asked under.
+// A reservation whose reply was lost may be under any of the names that were asked for.
 std::optional<ExchangeAction> Exchange::release_elsewhere(const OwnerReply& reply) {
   auto* release = std::get_if<Release>(&*settling_);
-  const bool in_doubt = release != nullptr && release->attempt.fence == 0;
+  const bool in_doubt = release != nullptr && !release->attempt.fence;
   if (!in_doubt || reply.verdict != Verdict::stale || names_tried_ == reserve_.also.size()) {
     return std::nullopt;
   }
@@ -408,16 +407,17 @@ ExchangeAction Exchange::answer_from(const Record& record) {
   const auto* ours = call ? std::get_if<Complete>(&*call) : nullptr;
   switch (record.state) {
     case State::completed: {
-      contradicted_ |= record.attempt == attempt_ && record.is_contested;
+      const bool is_own = record.attempt == attempt_;
+      contradicted_ |= is_own && record.is_contested;
       // Settled by our own first write whose reply was lost: the client gets the whole answer.
-      if (ours != nullptr && record.attempt == ours->attempt && record.response == ours->response) {
+      if (ours != nullptr && is_own && record.response == ours->response) {
         return settled_answer({Verdict::done, State::completed, record.expires_at});
       }
       const auto expires = record.expires_at.value_or(StoreTime{});
-      Answer answer = replay_answer(
+      WireAnswer answer = replay_answer(
           {*record.response, record.completed_at.value_or(expires), expires}, reserve_.id);
       // The service completed this very attempt itself (§17): nothing is repeated here.
-      if (record.attempt == attempt_) std::erase_if(answer.headers, tells_a_replay);
+      if (is_own) std::erase_if(answer.headers, tells_a_replay);
       return finish(std::move(answer));
     }
     case State::in_progress:
@@ -442,12 +442,15 @@ ExchangeAction Exchange::retry_later() {
 
 ExchangeAction Exchange::on_deadline() {
   if (phase_ == Phase::reserving) {
-    // What may have been stored may run: a retry with the same key tells.
+    // The request may be stored and may run; a retry with the same key finds it.
     if (reserve_in_doubt_ && to_store_) return finish(accept_in_doubt_answer(store_retry_hint));
     if (!reserve_in_doubt_ || goes_on()) return finish(store_unavailable_answer(store_retry_hint));
-    // The reservation may exist. It was never dispatched, so it shall be released, by token.
-    settling_ = Release{
-        reserve_.id, {0, reserve_.token}, ReleaseBasis::proven, "reserve_in_doubt", Millis{}};
+    // The reservation may exist. It was never dispatched, so its token releases it.
+    settling_ = Release{reserve_.id,
+                        {std::nullopt, reserve_.token},
+                        ReleaseBasis::proven,
+                        "reserve_in_doubt",
+                        Millis{}};
     phase_ = Phase::owing;
     return AnswerClient{store_unavailable_answer(store_retry_hint)};
   }
@@ -463,7 +466,7 @@ ExchangeAction Exchange::finish_damaged(const StoreError& error) {
   return finish(record_damaged_answer(reserve_.id));
 }
 
-ExchangeAction Exchange::finish(Answer answer) {
+ExchangeAction Exchange::finish(WireAnswer answer) {
   phase_ = Phase::done;
   settling_.reset();
   return AnswerClient{std::move(answer)};

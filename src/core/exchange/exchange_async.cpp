@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-/// The part of the exchange that stores a request instead of sending it, and that sends one which
-/// was stored (protocol.md §3, §7).
+/// The part of the exchange for asynchronous requests: it stores one, or sends a stored one
+/// (protocol.md §3, §7).
 namespace idem {
 namespace {
 
 constexpr Millis retry_hint{1000};
 
-/// Its Retry-After in seconds, as far as it is believed; a date would need a clock.
-Millis retry_after_of(const Answer& answer) {
+/// Its Retry-After in seconds, at most limits::retry_after_max; a date would need a clock.
+Millis retry_after_of(const WireAnswer& answer) {
   for (const Field& field : answer.headers) {
     if (!equal_names(field.name, "Retry-After")) continue;
     const auto seconds = delta_seconds(field.value);
@@ -43,8 +43,8 @@ StoreCall Exchange::asking() const {
   return reserve_;
 }
 
-// Only what is stored is run again by itself; to all others the client comes back when it likes.
-Millis Exchange::rest_before_next(const Answer& answer) const {
+// Only a stored request is run again without a client, so only its release needs a rest.
+Millis Exchange::rest_before_next(const WireAnswer& answer) const {
   if (!claimed_) return Millis{};
   return std::max(settings_.rest, retry_after_of(answer));
 }
@@ -57,8 +57,8 @@ ExchangeAction Exchange::on_pending(const Pending& pending, MonotonicTime now) {
   return wait_on(now);
 }
 
-// A stored request is run by a dispatcher, over as many attempts as it takes: who waits for it
-// waits for its end, and becomes nobody's successor by that.
+// A dispatcher runs a stored request, in as many attempts as are needed. A client that waits for it
+// waits for its end, and never begins an attempt itself.
 ExchangeAction Exchange::on_background(const std::shared_ptr<const Record>& record,
                                        MonotonicTime now) {
   if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-/// The part of the exchange that meets another one's attempt (protocol.md §7).
+/// The part of the exchange that waits for the attempt of another request (protocol.md §7).
 namespace idem {
 namespace {
 
 constexpr Millis retry_hint{1000};
 
-bool is_told_already(const Answer& answer) {
+bool has_applied_preference(const WireAnswer& answer) {
   return std::ranges::any_of(answer.headers, [](const Field& field) {
     return equal_names(field.name, "Preference-Applied") &&
            !equal_names(field.value, "respond-async");
@@ -29,26 +29,26 @@ ExchangeAction Exchange::on_running(const InProgress& running, MonotonicTime now
   return wait_on(now);
 }
 
-// Whatever is read decides by its fence: what an older attempt left behind is no news, and a newer
-// attempt means that the one waited for is over. Its successor is nobody's to wait for.
+// The fence of the record decides. An older fence says nothing about the attempt that is waited
+// for. A newer one means that it is over; this request does not wait for its successor.
 ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
   if (!woken.record) return finish_waiting(store_error_answer(woken.record.error(), retry_hint));
   const auto& record = *woken.record;
   if (in_background_) return on_background(record, now);
-  // Fence 0: met while another transaction was making it. Whose attempt that is, only its commit
-  // tells.
-  if (!record && met_->fence == 0) return wait_on(now);
+  // Without a fence: met while another transaction was making it. Only its commit shows whose
+  // attempt that is.
+  if (!record && !met_->fence) return wait_on(now);
   if (!record) return finish_waiting(released_answer(reserve_.id, retry_hint, true));
-  if (met_->fence == 0) met_->fence = record->attempt.fence;
-  if (record->attempt.fence < met_->fence) return wait_on(now);
+  if (!met_->fence) met_->fence = record->fence();
+  if (record->fence() < met_->fence) return wait_on(now);
   switch (record->state) {
     case State::in_progress:
       if (record->stored_request) {
         in_background_ = true;
         return on_background(record, now);
       }
-      if (record->attempt.fence > met_->fence) {
+      if (record->fence() > met_->fence) {
         return finish_waiting(released_answer(reserve_.id, until(record->locked_until, now)));
       }
       met_->locked_until = record->locked_until;
@@ -74,31 +74,31 @@ ExchangeAction Exchange::on_woken(const Woken& woken, MonotonicTime now) {
 ExchangeAction Exchange::wait_on(MonotonicTime now) {
   const MonotonicTime over = started_at_ + settings_.wait;
   if (now >= over) return still_running(now);
-  return WaitFor{reserve_.id, met_ ? met_->fence : 0, over};
+  return WaitFor{reserve_.id, met_ ? met_->fence : std::nullopt, over};
 }
 
 ExchangeAction Exchange::still_running(MonotonicTime now) {
   IDEM_ASSERT(phase_ == Phase::waiting);
   const Millis left = met_ ? until(met_->locked_until, now) : Millis{};
-  // 202 is a promise that the work goes on by itself: that of an attempt whose request is not
-  // stored ends with the attempt.
+  // 202 promises that the work goes on without a client. Without a stored request it ends with the
+  // attempt.
   if (in_background_) {
     const State state = met_ ? State::in_progress : State::pending;
-    Answer answer = pending_answer(reserve_.id, state, settings_.look_again);
+    WireAnswer answer = pending_answer(reserve_.id, state, settings_.look_again);
     if (settings_.async_applied) answer.headers.push_back({"Preference-Applied", "respond-async"});
     return finish_waiting(std::move(answer));
   }
   return finish_waiting(in_progress_answer({left}, reserve_.id));
 }
 
-/// From now, by the store's clock.
+/// How long from now, by the store's clock.
 Millis Exchange::until(StoreTime moment, MonotonicTime now) const {
   return std::max(Millis{0}, moment - (met_->store_time + (now - met_->at)));
 }
 
-ExchangeAction Exchange::finish_waiting(Answer answer) {
-  // RFC 7240 §3. A stored answer may say it already, of a preference that the upstream honoured.
-  if (settings_.wait_applied && !is_told_already(answer)) {
+ExchangeAction Exchange::finish_waiting(WireAnswer answer) {
+  // RFC 7240 §3. A stored answer may have the field for a preference that the upstream applied.
+  if (settings_.wait_applied && !has_applied_preference(answer)) {
     answer.headers.push_back(
         {"Preference-Applied", "wait=" + std::to_string(settings_.wait_applied->count())});
   }

@@ -7,10 +7,9 @@
 
 namespace idem {
 
-/// Which lines are written about something that may fail a thousand times a second: the first
-/// failure at once, then one line an interval with the number of failures since the last one, and
-/// one when it works again. No more than two lines an interval, however often it comes and goes.
-/// Pure; one thread at a time.
+/// Limits the log lines about something that may fail a thousand times a second: a line for the
+/// first failure at once, then one per interval with the number of failures since the last line,
+/// and one at the recovery. At most two lines per interval. Pure; one thread at a time.
 class OutageLines {
  public:
   struct Line {
@@ -23,23 +22,23 @@ class OutageLines {
   /// After a failure: the line to write now, if any.
   std::optional<Line> failed(MonotonicTime now) noexcept {
     if (in_all_++ == 0) began_ = now;
-    ++untold_;
+    ++unreported_;
     if (has_line_ && now - last_line_ < interval_) return std::nullopt;
     has_line_ = true;
     last_line_ = now;
-    is_told_ = true;
-    const Line line{untold_, now - began_};
-    untold_ = 0;
+    is_reported_ = true;
+    const Line line{unreported_, now - began_};
+    unreported_ = 0;
     return line;
   }
 
-  /// After a success: the line to write now, if any. An outage of which no line was written ends
-  /// without one; its failures are counted in the next line.
+  /// After a success: the line to write now, if any. An outage without a line ends without one; the
+  /// next line counts its failures.
   std::optional<Line> succeeded(MonotonicTime now) noexcept {
     const Line line{in_all_, now - began_};
     in_all_ = 0;
-    if (!is_told_) return std::nullopt;
-    is_told_ = false;
+    if (!is_reported_) return std::nullopt;
+    is_reported_ = false;
     return line;
   }
 
@@ -51,8 +50,8 @@ class OutageLines {
   MonotonicTime last_line_{};  ///< About a failure.
   MonotonicTime began_{};
   std::uint64_t in_all_ = 0;  ///< Failures of this outage.
-  std::uint64_t untold_ = 0;
-  bool is_told_ = false;  ///< There is a line about this outage.
+  std::uint64_t unreported_ = 0;
+  bool is_reported_ = false;  ///< There is a line about this outage.
 };
 
 }  // namespace idem

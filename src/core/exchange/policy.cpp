@@ -18,9 +18,9 @@ bool has_prefix(std::string_view name, std::string_view prefix) noexcept {
   return name.size() >= prefix.size() && equal_names(name.substr(0, prefix.size()), prefix);
 }
 
-// RFC 9110 §15.5.20 (421), RFC 8470 §5.2 (425), RFC 9110 §15.5.9 (408 before we had finished): the
-// answer itself says that the request was not processed. 417 proves it only for an Expect of ours,
-// and the gateway never adds one.
+// RFC 9110 §15.5.20 (421), RFC 8470 §5.2 (425), RFC 9110 §15.5.9 (408 before all was sent): these
+// answers prove that the request was not processed. 417 proves it only for an Expect of the
+// gateway's own, and the gateway never adds one.
 bool proves_not_executed(const AnswerFacts& facts) noexcept {
   return facts.status == 421 || facts.status == 425 || (facts.status == 408 && facts.while_sending);
 }
@@ -34,22 +34,22 @@ bool detail::equal_names(std::string_view a, std::string_view b) noexcept {
   return true;
 }
 
-std::optional<UpstreamSays> parse_upstream_says(std::string_view value) noexcept {
-  if (value == "store") return UpstreamSays::store;
-  if (value == "not-executed") return UpstreamSays::not_executed;
-  if (value == "unknown") return UpstreamSays::unknown;
+std::optional<DeclaredOutcome> parse_declared_outcome(std::string_view value) noexcept {
+  if (value == "store") return DeclaredOutcome::store;
+  if (value == "not-executed") return DeclaredOutcome::not_executed;
+  if (value == "unknown") return DeclaredOutcome::unknown;
   return std::nullopt;
 }
 
 namespace {
 
-Disposition as_disposition(UpstreamSays says) noexcept {
-  switch (says) {
-    case UpstreamSays::store:
+Disposition as_disposition(DeclaredOutcome declared) noexcept {
+  switch (declared) {
+    case DeclaredOutcome::store:
       return Disposition::store;
-    case UpstreamSays::not_executed:
+    case DeclaredOutcome::not_executed:
       return Disposition::release_proven;
-    case UpstreamSays::unknown:
+    case DeclaredOutcome::unknown:
       return Disposition::unknown;
   }
   return Disposition::unknown;
@@ -104,12 +104,12 @@ Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
 
 Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept {
   if (proves_not_executed(facts)) {
-    // Who says anything else beside it contradicts itself, so that neither is believed.
+    // Another declaration contradicts the proof, so the gateway believes neither.
     const bool alone =
-        facts.says.value_or(UpstreamSays::not_executed) == UpstreamSays::not_executed;
+        facts.declared.value_or(DeclaredOutcome::not_executed) == DeclaredOutcome::not_executed;
     return alone ? Disposition::release_proven : Disposition::unknown;
   }
-  if (facts.says) return as_disposition(*facts.says);
+  if (facts.declared) return as_disposition(*facts.declared);
   if (const auto rule = policy.statuses.find(facts.status); rule != policy.statuses.end()) {
     return as_disposition(rule->second);
   }

@@ -19,7 +19,8 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
-/// Takes what comes before the next `separator` outside of a quoted string, and drops that.
+/// Removes and returns the text before the next `separator` outside of a quoted string; removes the
+/// separator, too.
 std::string_view take_until(std::string_view& rest, char separator) noexcept {
   bool quoted = false;
   std::size_t at = 0;
@@ -38,18 +39,18 @@ std::string_view take_until(std::string_view& rest, char separator) noexcept {
   return taken;
 }
 
-/// The inside of a quoted string, where that holds no escape: no number needs one.
-std::string_view unquoted(std::string_view word) noexcept {
-  const bool quoted = word.size() >= 2 && word.front() == '"' && word.back() == '"';
-  return quoted ? word.substr(1, word.size() - 2) : word;
+/// Without the quotes of a quoted string. Escapes stay: no number needs one.
+std::string_view unquoted(std::string_view text) noexcept {
+  const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-/// Takes the next preference off a line; `name` is what it is called.
+/// Removes and returns the next preference of a line, and its name.
 std::string_view take_preference(std::string_view& line, std::string_view& name) noexcept {
   const std::string_view whole = take_until(line, ',');
   std::string_view rest = whole;
-  const std::string_view word = take_until(rest, ';');
-  name = trimmed(word.substr(0, std::min(word.find('='), word.size())));
+  const std::string_view pair = take_until(rest, ';');
+  name = trimmed(pair.substr(0, std::min(pair.find('='), pair.size())));
   return trimmed(whole);
 }
 
@@ -92,11 +93,11 @@ std::string without_met(std::string_view line) {
 void PreferredWait::read(std::string_view line) noexcept {
   while (!line.empty() && !seen_) {
     std::string_view preference = take_until(line, ',');
-    std::string_view word = take_until(preference, ';');  // Parameters mean nothing here.
-    const auto equals = std::min(word.find('='), word.size());
-    if (!equal_names(trimmed(word.substr(0, equals)), "wait")) continue;
+    std::string_view pair = take_until(preference, ';');  // Parameters mean nothing here.
+    const auto equals = std::min(pair.find('='), pair.size());
+    if (!equal_names(trimmed(pair.substr(0, equals)), "wait")) continue;
     seen_ = true;
-    if (equals < word.size()) value_ = delta_seconds(unquoted(trimmed(word.substr(equals + 1))));
+    if (equals < pair.size()) value_ = delta_seconds(unquoted(trimmed(pair.substr(equals + 1))));
   }
 }
 

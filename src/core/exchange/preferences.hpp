@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
-/// What a client would like (RFC 7240), as far as it is heard here.
+/// A client's preferences (RFC 7240), as far as Idem supports them.
 namespace idem {
 
-/// The `wait` preference of a request's Prefer lines, fed in their order: the first one counts, in
-/// whatever line it stands, and a later one never (§2). One whose value is no number of seconds
-/// is not heard at all; it still hides those after it. What is malformed up to a comma is skipped.
+/// The `wait` preference of a request's Prefer lines, read in their order: the first one counts
+/// (§2), on whichever line it is. If its value is no number of seconds, there is no preference;
+/// later ones still do not count. Malformed text is skipped up to the next comma.
 class PreferredWait {
  public:
   /// `line`: one field's value.
@@ -24,14 +24,14 @@ class PreferredWait {
   std::optional<std::chrono::seconds> value_;
 };
 
-/// Whole seconds as RFC 9110 §10.2.3 writes them; more than can be counted is as much as can be.
+/// Whole seconds (RFC 9110 §10.2.3), at most limits::duration_max; none for other texts.
 std::optional<std::chrono::seconds> delta_seconds(std::string_view digits) noexcept;
 
-/// True when a line of Prefer asks for an answer at once, whatever becomes of the work (§4.1).
+/// True if a line of Prefer has `respond-async` (§4.1).
 bool prefers_async(std::string_view line) noexcept;
 
-/// What is left of a line of Prefer once the preferences that were met here are taken out: `wait`
-/// and `respond-async`.
+/// A line of Prefer without the preferences that the gateway itself meets: `wait` and
+/// `respond-async`.
 std::string without_met(std::string_view line);
 
 /// How long a duplicate is kept waiting.
@@ -40,8 +40,8 @@ struct WaitRule {
   std::optional<std::chrono::seconds> applied{};  ///< The client's preference, as far as it is met.
 };
 
-/// A preference shortens or lengthens what the route does by itself, up to `time_max`; 0 means that
-/// the client does not want to wait.
+/// A preference shortens or lengthens the route's own wait, up to `time_max`; 0 means that the
+/// client does not want to wait.
 WaitRule wait_rule(Millis by_itself, Millis time_max,
                    std::optional<std::chrono::seconds> preferred) noexcept;
 

@@ -1,8 +1,9 @@
 #include "core/exchange/problem.hpp"
 
+#include "core/exchange/answers.hpp"
+
 #include <idem/assert.hpp>
 
-#include <algorithm>
 #include <array>
 
 namespace idem {
@@ -11,7 +12,7 @@ namespace {
 using enum ProblemCode;
 using enum RetryAdvice;
 
-constexpr std::array<ProblemKind, 29> kinds{{
+constexpr std::array<ProblemKind, problem_code_count> kinds{{
     {key_missing, "key_missing", 400, "This operation needs an Idempotency-Key", new_key_safe},
     {key_invalid, "key_invalid", 400, "The Idempotency-Key is malformed", new_key_safe},
     {scope_missing, "scope_missing", 401, "The request does not say who it belongs to", never},
@@ -22,7 +23,8 @@ constexpr std::array<ProblemKind, 29> kinds{{
     {upstream_unreachable, "upstream_unreachable", 503, "The operation was not started", same_key},
     {attempt_released, "attempt_released", 503, "The attempt ended without running", same_key},
     {key_expired, "key_expired", 410, "The answer under this key has expired", never},
-    {response_not_stored, "response_not_stored", 409, "It ran; its answer was not kept", never},
+    {response_not_stored, "response_not_stored", 409, "The operation ran; its answer was not kept",
+     never},
     {store_unavailable, "store_unavailable", 503, "The operation was not started", same_key},
     {record_damaged, "record_damaged", 503, "The record of this key is damaged", never},
     {body_too_large, "body_too_large", 413, "The request body is too large", never},
@@ -57,7 +59,7 @@ std::string_view meaning_of(RetryAdvice advice) {
     case later:
       return "Ask again later with the same key; never with a new one.";
     case never:
-      return "The same request will be answered the same way again.";
+      return "The same request will get the same answer again.";
   }
   return "";
 }
@@ -129,7 +131,7 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-Answer to_answer(const Problem& problem) {
+WireAnswer to_answer(const Problem& problem) {
   const ProblemKind& kind = kind_of(problem.code);
   const int status = problem.status.value_or(kind.status);
   const RetryAdvice retry = problem.retry.value_or(kind.retry);
@@ -159,13 +161,12 @@ Answer to_answer(const Problem& problem) {
     append_member(body, "retry", name_of(retry));
   }
   body += "}\n";
-  Answer answer{status, {}, std::move(body)};
+  WireAnswer answer{status, {}, std::move(body)};
   answer.problem = std::make_shared<const Problem>(problem);
   answer.headers.push_back({"Content-Type", "application/problem+json"});
   answer.headers.push_back({"Cache-Control", "no-store"});
   if (problem.retry_after) {
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(*problem.retry_after).count();
-    answer.headers.push_back({"Retry-After", std::to_string(std::max<std::int64_t>(1, seconds))});
+    answer.headers.push_back({"Retry-After", retry_after_text(*problem.retry_after)});
   }
   return answer;
 }

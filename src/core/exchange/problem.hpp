@@ -15,13 +15,13 @@ namespace idem {
 struct Problem;
 
 /// An answer ready for the wire, framing aside.
-struct Answer {
+struct WireAnswer {
   int status = 0;
   std::vector<Field> headers;
   std::string body;
-  /// Instead of `body`: the bytes of one stored answer that many are given at once.
+  /// Instead of `body`: the bytes of one stored answer that several clients get at once.
   std::shared_ptr<const std::string> shared_body{};
-  /// What it says, where it is one of ours: it may be written in another form (error_form.hpp).
+  /// The problem, if Idem made this answer: it may be written in another form (error_form.hpp).
   std::shared_ptr<const Problem> problem{};
 
   std::string_view body_bytes() const noexcept { return shared_body ? *shared_body : body; }
@@ -58,8 +58,10 @@ enum class ProblemCode : std::uint8_t {
   state_refused,
   overloaded,
 };
+inline constexpr std::size_t problem_code_count =
+    static_cast<std::size_t>(ProblemCode::overloaded) + 1;  // the last one's
 
-/// What the client may do: the `retry` member.
+/// The `retry` member: what the client may do.
 enum class RetryAdvice : std::uint8_t { none, new_key_safe, same_key, later, never };
 
 struct Problem {
@@ -81,18 +83,18 @@ struct ProblemKind {
   RetryAdvice retry;
 };
 const ProblemKind& kind_of(ProblemCode code) noexcept;
-/// All that there are.
+/// One for each code, in the order of ProblemCode.
 std::span<const ProblemKind> all_kinds() noexcept;
 /// By its name, e.g. "key_reused"; null when there is none.
 const ProblemKind* find_kind(std::string_view name) noexcept;
 /// The `retry` member's value; empty for none.
 std::string_view name_of(RetryAdvice advice) noexcept;
-/// A page for people: what happened and what may be done about it.
+/// A page for people: what happened and what the client may do.
 std::string explain(const ProblemKind& kind);
 
 /// The problem as an answer: status, `Content-Type: application/problem+json`, `Cache-Control:
-/// no-store`, Retry-After where given, body. Absent members are left out, never null.
-Answer to_answer(const Problem& problem);
+/// no-store`, Retry-After if set, body. Members without a value are left out, never null.
+WireAnswer to_answer(const Problem& problem);
 
 /// `text` as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);

@@ -22,8 +22,7 @@ std::optional<BodyForm> json_form(std::string_view body, const FingerprintRule& 
   return BodyForm{"json selection", selection->digest(*form)};
 }
 
-// What cannot be read part by part may still be read so by a laxer reader, and how depends on the
-// whole Content-Type.
+// A laxer reader may still read this body part by part, depending on the whole Content-Type.
 BodyForm unread_multipart(std::string_view content_type, std::string_view body) {
   FramedDigest digest;
   digest.add(content_type);

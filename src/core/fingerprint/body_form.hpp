@@ -8,15 +8,15 @@
 
 namespace idem {
 
-/// What a body counts as (protocol.md §10). The tag keeps one form from passing for another.
+/// The canonical form of a body (protocol.md §10). The tag tells one kind of form from another.
 struct BodyForm {
   std::string_view tag;  ///< Static text.
   Digest digest;
   bool as_in_version_1 = false;
 };
 
-/// `media` is media_type() of `content_type`, `rule` without repetitions and in order. A body that
-/// does not follow its media type counts as raw bytes, and then the rule's pointers mean nothing.
+/// `media` is media_type() of `content_type`; `rule` is sorted and without repetitions. A body that
+/// does not follow its media type counts as raw bytes; the rule's pointers then do not apply.
 BodyForm body_form(std::string_view media, std::string_view content_type, std::string_view body,
                    const FingerprintRule& rule);
 

@@ -49,7 +49,7 @@ std::vector<HeaderLine> lines_of(std::span<const std::string_view> chosen) {
   return lines;
 }
 
-// Lines of one name keep their order; that of different names means nothing (RFC 9110 §5.3).
+// Lines of one name keep their order; the order of different names does not count (RFC 9110 §5.3).
 void add_chosen_headers(Frames& frames, std::uint32_t version,
                         std::span<const std::string_view> chosen) {
   auto lines = lines_of(chosen);
@@ -77,7 +77,7 @@ RuleName name_of(const FingerprintRule& rule) {
   return name;
 }
 
-/// The codings in their order, without those that change nothing.
+/// The codings in their order, without `identity`.
 std::string codings_of(std::span<const std::string_view> lines) {
   std::string codings;
   const auto add = [&codings](std::string_view coding) {
@@ -99,8 +99,7 @@ std::string codings_of(std::span<const std::string_view> lines) {
   return codings;
 }
 
-// Later versions have the rule where version 1 has nothing; what they have in common is in one
-// order.
+// From version 2 on the frame holds the rule; all else is in the same order in every version.
 std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
                   std::span<const std::string_view> chosen_headers, const FingerprintRule& rule,
                   const BodyForm& body, std::string_view codings = {}) {
@@ -162,7 +161,7 @@ RequestDigest::RequestDigest(const FingerprintParts& parts) {
     framed_.push_back({3, frame(3, parts, media, chosen, rule, selected), name_of(rule)});
     chosen = {};
   }
-  // The record may be older than the rule: then it was made without one.
+  // The record may be older than the rule; its fingerprint was then made without one.
   const BodyForm whole = body_form(media, parts.content_type, parts.body, none);
   if (!whole.as_in_version_1) framed_.push_back({2, frame(2, parts, media, chosen, none, whole)});
   const BodyForm first = whole.as_in_version_1 ? whole : raw_form(parts.body);
@@ -175,7 +174,7 @@ std::vector<Fingerprint> RequestDigest::under(const Secret& secret) const {
   fingerprints.reserve(framed_.size());
   for (const Framed& framed : framed_) {
     Fingerprint made{framed.version, digest.of(secret, framed.bytes)};
-    // What is left of the digest is as long as that which names a record, and more.
+    // The rest of the digest is at least as long as a record's handle.
     if (framed.rule) std::ranges::copy(*framed.rule, made.digest.begin());
     fingerprints.push_back(made);
   }
@@ -228,8 +227,8 @@ void random_bytes(std::span<std::uint8_t> out) {
 
 namespace {
 
-// Counts the forks that this process came out of: a child must not go on with what its parent drew,
-// because two attempts with one token would each take the other's reservation for its own.
+// Counts this process's forks: a child must not use the bytes that its parent drew, because two
+// attempts with one token would each regard the other's reservation as their own.
 std::atomic<unsigned> forks{0};
 
 void notice_forks() {
@@ -238,7 +237,7 @@ void notice_forks() {
   IDEM_ASSERT(code == 0);
 }
 
-// A draw costs far more than its bytes, so they are drawn for many tokens at once.
+// A draw costs far more than its bytes, so one draw serves many tokens.
 struct TokenBlock {
   std::array<std::uint8_t, 64 * sizeof(Token)> bytes;
   std::size_t used = sizeof bytes;

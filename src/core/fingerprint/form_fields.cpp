@@ -12,8 +12,8 @@ namespace {
 
 struct FormField {
   std::string_view text;  // as spelled: name, and value with its equals sign
-  std::string name;       // what it is sorted by
-  std::string place{};    // which it stands for where it has parts; else empty
+  std::string name;       // for sorting
+  std::string place{};    // the path of a name with several parts; else empty
 };
 
 int hex_digit(char c) noexcept {
@@ -36,7 +36,7 @@ bool is_well_formed(std::string_view body) noexcept {
 }
 
 // In lower case. None: it holds a control character, where some servers end a name, or a byte whose
-// case depends on who reads it.
+// case differs between servers.
 std::optional<std::string> decoded_name(std::string_view spelled) {
   std::string name;
   name.reserve(spelled.size());
@@ -59,9 +59,9 @@ std::optional<std::string> decoded_name(std::string_view spelled) {
 
 bool is_bracket(char c) noexcept { return c == '[' || c == ']'; }
 
-// PHP strips blanks in front of a name and makes another one of `a[b`, Rack takes `[a]` for `a`,
-// others trim: which names are one then is not ours to know.
-bool is_mended_by_some(std::string_view name) noexcept {
+// PHP strips blanks in front of a name and changes `a[b`, Rack reads `[a]` as `a`, others trim: so
+// Idem cannot know which of these names are the same.
+bool is_changed_by_some_servers(std::string_view name) noexcept {
   if (name.starts_with(' ') || name.ends_with(' ') || name.starts_with('[')) return true;
   bool open = false;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -73,8 +73,8 @@ bool is_mended_by_some(std::string_view name) noexcept {
   return open;
 }
 
-// `a.b`, `a[b]`: parts with a byte between that no name has; numbers as parsers read them. Empty
-// for a name of one part.
+// `a.b`, `a[b]`: the parts with a newline before each, which no name has; numbers without leading
+// zeros, as servers parse them. Empty for a name of one part.
 std::string place_of(std::string_view name) {
   std::string place;
   if (name.find_first_of(".[") == name.npos) return place;
@@ -108,7 +108,7 @@ std::optional<std::vector<FormField>> fields_of(std::string_view body) {
     const auto end = std::min(body.find('&'), body.size());
     const std::string_view text = body.substr(0, end);
     auto name = decoded_name(text.substr(0, text.find('=')));
-    if (!name || is_mended_by_some(*name)) return std::nullopt;
+    if (!name || is_changed_by_some_servers(*name)) return std::nullopt;
     auto place = place_of(*name);
     fields.push_back({text, sorting_name(std::move(*name)), std::move(place)});
     if (end == body.size()) return fields;
@@ -116,7 +116,7 @@ std::optional<std::vector<FormField>> fields_of(std::string_view body) {
   }
 }
 
-// Two names that are sorted apart and mean one place to some.
+// Two names that sort apart and that some servers read as one place.
 bool has_two_names_for_a_place(const std::vector<FormField>& fields) {
   std::vector<const FormField*> parted;
   for (const FormField& field : fields) {
@@ -131,7 +131,7 @@ bool has_two_names_for_a_place(const std::vector<FormField>& fields) {
 
 std::string_view base_of(std::string_view name) noexcept { return name.substr(0, name.find('[')); }
 
-// `base[a][b]`: brackets that hold something, one behind the other, and nothing else.
+// `base[a][b]`: brackets that are not empty, and nothing between or behind them.
 bool is_plain_path(std::string_view brackets) noexcept {
   while (!brackets.empty()) {
     const auto end = brackets.find(']');
@@ -142,8 +142,8 @@ bool is_plain_path(std::string_view brackets) noexcept {
   return true;
 }
 
-// `names` have one base and are sorted. A name that lies inside another comes right behind it, or
-// behind others that do.
+// `names` have one base and are sorted. A name inside another comes right behind it, or behind
+// others that are inside it.
 bool order_matters(std::span<const FormField> names) noexcept {
   if (names.front().name == names.back().name) return false;
   const std::size_t base = base_of(names.front().name).size();

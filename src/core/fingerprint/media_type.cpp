@@ -63,7 +63,7 @@ std::optional<std::vector<MediaParameter>> media_parameters(std::string_view con
     if (rest.front() != ';') return std::nullopt;
     rest.remove_prefix(1);
     skip_blanks(rest);
-    if (rest.empty() || rest.front() == ';') continue;  // The grammar lets one be empty.
+    if (rest.empty() || rest.front() == ';') continue;  // The grammar allows an empty one.
     MediaParameter parameter{lower_case(take_token(rest)), {}};
     if (parameter.name.empty() || rest.empty() || rest.front() != '=') return std::nullopt;
     rest.remove_prefix(1);

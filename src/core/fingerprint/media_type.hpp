@@ -7,11 +7,11 @@
 
 namespace idem {
 
-/// ASCII only.
+/// Changes ASCII letters only.
 std::string lower_case(std::string_view text);
 
-/// `type/subtype` of a Content-Type, in lower case (RFC 9110 §8.3.1). Never refuses: what is no
-/// media type is its own.
+/// `type/subtype` of a Content-Type, in lower case (RFC 9110 §8.3.1). Never fails: a text that is
+/// no media type is returned in lower case.
 std::string media_type(std::string_view content_type);
 
 struct MediaParameter {
@@ -19,7 +19,7 @@ struct MediaParameter {
   std::string value;
 };
 
-/// The parameters in their order, without the quotes of their values (RFC 9110 §5.6.6). None where
+/// The parameters in their order, without the quotes of their values (RFC 9110 §5.6.6). None if
 /// they do not follow the grammar.
 std::optional<std::vector<MediaParameter>> media_parameters(std::string_view content_type);
 

@@ -33,7 +33,7 @@ bool is_boundary(std::string_view text) noexcept {
          std::ranges::all_of(text, fits);
 }
 
-// `text` is what lies between the end of a delimiter and the line's end before the next one.
+// `text`: from the end of a delimiter to the line's end before the next one.
 std::optional<Part> part_of(std::string_view text) noexcept {
   if (text.starts_with("\r\n\r\n")) return Part{{}, text.substr(4)};
   const auto end = text.find("\r\n\r\n");
@@ -51,7 +51,7 @@ std::optional<Multipart> read_multipart(std::string_view body, const std::string
   while (body.starts_with("\r\n")) {
     if (read.parts.size() == limits::multipart_parts_max) return std::nullopt;
     const auto next = body.find(delimiter);
-    // At least its own line's end and, apart from that, the end of the line before it.
+    // Needs the end of this delimiter's line, and another line's end before the next delimiter.
     if (next == body.npos || next < 4 || body.substr(next - 2, 2) != "\r\n") return std::nullopt;
     const auto part = part_of(body.substr(0, next - 2));
     if (!part) return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<Digest> multipart_digest(std::string_view content_type, std::strin
     digest.add(part.content);
   }
   digest.add(read->tail);
-  // The digests of bodies without one are from before it was read.
+  // Older digests did not cover a preamble: they stay as they are for bodies without one.
   if (!read->preamble.empty()) digest.add(read->preamble);
   return digest.finish();
 }

@@ -17,7 +17,8 @@ constexpr std::size_t text_bytes_max = std::size_t{512} << 20;
 static_assert(text_bytes_max >= limits::request_body_bytes_cap);
 
 // One pass over the text that checks it and writes it in canonical spelling, but in source order;
-// JsonMembers then puts the members in order. What is open lies in a fixed array, not on the stack.
+// JsonMembers then puts the members in order. A fixed array holds the open containers: no
+// recursion.
 class Canonicaliser {
  public:
   Canonicaliser(std::string_view text, NumberForm form) : text_(text), form_(form) {}

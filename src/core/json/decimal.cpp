@@ -6,7 +6,7 @@
 namespace idem {
 namespace {
 
-// 10^18 plus the length of any text we are given stays far inside an int64.
+// 10^18 plus the length of any text is far inside an int64.
 constexpr std::size_t exponent_digits_max = 18;
 
 std::string_view without_leading_zeros(std::string_view digits) noexcept {
@@ -18,7 +18,7 @@ std::string_view without_trailing_zeros(std::string_view digits) noexcept {
   return digits.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-// Of "", "+05", "-12"; false when it is longer than we add up.
+// Reads "", "+05", "-12"; false when it has more digits than are added up.
 bool read_exponent(std::string_view text, std::int64_t& exponent) noexcept {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);

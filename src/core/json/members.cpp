@@ -18,7 +18,7 @@ std::uint32_t narrow(std::size_t position) noexcept {
 }  // namespace
 
 JsonMembers::JsonMembers() {
-  // What a payment request needs, so that it is one allocation each.
+  // Enough for a payment request, so that each is one allocation.
   objects_.reserve(16);
   members_.reserve(32);
   open_members_.reserve(32);

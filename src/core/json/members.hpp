@@ -12,25 +12,25 @@
 
 namespace idem {
 
-/// Remembers, while a JSON text is written in source order, where each object and its members lie
-/// in it, so that the members can be put into RFC 8785's order afterwards. Names are sorted, never
-/// hashed: an attacker chooses them. Two passes over the text whatever the nesting; positions have
-/// 32 bits to keep the memory per member small.
+/// Records, while a JSON text is written in source order, where each object and its members are in
+/// it; in_order() then puts the members into RFC 8785's order. Names are sorted, never hashed: an
+/// attacker chooses them. Two passes over the text whatever the nesting; positions have 32 bits to
+/// keep the memory per member small.
 class JsonMembers {
  public:
   JsonMembers();
 
-  /// `written` is where the object's brace goes in the text being written.
+  /// `written`: the place of the object's brace in the text that is being written.
   void open_object(std::size_t written);
 
-  /// `name` is the decoded name and outlives this; `source` is where it stands in the source.
+  /// `name` is the decoded name and outlives this object; `source` is its place in the source.
   void begin_member(std::string_view name, std::size_t source, std::size_t written);
 
-  /// `written` is behind the value.
+  /// `written`: behind the value.
   void end_member(std::size_t written);
 
-  /// `written` is behind the closing brace. Where two members have one name: the place of the
-  /// later one in the source, and then this object is of no more use.
+  /// `written`: behind the closing brace. Returns, if two members have one name, the place of the
+  /// later one in the source; nothing may be called after that.
   std::optional<std::size_t> close_object(std::size_t written);
 
   /// The text with every object's members in order.

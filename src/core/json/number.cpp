@@ -40,7 +40,7 @@ ShortestDecimal shortest_decimal(double magnitude) noexcept {
     shortest.digits[shortest.count++] = *at;
   }
   ++at;
-  if (*at == '+') ++at;  // from_chars takes a minus sign only
+  if (*at == '+') ++at;  // from_chars accepts a minus sign only
   std::from_chars(at, end, shortest.exponent);
   shortest.exponent -= static_cast<int>(shortest.count) - 1;
   while (shortest.count > 1 && shortest.digits[shortest.count - 1] == '0') {

@@ -9,8 +9,7 @@
 
 namespace idem {
 
-/// How a number goes into the output: as RFC 8785 says, or exactly where that would change its
-/// value.
+/// How a number is written: as RFC 8785 says; or exactly, where RFC 8785 would change its value.
 enum class NumberForm { ecmascript, exact };
 
 /// A number literal by RFC 8259 §6.
@@ -20,11 +19,11 @@ struct NumberLiteral {
   bool integer = true;  ///< Neither a fraction nor an exponent.
 };
 
-/// The literal that begins at `begin` with a digit or a minus sign. What follows it is not judged.
+/// The literal that begins at `begin` with a digit or a minus sign. Does not check what follows it.
 std::expected<NumberLiteral, JsonError> scan_number(std::string_view text, std::size_t begin);
 
-/// Appends the literal's value in the given form. Refused: under `ecmascript` what overflows a
-/// double; under `exact` an exponent of more than 18 digits.
+/// Appends the literal's value in the given form. Errors: under `ecmascript` a value that overflows
+/// a double; under `exact` an exponent of more than 18 digits.
 std::expected<void, JsonError> append_number(std::string& out, std::string_view text,
                                              const NumberLiteral& literal, NumberForm form);
 

@@ -1,5 +1,6 @@
 #include "core/json/scalars.hpp"
 
+#include "core/json/checked_text.hpp"
 #include "core/json/string.hpp"
 
 #include <algorithm>
@@ -8,45 +9,17 @@
 namespace idem {
 namespace {
 
-std::size_t behind_space(std::string_view text, std::size_t at) noexcept {
-  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
-}
-
-std::size_t behind_string(std::string_view text, std::size_t at) noexcept {
-  for (++at; text[at] != '"'; ++at) {
-    if (text[at] == '\\') ++at;
-  }
-  return at + 1;
-}
-
-// Of a checked text: behind the value that begins at `at`, without the space that follows it.
-std::size_t behind_value(std::string_view text, std::size_t at) noexcept {
-  std::size_t depth = 0;
-  for (;;) {
-    const char c = text[at];
-    if (c == '"') {
-      at = behind_string(text, at);
-    } else if (c == '{' || c == '[') {
-      ++depth;
-      ++at;
-      continue;
-    } else if (c == '}' || c == ']') {
-      --depth;
-      ++at;
-    } else if (depth == 0) {
-      return std::min(text.find_first_of(" \t\r\n,]}", at), text.size());
-    } else {
-      ++at;
-    }
-    if (depth == 0) return at;
-  }
-}
-
 std::string name_at(std::string_view text, std::size_t quote) {
   std::string name;
   const auto literal = scan_string(text, quote);
   if (literal) (void)decode_string(text, *literal, name);
   return name;
+}
+
+// From the end of a member or an item to the beginning of the next one, or to the closing bracket.
+std::size_t next_element(std::string_view text, std::size_t end) noexcept {
+  const std::size_t at = behind_space(text, end);
+  return text[at] == ',' ? behind_space(text, at + 1) : at;
 }
 
 // Where the member's value begins in the object at `at`.
@@ -58,8 +31,7 @@ std::optional<std::size_t> member_of(std::string_view text, std::size_t at,
     at = behind_space(text, behind_string(text, at));
     at = behind_space(text, at + 1);  // The colon.
     if (found) return at;
-    at = behind_space(text, behind_value(text, at));
-    if (text[at] == ',') at = behind_space(text, at + 1);
+    at = next_element(text, behind_value(text, at));
   }
   return std::nullopt;
 }
@@ -78,13 +50,12 @@ std::optional<std::size_t> item_of(std::string_view text, std::size_t at, std::s
   at = behind_space(text, at + 1);
   for (; text[at] != ']'; --index) {
     if (index == 0) return at;
-    at = behind_space(text, behind_value(text, at));
-    if (text[at] == ',') at = behind_space(text, at + 1);
+    at = next_element(text, behind_value(text, at));
   }
   return std::nullopt;
 }
 
-// `~1` and `~0`; none: a tilde that escapes nothing.
+// RFC 6901 §4: `~01` is `~1` and not a slash. None: a tilde that escapes nothing.
 std::optional<std::string> unescape(std::string_view token) {
   std::string text;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -159,8 +130,7 @@ std::optional<std::vector<std::string_view>> items_of(std::string_view array) {
   while (array[at] != ']') {
     const std::size_t end = behind_value(array, at);
     items.push_back(array.substr(at, end - at));
-    at = behind_space(array, end);
-    if (array[at] == ',') at = behind_space(array, at + 1);
+    at = next_element(array, end);
   }
   return items;
 }

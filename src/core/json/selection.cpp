@@ -1,5 +1,7 @@
 #include "core/json/selection.hpp"
 
+#include "core/json/checked_text.hpp"
+#include "core/json/scalars.hpp"
 #include "core/json/string.hpp"
 
 #include <idem/assert.hpp>
@@ -8,75 +10,24 @@
 #include <optional>
 
 namespace idem {
-namespace {
-
-// RFC 6901 §4: `~1` first, so that `~01` is `~1` and not a slash. None: a tilde that escapes
-// nothing.
-std::optional<std::string> unescape(std::string_view token) {
-  std::string text;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    if (token[i] != '~') {
-      text += token[i];
-      continue;
-    }
-    ++i;
-    if (i == token.size() || (token[i] != '0' && token[i] != '1')) return std::nullopt;
-    text += token[i] == '0' ? '~' : '/';
-  }
-  return text;
-}
-
-// Behind a canonical string that begins at `at`.
-std::size_t end_of_string(std::string_view text, std::size_t at) noexcept {
-  for (++at; text[at] != '"'; ++at) {
-    if (text[at] == '\\') ++at;
-  }
-  return at + 1;
-}
-
-// Behind a canonical value that begins at `at`.
-std::size_t end_of_value(std::string_view text, std::size_t at) noexcept {
-  std::size_t depth = 0;
-  do {
-    const char c = text[at];
-    if (c == '"') {
-      at = end_of_string(text, at);
-      continue;
-    }
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    ++at;
-  } while (at < text.size() &&
-           (depth > 0 || (text[at] != ',' && text[at] != '}' && text[at] != ']')));
-  return at;
-}
-
-}  // namespace
 
 std::expected<std::size_t, std::string> JsonSelection::node_of(const std::string& pointer) {
+  const auto parsed = JsonPointer::parse(pointer);
+  if (!parsed) return std::unexpected(parsed.error());
   std::size_t at = 0;
-  std::string_view rest = pointer;
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find('/', 1), rest.size());
-    const auto token = rest.front() == '/' ? unescape(rest.substr(1, end - 1)) : std::nullopt;
-    if (!token) {
-      return std::unexpected('"' + pointer +
-                             "\" is no JSON Pointer; write /name/0/other, with ~1 for a slash and "
-                             "~0 for a tilde in a name");
-    }
-    rest.remove_prefix(end);
+  for (const std::string& token : parsed->tokens()) {
     const auto& children = nodes_[at].children;
     const auto known = std::ranges::find_if(
-        children, [&](std::size_t child) { return nodes_[child].token == *token; });
+        children, [&](std::size_t child) { return nodes_[child].token == token; });
     if (known != children.end()) {
       at = *known;
       continue;
     }
     std::string quoted;
-    append_quoted(quoted, *token);
+    append_quoted(quoted, token);
     nodes_[at].children.push_back(nodes_.size());
     at = nodes_.size();
-    nodes_.push_back({.token = *token, .quoted = std::move(quoted)});
+    nodes_.push_back({.token = token, .quoted = std::move(quoted)});
   }
   return at;
 }
@@ -92,7 +43,7 @@ std::expected<JsonSelection, std::string> JsonSelection::parse(
   }
   for (const std::string& pointer : exclude) {
     if (pointer.empty()) {
-      return std::unexpected("\"\" excludes the whole body, so that all would look alike");
+      return std::unexpected("\"\" excludes the whole body, so all bodies would look alike");
     }
     const auto node = selection.node_of(pointer);
     if (!node) return std::unexpected(node.error());
@@ -101,8 +52,8 @@ std::expected<JsonSelection, std::string> JsonSelection::parse(
   return selection;
 }
 
-// Copies a form without what is excluded, and notes where in the copy lies what is included. A
-// level of recursion is a level of the document, so limits::json_depth_max bounds it.
+// Copies a form without the excluded values, and notes where the included ones are in the copy.
+// Recursion follows the document's nesting, so limits::json_depth_max bounds it.
 class JsonSelection::Walk {
  public:
   struct Range {
@@ -128,7 +79,7 @@ class JsonSelection::Walk {
   void value(std::size_t node) {
     const std::size_t begin = copy_.size();
     if (nodes_[node].children.empty() || (text_[at_] != '{' && text_[at_] != '[')) {
-      copy_until(end_of_value(text_, at_));
+      copy_until(behind_value(text_, at_));
     } else {
       members(node);
     }
@@ -142,17 +93,17 @@ class JsonSelection::Walk {
     for (std::size_t index = 0; text_[at_] != '}' && text_[at_] != ']'; ++index) {
       if (text_[at_] == ',') ++at_;
       std::string_view name;
-      if (object) name = text_.substr(at_, end_of_string(text_, at_) - at_);
+      if (object) name = text_.substr(at_, behind_string(text_, at_) - at_);
       const std::size_t child = object ? child_named(node, name) : child_at(node, index);
       const std::size_t value_at = object ? at_ + name.size() + 1 : at_;
       if (child != none && nodes_[child].excluded) {
-        at_ = end_of_value(text_, value_at);
+        at_ = behind_value(text_, value_at);
         continue;
       }
       if (copy_.size() > first) copy_ += ',';
       copy_until(value_at);
       if (child == none) {
-        copy_until(end_of_value(text_, at_));
+        copy_until(behind_value(text_, at_));
       } else {
         value(child);
       }
@@ -167,7 +118,7 @@ class JsonSelection::Walk {
     return none;
   }
 
-  // RFC 6901 §4: without leading zeros; `-` is behind the last element, so nothing is there.
+  // RFC 6901 §4: no leading zeros; `-` means behind the last element, where no value is.
   std::size_t child_at(std::size_t node, std::size_t index) const {
     const std::string token = std::to_string(index);
     for (const std::size_t child : nodes_[node].children) {
@@ -200,7 +151,7 @@ Digest JsonSelection::digest(std::string_view form) const {
     if (value) digest.add(*value);
     met = met || value.has_value();
   }
-  // Or a mistyped pointer and a new envelope would make all bodies alike.
+  // Otherwise a mistyped pointer, or a new envelope, would make all bodies alike.
   if (!met) digest.add(walk.copy());
   return digest.finish();
 }

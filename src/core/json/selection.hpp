@@ -10,21 +10,20 @@
 
 namespace idem {
 
-/// What a fingerprint rule's JSON Pointers (RFC 6901) choose of a document.
+/// The part of a document that a fingerprint rule's JSON Pointers (RFC 6901) choose.
 class JsonSelection {
  public:
-  /// The error is a sentence that quotes the pointer. An `exclude` of the whole document is
-  /// refused: all bodies would look alike.
+  /// The error is a sentence that quotes the pointer. Refuses an `exclude` of the whole document:
+  /// all bodies would be alike.
   static std::expected<JsonSelection, std::string> parse(std::span<const std::string> include,
                                                          std::span<const std::string> exclude);
 
-  /// `form` is what fingerprint_form() made of a document. Without `include`, the digest of the
-  /// document without what `exclude` points at; otherwise of the values that `include` points at,
-  /// likewise, each beside its pointer. A pointer that meets nothing (also one that leads into a
-  /// value without members, past an array's end or through what is left out) counts as absent,
-  /// which is not null. Where none of `include` meets anything, all of the document counts but what
-  /// `exclude` points at. Time: one pass over the form, and for each name in it the number of
-  /// pointers that lead there.
+  /// `form` is the fingerprint_form() of a document. `exclude` removes values. Without `include`,
+  /// the digest covers the rest of the document; otherwise the values at `include`, each with its
+  /// pointer. If a pointer finds no value (its path leads into a scalar, past an array's end or
+  /// through a removed value), the value counts as absent, which is not null. If no pointer of
+  /// `include` finds a value, the rest of the document counts. Time: one pass over the form, and
+  /// for each name in it the number of pointers that lead there.
   Digest digest(std::string_view form) const;
 
  private:

@@ -11,9 +11,9 @@
 namespace idem {
 namespace {
 
-// How many of the first bytes of eight stand for themselves inside a string: 20..7F without `"` and
-// `\`. Tests for "a byte is below / equals" on a whole word (Hacker's Delight, 6-1): a borrow can
-// only mark bytes behind one that is rightly marked, so that the first mark is exact.
+// How many of eight bytes, from the first on, need no escape in a string: 20..7F without `"` and
+// `\`. Tests "a byte is below / equals" on all eight at once (Hacker's Delight, 6-1): a borrow can
+// only mark bytes behind one that is rightly marked, so the first mark is exact.
 std::size_t plain_bytes(const char* eight) noexcept {
   static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   constexpr std::uint64_t ones = 0x0101010101010101;
@@ -69,7 +69,7 @@ char simple_escape(char c) noexcept {
   }
 }
 
-// The letter that RFC 8785 wants behind the backslash for `c`, or 0 for `\u00xx`.
+// The letter behind the backslash for `c` by RFC 8785, or 0 for `\u00xx`.
 char escape_letter(char c) noexcept {
   switch (c) {
     case '"':
@@ -108,7 +108,7 @@ std::expected<StringLiteral, JsonError> scan_string(std::string_view text, std::
     if (byte < 0x20) return std::unexpected(JsonError{at, "control character in a string"});
     if (byte == '\\') {
       literal.plain = false;
-      // The escaped byte may be a quote; whether the escape is a lawful one is decided later.
+      // The escaped byte may be a quote; decode_string() checks the escape.
       if (at + 1 < text.size() && (text[at + 1] == '"' || text[at + 1] == '\\')) ++at;
       ++at;
     } else {

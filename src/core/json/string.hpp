@@ -13,11 +13,11 @@ namespace idem {
 struct StringLiteral {
   std::size_t begin = 0;
   std::size_t end = 0;  ///< Of the closing quote.
-  bool plain = true;    ///< No backslash: the bytes are the value, and are canonical as they stand.
+  bool plain = true;    ///< No backslash: the bytes are the value, and are canonical.
 };
 
 /// The literal whose opening quote is at `quote`. Its bytes are well-formed UTF-8 without control
-/// characters; what follows a backslash is left to decode_string().
+/// characters; decode_string() checks the escapes.
 std::expected<StringLiteral, JsonError> scan_string(std::string_view text, std::size_t quote);
 
 /// Appends the literal's value as UTF-8, never longer than the literal. Refuses escapes that RFC

@@ -17,8 +17,8 @@ bool is_token_char(char c) noexcept {
          (c != 0 && std::string_view("!#$%&'*+-.^_`|~:/").contains(c));
 }
 
-// The parsing algorithms of RFC 9651 §4.2.3 to §4.2.10; each reads from the front of rest_ and says
-// whether it could. What is only skipped has no value here, but is refused when it is not lawful.
+// The parsing algorithms of RFC 9651 §4.2.3 to §4.2.10; each reads from the front of rest_ and
+// returns whether it could. skip_*() checks the syntax and drops the value.
 class ItemReader {
  public:
   explicit ItemReader(std::string_view value) : rest_(value) {}
@@ -124,7 +124,7 @@ bool ItemReader::skip_byte_sequence() {
   const std::size_t digits =
       take_while([](char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '/'; }).size();
   const std::size_t padding = take_while([](char c) { return c == '='; }).size();
-  // Missing padding is forgiven (§4.2.7), wrong padding is not; one lone digit decodes to nothing.
+  // Padding may be missing (§4.2.7), not wrong; a single last digit decodes to nothing.
   if (digits % 4 == 1 || (padding != 0 && (digits + padding) % 4 != 0) || padding > 2) return false;
   return take(':');
 }

@@ -39,7 +39,7 @@ bool has_email(std::string_view key) noexcept {
 
 struct Run {
   std::array<std::uint8_t, 20> digits{};
-  std::size_t count = 0;  ///< May be one more than `digits` holds: too many.
+  std::size_t count = 0;  ///< One more than `digits` holds: too many.
   std::size_t end = 0;
 };
 

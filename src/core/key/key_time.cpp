@@ -17,7 +17,7 @@ int hex_value(char c) noexcept {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/// Crockford's base 32 without his aliases, which no generator writes; -1: none.
+/// Crockford's base 32 without its aliases, which no generator writes; -1: none.
 int base32_value(char c) noexcept {
   static constexpr std::string_view alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   const bool is_lower = c >= 'a' && c <= 'z';
@@ -45,7 +45,7 @@ std::optional<ClientTime> time_of_uuid(std::string_view key) noexcept {
   return of_millis(millis);
 }
 
-// 26 characters: ten of time, sixteen of chance. The first one holds three bits only.
+// 26 characters: ten of time, sixteen random. The first one holds three bits only.
 std::optional<ClientTime> time_of_ulid(std::string_view key) noexcept {
   if (key[0] > '7' || std::ranges::all_of(key, is_digit)) return std::nullopt;
   std::int64_t millis = 0;
@@ -57,7 +57,7 @@ std::optional<ClientTime> time_of_ulid(std::string_view key) noexcept {
   return of_millis(millis);
 }
 
-/// The number in these characters, all of which are digits; -1: they are not.
+/// The number that these digits make; -1: not all are digits.
 int number(std::string_view text) noexcept {
   int value = 0;
   for (const char c : text) {
@@ -67,7 +67,7 @@ int number(std::string_view text) noexcept {
   return value;
 }
 
-/// Where `name` stands in the list; the list's length when it does not.
+/// The place of `name` in the list; the list's length if it is not there.
 template <std::size_t Count>
 std::size_t place_of(std::string_view name, const std::array<std::string_view, Count>& names) {
   return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
@@ -113,9 +113,9 @@ std::optional<ClientTime> parse_imf_fixdate(std::string_view text) noexcept {
          std::chrono::seconds(second);
 }
 
-ClientTimeIs judge(ClientTime said, Millis age_max, ClientTime now) noexcept {
-  if (now - said > age_max) return ClientTimeIs::too_old;
-  return said - now > limits::key_time_skew ? ClientTimeIs::ahead : ClientTimeIs::fine;
+ClientTimeIs judge(ClientTime time, Millis age_max, ClientTime now) noexcept {
+  if (now - time > age_max) return ClientTimeIs::too_old;
+  return time - now > limits::key_time_skew ? ClientTimeIs::ahead : ClientTimeIs::fine;
 }
 
 }  // namespace idem

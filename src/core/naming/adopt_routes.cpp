@@ -11,23 +11,23 @@
 namespace idem {
 namespace {
 
-/// Why one of the store's records would be lost; none: all are found.
-std::optional<std::string> why_not(const StoredOperations& stored, const RouteNaming& before,
-                                   const RouteNaming& after) {
+/// Why retries would not find one of the store's records; none: they find all.
+std::optional<std::string> lost_record(const StoredOperations& stored, const RouteNaming& before,
+                                       const RouteNaming& after) {
   std::optional<std::string> why;
-  std::set<std::string, std::less<>> good;
+  std::set<std::string, std::less<>> found;
   const bool is_readable = stored.visit([&](const std::string& operation) {
-    if (good.contains(operation)) return true;
+    if (found.contains(operation)) return true;
     why = RouteNaming::why_lost(before, after, operation);
-    if (good.size() == limits::operations_remembered_max) good.clear();
-    good.insert(operation);
+    if (found.size() == limits::operations_remembered_max) found.clear();
+    found.insert(operation);
     return !why.has_value();
   });
   if (is_readable) return why;
-  return "a record cannot be read, so nobody knows the name under which it must be found";
+  return "a record cannot be read, so its operation is not known";
 }
 
-/// A field that carried keys and shall not any more; none: all are kept.
+/// A field that carried keys and is not among `after`; nullptr: none.
 const std::string* dropped_field(const std::vector<std::string>& before,
                                  const std::vector<std::string>& after) {
   const auto is_dropped = [&](const std::string& name) {
@@ -54,21 +54,22 @@ AdoptRoutes::Reply adopt(Naming& naming, AdoptRoutes& verb, const StoredOperatio
   if (!after) return {naming.generation, std::move(after.error())};
   const bool same_routes = verb.routes == naming.routes;
   if (same_routes && verb.key_fields == naming.key_fields) return {naming.generation, {}};
-  // A retry that still sends it would be one without a key, and run again.
+  // A retry that still sends this field would have no key, and would run again.
   const std::string* dropped = dropped_field(naming.key_fields, verb.key_fields);
   if (dropped != nullptr && holds_records(stored)) {
     return {naming.generation,
-            "there are records of keys that may have come as " + *dropped +
-                ", which is not accepted any more; keep it until their time is over"};
+            "there are records of keys that may have come in " + *dropped +
+                ", which is no key field any more; keep it until those records are gone"};
   }
   if (naming.by_operation && !same_routes) {
     const auto before = RouteNaming::parse(naming.routes);
     if (!before) return {naming.generation, "the recorded table is damaged: " + before.error()};
-    if (auto why = why_not(stored, *before, *after)) return {naming.generation, std::move(*why)};
+    if (auto why = lost_record(stored, *before, *after)) {
+      return {naming.generation, std::move(*why)};
+    }
   }
-  // Where the operation is no part of a record's name, the reserves of the old routes are good
-  // ones, too. Those of a dropped field never are: one that committed now would be looked up no
-  // more.
+  // If the operation is no part of a record's name, reserves of the old routes stay valid. Those of
+  // a dropped field never do: no retry would find one that commits from now on.
   if (dropped != nullptr || (naming.by_operation && !same_routes)) ++naming.generation;
   naming.routes = std::move(verb.routes);
   naming.key_fields = std::move(verb.key_fields);

@@ -8,15 +8,15 @@
 
 namespace idem {
 
-/// What a store knows about the operations of its live records.
+/// The operations of a store's live records.
 struct StoredOperations {
-  /// Shows each of them, some perhaps more than once, until `see` answers false. False: a record
-  /// cannot be read, and nobody knows its operation.
+  /// Calls `see` with each of them, some perhaps more than once, until it returns false. Returns
+  /// false if a record, and so its operation, cannot be read.
   std::function<bool(const std::function<bool(const std::string& operation)>& see)> visit;
 };
 
-/// AdoptRoutes, decided: `naming` is changed where the table is adopted and is another one than the
-/// recorded. Looks at the operations only where that could hide a record.
+/// Decides AdoptRoutes: changes `naming` if it adopts a table that differs from the recorded one.
+/// Reads the operations only if the new table could hide a record.
 AdoptRoutes::Reply adopt(Naming& naming, AdoptRoutes& verb, const StoredOperations& stored);
 
 }  // namespace idem

@@ -18,19 +18,19 @@ std::string own_operation(std::string_view method, std::string_view path);
 std::optional<std::pair<std::string_view, std::string_view>> split_own_operation(
     std::string_view operation) noexcept;
 
-/// What RouteName::formerly says, understood.
+/// RouteName::formerly, parsed.
 class FormerNames {
  public:
   /// The error quotes the entry.
   static std::expected<FormerNames, std::string> parse(const std::vector<std::string>& entries);
 
-  /// The operations under which a record of this request may lie, in the order of the entries.
+  /// The operations under which a record of this request may be, in the order of the entries.
   std::vector<std::string> operations(std::string_view method, std::string_view path) const;
-  /// Those of them that are the same for every request, in that order.
+  /// The operations that are the same for every request, in that order.
   std::vector<std::string> fixed() const;
-  /// True when `name`, which is no "METHOD /path", is one of them for every request.
+  /// True if `name`, which is no "METHOD /path", is an entry.
   bool has_name(std::string_view name) const noexcept;
-  /// True when a request's own operation is one of them.
+  /// True if an entry matches a request's own operation.
   bool has_own(std::string_view method, std::string_view path) const noexcept;
 
  private:

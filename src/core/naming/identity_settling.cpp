@@ -14,13 +14,13 @@ Problem other_setting(std::string_view name, const std::string& recorded,
                       const std::string& asked) {
   if (recorded == asked) return std::nullopt;
   return std::string(name) + " is '" + recorded + "' since the first start, and '" + asked +
-         "' was asked for: every key would be looked up under another name and run again";
+         "' is configured now: retries would not find their records and would run again";
 }
 
 std::string missing_secret(const std::string& id, bool configured) {
   return "it holds records made under the secret " + id + ", which is not given: their retries " +
          "would run again; " +
-         (configured ? "give its file, too, behind the others, until they are gone"
+         (configured ? "give its file, too, after the others, until those records are gone"
                      : "give its file (--secret-file) as before");
 }
 
@@ -70,7 +70,7 @@ class Settling {
       const bool has_records = census.has(epochs[i].from, end);
       if (has_records || last) kept.push_back(epochs[i]);
       if (!has_records) continue;
-      const Secret* secret = given(epochs[i].id);
+      const Secret* secret = secret_of(epochs[i].id);
       if (secret == nullptr) return missing_secret(epochs[i].id, !asked_.secrets.empty());
       if (*secret == identity_.secret) continue;
       std::erase(identity_.older, *secret);
@@ -80,7 +80,7 @@ class Settling {
     return std::nullopt;
   }
 
-  const Secret* given(const std::string& id) const {
+  const Secret* secret_of(const std::string& id) const {
     for (const Secret& secret : asked_.secrets) {
       if (secret_id(secret) == id) return &secret;
     }
@@ -124,7 +124,7 @@ std::expected<Identity, std::string> settle_identity(
   }
   if (asked.key_scope != "operation" && asked.key_scope != "tenant") {
     return std::unexpected("key_scope '" + asked.key_scope +
-                           "' is none; write operation or tenant");
+                           "' is no key scope; write operation or tenant");
   }
   if (asked.secrets.size() > limits::secrets_max) {
     return std::unexpected("more than " + std::to_string(limits::secrets_max) + " secrets");

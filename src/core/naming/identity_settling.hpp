@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
-/// What a store does about its identity when it is opened (protocol.md §2), but for reading and
-/// writing it.
+/// Decides on a store's identity when it is opened (protocol.md §2); the store reads and writes it.
 namespace idem {
 
-/// From a generation on, until the next one's, records are named under the secret of this id.
+/// From generation `from` until the next epoch, records are named under the secret of this id.
 struct SecretEpoch {
   std::uint64_t from = 0;
   std::string id;
@@ -23,11 +22,11 @@ struct RecordedIdentity {
   std::uint64_t generation = 1;
   std::string key_scope;
   std::string scope_source;
-  std::vector<SecretEpoch> epochs{};  ///< By generation. None: `own` made everything.
+  std::vector<SecretEpoch> epochs{};  ///< By generation. None: all records are named under `own`.
   bool operator==(const RecordedIdentity&) const = default;
 };
 
-/// Of the live records.
+/// The generations of the live records.
 struct GenerationCensus {
   bool empty = true;
   bool complete = true;  ///< False: some row cannot be read, and may be of any generation.
@@ -36,18 +35,18 @@ struct GenerationCensus {
   bool has(std::uint64_t from, std::uint64_t end) const;
 };
 
-/// What the store answers as its identity, with `recorded` changed to what is to be recorded from
-/// now on; none: the first start. Refused with a sentence, and nothing to be written, where records
-/// would be found no more. `census` may be asked once; it looks at all records.
+/// Returns the store's identity, and changes `recorded` (none at the first start) to what the store
+/// must record. The error is a sentence: records would no longer be found; nothing is to be written
+/// then. Calls `census`, which reads all records, at most once.
 ///
-/// Who does not `choose` names no records: without a scope source of its own it takes the settings
-/// that are recorded, and it is refused where it would begin a generation, in which those who do
-/// name records could not go on.
+/// Without `chooses` the process names no records: it adopts the recorded settings if it has no
+/// scope source of its own, and it is refused if it would begin a generation, because the processes
+/// that name records could not go on.
 std::expected<Identity, std::string> settle_identity(
     std::optional<RecordedIdentity>& recorded, const IdentitySettings& asked,
     const std::function<GenerationCensus()>& census, bool chooses = true);
 
-/// True when a node of these settings names records as the store has it recorded now.
+/// True if a node with these settings names records as the store has recorded it.
 bool is_named_by(const RecordedIdentity& recorded, const IdentitySettings& settings);
 
 }  // namespace idem

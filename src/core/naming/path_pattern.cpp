@@ -26,8 +26,8 @@ std::expected<PathPattern, std::string> PathPattern::parse(std::string_view text
       text, [](char c) { return c <= ' ' || c >= 0x7F || c == '?' || c == '#'; });
   if (bad_byte) {
     return std::unexpected(quoted(text) +
-                           " holds a byte that no path has; leave out the query and write others "
-                           "as clients send them, percent-encoded");
+                           " holds a byte that no path has; leave out the query and write other "
+                           "bytes as clients send them, percent-encoded");
   }
   std::string_view rest = text.substr(1);
   for (bool more = true; more;) {
@@ -36,8 +36,8 @@ std::expected<PathPattern, std::string> PathPattern::parse(std::string_view text
     const bool named = segment.starts_with('{') && segment.ends_with('}') && segment.size() > 2;
     if (!named && segment.find_first_of("{}") != std::string_view::npos) {
       return std::unexpected(quoted(segment) +
-                             " is no segment; {name} stands for a whole one, {rest...} for the "
-                             "tail");
+                             " is no segment; {name} matches a whole segment, {rest...} the rest "
+                             "of the path");
     }
     if (named && segment.ends_with("...}")) {
       if (more) return std::unexpected(quoted(segment) + " can only be the last segment");
@@ -62,7 +62,7 @@ bool PathPattern::matches(std::string_view path) const noexcept {
   return open_end_ ? more || segments_.empty() : !more;
 }
 
-bool PathPattern::Segment::takes(const Segment& other) const noexcept {
+bool PathPattern::Segment::covers(const Segment& other) const noexcept {
   if (!any) return !other.any && literal == other.literal;
   return other.any || !other.literal.empty();
 }
@@ -78,9 +78,9 @@ std::optional<PathPattern> PathPattern::common(const PathPattern& other) const {
   PathPattern both = whole;
   for (std::size_t i = 0; i < shared; ++i) {
     const Segment& segment = part.segments_[i];
-    if (both.segments_[i].takes(segment)) {
+    if (both.segments_[i].covers(segment)) {
       both.segments_[i] = segment;
-    } else if (!segment.takes(both.segments_[i])) {
+    } else if (!segment.covers(both.segments_[i])) {
       return std::nullopt;
     }
   }
@@ -95,7 +95,7 @@ bool PathPattern::covers(const PathPattern& other) const noexcept {
     return false;
   }
   for (std::size_t i = 0; i < size; ++i) {
-    if (!segments_[i].takes(other.segments_[i])) return false;
+    if (!segments_[i].covers(other.segments_[i])) return false;
   }
   return true;
 }

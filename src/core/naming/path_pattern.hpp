@@ -8,8 +8,9 @@
 
 namespace idem {
 
-/// A path with holes: `/v1/quotes/{id}` takes one segment there, `/v1/{rest...}` whatever follows.
-/// Compared byte by byte with the path as it was sent (P3): nothing is decoded or cleaned first.
+/// A path with placeholders: `{id}` in `/v1/quotes/{id}` matches one segment, `{rest...}` in
+/// `/v1/{rest...}` all that follow. Matches the path byte by byte as it was sent (P3), without
+/// decoding or cleaning it.
 class PathPattern {
  public:
   /// The error says what is wrong and what to write.
@@ -17,9 +18,9 @@ class PathPattern {
 
   /// `path` without a query.
   bool matches(std::string_view path) const noexcept;
-  /// What both match, which is a pattern again; none: nothing. Its text is not made anew.
+  /// The pattern of the paths that both match; none: there are none. Its text() is not adapted.
   std::optional<PathPattern> common(const PathPattern& other) const;
-  /// True when it matches all that `other` matches.
+  /// True if it matches all paths that `other` matches.
   bool covers(const PathPattern& other) const noexcept;
 
   const std::string& text() const noexcept { return text_; }
@@ -28,7 +29,7 @@ class PathPattern {
   struct Segment {
     std::string literal;
     bool any = false;
-    bool takes(const Segment& other) const noexcept;
+    bool covers(const Segment& other) const noexcept;
   };
   std::string text_;
   std::vector<Segment> segments_;

@@ -7,7 +7,7 @@
 
 namespace idem {
 
-/// The id that to_hex() has written; none: it is no handle.
+/// The id of a handle, which to_hex() has written; none: the text is no handle.
 std::optional<RecordId> parse_handle(std::string_view text) noexcept;
 
 }  // namespace idem

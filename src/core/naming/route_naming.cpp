@@ -9,7 +9,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
 
-std::optional<std::string> what_is_wrong_with(std::string_view name) {
+std::optional<std::string> name_complaint(std::string_view name) {
   const bool control = std::ranges::any_of(
       name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
   if (control) return "a route's name holds a control character";
@@ -18,7 +18,7 @@ std::optional<std::string> what_is_wrong_with(std::string_view name) {
            std::to_string(limits::operation_bytes_max) + " bytes";
   }
   if (split_own_operation(name)) {
-    return quoted(name) + " is how routes without a name are called: write a name without ' /'";
+    return quoted(name) + " is the form for routes without a name: write a name without ' /'";
   }
   return std::nullopt;
 }
@@ -64,7 +64,7 @@ std::expected<RouteNaming, std::string> RouteNaming::parse(const std::vector<Rou
   for (const RouteName& route : routes) {
     auto path = PathPattern::parse(route.pattern);
     if (!path) return std::unexpected(std::move(path.error()));
-    if (auto wrong = what_is_wrong_with(route.name)) return std::unexpected(std::move(*wrong));
+    if (auto wrong = name_complaint(route.name)) return std::unexpected(std::move(*wrong));
     auto former = FormerNames::parse(route.formerly);
     if (!former) return std::unexpected(std::move(former.error()));
     naming.entries_.push_back({{route.methods, std::move(*path)}, route.name, std::move(*former)});
@@ -89,7 +89,7 @@ bool RouteNaming::covered(std::span<const Entry> by, const Region& region) noexc
 
 std::optional<std::string> RouteNaming::why_lost(const RouteNaming& from, const RouteNaming& to,
                                                  std::string_view operation) {
-  // Of such an operation there is one kind of request, whatever found it before.
+  // Only requests of this method and path have such an operation.
   if (const auto own = split_own_operation(operation)) {
     const Entry& now = to.find(own->first, own->second);
     if (now.name.empty() || now.former.has_own(own->first, own->second)) return std::nullopt;
@@ -104,12 +104,12 @@ std::optional<std::string> RouteNaming::why_lost(const RouteNaming& from, const 
     for (std::size_t j = 0; j < after.size(); ++j) {
       const auto both = before[i].region.common(after[j].region);
       if (!both || after[j].knows(operation)) continue;
-      // Requests that an earlier route takes belong to that one, then as now.
+      // An earlier route matches these requests first, before or now.
       if (covered(before.first(i), *both) || covered(after.first(j), *both)) continue;
       return lost(operation, "requests to " + before[i].region.path.text(), after[j].name);
     }
   }
-  // A name that the recorded table does not know: nobody can say whose requests they were.
+  // The recorded table does not have the name, so the requests of its records are not known.
   if (!known && !std::ranges::any_of(after, [&](const Entry& e) { return e.knows(operation); })) {
     return lost(operation, "its requests", "");
   }

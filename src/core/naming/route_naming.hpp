@@ -13,23 +13,22 @@
 
 namespace idem {
 
-/// A table of route names, understood; behind its last route stands one without a name that takes
-/// the rest.
+/// A table of route names, parsed; its last entry has no name and matches all other requests.
 class RouteNaming {
  public:
-  /// Refused with a sentence: a pattern or `formerly` entry that is none, a name that looks like
-  /// "METHOD /path" (records of the one would be found as the other's), a control character or
-  /// more than limits::operation_bytes_max bytes in a name, too many routes.
+  /// The error is a sentence: an invalid pattern or `formerly` entry, a name that looks like
+  /// "METHOD /path" (a record of one would be found as the other's), a name with a control
+  /// character or more than limits::operation_bytes_max bytes, too many routes.
   static std::expected<RouteNaming, std::string> parse(const std::vector<RouteName>& routes);
 
-  /// Why a retry of a record that `from` stored or found under `operation` might not find it under
-  /// `to`, and so run again; none: all find it. It judges by patterns, so it may refuse what no
-  /// request would ever meet, and never the other way round (protocol.md §2).
+  /// Why under `to` a retry might not find a record that `from` stored or found under `operation`,
+  /// and so run again; none: every retry finds it. Compares patterns, so it may refuse a table that
+  /// would hide no record; it never accepts one that would (protocol.md §2).
   static std::optional<std::string> why_lost(const RouteNaming& from, const RouteNaming& to,
                                              std::string_view operation);
 
  private:
-  /// Requests, as far as a table can tell them apart.
+  /// A set of requests that a table can distinguish.
   struct Region {
     std::vector<std::string> methods;  // empty: all
     PathPattern path;

@@ -4,17 +4,16 @@
 
 namespace idem {
 
-/// What a test puts between this machine's clocks and a store's.
+/// How far a test moves a store's clocks from this machine's.
 struct ClockShift {
   Millis wall{};
   Millis uptime{};
-  bool by_test = false;  ///< There is such a file, whatever it says.
+  bool by_test = false;  ///< There is such a file, even if it moves nothing.
 };
 
-/// Nothing in a shipped binary, which links src/faults/none. In a test binary (src/faults/armed) it
-/// is what the file that IDEM_CLOCK_FILE names says at this moment: two numbers of milliseconds, 64
-/// bits each as this machine has them, which the test changes by writing them in place. Safe from
-/// any thread.
+/// No shift in a shipped binary, which links src/faults/none. A test binary (src/faults/armed)
+/// reads the file that IDEM_CLOCK_FILE names at each call: two numbers of milliseconds, 64 bits
+/// each in this machine's byte order, which the test overwrites in place. Safe from any thread.
 ClockShift clock_shift() noexcept;
 
 }  // namespace idem

@@ -4,11 +4,11 @@
 
 namespace idem {
 
-/// While it lives, a wait for a store on this thread would never end, and is refused
-/// (why_not_to_wait() in <idem/store_wait.hpp>). Nested, the inner one counts.
+/// During its lifetime a wait for a store on this thread would never end, so such a wait is refused
+/// (why_not_to_wait() in <idem/store_wait.hpp>). Of nested ones the inner one counts.
 class NoWaiting {
  public:
-  /// `why`: a sentence that says what to do instead; static text.
+  /// `why`: static text, a sentence that says what to do instead.
   explicit NoWaiting(std::string_view why) noexcept;
   ~NoWaiting();
   NoWaiting(const NoWaiting&) = delete;

@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-// An uptime behind the mark's is another time namespace or a restored snapshot: not comparable.
+// An uptime below the mark's means another time namespace or a restored snapshot: not comparable.
 bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
   return !host.boot_id.empty() && host.boot_id == last.boot_id && uptime >= last.uptime;
 }
@@ -18,10 +18,10 @@ bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
 StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<ClockMark>& last) {
   if (!last) return host.wall();
   if (is_same_boot(host, uptime, *last)) return last->store + (uptime - last->uptime);
-  // Another boot, and only the wall clock to go by, which may be wrong by years (an RTC before its
-  // first synchronisation). A step back is not taken; a step forward is taken up to a bound,
-  // because lagging behind only delays expiry, while a jump would end every replay and tombstone at
-  // once.
+  // After another boot there is only the wall clock, which may be wrong by years (an RTC before its
+  // first synchronisation). The store clock never follows it back, and follows it forward only up
+  // to a bound: lagging behind only delays expiry, while a jump would end every replay and
+  // tombstone at once.
   return std::clamp(host.wall(), last->store, last->store + limits::store_clock_jump_max);
 }
 

@@ -10,11 +10,11 @@
 /// this machine's wall clock can turn into a mass expiry.
 namespace idem {
 
-/// What the clock is made of. Tests put their own in.
+/// The clocks of a machine. Tests use their own.
 struct HostClock {
   std::function<StoreTime()> wall;
   std::function<Millis()> uptime;  ///< Since boot, suspended time included; never goes back.
-  std::string boot_id;             ///< Tells one boot from another; empty: not known.
+  std::string boot_id;             ///< Differs between boots; empty: not known.
 };
 
 /// This machine's.
@@ -22,19 +22,19 @@ HostClock this_host();
 /// The clocks of this_host(), read.
 StoreTime wall_time() noexcept;
 Millis uptime() noexcept;
-/// For a store whose clock is a server's: what that would show, where a test moves the clocks;
-/// empty where none does, that is in every shipped binary.
+/// For a store that uses its server's clock: that clock as a test moves it; empty if no test moves
+/// the clocks, so in every shipped binary.
 std::function<StoreTime()> moved_server_clock();
 
-/// A reading to be kept with the records.
+/// A reading, stored with the records.
 struct ClockMark {
   StoreTime store{};
   Millis uptime{};
   std::string boot_id;
 };
 
-/// Runs by the uptime alone, from a base chosen once: within the boot of `last`, where that mark
-/// would be by now; otherwise the wall clock, but never earlier than the mark.
+/// Runs by the uptime alone, from a base chosen once: in the boot of `last`, that mark plus the
+/// uptime since; otherwise the wall clock, but never earlier than the mark.
 class StoreClock {
  public:
   StoreClock(HostClock host, const std::optional<ClockMark>& last);
@@ -42,9 +42,8 @@ class StoreClock {
   StoreTime now() const;
   ClockMark mark() const;
 
-  /// How much time went by since `last` is not known: the machine was started anew, and its wall
-  /// clock says what cannot be, or more than is believed. What must not seem to be younger than it
-  /// is counts as old then.
+  /// The time since `last` is not known: the machine has rebooted, and its wall clock is before the
+  /// mark or too far after it. Things that must not seem too young then count as old.
   bool has_lost_time() const noexcept { return has_lost_time_; }
   /// Nothing that ran at `last` can be running.
   bool was_restarted() const noexcept { return was_restarted_; }

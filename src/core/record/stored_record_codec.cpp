@@ -14,16 +14,16 @@ enum Flag : std::uint8_t {
   has_expires_at = 16,
   has_tombstone_until = 32,
   is_counted = 64,
-  is_contested = 128,  // The last of this byte.
+  is_contested = 128,  // The byte's last bit.
 };
 
 constexpr std::size_t fixed_bytes = 5 + 4 + 32 + 8 + 16 + 5 * 8 + 4 + 8;
 
-/// Far from the end of 64 bits, so that no sum or difference of a few of them can overflow; and
-/// far beyond every moment that a clock gives.
+/// Small enough that sums and differences of a few moments cannot overflow 64 bits, and far beyond
+/// every moment that a clock gives.
 constexpr std::int64_t millis_max = std::int64_t{1} << 60;
 
-/// Far above what a record can hold, so that no sum of them overflows.
+/// Far above the size of any record, and small enough that sums do not overflow.
 constexpr std::uint64_t charge_max = std::uint64_t{1} << 40;
 
 std::uint8_t flags_of(const Record& record) noexcept {
@@ -43,7 +43,7 @@ void write(ByteWriter& out, const std::optional<StoreTime>& moment) noexcept {
   if (moment) write(out, *moment);
 }
 
-/// Reads and remembers what was out of bounds, so that one look at the end is enough.
+/// Keeps the first complaint, so that one check at the end is enough.
 class MemberReader {
  public:
   explicit MemberReader(std::string_view bytes) noexcept : in(bytes) {}
@@ -71,9 +71,19 @@ class MemberReader {
     return Millis(millis);
   }
 
+  /// None: its fence and its token are zeros.
+  std::optional<Attempt> attempt() noexcept {
+    Attempt attempt;
+    attempt.fence = in.number<std::uint64_t>();
+    in.bytes(attempt.token.bytes);
+    if (attempt.fence != 0) return attempt;
+    if (attempt.token != Token{}) complain("its attempt has a token and no fence");
+    return std::nullopt;
+  }
+
   std::uint64_t charge() noexcept {
     const auto bytes = in.number<std::uint64_t>();
-    if (bytes == 0 || bytes > charge_max) complain("what it is counted with is out of bounds");
+    if (bytes == 0 || bytes > charge_max) complain("its charged bytes are out of bounds");
     return bytes;
   }
 
@@ -94,14 +104,14 @@ class MemberReader {
   std::string_view why_;
 };
 
-/// What the transitions rely on in each state.
+/// The members that the transitions need in each state.
 bool is_consistent(const Record& record) noexcept {
   switch (record.state) {
     case State::pending:
       return record.stored_request && record.expires_at;
     case State::in_progress:
     case State::unknown:
-      return record.attempt.fence != 0;
+      return record.attempt.has_value();
     case State::failed_retryable:
       return record.expires_at.has_value();
     case State::completed:
@@ -115,6 +125,7 @@ bool is_consistent(const Record& record) noexcept {
 
 void encode_record(const Record& record, std::string& out) {
   const std::uint8_t flags = flags_of(record);
+  const Attempt attempt = record.attempt.value_or(Attempt{});
   const bool is_asked_about = !record.provider.empty() || !record.sealed_key.empty();
   const auto moments_and_charge = static_cast<std::size_t>(
       std::popcount(static_cast<unsigned>(flags & ~(is_dispatched | has_request | is_contested))));
@@ -134,8 +145,8 @@ void encode_record(const Record& record, std::string& out) {
     to.number(flags);
     to.number(record.fingerprint.version);
     to.bytes(record.fingerprint.digest);
-    to.number(record.attempt.fence);
-    to.bytes(record.attempt.token.bytes);
+    to.number(attempt.fence);
+    to.bytes(attempt.token.bytes);
     write(to, record.locked_until);
     write(to, record.retention);
     write(to, record.tombstone);
@@ -188,8 +199,7 @@ std::expected<Record, std::string_view> decode_record(const RecordId& id, std::s
   if ((flags & has_request) != 0) record.stored_request.emplace();
   record.fingerprint.version = from.in.number<std::uint32_t>();
   from.in.bytes(record.fingerprint.digest);
-  record.attempt.fence = from.in.number<std::uint64_t>();
-  from.in.bytes(record.attempt.token.bytes);
+  record.attempt = from.attempt();
   record.locked_until = from.moment();
   record.retention = from.length();
   record.tombstone = from.length();
@@ -210,11 +220,11 @@ std::expected<Record, std::string_view> decode_record(const RecordId& id, std::s
     record.provider = from.in.framed();
     record.sealed_key = from.in.framed();
     if (record.provider.empty() && record.sealed_key.empty()) {
-      from.complain("it says of nobody who is asked");
+      from.complain("it has an empty provider and an empty sealed key");
     }
   }
   if (const auto why = from.complaint(); !why.empty()) return std::unexpected(why);
-  if (!is_consistent(record)) return std::unexpected("it lacks what its state needs");
+  if (!is_consistent(record)) return std::unexpected("it lacks a member that its state needs");
   return record;
 }
 

@@ -21,7 +21,7 @@ std::expected<StoredResponse, std::string_view> read_head(ByteReader& in) {
   if (response.status < 100 || response.status > 999) {
     return std::unexpected("its answer has no valid status");
   }
-  if (body_stored > 1) return std::unexpected("its answer's flags are none of ours");
+  if (body_stored > 1) return std::unexpected("its answer has unknown flags");
   return response;
 }
 

@@ -23,25 +23,24 @@ std::string store_id_text(const StoreId& id) {
 
 std::optional<std::string> why_not(const WhichStore& which, const std::optional<StoreId>& there) {
   if (!there && !which.id.empty()) {
-    return "there is no store here, and store_id (--store-id) wants " + which.id +
+    return "there is no store here, and store_id (--store-id) is " + which.id +
            ": in a new one every key would run again. Bring that store back, or leave store_id out "
            "to begin with an empty one";
   }
   if (!there && !which.make) {
-    return "there is no store here, and this command makes none: the one that is meant lies "
-           "elsewhere. Write its URL, or make one by starting a gateway or by idem migrate "
-           "--store URL";
+    return "there is no store here, and this command makes none. Write the URL of the store, or "
+           "make one: start a gateway, or run idem migrate --store URL";
   }
   if (!there || which.id.empty() || in_small_letters(which.id) == store_id_text(*there)) {
     return std::nullopt;
   }
-  return "here is the store " + store_id_text(*there) + ", and store_id (--store-id) wants " +
-         which.id + ": keys of that one would run again. Write its URL, or store_id: " +
-         store_id_text(*there) + " if this one is meant";
+  return "this is the store " + store_id_text(*there) + ", and store_id (--store-id) is " +
+         which.id + ": keys of that store would run again. Write its URL, or store_id: " +
+         store_id_text(*there) + " if you mean this one";
 }
 
 std::string another_store(const StoreId& opened, const StoreId& there) {
-  return "what answers there now is another store, " + store_id_text(there) +
+  return "there is now another store, " + store_id_text(there) +
          "; this process was started with the store " + store_id_text(opened);
 }
 

@@ -23,8 +23,8 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
     case State::expired:
       return Verdict::wrong_state;
   }
-  // A pending record that nobody ever ran has no attempt that evidence could speak of.
-  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  // A pending record without an attempt: evidence can be about none.
+  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
   if (positive && !verb.response) return Verdict::missing_response;
   const bool is_late_enough =
       verb.observed_at > record.locked_until + verb.grace && verb.observed_at <= now;
@@ -34,21 +34,21 @@ Verdict verdict_on(const Record& record, const Resolve& verb, StoreTime now) noe
 }
 
 bool may_be_about(const Record& record, const Resolve& verb) noexcept {
-  return record.attempt.fence != 0 && (verb.fence == 0 || verb.fence == record.attempt.fence);
+  return record.attempt && (!verb.fence || verb.fence == record.attempt->fence);
 }
 
-/// Whether what could not be applied is kept to be compared with the answer that may come yet.
+/// Whether a refused denial is kept, to be compared with the answer that may still come.
 bool is_kept_denial(const Record& record, const Resolve& verb) noexcept {
   const bool is_open = record.state == State::in_progress || record.state == State::unknown;
   return is_open && verb.as == Resolve::As::completed && verb.denies &&
          may_be_about(record, verb) && !is_denied(record);
 }
 
-/// Whether what could not be applied says that this very attempt was done, or may say it. That it
-/// was refused does not: nothing came of it that could come of it twice.
+/// Whether refused evidence says, or may say, that this attempt ran. A denial does not: it reports
+/// no effect that could happen twice.
 bool contests(const Record& record, const Resolve& verb, Verdict verdict, StoreTime now) noexcept {
-  const bool says_done = verb.as == Resolve::As::completed && !verb.denies;
-  if (!says_done || !may_be_about(record, verb) || record.is_contested) return false;
+  const bool says_ran = verb.as == Resolve::As::completed && !verb.denies;
+  if (!says_ran || !may_be_about(record, verb) || record.is_contested) return false;
   if (verdict == Verdict::missing_response || verdict == Verdict::wrong_fence) return true;
   if (verdict != Verdict::wrong_state) return false;
   return record.state == State::in_progress || (state_at(record, now) == State::completed &&
@@ -59,7 +59,7 @@ bool would_run(State state) noexcept {
   return state == State::failed_retryable || state == State::pending;
 }
 
-/// unknown, and asked about from now on.
+/// unknown, and due for the reconciler at once.
 void hold(Record& record, StoreTime now) {
   if (!record.stored_request) record.expires_at.reset();
   turn_unknown(record, "contested", now);
@@ -71,20 +71,20 @@ Verdict verdict_on(const Record& record, const CacheBust& verb, std::span<const 
   const bool is_stored_error = state_at(record, now) == State::completed && record.response &&
                                record.response->status >= 500;
   if (!is_stored_error) return Verdict::wrong_state;
-  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
-  const bool was_found_out = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
+  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
+  const bool has_evidence = std::ranges::any_of(log, [&](const EvidenceEntry& entry) {
     return entry.applied && entry.after == State::completed && entry.fence == verb.fence;
   });
-  return was_found_out || record.is_contested ? Verdict::by_evidence : Verdict::done;
+  return has_evidence || record.is_contested ? Verdict::by_evidence : Verdict::done;
 }
 
 Verdict verdict_on(const Record& record, const Reschedule& verb) noexcept {
   if (record.state != State::unknown) return Verdict::wrong_state;
-  if (verb.fence == 0 || verb.fence != record.attempt.fence) return Verdict::wrong_fence;
+  if (!verb.fence || verb.fence != record.fence()) return Verdict::wrong_fence;
   return verb.attempts == record.reconcile_attempts ? Verdict::done : Verdict::superseded;
 }
 
-/// Closes the log's line over what became of the record.
+/// Completes the log entry with the record's new state.
 void conclude(EvidenceStep& step, const std::optional<Record>& record, StoreTime now) {
   if (step.outcome.verdict == Verdict::not_found) return;
   step.entry.after = state_at(*record, now);
@@ -117,7 +117,7 @@ EvidenceStep resolve(std::optional<Record>& record, Resolve& verb, StoreTime now
     }
   } else if (contests(*record, verb, step.outcome.verdict, now)) {
     record->is_contested = true;
-    // One that would run again is not known to be undone any more.
+    // The record would run again, although its attempt may have run.
     if (would_run(record->state)) hold(*record, now);
     step.change = {Write::update, false, false};
   } else if (is_kept_denial(*record, verb)) {
@@ -147,9 +147,9 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
     if (record->charged != 0) record->charged = limits::record_charge;
     record->completed_at.reset();
     record->tombstone_until.reset();
-    // The attempt has had its say. A repeat of its complete must not bring the answer back, so its
-    // token is forgotten; evidence may still speak of its fence.
-    record->attempt.token = {};
+    // A repeat of the attempt's complete must not bring the answer back, so its token is forgotten;
+    // evidence may still name its fence.
+    record->attempt->token = {};
   }
   conclude(step, record, now);
   return step;
@@ -173,7 +173,7 @@ EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, S
     step.change = {Write::update, false, false};
   }
   conclude(step, record, now);
-  step.entry.applied = false;  // It decides nothing about what is known.
+  step.entry.applied = false;  // It is no decision about the outcome.
   return step;
 }
 

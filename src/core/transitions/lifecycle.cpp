@@ -5,10 +5,10 @@
 namespace idem::transitions {
 namespace {
 
-/// An attempt that can send no more.
+/// For an attempt that can no longer send.
 Change end_attempt(Record& record, const char* why, StoreTime now) {
   if (!record.dispatched) {
-    // Nothing was sent, and nothing will be: that is proof (§3, §11).
+    // Nothing was sent, and nothing will be: a proof (§3, §11).
     return release_attempt(record, ReleaseBasis::proven, why, Millis(0), now);
   }
   if (record.lease_policy != LeasePolicy::unknown) return {};

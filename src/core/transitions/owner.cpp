@@ -10,13 +10,14 @@ Step<OwnerReply> answer(Verdict verdict, const std::optional<Record>& record, St
   OwnerReply reply{verdict, std::nullopt, std::nullopt};
   if (!record || !is_live(*record, now)) return {reply, change};
   reply.state = state_at(*record, now);
-  // Set but without meaning while an attempt of an asynchronous request is under way.
+  // During an attempt of an asynchronous request expires_at is set but means nothing.
   const bool runs = record->state == State::in_progress || record->state == State::unknown;
   if (!runs) reply.expires_at = record->expires_at;
   return {reply, change};
 }
 
-bool is_ours(const std::optional<Record>& record, const Attempt& attempt, StoreTime now) noexcept {
+bool is_ours(const std::optional<Record>& record, const AttemptRef& attempt,
+             StoreTime now) noexcept {
   return record && is_live(*record, now) && is_same_attempt(*record, attempt);
 }
 
@@ -24,8 +25,8 @@ bool has_answer(const Record& record) noexcept {
   return record.state == State::completed || record.state == State::expired;
 }
 
-/// For the verbs that need a running attempt whose lease holds: none, or why not.
-std::optional<Verdict> refusal(const std::optional<Record>& record, const Attempt& attempt,
+/// Why the verb is refused that needs a running attempt whose lease holds; none: it is not.
+std::optional<Verdict> refusal(const std::optional<Record>& record, const AttemptRef& attempt,
                                StoreTime now) noexcept {
   if (!is_ours(record, attempt, now)) return Verdict::stale;
   if (has_answer(*record)) return Verdict::settled;
@@ -60,9 +61,9 @@ Step<OwnerReply> advance(std::optional<Record>& record, Advance& verb, StoreTime
 Step<OwnerReply> complete(std::optional<Record>& record, Complete& verb, StoreTime now) {
   if (!is_ours(record, verb.attempt, now)) return answer(Verdict::stale, record, now);
   if (has_answer(*record)) return answer(Verdict::settled, record, now);
-  // in_progress also after its lease ran out: nobody took it, so the attempt is still the current
-  // one. In the other states the record came from this attempt: its own late answer is the best
-  // evidence there can be (§3).
+  // in_progress, also after the end of its lease: no other attempt has begun, so this one is
+  // current. The other states came from this attempt: its own late answer is the best evidence
+  // (§3).
   const Change change = finish(*record, std::move(verb.response), now);
   if (!verb.upstream_reference.empty()) {
     record->upstream_reference = std::move(verb.upstream_reference);

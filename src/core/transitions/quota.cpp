@@ -45,7 +45,7 @@ std::variant<Admitted, QuotaExceeded> admit(const Quota& quota, const Usage& usa
 
 std::optional<QuotaExceeded> refuse_growth(const Quota& quota, const Usage& usage,
                                            std::uint64_t bytes, Millis retention) noexcept {
-  // Without room for any record (no_room) it is asked of new keys only, as one without a bound.
+  // A quota without room for any record (no_room) applies to new keys only.
   if (quota.stored_bytes < limits::record_charge) return std::nullopt;
   if (usage.bytes + bytes <= quota.stored_bytes) return std::nullopt;
   return QuotaExceeded{until_one_ends(usage, retention)};

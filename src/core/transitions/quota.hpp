@@ -6,18 +6,18 @@
 #include <unordered_map>
 #include <variant>
 
-/// What the records of a scope take of its quota, and whether there is room for one more. Of
-/// records that were made by a reserve with a quota; all others cost nobody anything.
+/// How much of its quota a scope's records use, and whether there is room for one more. Counts only
+/// records that were made by a reserve with a quota.
 namespace idem {
 
-/// What a scope has. A moment of the rate is finer than the store's milliseconds.
+/// A scope's usage. `next_key` is finer than the store's milliseconds.
 struct Usage {
   std::uint64_t active = 0;
   std::uint64_t bytes = 0;
   std::chrono::microseconds next_key{};  ///< See admit(); since the epoch.
 };
 
-/// What one step adds to it, or takes away.
+/// How one step changes it.
 struct UsageChange {
   std::int64_t active = 0;
   std::int64_t bytes = 0;
@@ -27,41 +27,40 @@ struct UsageChange {
   UsageChange operator-() const noexcept { return {-active, -bytes, std::nullopt}; }
 };
 
-/// What this record takes.
+/// The usage of this record.
 UsageChange usage_of(const Record& record) noexcept;
-/// What changes where `after` takes the place of `before`.
+/// The change from `before` to `after`.
 UsageChange difference(const UsageChange& before, const UsageChange& after) noexcept;
 
-/// One key more may begin.
+/// A new key may begin.
 struct Admitted {
-  /// Of a rate: the moment at which this key, and all before it, are due when they come at the
-  /// rate's own pace. Who is ahead of it by `new_keys_at_once` has to wait (the generic cell rate
-  /// algorithm, ITU-T I.371).
+  /// With a rate: the moment at which the next key is due at the rate's own pace. A scope that is
+  /// ahead of it by `new_keys_at_once` has to wait (the generic cell rate algorithm, ITU-T I.371).
   std::optional<std::chrono::microseconds> next_key;
 };
 
-/// Whether a scope that has `usage` may begin one key more now; else when to ask again. Where keys
-/// have to end first that is when one of them does on average, as each lives for `retention`.
+/// Whether a scope with `usage` may begin a new key now; else when to ask again. If a key has to
+/// end first, that is the average time until one does, as each lives for `retention`.
 std::variant<Admitted, QuotaExceeded> admit(const Quota& quota, const Usage& usage,
                                             Millis retention, StoreTime now) noexcept;
 
-/// Whether a record that is counted already may grow by `bytes`: one that was released and comes
-/// back, and whose answer may be as large as any. Nothing: it may; else when to ask again.
+/// Whether the record of a released key, which is counted already, may grow by `bytes` and run
+/// again. None: it may; else when to ask again.
 std::optional<QuotaExceeded> refuse_growth(const Quota& quota, const Usage& usage,
                                            std::uint64_t bytes, Millis retention) noexcept;
 
-/// Of all scopes that have something; one thread's.
+/// The usage of all scopes. One thread uses it.
 class UsageBook {
  public:
   Usage of(const std::string& scope) const;
-  /// Answers what it is then. Never below zero, whatever was lost before.
+  /// Returns the new usage. Never below zero, even if earlier changes were lost.
   Usage add(const std::string& scope, const UsageChange& change);
 
  private:
   std::unordered_map<std::string, Usage> scopes_;
 };
 
-/// `now`, and never below zero.
+/// The sum; zero instead of a negative one.
 std::uint64_t plus(std::uint64_t now, std::int64_t change) noexcept;
 
 }  // namespace idem

@@ -31,7 +31,7 @@ State state_at(const Record& record, StoreTime now) noexcept {
 
 std::optional<Record> view(std::optional<Record> record, StoreTime now) {
   if (!record || !is_live(*record, now)) return std::nullopt;
-  // As reap() will leave it, so that a reader cannot tell whether the reaper has been here.
+  // As reap() will leave it, so that a reader sees the same before and after the reaper.
   if (record->state == State::completed && state_at(*record, now) == State::expired) {
     reap(*record, now);
   }

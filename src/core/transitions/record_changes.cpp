@@ -23,20 +23,20 @@ void clear_outcome(Record& record) {
   record.reconcile_attempts = 0;
 }
 
-/// What an answer takes beyond what is counted of each record.
+/// The bytes that an answer adds to the charge of each record.
 std::uint64_t charge_of(const StoredResponse& response) {
   const std::uint64_t bytes = encoded_bytes(response) + response.body.size();
   return bytes > limits::small_answer_bytes_max ? bytes : 0;
 }
 
 StoredResponse timed_out(const RecordId& id) {
-  Answer answer = timed_out_answer(id);
+  WireAnswer answer = timed_out_answer(id);
   return {answer.status, std::move(answer.headers), std::move(answer.body), true};
 }
 
 }  // namespace
 
-void take_route(Record& record, const Reserve& verb) {
+void apply_route(Record& record, const Reserve& verb) {
   record.lease_policy = verb.lease_policy;
   record.retention = verb.retention;
   record.tombstone = verb.tombstone;
@@ -51,7 +51,7 @@ Record fresh_record(const Reserve& verb, StoreTime now) {
   record.operation = verb.operation;
   record.generation = verb.generation;
   record.fingerprint = verb.fingerprints.front();
-  take_route(record, verb);
+  apply_route(record, verb);
   if (verb.quota) record.charged = limits::record_charge;
   record.created_at = now;
   record.changed_at = now;
@@ -60,20 +60,19 @@ Record fresh_record(const Reserve& verb, StoreTime now) {
 
 void begin_attempt(Record& record, const NewAttempt& attempt, StoreTime now, FenceCounter& fences) {
   record.state = State::in_progress;
-  record.attempt = {fences.next(), attempt.token};
+  record.attempt = Attempt{fences.next(), attempt.token};
   record.owner = attempt.owner;
   record.locked_until = now + attempt.lease;
   record.dispatched = attempt.dispatched;
   clear_outcome(record);
-  // That is what an earlier attempt's work is called: whoever asked by it about this one would hear
-  // of that one.
+  // It names the work of an earlier attempt: a question by it would find that attempt.
   record.upstream_reference.clear();
   record.is_contested = false;
   record.changed_at = now;
   if (!record.stored_request) record.expires_at.reset();
 }
 
-// What was said of the attempt while nobody knew its answer, which it is compared with now.
+// Compares the answer with the evidence that came before it.
 Change finish(Record& record, StoredResponse response, StoreTime now) {
   Change change{Write::update, true, false};
   const bool is_success = response.status < 400;
@@ -95,7 +94,7 @@ Change finish(Record& record, StoredResponse response, StoreTime now) {
 Change release_attempt(Record& record, ReleaseBasis basis, std::string error_code, Millis retry_in,
                        StoreTime now) {
   if (record.is_contested) {
-    // Who ends it says that nothing was done, and somebody else has said that it was.
+    // The release says that nothing ran; earlier evidence says that it did.
     turn_unknown(record, std::move(error_code), now);
     record.reconcile_after = now;
     return {Write::update, false, false};
@@ -128,19 +127,18 @@ bool is_denied(const Record& record) noexcept {
 void turn_unknown(Record& record, std::string error_code, StoreTime now) {
   if (is_denied(record)) error_code = denied_code;
   clear_outcome(record);
-  // locked_until stays: until then the attempt could still send, which negative evidence must know.
+  // locked_until stays: until then the attempt could still send, so negative evidence needs it.
   record.state = State::unknown;
   record.last_error_code = std::move(error_code);
   record.changed_at = now;
 }
 
-bool is_same_attempt(const Record& record, const Attempt& asked) noexcept {
-  const Attempt& held = record.attempt;
-  // A token of zeros is nobody's: it was forgotten on purpose.
-  return held.fence != 0 && held.token != Token{} &&
-         (asked.fence == 0 || asked.fence == held.fence) &&
-         CRYPTO_memcmp(held.token.bytes.data(), asked.token.bytes.data(),
-                       held.token.bytes.size()) == 0;
+bool is_same_attempt(const Record& record, const AttemptRef& asked) noexcept {
+  const auto& held = record.attempt;
+  // A token of zeros belongs to no attempt: cache_bust() forgot it.
+  return held && held->token != Token{} && (!asked.fence || asked.fence == held->fence) &&
+         CRYPTO_memcmp(held->token.bytes.data(), asked.token.bytes.data(),
+                       held->token.bytes.size()) == 0;
 }
 
 }  // namespace idem::transitions

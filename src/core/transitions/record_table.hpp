@@ -10,19 +10,19 @@
 
 namespace idem {
 
-/// A record with the place it lies in, which is the table's own matter.
+/// A record with its row's place, which means something to the table alone.
 struct Row {
   Record record;
   std::int64_t place = 0;
 };
 
-/// What the protocol's steps need of a place to keep records; store_steps.hpp does the rest. Used
-/// by one thread. A failure of the medium never returns: it ends the process (fail closed).
+/// The storage that the protocol's steps need; store_steps.hpp does the rest. Used by one thread. A
+/// failure of the medium never returns: it ends the process (fail closed).
 class RecordTable {
  public:
-  /// Which of a record's parts are read. What is left out must not be written: Change says so.
+  /// The parts of a record to read. A part that was not read must not be written: see Change.
   enum class Parts : std::uint8_t {
-    slot,    ///< No answer; stored_request is present but empty where there is one.
+    slot,    ///< No answer; stored_request is present but empty if there is one.
     answer,  ///< With the stored answer, unless the record reads as expired.
     all,     ///< With the stored request, too.
   };
@@ -30,40 +30,40 @@ class RecordTable {
 
   virtual ~RecordTable() = default;
 
-  /// Error: the row is there and cannot be read; it concerns this record only.
+  /// Error: the row exists and cannot be read. Other records are not affected.
   virtual Loaded load(const RecordId& id, Parts parts, StoreTime now) = 0;
-  /// There is no row of this id. A step's record is moved once on its way to where it stays.
+  /// There is no row of this id.
   virtual void insert(Record&& record) = 0;
-  /// `row` was loaded, and nothing was written in between.
+  /// `row` was loaded, and nothing was written since.
   virtual void update(Row&& row, const transitions::Change& change) = 0;
   virtual void erase(const RecordId& id, std::int64_t place) = 0;
-  /// Before a transaction ends: nothing of it is held back any more.
+  /// Before the end of a transaction: passes on all writes that were held back.
   virtual void flush() {}
 
-  /// Up to `limit` records that sweep() / reap() would change, those longest due first.
+  /// Up to `limit` records that sweep() / reap() would change, the longest due first.
   virtual std::vector<RecordId> due_for_sweep(StoreTime now, std::size_t limit) = 0;
   virtual std::vector<RecordId> due_for_reap(StoreTime now, std::size_t limit) = 0;
   /// The claimable record that has been due the longest.
   virtual std::optional<RecordId> next_claimable(StoreTime now) = 0;
 
-  /// Keeps a row that cannot be read from standing in the way of those behind it.
+  /// Leaves out a row that cannot be read, so that it does not block the rows behind it.
   virtual void hide_from_lifecycle(const RecordId& id) = 0;
   virtual void hide_from_claims(const RecordId& id) = 0;
 
-  /// Appends to `found` what `verb` asks for, looking at `rows_max` rows at most. Answers where to
-  /// go on (as `verb.after`), or none at the end.
+  /// Appends the records that `verb` asks for to `found`, reading at most `rows_max` rows. Returns
+  /// where to go on (as `verb.after`), or none at the end.
   virtual std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                        std::vector<Record>& found) = 0;
 
-  /// Counts every record by its stored state. Looks at the whole table, so it is asked at the start
-  /// and after that hardly ever. `into` is empty.
+  /// Counts every record by its stored state. Reads the whole table, so it is called at the start
+  /// and then rarely. `into` is empty.
   virtual void tally(Tallied& into) = 0;
-  /// Shows every record, live or not, without answer and request; null stands for one that cannot
-  /// be read. Until the end or until `see` answers false.
+  /// Calls `see` with every record, live or not, without answer and request, or with nullptr for
+  /// one that cannot be read; until the end or until `see` returns false.
   virtual void visit(const std::function<bool(const Record*)>& see) = 0;
   virtual void save(const Naming& naming) = 0;
 
-  /// What the counted records of a scope take, with what was added in this transaction.
+  /// The scope's usage, including the changes of this transaction.
   virtual Usage usage_of(const std::string& scope) = 0;
   virtual void add_usage(const std::string& scope, const UsageChange& change) = 0;
 
@@ -71,10 +71,10 @@ class RecordTable {
   virtual std::vector<EvidenceEntry> evidence(const RecordId& id) = 0;
 };
 
-/// True when `record`, as it reads now, is one that `verb` asks for.
+/// True if `verb` asks for `record`, in its present state.
 bool is_listed(const List& verb, const Record& record) noexcept;
 
-/// What a listing shows: no answer but its status, no request.
+/// The record for a listing: of its answer only the status, and no request.
 Record without_bodies(Record record);
 
 }  // namespace idem

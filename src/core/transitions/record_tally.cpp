@@ -9,7 +9,7 @@ namespace {
 
 std::size_t index_of(State state) { return static_cast<std::size_t>(state); }
 
-Tallied look_through(RecordTable& table) {
+Tallied tally_of(RecordTable& table) {
   Tallied tallied;
   table.tally(tallied);
   return tallied;
@@ -24,7 +24,7 @@ void Tallied::add_unknown(StoreTime since, const RecordId& id) {
   has_all_unknowns = false;
 }
 
-RecordTally::RecordTally(RecordTable& table) : table_(table), tallied_(look_through(table)) {}
+RecordTally::RecordTally(RecordTable& table) : table_(table), tallied_(tally_of(table)) {}
 
 void RecordTally::changed(const RecordId& id, const std::optional<StateSummary>& before,
                           const std::optional<StateSummary>& after) {
@@ -35,8 +35,8 @@ void RecordTally::changed(const RecordId& id, const std::optional<StateSummary>&
   if (!after) return;
   ++tallied_.by_state[index_of(after->state)];
   if (after->state != State::unknown) return;
-  // Once some were left out, only what is older than one that is kept may join them: the others
-  // might be younger than one that was left out.
+  // After some were left out, only a record older than a kept one may join: a younger one might be
+  // younger than one that was left out.
   const bool is_among_the_oldest =
       tallied_.has_all_unknowns ||
       (!tallied_.unknowns.empty() && after->since < tallied_.unknowns.rbegin()->first);
@@ -44,8 +44,8 @@ void RecordTally::changed(const RecordId& id, const std::optional<StateSummary>&
 }
 
 Census RecordTally::census(StoreTime now) {
-  const bool has_lost_sight = tallied_.unknowns.empty() && !tallied_.has_all_unknowns;
-  if (has_lost_sight) tallied_ = look_through(table_);
+  const bool needs_recount = tallied_.unknowns.empty() && !tallied_.has_all_unknowns;
+  if (needs_recount) tallied_ = tally_of(table_);
   Census census{.by_state = tallied_.by_state, .leases_ended = leases_ended_, .now = now};
   if (!tallied_.unknowns.empty()) census.oldest_unknown = tallied_.unknowns.begin()->first;
   return census;

@@ -8,7 +8,7 @@ namespace idem {
 
 class RecordTable;
 
-/// What a table holds, as it was looked through once.
+/// The counts of a table.
 struct Tallied {
   std::array<std::uint64_t, 7> by_state{};
   std::set<std::pair<StoreTime, RecordId>> unknowns{};  ///< The oldest of them.
@@ -17,28 +17,29 @@ struct Tallied {
   void add_unknown(StoreTime since, const RecordId& id);
 };
 
-/// A record's state with the moment from which it has it; none where there is no record.
+/// A record's state and since when it has it.
 struct StateSummary {
   State state;
   StoreTime since;
 };
 
-/// Hears what the steps do to a table, so that nobody has to look through it to know how many
-/// records are unknown and since when. Used by the table's thread.
+/// Counts the steps' changes, so that no one has to read the whole table for the number of unknown
+/// records and their age. Used by the table's thread.
 class Tally {
  public:
   virtual ~Tally() = default;
+  /// None: there was, or is, no record.
   virtual void changed(const RecordId& id, const std::optional<StateSummary>& before,
                        const std::optional<StateSummary>& after) = 0;
-  /// By a reserve that met it.
+  /// A reserve ended a lease that was over.
   virtual void lease_ended() = 0;
   virtual Census census(StoreTime now) = 0;
 };
 
-/// Of a table that only its own thread changes.
+/// The tally of a table that only its own thread changes.
 class RecordTally final : public Tally {
  public:
-  /// Looks through `table`, once; it must outlive this.
+  /// Reads the whole `table` once; it must outlive this object.
   explicit RecordTally(RecordTable& table);
 
   void changed(const RecordId& id, const std::optional<StateSummary>& before,

@@ -13,12 +13,12 @@ NewAttempt attempt_of(const Reserve& verb) {
 
 void begin_again(Record& record, const Reserve& verb, StoreTime now, FenceCounter& fences) {
   // The recovery point stays.
-  take_route(record, verb);
+  apply_route(record, verb);
   begin_attempt(record, attempt_of(verb), now, fences);
 }
 
 Execute execute(const Record& record, bool again) {
-  return {record.id, record.attempt, record.recovery_point, again};
+  return {record.id, *record.attempt, record.recovery_point, again};
 }
 
 Unknown unknown(const Record& record, StoreTime now) {
@@ -30,7 +30,7 @@ Unknown unknown(const Record& record, StoreTime now) {
 }
 
 InProgress in_progress(const Record& record, Millis lease_remaining) {
-  return {lease_remaining, record.id, record.attempt.fence, record.locked_until,
+  return {lease_remaining, record.id, record.fence(), record.locked_until,
           record.stored_request.has_value()};
 }
 
@@ -41,10 +41,10 @@ Replay replay(Record& record, const Change& change, StoreTime now) {
           *record.expires_at,
           record.id,
           *record.expires_at - now,
-          record.attempt.fence};
+          record.fence()};
 }
 
-/// The answer of a record that has ended, or that nobody may run now.
+/// The outcome for a record that has ended, or that no reserve may run.
 ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
   switch (state_at(record, now)) {
     case State::pending:
@@ -63,8 +63,8 @@ ReserveOutcome answer_of(Record& record, const Change& change, StoreTime now) {
   return Pending{record.id};
 }
 
-/// Judged by the fingerprint that would be stored today: under it, two requests that differ are
-/// two. One under older rules may differ in what does not count any more.
+/// Under the rules of today's fingerprint two requests that differ are two. A fingerprint under
+/// older rules may differ in parts of the request that no longer count.
 KeyMisuse misuse(const Record& record, const std::vector<Fingerprint>& offered, StoreTime now) {
   return {state_at(record, now), comparable(offered.front(), record.fingerprint), record.id};
 }
@@ -92,8 +92,8 @@ Step<ReserveOutcome> reserve(std::optional<Record>& record, const Reserve& verb,
   }
   const Change change = sweep(*record, now);
   if (record->state == State::in_progress && lease_holds(*record, now)) {
-    // Only the token proves that the reservation is the asker's (§4).
-    if (is_same_attempt(*record, {0, verb.token})) return {execute(*record, false), {}};
+    // Only the token proves that the caller owns the reservation (§4).
+    if (is_same_attempt(*record, {std::nullopt, verb.token})) return {execute(*record, false), {}};
     return {in_progress(*record, record->locked_until - now), {}};
   }
   // An expired lease that sweep() left alone is one that may be resumed or rerun.
@@ -119,9 +119,9 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
     change = sweep(*record, now);
     if (record->state == State::in_progress) {
       if (lease_holds(*record, now)) return {in_progress(*record, record->locked_until - now), {}};
-      // An attempt whose owner is gone. What may be resumed only a reserve takes up (§3): its
-      // request is stored already, or it is a synchronous one that this call must not turn into
-      // another kind. What may be run again is, as the stored request.
+      // The attempt's owner is gone. Only a reserve resumes it (§3): its request is stored already,
+      // or it is synchronous, and this call must not make it asynchronous. With `rerun` the
+      // request is stored, to be run again.
       if (record->stored_request) return {Pending{record->id}, {}};
       if (record->lease_policy != LeasePolicy::rerun) {
         return {in_progress(*record, Millis(1)), {}};
@@ -130,7 +130,7 @@ Step<ReserveOutcome> accept(std::optional<Record>& record, Accept& verb,
       ReserveOutcome answer = answer_of(*record, change, now);
       return {std::move(answer), change};
     }
-    take_route(*record, verb.as);
+    apply_route(*record, verb.as);
     change = {Write::update, change.response, true};
   }
   record->state = State::pending;
@@ -153,10 +153,10 @@ bool is_claimable(const Record& record, StoreTime now) noexcept {
 Step<Claimed> claim(Record& record, const Claim& verb, StoreTime now, FenceCounter& fences) {
   IDEM_ASSERT(is_claimable(record, now) && record.stored_request);
   begin_attempt(record, {verb.token, verb.owner, verb.lease, verb.dispatched}, now, fences);
-  // It is sent by today's route, which may be another one than that it was accepted by.
+  // Today's route sends it, which may differ from the route that accepted it.
   record.provider.clear();
-  return {Claimed{record.id, record.scope, record.operation, record.attempt, *record.stored_request,
-                  record.recovery_point},
+  return {Claimed{record.id, record.scope, record.operation, *record.attempt,
+                  *record.stored_request, record.recovery_point},
           {Write::update, false, false}};
 }
 

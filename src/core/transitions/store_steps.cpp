@@ -24,9 +24,9 @@ struct Subject {
   std::optional<Record> record;
   std::optional<Where> row;
   std::optional<StateSummary> was;
-  Fence was_fence = 0;
-  UsageChange used{};  ///< By what lay there.
-  /// Of a key that was admitted by its scope's rate.
+  std::optional<Fence> was_fence;
+  UsageChange used{};  ///< By the row that was read.
+  /// Of a key that its scope's rate admitted.
   std::optional<std::chrono::microseconds> next_key{};
 };
 
@@ -36,7 +36,7 @@ Subject subject_of(std::optional<Row>&& row) {
   Subject subject;
   if (row) {
     subject.was = summary_of(row->record);
-    subject.was_fence = row->record.attempt.fence;
+    subject.was_fence = row->record.fence();
     subject.used = usage_of(row->record);
     subject.row = {row->record.id, row->place};
     subject.record = std::move(row->record);
@@ -57,7 +57,7 @@ void write_back(const StepContext& context, Subject& subject, const Change& chan
     case Write::none:
       return;
     case Write::insert:
-      // What lay there counted as no record.
+      // The old row counted as no record.
       if (subject.row) table.erase(subject.row->id, subject.row->place);
       return table.insert(std::move(*subject.record));
     case Write::update:
@@ -76,8 +76,8 @@ struct FoundAny {
   const std::vector<Fingerprint>& offered;  ///< To be compared with the row's.
 };
 
-/// Of the live records under the reserve's names the first that it matches; else the first; else
-/// what lies under its id, if anything. One that cannot be read is in the way of them all.
+/// Among the live records under the reserve's names, the first whose fingerprint matches; else the
+/// first; else the row under its id, if any. An error if any of them cannot be read.
 FoundAny find_any(const StepContext& context, const Reserve& verb) {
   const auto& own_offered = verb.fingerprints;
   FoundAny first{context.table.load(verb.id, Parts::answer, context.now), own_offered};
@@ -149,7 +149,7 @@ class StepMaker {
     const auto id = context_.table.next_claimable(context_.now);
     if (!id) return std::optional<Claimed>();
     auto found = context_.table.load(*id, Parts::all, context_.now);
-    if (!found || !*found) {  // None: what says that it is due contradicts what lies there.
+    if (!found || !*found) {  // None: the index says that it is due, and there is no row.
       context_.table.hide_from_claims(*id);
       if (found) return std::optional<Claimed>();
       return std::unexpected(std::move(found.error()));
@@ -200,7 +200,7 @@ class StepMaker {
     return lifecycle(due, transitions::sweep, {"sweeper"});
   }
   StoreResult operator()(Reap& verb) {
-    // That a retention ended is no decision, and a line for each key would outlive all of them.
+    // The end of a retention is no decision, and the log entries would outlive the records.
     return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap, {});
   }
   StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
@@ -228,8 +228,8 @@ class StepMaker {
   }
 
  private:
-  /// A new key: none where the scope's quota has room for it. What lies there is over, and makes
-  /// room for it.
+  /// Why the scope's quota has no room for a new key; none: it has. The old row, which is no longer
+  /// live, does not count.
   std::optional<QuotaExceeded> refuse(const Reserve& verb, Subject& subject) {
     Usage usage = context_.table.usage_of(verb.scope);
     usage.active = plus(usage.active, -subject.used.active);
@@ -240,7 +240,7 @@ class StepMaker {
     return std::nullopt;
   }
 
-  // Of a released key: its bytes are asked for as a new one's are.
+  // Why the quota has no room for the bytes of a released key that runs again; none: it has.
   std::optional<QuotaExceeded> refuse_return(const Reserve& verb, const Subject& subject,
                                              const std::vector<Fingerprint>& offered,
                                              std::size_t request) {
@@ -252,7 +252,7 @@ class StepMaker {
     return refuse_growth(*verb.quota, context_.table.usage_of(verb.scope), request, verb.retention);
   }
 
-  // A running record is changed by who asks anew only when its lease is over.
+  // A reserve or accept changes a running record only after the end of its lease.
   void note_ended_lease(const Subject& subject, const Change& change) {
     const bool ran = subject.was && subject.was->state == State::in_progress;
     if (!ran || change.write != Write::update) return;
@@ -260,9 +260,9 @@ class StepMaker {
     append_decision(subject, {"reserve"});
   }
 
-  // §19: a lease that was ended by its time is a decision about the record, too.
+  // §19: the end of a lease is a decision about the record, too.
   struct Decider {
-    std::string_view source{};  ///< Empty: it is no decision.
+    std::string_view source{};  ///< Empty: no decision, and no log entry.
     std::string_view of_running = "lease_expired";
   };
   void append_decision(const Subject& subject, const Decider& by) {

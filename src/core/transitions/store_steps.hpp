@@ -12,12 +12,13 @@ struct StepContext {
   Naming& naming;
 };
 
-/// Does one call against the table, whole or not at all: looks up, makes the transition, writes
-/// back. What it answers may be told once the table's writes and the fence counter are durable.
+/// Executes one call on the table, whole or not at all: looks up, makes the transition, writes
+/// back. The caller may pass the result on once the table's writes and the fence counter are
+/// durable.
 StoreResult do_step(StoreCall& call, const StepContext& context);
 
-/// Ends the running attempts of a process that is known to be dead, as far as transitions say so.
-/// Each has a line in the evidence log.
+/// Ends the running attempts of a process that is known to be dead, as transitions::end_cut_off()
+/// allows. Writes an entry to the evidence log for each.
 std::vector<LifecycleStep> end_cut_off_attempts(const StepContext& context);
 
 }  // namespace idem

@@ -24,7 +24,7 @@ Complaint bad_response(const StoredResponse& response) {
   return "a response of status " + std::to_string(response.status);
 }
 
-/// What Reserve and Accept share.
+/// The checks that Reserve and Accept share.
 Complaint bad_record(const Reserve& verb) {
   if (verb.fingerprints.empty()) return "a reserve without a fingerprint";
   if (!is_length(verb.retention)) {

@@ -4,9 +4,8 @@
 
 namespace idem {
 
-/// Why `call` can never be done, whatever the record says: a lease or retention that is not a
-/// positive length of time (trap 50), a status that is none, nothing to compare. None for a sound
-/// call.
+/// Why no record allows `call`: a lease or retention that is not a positive length of time (T50),
+/// an invalid status, no fingerprint. None for a valid call.
 std::optional<std::string> what_is_wrong(const StoreCall& call);
 
 }  // namespace idem

@@ -12,7 +12,7 @@ namespace {
 
 using Numbers = std::array<std::int64_t, 2>;
 
-/// Mapped once and kept for the process's life, so that what the test writes is seen at once.
+/// Mapped once for the process's life, so that a write of the test has effect at once.
 Numbers* map_file() {
   const char* path = std::getenv("IDEM_CLOCK_FILE");
   if (path == nullptr) return nullptr;

@@ -5,11 +5,11 @@
 namespace idem::gateway {
 namespace {
 
-using Refusal = std::optional<Answer>;
+using Refusal = std::optional<WireAnswer>;
 
-Answer scope_missing(const GatewaySettings& settings, std::string detail) {
-  Answer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
-  // RFC 6750 §3: what kind of credential would have been taken.
+WireAnswer scope_missing(const GatewaySettings& settings, std::string detail) {
+  WireAnswer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
+  // RFC 6750 §3: names the kind of credential that is accepted.
   if (settings.scope.kind == ScopeSource::Kind::jwt) {
     answer.headers.push_back({"WWW-Authenticate", "Bearer"});
   }
@@ -20,14 +20,14 @@ Answer scope_missing(const GatewaySettings& settings, std::string detail) {
 
 Task<Refusal> Authority::check() {
   const Millis asked_at = uptime();
-  const SharedSettings settings = settings_;  // A reload must not take them away under us.
-  if (!is_believed(client_, settings->scope)) {
-    co_return Refusal(scope_missing(*settings, "The scope field of this peer does not count."));
+  const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
+  if (!is_scope_trusted(client_, settings->scope)) {
+    co_return Refusal(scope_missing(*settings, "The scope field of this peer is not trusted."));
   }
   auto scope = scopes_.read(client_, *settings);
   if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));
   if (!scope_.empty() && *scope != scope_) {
-    co_return Refusal(scope_missing(*settings, "The request belongs to another scope by now."));
+    co_return Refusal(scope_missing(*settings, "The request now belongs to another scope."));
   }
   const bool is_first = scope_.empty();
   scope_ = *scope;

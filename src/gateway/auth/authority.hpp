@@ -5,14 +5,14 @@
 
 namespace idem::gateway {
 
-/// Who asks, and whether they may (protocol.md §6). Found out before anything else is looked at,
-/// and once more by whoever decides something much later: a body or a wait takes as long as the
-/// client likes, and a token may expire, a caller be revoked or a key be taken out of the
-/// configuration meanwhile. One loop's thread; all that it is given must outlive it.
+/// The scope of one request, and whether its caller is allowed (protocol.md §6). Checked before
+/// anything else, and again before later decisions: a body or a wait takes as long as the client
+/// likes, and meanwhile a token may expire, a caller be revoked or a key be removed from the
+/// configuration. One loop's thread; all arguments must outlive it.
 class Authority {
  public:
-  /// `authorizer`: null where nobody is asked. Both it and `settings` are looked at anew by each
-  /// check: they are those of now, not those that the request began with.
+  /// `authorizer`: null where there is none. Each check reads it and `settings` again: it uses
+  /// those of now, not those with which the request began.
   Authority(ScopeReader& scopes, const std::shared_ptr<Authorizer>& authorizer,
             const http::ServerStream& client, const SharedSettings& settings)
       : scopes_(scopes),
@@ -26,13 +26,13 @@ class Authority {
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
 
-  /// Nothing: go on. Otherwise what the client hears.
-  Task<std::optional<Answer>> check();
-  /// The same, where the last yes is older than limits::authority_age_max or was one by other
-  /// settings. Another scope than before is a no.
-  Task<std::optional<Answer>> check_again();
+  /// Nothing: go on. Otherwise the answer for the client.
+  Task<std::optional<WireAnswer>> check();
+  /// The same, where the last successful check is older than limits::authority_age_max or used
+  /// other settings. Another scope than before is refused.
+  Task<std::optional<WireAnswer>> check_again();
 
-  /// Who; empty before the first yes.
+  /// Empty before the first successful check.
   const std::string& scope() const noexcept { return scope_; }
 
  private:

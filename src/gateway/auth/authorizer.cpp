@@ -1,6 +1,7 @@
 #include "gateway/auth/authorizer.hpp"
 
 #include "core/exchange/answers.hpp"
+#include "http/append.hpp"
 #include "http/upstream_call.hpp"
 
 #include <algorithm>
@@ -9,14 +10,8 @@
 namespace idem::gateway {
 namespace {
 
+using http::append_field;
 using http::UpstreamCall;
-
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out += name;
-  out += ": ";
-  out += value;
-  out += "\r\n";
-}
 
 /// A scope may hold any byte that a claim or a certificate's subject may.
 std::string percent_encoded(std::string_view text) {
@@ -49,17 +44,18 @@ bool has_two_of_one(const http::RequestHead& head) {
   return authorizations > 1 || cookies > 1;
 }
 
-/// Of what §13 knows this is what the client has to hear: nothing ran, the same key is safe.
-Answer not_asked() {
-  return to_answer({.code = ProblemCode::store_unavailable,
-                    .detail = "It could not be found out whether the caller may do this.",
-                    .retry_after = Millis(1000)});
+/// The answer of §13 for it: nothing ran, and the same key is safe.
+WireAnswer no_verdict() {
+  return to_answer(
+      {.code = ProblemCode::store_unavailable,
+       .detail = "The authorization service did not say whether the caller may do this.",
+       .retry_after = Millis(1000)});
 }
 
-Answer refusal_of(const http::ResponseHead& head) {
+WireAnswer refusal_of(const http::ResponseHead& head) {
   static constexpr std::array<std::string_view, 4> passed{"WWW-Authenticate", "Content-Type",
                                                           "Content-Encoding", "Content-Language"};
-  Answer answer{.status = head.status, .headers = {{"Cache-Control", "no-store"}}, .body = {}};
+  WireAnswer answer{.status = head.status, .headers = {{"Cache-Control", "no-store"}}, .body = {}};
   for (const auto& field : head.fields) {
     const auto named = [&](std::string_view name) { return http::same_name(field.name, name); };
     if (std::ranges::any_of(passed, named)) {
@@ -69,10 +65,10 @@ Answer refusal_of(const http::ResponseHead& head) {
   return answer;
 }
 
-/// What the clients of a route that speaks Stripe's errors need of a body, to take it for one.
+/// True for a body that clients of a route with Stripe's errors can read as an error.
 bool names_error(std::string_view body) { return body.find("\"error\"") != body.npos; }
 
-bool is_yes(int status) noexcept { return status >= 200 && status < 300; }
+bool is_success(int status) noexcept { return status >= 200 && status < 300; }
 
 /// The body whole, or nothing where it is too large, cut or late.
 Task<std::optional<std::string>> small_body(UpstreamCall& call) {
@@ -100,7 +96,7 @@ std::expected<AuthorizeSettings, std::string> parse_authorize_url(const std::str
   const bool bad_byte = std::ranges::any_of(
       settings.target, [](char c) { return c <= ' ' || c >= 0x7F || c == '#'; });
   if (bad_byte) {
-    return std::unexpected("\"" + url + "\" holds a byte that no path or query has");
+    return std::unexpected("\"" + url + "\" holds a byte that no path or query may hold");
   }
   auto address = http::parse_upstream_url(url.substr(0, slash));
   if (!address) return std::unexpected(std::move(address.error()));
@@ -118,9 +114,10 @@ Authorizer::Authorizer(Loop& loop, const GatewaySettings& settings, const Secret
             {std::min(settings.connect_timeout, settings_.timeout),
              settings.upstream_keep_alive_idle, settings_.tls}) {}
 
-Task<std::optional<Answer>> Authorizer::ask(const http::RequestHead& head,
-                                            const ScopeSource& source, const std::string& scope) {
-  using Refused = std::optional<Answer>;
+Task<std::optional<WireAnswer>> Authorizer::ask(const http::RequestHead& head,
+                                                const ScopeSource& source,
+                                                const std::string& scope) {
+  using Refused = std::optional<WireAnswer>;
   if (has_two_of_one(head)) {
     co_return Refused(to_answer({.code = ProblemCode::bad_request,
                                  .detail = "Authorization or Cookie has more than one line."}));
@@ -140,7 +137,7 @@ Task<std::optional<Answer>> Authorizer::ask(const http::RequestHead& head,
     auto refused = co_await over_network(request);
     co_return refused;
   }
-  // The request is all that was asked with, and no part of it can hold a line end.
+  // The request holds everything that the authoriser sees, and no part of it can hold a line end.
   const std::string name = credential_digest(secret_, request);
   const MonotonicTime asked = MonotonicClock::now();
   if (allowed_.find(name, asked)) co_return Refused();
@@ -149,60 +146,60 @@ Task<std::optional<Answer>> Authorizer::ask(const http::RequestHead& head,
   co_return refused;
 }
 
-Task<std::optional<Answer>> Authorizer::over_network(const std::string& request) {
-  using Refusal = std::optional<Answer>;
+Task<std::optional<WireAnswer>> Authorizer::over_network(const std::string& request) {
+  using Refusal = std::optional<WireAnswer>;
   const MonotonicTime deadline = MonotonicClock::now() + settings_.timeout;
   auto wire = pool_.take_idle();
   if (wire) {
-    auto said = co_await over(wire, request, deadline);
-    if (!said.again) co_return std::move(said.refusal);
+    auto reply = co_await over(wire, request, deadline);
+    if (!reply.again) co_return std::move(reply.refusal);
   }
   auto fresh = co_await pool_.connect();
   if (!fresh) {
     observer_.authorizer_failed("not_reached", std::move(fresh.error().why));
-    co_return Refusal(not_asked());
+    co_return Refusal(no_verdict());
   }
-  auto said = co_await over(*fresh, request, deadline);
-  if (said.again) observer_.authorizer_failed("closed", "it closed before it answered");
-  co_return std::move(said.refusal);
+  auto reply = co_await over(*fresh, request, deadline);
+  if (reply.again) observer_.authorizer_failed("closed", "it closed before it answered");
+  co_return std::move(reply.refusal);
 }
 
-Task<Authorizer::Said> Authorizer::over(std::unique_ptr<http::Wire>& wire,
-                                        const std::string& request, MonotonicTime deadline) {
+Task<Authorizer::Reply> Authorizer::over(std::unique_ptr<http::Wire>& wire,
+                                         const std::string& request, MonotonicTime deadline) {
   UpstreamCall call(std::move(wire));
   call.wire().deadline(deadline);
   call.end_of_request();
-  const UpstreamCall::InterimSink nobody;
+  const UpstreamCall::InterimSink no_interim;
   auto going = co_await call.send(request);
-  if (going) going = co_await call.read_head("GET", nobody);
+  if (going) going = co_await call.read_head("GET", no_interim);
   if (!going) {
     const bool dead = (going.error() == UpstreamCall::Failure::nothing_sent ||
                        going.error() == UpstreamCall::Failure::closed) &&
                       call.wire().unread().empty();
     if (!dead) observer_.authorizer_failed("no_answer", "it gave no answer within its time");
-    co_return Said{not_asked(), dead};
+    co_return Reply{no_verdict(), dead};
   }
   const int status = call.head().status;
   const bool refused = status == 401 || status == 403;
-  Said said;
-  if (refused || is_yes(status)) {
+  Reply reply;
+  if (refused || is_success(status)) {
     observer_.authorizer_answered(!refused);
   } else {
     observer_.authorizer_failed("status", "it answered " + std::to_string(status));
   }
   if (refused) {
-    said.refusal = refusal_of(call.head());
-  } else if (!is_yes(status)) {
-    said.refusal = not_asked();
+    reply.refusal = refusal_of(call.head());
+  } else if (!is_success(status)) {
+    reply.refusal = no_verdict();
   }
   auto body = co_await small_body(call);
-  if (refused && body) said.refusal->body = std::move(*body);
-  if (refused && !names_error(said.refusal->body)) {
-    said.refusal->problem = std::make_shared<const Problem>(
+  if (refused && body) reply.refusal->body = std::move(*body);
+  if (refused && !names_error(reply.refusal->body)) {
+    reply.refusal->problem = std::make_shared<const Problem>(
         Problem{.code = ProblemCode::scope_missing, .detail = "The caller may not do this."});
   }
   if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
-  co_return said;
+  co_return reply;
 }
 
 }  // namespace idem::gateway

@@ -34,7 +34,7 @@ std::optional<std::string_view> only_authorization(const http::RequestHead& head
   return found;
 }
 
-/// RFC 6750 §2.1. A token in the query or in a form is nobody's: both end up in logs.
+/// RFC 6750 §2.1. Not from the query or a form: both end up in logs.
 std::optional<std::string_view> bearer_token(const http::RequestHead& head) {
   const auto line = only_authorization(head);
   const auto space = line ? line->find(' ') : std::string_view::npos;
@@ -45,8 +45,8 @@ std::optional<std::string_view> bearer_token(const http::RequestHead& head) {
   return line->substr(token);
 }
 
-/// A second line in disguise counts as one: the upstream might believe that other tenant. So does
-/// a list, which is what an intermediary may make of two lines (RFC 9110 §5.3).
+/// A line that a server may confuse with this one counts as a second: the upstream might read that
+/// other tenant. So does a list, which an intermediary may make of two lines (RFC 9110 §5.3).
 std::optional<std::string_view> only_line(const http::RequestHead& head, std::string_view name) {
   std::optional<std::string_view> found;
   for (const auto& field : head.fields) {
@@ -85,8 +85,8 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
     }
     if (!may_carry_key(text.substr(header.size()))) {
       return std::unexpected("\"" + text +
-                             "\": that field has a meaning of its own; write one that says who is "
-                             "asking, such as header:X-Tenant-Id");
+                             "\": that field has a meaning of its own; write one that names the "
+                             "caller, such as header:X-Tenant-Id");
     }
     return ScopeSource{ScopeSource::Kind::header, text.substr(header.size()), text};
   }
@@ -112,7 +112,7 @@ std::expected<std::string_view, std::string> ScopeReader::read(const http::Serve
   const http::RequestHead& head = client.head();
   const ScopeSource& source = settings.scope;
   using Scope = std::expected<std::string_view, std::string>;
-  const auto or_nobody = [&](std::optional<std::string_view> scope) -> Scope {
+  const auto or_error = [&](std::optional<std::string_view> scope) -> Scope {
     if (scope) return *scope;
     return std::unexpected("Exactly one non-empty value is needed from " + source.text + ".");
   };
@@ -120,9 +120,9 @@ std::expected<std::string_view, std::string> ScopeReader::read(const http::Serve
     case ScopeSource::Kind::fixed:
       return source.name;
     case ScopeSource::Kind::mtls:
-      return or_nobody(client.peer_identity());
+      return or_error(client.peer_identity());
     case ScopeSource::Kind::header:
-      return or_nobody(only_line(head, source.name));
+      return or_error(only_line(head, source.name));
     case ScopeSource::Kind::jwt: {
       auto holder = of_token(head, settings);
       if (!holder) return std::unexpected(std::move(holder.error()));
@@ -131,11 +131,11 @@ std::expected<std::string_view, std::string> ScopeReader::read(const http::Serve
     case ScopeSource::Kind::authorization: {
       const auto line = only_authorization(head);
       const auto credential = line ? static_credential(*line) : std::nullopt;
-      if (!credential) return or_nobody(std::nullopt);
+      if (!credential) return or_error(std::nullopt);
       return keep(credential_digest(secret_, *credential));
     }
   }
-  return or_nobody(std::nullopt);
+  return or_error(std::nullopt);
 }
 
 std::string ScopeReader::take_room() {
@@ -150,7 +150,7 @@ Read ScopeReader::of_token(const http::RequestHead& head, const GatewaySettings&
   if (!token || !settings.jwt) {
     return std::unexpected("Exactly one Authorization field with a Bearer token is needed.");
   }
-  if (verified_by_ != settings.jwt) {  // Other keys, other truths.
+  if (verified_by_ != settings.jwt) {  // Its keys may be others.
     verified_.clear();
     verified_by_ = settings.jwt;
   }
@@ -169,14 +169,14 @@ std::string bounded_scope(const ScopeSource& source, const std::string& scope) {
   return source.kind == ScopeSource::Kind::fixed ? std::string() : scope;
 }
 
-bool is_believed(const http::ServerStream& client, const ScopeSource& source) noexcept {
+bool is_scope_trusted(const http::ServerStream& client, const ScopeSource& source) noexcept {
   if (source.kind != ScopeSource::Kind::header || source.trusted_proxies.empty()) return true;
   const auto& peer = client.peer_address();
   return peer && http::any_contains(source.trusted_proxies, *peer);
 }
 
-void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source) {
-  if (!is_believed(client, source)) client.drop_field(source.name);
+void drop_untrusted_scope(http::ServerStream& client, const ScopeSource& source) {
+  if (!is_scope_trusted(client, source)) client.drop_field(source.name);
 }
 
 }  // namespace idem::gateway

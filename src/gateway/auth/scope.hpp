@@ -10,18 +10,18 @@
 
 namespace idem::gateway {
 
-/// Says who a request belongs to (protocol.md §9). One loop's thread.
+/// Finds the scope of a request (protocol.md §9). One loop's thread.
 class ScopeReader {
  public:
   explicit ScopeReader(const Secret& secret) : secret_(secret) {}
 
-  /// An error is a sentence for the client: the source is absent, empty, too long, has more than
-  /// one line or cannot be believed; then nothing may be stored or run. Valid until the next call
-  /// and for as long as the request's head.
+  /// The error is a sentence for the client: the source is absent, empty, too long, has more than
+  /// one line or is not trusted; then nothing may be stored or run. Valid until the next call and
+  /// for as long as the request's head.
   std::expected<std::string_view, std::string> read(const http::ServerStream& client,
                                                     const GatewaySettings& settings);
 
-  /// Room for a scope, to be given back: so that a request need not allocate its own.
+  /// Memory for a scope, to be given back, so that a request need not allocate its own.
   std::string take_room();
   void give_back(std::string room) {
     if (rooms_.size() < limits::scope_rooms_max) rooms_.push_back(std::move(room));
@@ -41,14 +41,14 @@ class ScopeReader {
   BoundedCache<std::string> verified_{limits::jwt_cache_entries_max};
 };
 
-/// Whose share of what all have this request takes; empty where there is one scope for all.
+/// The scope whose share of common resources this request uses; empty where all have one scope.
 std::string bounded_scope(const ScopeSource& source, const std::string& scope);
 
 /// §9: a scope field counts only from a trusted proxy, where there are any.
-bool is_believed(const http::ServerStream& client, const ScopeSource& source) noexcept;
+bool is_scope_trusted(const http::ServerStream& client, const ScopeSource& source) noexcept;
 
-/// §9: a scope field that a client could have sent itself is as if absent, for the gateway and for
-/// the upstream behind it.
-void drop_unbelieved_scope(http::ServerStream& client, const ScopeSource& source);
+/// §9: removes a scope field that a client could have sent itself, for the gateway and for the
+/// upstream behind it.
+void drop_untrusted_scope(http::ServerStream& client, const ScopeSource& source);
 
 }  // namespace idem::gateway

@@ -9,14 +9,14 @@
 
 namespace idem::gateway {
 
-/// Who has how many of the places in which stored requests run, and how often each was released
-/// lately. One thread.
+/// Counts the places in which stored requests run, by route and scope, and how often each request
+/// was released lately. One thread.
 class DispatchPlaces {
  public:
   std::size_t taken() const noexcept { return taken_; }
-  /// False: its route, or its tenant in it, has all that it may have.
+  /// False: its route, or its tenant in that route, has all its places.
   bool take(const Route& route, const std::string& scope);
-  /// How many of them its tenant has in its route; none where take() would be refused.
+  /// How many places its tenant has in its route; none where take() would be refused.
   std::optional<std::size_t> taken_by(const Route& route, const std::string& scope) const;
   void give_back(const Route& route, const std::string& scope);
 
@@ -25,7 +25,7 @@ class DispatchPlaces {
   void released(const RecordId& id);
   void ended(const RecordId& id) { releases_.erase(key_of(id)); }
 
-  /// What stays the same over a reload.
+  /// Stays the same over a reload.
   static std::string name_of(const Route& route);
 
  private:

@@ -13,7 +13,7 @@ Millis DispatchBacklogs::rest(const std::string& tenant, Millis each, MonotonicT
   MonotonicTime& done_at = done_at_[tenant];
   done_at = std::min(std::max(done_at, now) + each, now + most);
   const Millis left = done_at - now;
-  // Those at either end would come all at once.
+  // Without the dice all requests at a limit would come back at once.
   const bool is_end = left <= least || left >= most;
   const Millis rest = std::max<Millis>(left, least);
   if (!is_end) return rest;

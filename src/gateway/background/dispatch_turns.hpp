@@ -16,10 +16,10 @@
 
 namespace idem::gateway {
 
-/// Claimed requests that wait in memory for a place. A place that becomes free goes to the tenant
-/// that has the fewest, of those to the one that was served the longest ago, not to whose requests
-/// are the oldest: a store hands those out first. A tenant has its share of what is held
-/// (scope_shares.hpp). One thread.
+/// Claimed requests that wait in memory for a place. A free place goes to the tenant that has
+/// the fewest, among equals to the one that was served the longest ago. It does not go to the
+/// oldest request, because a store hands those out first. A tenant has its share of the held
+/// requests (scope_shares.hpp). One thread.
 template <class Work>
 class DispatchTurns {
  public:
@@ -40,7 +40,7 @@ class DispatchTurns {
   }
   std::size_t held() const noexcept { return shares_.taken(); }
 
-  /// Whose turn it is. `places(work)`: how many places its tenant has, none where it may not have
+  /// The next in turn. `places(work)`: how many places its tenant has, none where it may not have
   /// another one now.
   template <class Places>
   std::optional<Work> next(Places places) {
@@ -89,14 +89,14 @@ class DispatchTurns {
   }
 
   ScopeShares shares_{limits::async_held_max};
-  std::list<Line> lines_;  ///< Who was served the longest ago comes first.
+  std::list<Line> lines_;  ///< The one that was served the longest ago comes first.
 };
 
-/// How long a request rests that finds no place: until what was put back of its tenant before it
-/// may be done. One thread.
+/// How long a request rests that finds no place: until the requests of its tenant that were put
+/// back before it may have run. One thread.
 class DispatchBacklogs {
  public:
-  /// `each`: how long one of them keeps the others waiting; `dice` from 0 to 1.
+  /// `each`: how long one of them delays the others; `dice` from 0 to 1.
   Millis rest(const std::string& tenant, Millis each, MonotonicTime now, double dice);
 
  private:

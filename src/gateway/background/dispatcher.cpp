@@ -33,7 +33,7 @@ struct Work {
   Claimed claimed;
   SharedSettings settings;
   std::unique_ptr<RestoredRequest> request;
-  MonotonicTime claimed_at;  ///< From before it was asked for.
+  MonotonicTime claimed_at;  ///< Read before the claim was asked.
   Millis lease;
 };
 
@@ -51,7 +51,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
   void wake() noexcept override {
     if (woken_.exchange(true)) return;
     loop_.post([this] {
-      // Somebody has met one that is pending; it may be resting, and for no longer than that.
+      // There is a pending request; it may be resting, for no longer than that.
       often_until_ = MonotonicClock::now() + limits::async_rest_max;
       look_at_ = std::min(look_at_, MonotonicClock::now() + limits::async_claim_interval);
       look();
@@ -123,19 +123,19 @@ class LoopDispatcher final : public Dispatcher, Timed {
 
   bool may_reach() const {
     if (draining_.load() || breaker_.is_open(MonotonicClock::now())) return false;
-    // An upstream that was not to be reached is tried by one request.
+    // One request tries an upstream that could not be reached.
     return !breaker_.is_on_trial() || places_.taken() == 0;
   }
   bool all_taken() const { return places_.taken() >= limits::async_running_max; }
 
-  // Also where no place is free: whose turn comes next is known only of what was claimed.
+  // Also where no place is free: only claimed requests take turns.
   bool may_claim() const {
     const std::size_t put_back_max =
         all_taken() ? limits::async_put_back_full_max : limits::async_put_back_max;
     return may_reach() && put_back_ < put_back_max;
   }
 
-  /// Whatever the route of what is claimed, its lease covers the sending.
+  /// Covers the sending on every route, because a claim does not know its route.
   Millis lease() const {
     Millis longest{0};
     for (const Route& route : settings_->routes.all()) longest = std::max(longest, route.lease);
@@ -149,8 +149,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
     auto asking = ask_store(loop_, shared_.store, claim);
     auto result = co_await asking;
     count_failure(observer_.shard(), result);
-    // In doubt: what may have been claimed is not dispatched, and free again after its lease.
-    // One that is damaged is put off, and others may be due.
+    // In doubt: a request that may be claimed is not dispatched, and free again after its lease. A
+    // damaged one is put off, and others may be due.
     if (!result) co_return result.error().code == StoreError::Code::damaged;
     auto& claimed = std::get<std::optional<Claimed>>(*result);
     if (!claimed) co_return false;
@@ -158,22 +158,22 @@ class LoopDispatcher final : public Dispatcher, Timed {
     Work work{std::move(*claimed), settings_, nullptr, asked_at, lease_time};
     auto request = RestoredRequest::read(work.claimed, shared_.store.identity(), *work.settings);
     if (!request) {
-      observer_.tell(LogLevel::warning, "async_request_unable",
-                     {{"operation_ref", to_hex(work.claimed.id.bytes)},
-                      {"operation", work.claimed.operation},
-                      {"reason", request.error()}});
+      observer_.log(LogLevel::warning, "async_request_unable",
+                    {{"operation_ref", to_hex(work.claimed.id.bytes)},
+                     {"operation", work.claimed.operation},
+                     {"reason", request.error()}});
       ++put_back_;
       constexpr Millis longest = limits::async_unable_rest;
       put_back(work.claimed, "request_unable", backoff(1, longest, longest, dice()));
       co_return true;
     }
     work.request = std::move(*request);
-    take_up(std::move(work));
+    start_or_hold(std::move(work));
     co_return true;
   }
 
-  // Nobody is overtaken by one of the same tenant that was claimed later.
-  void take_up(Work work) {
+  // Requests of one tenant start in the order of their claims.
+  void start_or_hold(Work work) {
     if (draining_.load()) {
       put_back(work.claimed, "draining", Millis{});
       return;
@@ -186,7 +186,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
       loop_.spawn(run(std::move(work)));
       return;
     }
-    // What is left of its lease must cover the sending.
+    // The rest of its lease must cover the sending.
     const Millis time =
         std::min<Millis>(limits::async_held_time_max, (work.lease - route.upstream_timeout) / 2);
     auto rejected = turns_.hold(queue, scope, std::move(work), MonotonicClock::now() + time);
@@ -220,7 +220,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
              backlogs_.rest(tenant, each, MonotonicClock::now(), dice()));
   }
 
-  // Should this get lost, the lease's end does the same.
+  // If this call is lost, the lease's end does the same.
   void put_back(const Claimed& claimed, std::string why, Millis rest) {
     ask(shared_.store,
         Release{claimed.id, claimed.attempt, ReleaseBasis::proven, std::move(why), rest},
@@ -262,8 +262,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
     note_drained();
   }
 
-  /// True when it ended by being released. `ended_at`: before the rest of an answer that is not
-  /// kept was read.
+  /// True when it was released. `ended_at`: the time before it read the rest of an answer that is
+  /// not kept.
   Task<bool> carry_out(const Work& work, Exchange& exchange, MonotonicTime& ended_at) {
     const Route& route = work.request->route();
     Observation seen(observer_);
@@ -280,7 +280,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
         seen.answered(result, work.claimed.scope);
         action = exchange.on(StoreAnswered{std::move(result)}, MonotonicClock::now());
       } else if (auto* later = std::get_if<AskLater>(&action)) {
-        co_await loop_.sleep(later->delay);  // For as long as it takes (§4).
+        co_await loop_.sleep(later->delay);  // Without an end (§4).
         action = exchange.on(RetryDue{}, MonotonicClock::now());
       } else if (std::holds_alternative<Connect>(action)) {
         auto event = co_await dispatch.connect();
@@ -321,11 +321,11 @@ class LoopDispatcher final : public Dispatcher, Timed {
     append_attempt_fields(head, send.attempt, send.id);
     append_content_length(head, request.body().size());
     head += "\r\n";
-    const http::UpstreamCall::InterimSink nobody = [](const http::ResponseHead&) -> Task<void> {
+    const http::UpstreamCall::InterimSink ignore = [](const http::ResponseHead&) -> Task<void> {
       co_return;
     };
     auto event =
-        co_await dispatch.send(request.head().method, head, request.body(), send.not_after, nobody);
+        co_await dispatch.send(request.head().method, head, request.body(), send.not_after, ignore);
     co_return event;
   }
 
@@ -346,7 +346,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
   Observer observer_;
   SharedSettings settings_;
   http::UpstreamPool pool_;
-  std::multiset<http::Wire*> endless_;  ///< What is cut when the gateway stops.
+  std::multiset<http::Wire*> endless_;  ///< They are cut when the gateway stops.
   DispatchPlaces places_;
   DispatchTurns<Work> turns_;
   DispatchBacklogs backlogs_;

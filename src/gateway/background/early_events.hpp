@@ -9,17 +9,16 @@
 
 namespace idem::gateway {
 
-/// When events were first told of whose record is not known yet: a provider that tells again gives
-/// each telling a time of its own. Bounded; what is forgotten is first told once more. Safe from
-/// any thread.
+/// Remembers when events first came whose record is not known yet, because a provider gives each
+/// repetition a time of its own. Bounded; a forgotten event counts as new. Safe from any thread.
 class EarlyEvents {
  public:
-  /// `name`: the source's and the event's. `now` where it is told for the first time.
-  StoreTime first_told(const std::string& name, StoreTime now);
+  /// `name`: the source's and the event's. `now` where it comes for the first time.
+  StoreTime first_seen(const std::string& name, StoreTime now);
 
  private:
   std::mutex mutex_;
-  std::unordered_map<std::string, StoreTime> told_;
+  std::unordered_map<std::string, StoreTime> first_seen_;
   std::deque<std::string> oldest_first_;
 };
 

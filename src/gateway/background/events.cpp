@@ -1,6 +1,7 @@
 #include "gateway/background/events.hpp"
 
 #include "core/evidence/event_source.hpp"
+#include "core/record/stored_fence.hpp"
 #include "gateway/background/early_events.hpp"
 #include "gateway/keyed/sealing.hpp"
 #include "loop/store_link.hpp"
@@ -18,8 +19,8 @@ namespace {
 using Verdict = Resolve::Verdict;
 using namespace std::chrono_literals;
 
-Answer told(int status, std::string_view outcome) {
-  Answer answer{status, {}, {}};
+WireAnswer event_answer(int status, std::string_view outcome) {
+  WireAnswer answer{status, {}, {}};
   answer.headers.push_back({"Content-Type", "application/json"});
   answer.headers.push_back({"Cache-Control", "no-store"});
   answer.body = "{\"event\":\"" + std::string(outcome) + "\"}\n";
@@ -43,17 +44,25 @@ SignedHead signed_head(const http::RequestHead& head, const EventSignature& by) 
 
 std::shared_ptr<const EventSource> source_of(const http::RequestHead& head,
                                              const GatewaySettings& settings) {
-  auto path = std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
+  auto path = http::path_of(head.origin_form);
   path.remove_prefix(events_path.size());
   const auto found = settings.event_sources.find(path);
   return found != settings.event_sources.end() ? found->second : nullptr;
 }
 
-/// One event, from its bytes to what is told of it.
-class EventCase {
+void log_rejected(Observer& observer, std::string_view event, const EventSource& source,
+                  const SignedHead& head, const std::string& detail) {
+  observer.log(LogLevel::warning, event,
+               {{"provider", source.name},
+                {"event_id", std::string(head.id.substr(0, limits::event_id_bytes_max))},
+                {"detail", detail}});
+}
+
+/// Handles one verified event: finds its record and settles it.
+class EventHandler {
  public:
-  EventCase(Loop& loop, GatewayShared& shared, Observer& observer, const EventSource& source,
-            const GatewaySettings& settings, std::string_view body)
+  EventHandler(Loop& loop, GatewayShared& shared, Observer& observer, const EventSource& source,
+               const GatewaySettings& settings, std::string_view body)
       : loop_(loop),
         shared_(shared),
         observer_(observer),
@@ -61,9 +70,9 @@ class EventCase {
         settings_(settings),
         body_(body) {}
 
-  Task<Answer> run(EventSays event) {
+  Task<WireAnswer> run(ProviderEvent event) {
     event_ = std::move(event);
-    if (!is_positive(event_.finding)) co_return told(200, "ignored");
+    if (!is_positive(event_.finding)) co_return event_answer(200, "ignored");
     auto finding = find_record();
     const bool reached = co_await finding;
     if (!reached) co_return unavailable();
@@ -75,7 +84,7 @@ class EventCase {
     if (!id_ && may_come_in_) co_return come_again(*may_come_in_);
     if (!id_) {
       log(LogLevel::warning, "event_without_record", {});
-      co_return told(200, "no_record");
+      co_return event_answer(200, "no_record");
     }
     auto settling = settle();
     auto answer = co_await settling;
@@ -90,39 +99,40 @@ class EventCase {
     co_return result;
   }
 
-  // The record cannot tell its reference before its answer comes, and the provider keeps the event.
-  static Answer come_again(Millis in) {
-    Answer answer = told(503, "early");
+  // A record has its reference only once its answer has come; until then the provider keeps the
+  // event.
+  static WireAnswer come_again(Millis in) {
+    WireAnswer answer = event_answer(503, "early");
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max<Millis>(in, 1s));
     answer.headers.push_back({"Retry-After", std::to_string(seconds.count())});
     return answer;
   }
 
-  static Answer unavailable() {
-    Answer answer = told(503, "store_unavailable");
+  static WireAnswer unavailable() {
+    WireAnswer answer = event_answer(503, "store_unavailable");
     answer.headers.push_back({"Retry-After", "1"});
     return answer;
   }
 
   void log(LogLevel level, std::string_view event, std::string_view state) {
-    observer_.tell(level, event,
-                   {{"provider", source_.name},
-                    {"event_id", event_.id},
-                    {"operation_ref", id_ ? to_hex(id_->bytes) : std::string()},
-                    {"said", std::string(name_of(event_.finding))},
-                    {"state", std::string(state)}});
+    observer_.log(level, event,
+                  {{"provider", source_.name},
+                   {"event_id", event_.id},
+                   {"operation_ref", id_ ? to_hex(id_->bytes) : std::string()},
+                   {"said", std::string(name_of(event_.finding))},
+                   {"state", std::string(state)}});
   }
 
-  // By the handle; otherwise among all that an event can settle. False: they could not all be
-  // looked at.
+  // By the handle; otherwise among all records that an event can settle. False: not all of them
+  // could be read.
   Task<bool> find_record() {
     id_ = event_.operation;
     const bool has_key = !event_.key.empty() || !event_.derived_key.empty();
     if (id_ || (!has_key && event_.reference.empty())) co_return true;
-    // These first: what ends meanwhile is among the others then.
+    // These first: an attempt that ends meanwhile is then found among the others.
     auto looking = has_key ? look_through(State::in_progress) : look_for_running();
     bool looked = co_await looking;
-    // And once more: what would have run again may have begun to behind the look at what runs.
+    // And once more: a released record may have begun to run again behind the first look.
     for (const State state : {State::unknown, State::failed_retryable, State::pending,
                               State::in_progress, State::unknown}) {
       if (!looked) co_return false;
@@ -132,31 +142,44 @@ class EventCase {
       looked = co_await looking_further;
     }
     if (named_.size() == 1) id_ = named_.front();
-    // It may be one whose reference is not known yet.
+    // It may be a record whose reference is not known yet.
     if (!named_.empty() || !has_key || event_.reference.empty()) co_return looked;
     auto looking_at_running = look_for_running();
     const bool looked_at_running = co_await looking_at_running;
     co_return looked&& looked_at_running;
   }
 
-  Task<bool> look_through(State state) {
+  enum class Walk : std::uint8_t { stopped, all_seen, more, store_failed };
+
+  // Shows `stops_at` the records of a state until it answers true. `more`: there are more records
+  // than one event may read.
+  template <class StopsAt>
+  Task<Walk> walk(State state, const StopsAt& stops_at) {
     List page{.state = state, .limit = limits::list_page_max};
     for (std::size_t seen = 0; seen < limits::event_records_seen_max;
          seen += limits::list_page_max) {
       auto asking = ask(page);
       const auto listed = co_await asking;
-      if (!listed) co_return false;
+      if (!listed) co_return Walk::store_failed;
       const auto& records = std::get<std::vector<Record>>(*listed);
-      for (const Record& record : records) {
-        if (!is_asked_about(record) || !is_named(record)) continue;
-        if (std::ranges::find(named_, record.id) == named_.end()) named_.push_back(record.id);
-        if (is_found()) co_return true;
-      }
-      if (records.size() < limits::list_page_max) co_return true;
+      if (std::ranges::any_of(records, stops_at)) co_return Walk::stopped;
+      if (records.size() < limits::list_page_max) co_return Walk::all_seen;
       page.after = records.back().id;
     }
-    // Further on there may be one, or another of the same name: it is told again.
-    co_return false;
+    co_return Walk::more;
+  }
+
+  // False: there may be another record of the name that was not read; the provider sends the event
+  // again.
+  Task<bool> look_through(State state) {
+    const auto note = [this](const Record& record) {
+      if (!is_of_this_provider(record) || !is_named(record)) return false;
+      if (std::ranges::find(named_, record.id) == named_.end()) named_.push_back(record.id);
+      return is_found();
+    };
+    auto walking = walk(state, note);
+    const Walk walked = co_await walking;
+    co_return walked == Walk::stopped || walked == Walk::all_seen;
   }
 
   /// No other record can have the same derived key.
@@ -176,42 +199,32 @@ class EventCase {
     return !event_.reference.empty() && record.upstream_reference == event_.reference;
   }
 
-  // Among attempts that were under way when the event was first told may be the one that it is
-  // about.
+  // The event may be about an attempt that was under way when the provider first sent it.
   Task<bool> look_for_running() {
     auto counting = ask(Count{});
     const auto counted = co_await counting;
     if (!counted) co_return false;
     const StoreTime now = std::get<Census>(*counted).now;
-    const StoreTime first = shared_.early_events->first_told(source_.name + ' ' + event_.id, now);
+    const StoreTime first = shared_.early_events->first_seen(source_.name + ' ' + event_.id, now);
     if (now - first > limits::early_event_max) co_return true;
-    List page{.state = State::in_progress, .limit = limits::list_page_max};
-    for (std::size_t seen = 0; seen < limits::event_records_seen_max;
-         seen += limits::list_page_max) {
-      auto asking = ask(page);
-      const auto listed = co_await asking;
-      if (!listed) co_return false;
-      const auto& records = std::get<std::vector<Record>>(*listed);
-      for (const Record& record : records) {
-        const bool may_be_it = record.created_at <= first && is_asked_about(record);
-        if (!may_be_it) continue;
-        may_come_in_ = record.locked_until - now;
-        co_return true;
-      }
-      if (records.size() < limits::list_page_max) co_return true;
-      page.after = records.back().id;
-    }
-    may_come_in_ = 1s;
-    co_return true;
+    const auto may_be_it = [this, first, now](const Record& record) {
+      if (record.created_at > first || !is_of_this_provider(record)) return false;
+      may_come_in_ = record.locked_until - now;
+      return true;
+    };
+    auto walking = walk(State::in_progress, may_be_it);
+    const Walk walked = co_await walking;
+    if (walked == Walk::more) may_come_in_ = 1s;
+    co_return walked != Walk::store_failed;
   }
 
   /// Another provider may use the same names for its own.
-  bool is_asked_about(const Record& record) const {
+  bool is_of_this_provider(const Record& record) const {
     return settings_.routes.provider_of(record) == source_.name;
   }
 
-  // Twice is once. But what was kept for an attempt that has ended since may be told again, and
-  // counts then.
+  // A repeated event changes nothing. But an event that was kept for an attempt that has ended
+  // since may come again, and counts then.
   bool is_known(const std::vector<EvidenceEntry>& log, const std::optional<Record>& record) const {
     const bool runs = record && record->state == State::in_progress;
     return std::ranges::any_of(log, [&](const EvidenceEntry& line) {
@@ -234,9 +247,9 @@ class EventCase {
     co_return std::get<std::vector<EvidenceEntry>>(std::move(*read));
   }
 
-  // A name that several have says of none of them that it was done; but none of them is run again
-  // then.
-  Task<Answer> hold_all() {
+  // Where several records have the name, the event proves none of them as executed; but none of
+  // them may run again.
+  Task<WireAnswer> hold_all() {
     log(LogLevel::warning, "event_name_is_shared", {});
     event_.response.reset();
     for (const RecordId& id : named_) {
@@ -245,7 +258,7 @@ class EventCase {
       const bool is_held = co_await holding;
       if (!is_held) co_return unavailable();
     }
-    co_return told(200, "noted");
+    co_return event_answer(200, "noted");
   }
 
   Task<bool> hold() {
@@ -256,7 +269,7 @@ class EventCase {
     const auto record = co_await reading;
     if (!record) co_return false;
     if (is_known(*lines, *record)) co_return true;
-    const Resolve verb = evidence(0, false);
+    const Resolve verb = evidence(std::nullopt, false);
     crash_point(CrashPoint::resolve_before_commit);
     auto asking = ask(verb);
     const auto resolved = co_await asking;
@@ -265,7 +278,7 @@ class EventCase {
   }
 
   /// `keeps`: the log keeps its answer, too.
-  Resolve evidence(Fence fence, bool keeps) const {
+  Resolve evidence(std::optional<Fence> fence, bool keeps) const {
     Resolve verb;
     verb.id = *id_;
     verb.as = Resolve::As::completed;
@@ -283,34 +296,36 @@ class EventCase {
     log(LogLevel::error, "event_of_another_provider", state);
   }
 
-  Task<Answer> settle() {
+  Task<WireAnswer> settle() {
     auto reading_log = read_log();
     const auto lines = co_await reading_log;
     if (!lines) co_return unavailable();
     auto reading = read();
     const auto record = co_await reading;
     if (!record) co_return unavailable();
-    if (is_known(*lines, *record)) co_return told(200, "known");
-    // Too early to be applied: its answer is kept, for an attempt that may yet end without one.
+    if (is_known(*lines, *record)) co_return event_answer(200, "known");
+    // Too early to apply: the event's answer is kept, because the attempt may end without one.
     const bool runs = *record && (*record)->state == State::in_progress;
     const bool is_answered = *record && (*record)->state == State::completed && (*record)->response;
-    const bool is_its = *record && (!event_.fence || *event_.fence == (*record)->attempt.fence);
-    is_foreign_ = *record && !is_asked_about(**record);
+    const auto named = event_.fence.and_then(fence_from);
+    const bool is_its = *record && (!event_.fence || named == (*record)->fence());
+    is_foreign_ = *record && !is_of_this_provider(**record);
     if (is_foreign_ && event_.finding == Finding::failed) {
-      // It would be compared with the answer that may come yet, and that is not of this provider.
+      // It would be compared with an answer that may still come, and that of another provider.
       note_foreign(name_of((*record)->state));
-      co_return told(200, "noted");
+      co_return event_answer(200, "noted");
     }
     if (!is_foreign_ && is_answered && is_its &&
         agrees(event_.finding, (*record)->response->status)) {
-      co_return told(200, "agrees");
+      co_return event_answer(200, "agrees");
     }
-    // One that should name its attempt, and does not, is about none that we know of.
+    // An event that should name its attempt, and does not, is about none that is known.
     const bool names_its = !source_.fence.empty();
-    const Fence current = *record && !names_its ? (*record)->attempt.fence : 0;
-    const Fence fence = event_.fence.value_or(current);
-    is_denial_ = event_.finding == Finding::failed && word_of(*lines, fence) == Finding::found;
-    // Without an answer it is a line of the log that keeps the record from being freed, no more.
+    const auto current = *record && !names_its ? (*record)->fence() : std::nullopt;
+    const auto fence = event_.fence ? named : current;
+    is_denial_ =
+        event_.finding == Finding::failed && reported_finding(*lines, fence) == Finding::found;
+    // Without an answer it becomes a line of the log, which only keeps the record from being freed.
     if (is_foreign_ || is_denial_) event_.response.reset();
     const Resolve verb = evidence(fence, runs);
     crash_point(CrashPoint::resolve_before_commit);
@@ -325,14 +340,14 @@ class EventCase {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
       log(LogLevel::info, "reconciled", "completed");
       if (reply.is_contradicted) Observation::contradicted(observer_, *id_);
-      co_return told(200, "applied");
+      co_return event_answer(200, "applied");
     }
     auto judging = judge_refusal(reply, fence);
     auto answer = co_await judging;
     co_return answer;
   }
 
-  Task<Answer> judge_refusal(Resolve::Reply reply, Fence fence) {
+  Task<WireAnswer> judge_refusal(Resolve::Reply reply, std::optional<Fence> fence) {
     auto reading = read();
     const auto record = co_await reading;
     if (!record) co_return unavailable();
@@ -343,7 +358,7 @@ class EventCase {
     } else if (!is_foreign_ && reply.verdict == Verdict::missing_response) {
       log(LogLevel::error, "event_without_answer", state);
     }
-    co_return told(200, reply.state == State::in_progress ? "kept" : "noted");
+    co_return event_answer(200, reply.state == State::in_progress ? "kept" : "noted");
   }
 
   Loop& loop_;
@@ -352,12 +367,12 @@ class EventCase {
   const EventSource& source_;
   const GatewaySettings& settings_;
   const std::string_view body_;
-  EventSays event_;
-  std::vector<RecordId> named_;          ///< Those that have the name that it tells.
-  std::optional<RecordId> id_;           ///< The one that it is about.
-  std::optional<Millis> may_come_in_{};  ///< An attempt under way may be the one that is meant.
-  bool is_foreign_ = false;  ///< Another provider is asked about records of this operation.
-  bool is_denial_ = false;   ///< It says that what was said to be done has failed.
+  ProviderEvent event_;
+  std::vector<RecordId> named_;          ///< The records that have the event's name.
+  std::optional<RecordId> id_;           ///< The record of the event.
+  std::optional<Millis> may_come_in_{};  ///< When an attempt under way, which may be meant, ends.
+  bool is_foreign_ = false;  ///< Another provider knows about records of this operation.
+  bool is_denial_ = false;   ///< It reports a failure after a report of execution.
 };
 
 }  // namespace
@@ -366,9 +381,9 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
                        SharedSettings settings) {
   const auto source = source_of(client.head(), *settings);
   if (!source || client.head().method != "POST") {
-    const Answer nobody =
-        to_answer({.code = ProblemCode::not_found,
-                   .detail = "No provider of this name sends events here, or not so."});
+    const WireAnswer nobody = to_answer(
+        {.code = ProblemCode::not_found,
+         .detail = "No provider of this name sends events here, or the method is not POST."});
     co_await client.answer(nobody);
     co_return;
   }
@@ -380,28 +395,22 @@ Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observ
   const auto head = signed_head(client.head(), source->signature);
   const auto genuine = check_signature(source->signature, head, body->bytes(), std::time(nullptr));
   if (!genuine) {
-    observer.tell(LogLevel::warning, "event_refused",
-                  {{"provider", source->name},
-                   {"event_id", std::string(head.id.substr(0, limits::event_id_bytes_max))},
-                   {"detail", genuine.error()}});
-    const Answer refused = told(401, "refused");
+    log_rejected(observer, "event_refused", *source, head, genuine.error());
+    const WireAnswer refused = event_answer(401, "refused");
     co_await client.answer(refused);
     co_return;
   }
   auto event = read_event(*source, head.id, body->bytes());
   if (!event) {
-    observer.tell(LogLevel::warning, "event_not_understood",
-                  {{"provider", source->name},
-                   {"event_id", std::string(head.id.substr(0, limits::event_id_bytes_max))},
-                   {"detail", event.error()}});
-    const Answer useless = told(400, "not_understood");
+    log_rejected(observer, "event_not_understood", *source, head, event.error());
+    const WireAnswer useless = event_answer(400, "not_understood");
     co_await client.answer(useless);
     co_return;
   }
   crash_point(CrashPoint::event_verified);
-  EventCase one(client.loop(), shared, observer, *source, *settings, body->bytes());
+  EventHandler one(client.loop(), shared, observer, *source, *settings, body->bytes());
   auto running = one.run(std::move(*event));
-  const Answer answer = co_await running;
+  const WireAnswer answer = co_await running;
   co_await client.answer(answer);
 }
 

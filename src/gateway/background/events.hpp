@@ -7,9 +7,9 @@ namespace idem::gateway {
 /// Where providers send their events: the path, and behind it the provider's name.
 inline constexpr std::string_view events_path = "/.idem/events/";
 
-/// Takes one event of a provider (protocol.md §19): who signed it, what it says of which record,
-/// and the store's verdict. 2xx is told once that is durable; 5xx makes the provider send it again.
-/// Nothing of a record is told to whoever sends.
+/// Serves one event of a provider (protocol.md §19): checks its signature, finds its record and
+/// applies it. Answers 2xx once the result is durable; a 5xx makes the provider send it again. No
+/// answer contains anything of a record.
 Task<void> serve_event(http::ServerStream& client, GatewayShared& shared, Observer& observer,
                        SharedSettings settings);
 

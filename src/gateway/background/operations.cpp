@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view root = "/.idem/operations/";
 constexpr std::string_view response_part = "/response";
 
-struct Asked {
-  std::optional<RecordId> id;  ///< None: what was written names no record.
+struct Target {
+  std::optional<RecordId> id;  ///< None: the path names no record.
   bool response = false;
 };
 
-Asked asked_by(const http::RequestHead& head) {
-  auto path = std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
+Target target_of(const http::RequestHead& head) {
+  auto path = http::path_of(head.origin_form);
   path.remove_prefix(root.size());
   const bool response = path.ends_with(response_part);
   if (response) path.remove_suffix(response_part.size());
@@ -33,10 +33,10 @@ bool goes_on(State state) noexcept {
   return state == State::pending || state == State::in_progress;
 }
 
-/// The same for what is not there, what is somebody else's and what could be nobody's.
-Answer no_such_operation() {
+/// The same for a record that does not exist, one of another scope and a malformed reference.
+WireAnswer no_such_operation() {
   return to_answer({.code = ProblemCode::not_found,
-                    .detail = "There is no operation of yours under this reference."});
+                    .detail = "Your scope has no operation under this reference."});
 }
 
 void add_text(std::string& json, std::string_view name, std::string_view value) {
@@ -46,7 +46,7 @@ void add_text(std::string& json, std::string_view name, std::string_view value) 
   append_json_string(json, value);
 }
 
-Answer status_of(const Record& record, Millis look_again) {
+WireAnswer status_of(const Record& record, Millis look_again) {
   const std::string path = operation_path(record.id);
   std::string json = "{";
   add_text(json, "operation_ref", to_hex(record.id.bytes));
@@ -64,7 +64,7 @@ Answer status_of(const Record& record, Millis look_again) {
     add_text(json, "response", path + std::string(response_part));
   }
   json += "}\n";
-  Answer answer{200, {}, std::move(json)};
+  WireAnswer answer{200, {}, std::move(json)};
   answer.headers.push_back({"Content-Type", "application/json"});
   answer.headers.push_back({"Cache-Control", "no-store"});
   const bool comes_later =
@@ -73,7 +73,7 @@ Answer status_of(const Record& record, Millis look_again) {
   return answer;
 }
 
-Answer response_of(const std::shared_ptr<const Record>& record, Millis look_again) {
+WireAnswer response_of(const std::shared_ptr<const Record>& record, Millis look_again) {
   switch (record->state) {
     case State::completed:
       return replay_answer(record);
@@ -99,18 +99,18 @@ class Lookup {
          const GatewaySettings& settings)
       : client_(client), shared_(shared), authority_(authority), settings_(settings) {}
 
-  Task<Answer> run() {
+  Task<WireAnswer> run() {
     auto refusal = co_await authority_.check();
     if (refusal) co_return std::move(*refusal);
     const auto rest = shared_.lookups->take(authority_.scope(), MonotonicClock::now());
     if (rest) {
       co_return to_answer({.code = ProblemCode::quota_exceeded,
-                           .detail = "This caller looks operations up too often.",
+                           .detail = "This caller looks up operations too often.",
                            .retry_after = *rest});
     }
-    const Asked asked = asked_by(client_.head());
-    if (!asked.id) co_return no_such_operation();
-    auto found = co_await find(*asked.id);
+    const Target target = target_of(client_.head());
+    if (!target.id) co_return no_such_operation();
+    auto found = co_await find(*target.id);
     if (!found) co_return store_error_answer(found.error(), Millis(1000));
     std::shared_ptr<const Record> record = std::move(*found);
     if (!record || record->scope != authority_.scope()) co_return no_such_operation();
@@ -121,8 +121,8 @@ class Lookup {
       if (refusal) co_return std::move(*refusal);
     }
     const Millis look_again = shared_.dispatcher->look_again();
-    Answer answer =
-        asked.response ? response_of(record, look_again) : status_of(*record, look_again);
+    WireAnswer answer =
+        target.response ? response_of(record, look_again) : status_of(*record, look_again);
     if (!shared_.answers->admit(record->id, bounded_scope(settings_.scope, authority_.scope()),
                                 answer)) {
       co_return overloaded_answer(
@@ -165,7 +165,7 @@ class Lookup {
     for (;;) {
       auto event = co_await waiter.wait(until);
       const auto* woken = std::get_if<Woken>(&event);
-      // What was read last is still true of that moment.
+      // The record that was read last is still the answer.
       if (woken == nullptr || !woken->record || !*woken->record) co_return record;
       record = *woken->record;
       if (!goes_on(record->state)) co_return record;
@@ -185,7 +185,7 @@ bool is_operation_path(std::string_view path) { return path.starts_with(root); }
 Task<void> serve_operation(http::ServerStream& client, GatewayShared& shared, Authority& authority,
                            const GatewaySettings& settings) {
   Lookup lookup(client, shared, authority, settings);
-  const Answer answer = co_await lookup.run();
+  const WireAnswer answer = co_await lookup.run();
   co_await client.answer(answer);
 }
 

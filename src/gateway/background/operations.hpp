@@ -8,11 +8,11 @@ namespace idem::gateway {
 /// True for a path of the status resource, whether or not there is such an operation.
 bool is_operation_path(std::string_view path);
 
-/// Answers GET and HEAD of `/.idem/operations/{ref}`: how the operation stands, to its own scope
+/// Answers GET and HEAD of `/.idem/operations/{ref}` with the operation's state, to its own scope
 /// only, at once or when it has ended (`Prefer: wait=N`); and of
-/// `/.idem/operations/{ref}/response`: the answer itself, as a retry would hear it. The two are
-/// apart so that the status of an answer that was stored is never taken for the status of having
-/// looked it up.
+/// `/.idem/operations/{ref}/response` with the answer itself, as a retry would get it. These are
+/// two resources, so that a client cannot confuse the stored answer's status with that of the
+/// look-up.
 Task<void> serve_operation(http::ServerStream& client, GatewayShared& shared, Authority& authority,
                            const GatewaySettings& settings);
 

@@ -9,11 +9,12 @@ AnswersUnderWay::Copy::~Copy() {
   if (found != owner->copies_.end() && found->second.expired()) owner->copies_.erase(found);
 }
 
-bool AnswersUnderWay::admit(const RecordId& id, const std::string& scope, Answer& answer) {
+bool AnswersUnderWay::admit(const RecordId& id, const std::string& scope, WireAnswer& answer) {
   return admit(id, scope, answer, true);
 }
 
-void AnswersUnderWay::admit_anyhow(const RecordId& id, const std::string& scope, Answer& answer) {
+void AnswersUnderWay::admit_anyhow(const RecordId& id, const std::string& scope,
+                                   WireAnswer& answer) {
   admit(id, scope, answer, false);
 }
 
@@ -23,11 +24,11 @@ std::shared_ptr<const AnswersUnderWay::Copy> AnswersUnderWay::find(const RecordI
   return found == copies_.end() ? nullptr : found->second.lock();
 }
 
-bool AnswersUnderWay::admit(const RecordId& id, const std::string& scope, Answer& answer,
+bool AnswersUnderWay::admit(const RecordId& id, const std::string& scope, WireAnswer& answer,
                             bool may_refuse) {
   const std::size_t size = answer.body_bytes().size();
   if (size < limits::answer_counted_bytes_min) return true;
-  // What is the same is decided by the bytes: a record may be made anew and have another answer.
+  // Compares the bytes: a record may be made anew under this id and have another answer.
   auto copy = find(id);
   if (!copy || (copy->bytes != answer.shared_body && *copy->bytes != answer.body_bytes())) {
     auto bytes = answer.shared_body;

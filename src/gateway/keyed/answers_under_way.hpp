@@ -14,19 +14,19 @@
 namespace idem::gateway {
 
 /// The bodies of large stored answers that are being sent to clients, over all loops: one copy of
-/// each, however many it goes to and however slowly they read, and no more of them all than there
-/// is room for. A scope has its share of that. Safe from any thread; must be owned by a shared_ptr.
+/// each, however many clients get it and however slowly they read, within `bytes_max` for all
+/// together. A scope has its share of that. Safe from any thread; must be owned by a shared_ptr.
 class AnswersUnderWay : public std::enable_shared_from_this<AnswersUnderWay> {
  public:
   explicit AnswersUnderWay(std::size_t bytes_max = limits::answers_under_way_bytes)
       : shares_(bytes_max) {}
 
-  /// Puts the one copy in the place of the answer's body; it is counted until the last of those
-  /// answers goes. False: there is no room, and the answer is as it was. `scope`: as it is bounded;
-  /// empty: by nothing but the room for all.
-  bool admit(const RecordId& id, const std::string& scope, Answer& answer);
-  /// The same for an answer that nobody could ask for again: counted, never refused.
-  void admit_anyhow(const RecordId& id, const std::string& scope, Answer& answer);
+  /// Replaces the answer's body by the one copy, which is counted until the last of those answers
+  /// goes. False: there is no room, and the answer is unchanged. `scope`: whose share it uses;
+  /// empty: only the room for all limits it.
+  bool admit(const RecordId& id, const std::string& scope, WireAnswer& answer);
+  /// The same for an answer that cannot be asked for again: counted, never refused.
+  void admit_anyhow(const RecordId& id, const std::string& scope, WireAnswer& answer);
 
  private:
   /// One body.
@@ -45,7 +45,7 @@ class AnswersUnderWay : public std::enable_shared_from_this<AnswersUnderWay> {
     }
   };
 
-  bool admit(const RecordId& id, const std::string& scope, Answer& answer, bool may_refuse);
+  bool admit(const RecordId& id, const std::string& scope, WireAnswer& answer, bool may_refuse);
   std::shared_ptr<const Copy> find(const RecordId& id);
 
   std::mutex mutex_;

@@ -26,8 +26,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
-
 bool keeps(const Route& route, std::string_view name) {
   return std::ranges::any_of(route.async_keep_fields,
                              [&](const std::string& kept) { return same_name(name, kept); });
@@ -56,7 +54,7 @@ bool is_credential(std::string_view name, const GatewaySettings& settings) {
   text = "-" + text + "-";
   static constexpr std::array<std::string_view, 3> words{"-auth-", "-otp-", "-pin-"};
   const auto is_word = [&](std::string_view word) { return text.contains(word); };
-  // X-Auth is one, X-Author is none; X-Access-Key is one, X-Key-Count is none.
+  // X-Auth and X-Access-Key are credentials, X-Author and X-Key-Count are not.
   return std::ranges::any_of(words, is_word) || text.ends_with("-key-");
 }
 
@@ -114,7 +112,7 @@ std::expected<std::unique_ptr<RestoredRequest>, std::string> RestoredRequest::re
   const auto stored = decode_request(restored->bytes_);
   if (!stored)
     return std::unexpected("the stored request cannot be read: " + std::string(stored.error()));
-  const auto path = path_of(stored->target);
+  const auto path = http::path_of(stored->target);
   restored->route_ = settings.routes.route_of(claimed.operation, stored->method, path);
   if (restored->route_ == nullptr) {
     return std::unexpected("no route has the name of its operation any more");
@@ -122,15 +120,15 @@ std::expected<std::unique_ptr<RestoredRequest>, std::string> RestoredRequest::re
   auto opened = unseal(sealing_secrets(identity, settings), stored->sealed, bound_to(*stored));
   if (!opened) {
     return std::unexpected(
-        "its sealed part cannot be opened: no async.secret_files of now sealed it, or it was "
-        "changed");
+        "its sealed part cannot be opened: none of the current async.secret_files sealed it, or it "
+        "was changed");
   }
   restored->secret_bytes_ = std::move(*opened);
   const auto secrets = decode_secrets(restored->secret_bytes_);
   if (!secrets) return std::unexpected(std::string(secrets.error()));
   restored->make_head(*stored, *secrets);
   if (stored->sealed_for == claimed.id) return restored;
-  // Accepted into a record that lay under an older name: then it is one of its key's names.
+  // Accepted into a record under an older name: then that is one of its key's names.
   const auto ids = possible_ids(restored->head_, identity, settings, *restored->route_,
                                 claimed.scope, std::string(secrets->key));
   if (std::ranges::find(ids, claimed.id) != ids.end()) return restored;

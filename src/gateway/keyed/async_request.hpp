@@ -9,24 +9,24 @@
 #include <memory>
 #include <string>
 
-/// From a request that came over the wire to one that lies in the store, and back.
+/// A request as bytes for the store, and back.
 namespace idem::gateway {
 
 /// True where this request is to be stored and run later: by its route's mode, or because the
 /// client asked for it and its route permits that.
 bool is_async(const http::RequestHead& head, const Route& route);
 
-/// True for a field whose value lets whoever reads it act as somebody else: the scope's, those of
-/// RFC 9110 §11 and RFC 6265, and whatever is called like one of their kind.
+/// True for a field whose value lets its reader act as the caller: the scope's, those of RFC 9110
+/// §11 and RFC 6265, and fields with a name of that kind.
 bool is_credential(std::string_view name, const GatewaySettings& settings);
 
-/// Its end-to-end part. The key and the credentials that the route keeps are sealed (sealing.hpp);
-/// all other credentials are left out.
+/// The end-to-end part of a request. The key and the credentials that the route keeps are sealed
+/// (sealing.hpp); all other credentials are left out.
 std::string request_to_store(const http::RequestHead& head, const KeyedRequest& request,
                              const RecordId& id, const Identity& identity,
                              const GatewaySettings& settings, const Route& route);
 
-/// A request that was stored, as if it had just come. It stays where it is: all refers to it.
+/// A stored request, as if it had just come. Cannot be moved: its parts are views into it.
 class RestoredRequest {
  public:
   /// The error is a sentence for the operator.

@@ -49,7 +49,7 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
   }
   if (!pooled_) {
     observer_.upstream_took_nothing();
-    co_return UpstreamNotReached{"The upstream closed before it took a byte."};
+    co_return UpstreamNotReached{"The upstream closed before it accepted a byte."};
   }
   pooled_ = false;
   auto fresh = co_await pool_.connect();
@@ -63,8 +63,7 @@ Task<ExchangeEvent> Dispatch::read_answer() {
   add_date(answered.answer);
   answered.while_sending = call_->answered_early();
   const int status = call_->head().status;
-  // A stream is not waited for, and neither is what announces that it cannot be kept. What is known
-  // about either stands in its head.
+  // The head shows that this answer is a stream or too large to keep: do not wait for its body.
   const bool too_large = call_->head().framing == http::Framing::content_length &&
                          call_->head().content_length > route_.response_body_bytes_max;
   if (too_large || is_stream(call_->head(), call_->body())) {
@@ -72,7 +71,7 @@ Task<ExchangeEvent> Dispatch::read_answer() {
     co_return UpstreamOversize{std::move(answered)};
   }
   if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
-    // Nothing tells the end of such a body from its being cut (RFC 9112 §6.3); TLS would (§9.8).
+    // The end of such a body looks like a cut (RFC 9112 §6.3), unless TLS announces it (§9.8).
     co_return lost(UpstreamLost::How::unframed, status);
   }
   for (;;) {
@@ -118,7 +117,7 @@ ExchangeEvent Dispatch::lost(UpstreamLost::How how, std::optional<int> status) {
       break;
     case UpstreamLost::How::unframed:
       observer_.upstream_failed(metrics::Forwarded::unframed,
-                                "nothing tells the end of its answer from a cut");
+                                "the end of its answer cannot be distinguished from a cut");
       break;
   }
   return UpstreamLost{how, status};

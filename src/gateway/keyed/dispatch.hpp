@@ -11,8 +11,8 @@
 
 namespace idem::gateway {
 
-/// The one sending of a keyed request: a connection, the bytes, and what came of it as an event for
-/// the exchange. Loop's thread only.
+/// The one sending of a keyed request: a connection, the bytes, and the result as an event for the
+/// exchange. Loop's thread only.
 class Dispatch {
  public:
   /// `observer` counts how it ends.
@@ -28,22 +28,21 @@ class Dispatch {
                            MonotonicTime not_after,
                            const http::UpstreamCall::InterimSink& on_interim);
 
-  /// After UpstreamOversize: the part of the body that was read already, and the call to read on
-  /// from.
+  /// After UpstreamOversize: the part of the body that was read already, and the call that reads
+  /// the rest.
   std::string take_begun_body() noexcept { return std::move(body_); }
   http::UpstreamCall& call() noexcept { return *call_; }
-  /// The upstream has answered, and has not yet taken all of the request, or not all of its answer
-  /// was read.
+  /// The upstream has answered, and the request is not all sent or the answer not all read.
   bool has_rest() const noexcept;
-  /// Of an answer: its end has not come yet.
+  /// The end of the answer has not come yet.
   bool is_unread() const noexcept { return has_rest() && !call_->body().finished(); }
   /// The answer is not meant to end (is_stream()). After its head.
   bool is_endless() const noexcept;
-  /// Sends what the upstream still takes, reads its answer to the end and throws that away: a
-  /// connection that closes before makes many servers cancel the work. Each piece may take the
-  /// upstream's timeout, all of them limits::unread_answer_max; once the gateway stops, which
-  /// `is_draining` tells, limits::drain_send_max. Then the connection is given back where it can be
-  /// used again. What was given to send() must still be there.
+  /// Sends the rest of the request where the upstream accepts it, reads its answer to the end and
+  /// drops that: a connection that closes before makes many servers cancel the work. Each piece may
+  /// take the upstream's timeout, all of them limits::unread_answer_max, or limits::drain_send_max
+  /// once `is_draining()`. Then gives the connection back where it can be used again. The bytes
+  /// given to send() must still exist.
   Task<void> read_out(std::function<bool()> is_draining);
 
  private:
@@ -59,7 +58,7 @@ class Dispatch {
   bool pooled_ = false;
   std::optional<http::UpstreamCall> call_;
   std::string body_;
-  bool broken_ = false;      ///< There is nothing to read any more: it broke off, or was too late.
+  bool broken_ = false;      ///< The connection broke off or was too late: no more can be read.
   bool given_back_ = false;  ///< `call_` has no connection.
 };
 

@@ -11,9 +11,9 @@ Problem invalid(std::string detail) {
   return {.code = ProblemCode::key_invalid, .detail = std::move(detail)};
 }
 
-std::optional<Problem> judged(ClientTime said, std::string_view what, const Route& route,
+std::optional<Problem> judged(ClientTime sent, std::string_view what, const Route& route,
                               ClientTime now) {
-  switch (judge(said, new_key_age_max(route), now)) {
+  switch (judge(sent, new_key_age_max(route), now)) {
     case ClientTimeIs::fine:
       return std::nullopt;
     case ClientTimeIs::ahead:
@@ -23,8 +23,8 @@ std::optional<Problem> judged(ClientTime said, std::string_view what, const Rout
   }
   return Problem{.code = ProblemCode::key_expired,
                  .detail = std::string(what) +
-                           " is longer ago than answers are kept here, so that it cannot be told "
-                           "whether the operation ran."};
+                           " is longer ago than answers are kept here, so it is not known whether "
+                           "the operation ran."};
 }
 
 std::optional<Problem> refused_by_key(std::string_view key, KeyTimeRule rule, const Route& route,
@@ -35,7 +35,8 @@ std::optional<Problem> refused_by_key(std::string_view key, KeyTimeRule rule, co
   }
   if (rule == KeyTimeRule::checked) return std::nullopt;
   return invalid(
-      "The idempotency key must carry the time of its making here: a UUID of version 7 (RFC 9562) "
+      "The idempotency key must contain the time at which it was made: a UUID of version 7 (RFC "
+      "9562) "
       "or a ULID.");
 }
 

@@ -22,7 +22,7 @@ namespace idem::gateway {
 namespace {
 
 /// §4: an owner that could not reach the store keeps trying for as long as its process lives, also
-/// after its client was told 503 or 504.
+/// after its client got 503 or 504.
 Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchange> exchange,
                        Observer& observer) {
   metrics::Shard& shard = observer.shard();
@@ -38,7 +38,7 @@ Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchan
       co_await loop.sleep(later->delay);
       action = exchange->on(RetryDue{}, MonotonicClock::now());
     } else {
-      break;  // A second answer has nobody to go to.
+      break;  // The client has had its answer.
     }
   }
   if (exchange->is_contradicted()) Observation::contradicted(observer, exchange->id());
@@ -71,7 +71,7 @@ ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& r
           .no_record = {}};
 }
 
-/// Its memory, too: what is moved into keeps its own, so it is moved out of.
+/// Frees its memory, too: an assigned-to string would keep its own, so the body is moved out.
 void drop_body(http::ReceivedBody& body, http::SpillSpace& spill) {
   const http::ReceivedBody dropped(std::move(body));
   body = http::ReceivedBody(spill);
@@ -120,7 +120,7 @@ class KeyedDriver {
         action = exchange_->on(std::move(event), MonotonicClock::now());
         if (std::holds_alternative<WaitFor>(action)) continue;
         auto refusal = co_await request_.authority->check_again();
-        if (refusal) {  // Whatever became of the attempt is no longer this caller's to hear.
+        if (refusal) {  // This caller may no longer learn the attempt's outcome.
           waiter_.reset();
           co_await client_.answer(*refusal);
           co_return;
@@ -136,14 +136,14 @@ class KeyedDriver {
           keep_until_.reset();
         }
         request_.seen.finished(*exchange_, route_, answer->answer.status);
-        if (keep_until_ && request_.asked) {
+        if (keep_until_ && request_.replay_name) {
           co_await answer_and_keep(std::move(answer->answer));
           co_return;
         }
         // A slow reader must not hold the file.
         const bool has_rest = dispatch_.has_rest();
         if (!has_rest) drop_body(request_.body, shared_.spill);
-        waiter_.reset();  // Nor a place.
+        waiter_.reset();  // Nor a waiter's place.
         // A request behind this one on the connection would wait for what the upstream still sends.
         if (dispatch_.is_unread()) client_.close_after();
         co_await client_.answer(answer->answer);
@@ -160,7 +160,7 @@ class KeyedDriver {
   }
 
  private:
-  /// How long the answer to this reserve stays what it is: counted from before it was asked.
+  /// Until when the answer to this reserve cannot change: counted from before it was asked.
   static std::optional<Millis> replayed_until(const StoreResult& result, Millis asked_at) {
     const auto* outcome = result ? std::get_if<ReserveOutcome>(&*result) : nullptr;
     const auto* replay = outcome ? std::get_if<Replay>(outcome) : nullptr;
@@ -173,9 +173,9 @@ class KeyedDriver {
     return outcome != nullptr && std::holds_alternative<Pending>(*outcome);
   }
 
-  /// False: it would have to be held for a client that may read slowly, and there is no room; it
-  /// can be asked for again.
-  bool admit(Answer& answer) {
+  /// False: the answer can be asked for again, and there is no room to hold it for a client that
+  /// may read slowly.
+  bool admit(WireAnswer& answer) {
     if (answer.body_bytes().size() < limits::answer_counted_bytes_min) return true;
     const std::string scope = bounded_scope(settings_.scope, request_.scope);
     if (!sent_) return shared_.answers->admit(exchange_->id(), scope, answer);
@@ -183,9 +183,9 @@ class KeyedDriver {
     return true;
   }
 
-  Task<void> answer_and_keep(Answer answer) {
-    const auto shared = std::make_shared<const Answer>(std::move(answer));
-    request_.replays->put(*request_.asked, {shared, exchange_->id(), *keep_until_});
+  Task<void> answer_and_keep(WireAnswer answer) {
+    const auto shared = std::make_shared<const WireAnswer>(std::move(answer));
+    request_.replays->put(*request_.replay_name, {shared, exchange_->id(), *keep_until_});
     drop_body(request_.body, shared_.spill);
     co_await client_.answer(*shared);
   }
@@ -200,7 +200,7 @@ class KeyedDriver {
     co_return exchange_->on(RetryDue{}, MonotonicClock::now());
   }
 
-  // Its fingerprint was all that was needed of the body, which never runs now.
+  // Only its fingerprint was needed: this request will not be sent.
   Task<ExchangeEvent> wait_for(const WaitFor& wait) {
     drop_body(request_.body, shared_.spill);
     if (!waiter_) {
@@ -229,12 +229,12 @@ class KeyedDriver {
     co_await client_.interim(interim.answer);
   }
 
-  // The completion is durable, so the client may have bytes. What the upstream cannot finish is cut
-  // off, and a retry hears that the answer was not kept.
-  Task<void> stream_through(const Answer& head) {
+  // The completion is durable, so the client may have bytes. An answer that the upstream breaks off
+  // is cut, and a retry learns that the answer was not kept.
+  Task<void> stream_through(const WireAnswer& head) {
     auto& call = dispatch_.call();
     call.wire().no_deadline();
-    // A stream may last for days: what is sent need not be kept so long.
+    // A stream may last for days: do not keep the request so long.
     if (!call.answered_while_sending()) drop_body(request_.body, shared_.spill);
     const auto framing = call.head().framing;
     const http::ServerStream::StreamFraming length{framing, call.head().content_length};
@@ -247,7 +247,7 @@ class KeyedDriver {
     co_await read_out();
   }
 
-  // Whoever went away: dispatched work is not cancelled by us.
+  // Also without a client: the gateway does not cancel dispatched work.
   Task<void> read_out() {
     if (client_.aborted()) client_.reset();
     const bool endless = dispatch_.is_endless();
@@ -284,8 +284,7 @@ class KeyedDriver {
   std::optional<Millis> keep_until_;  ///< The answer is a replay, and may be kept so long.
 };
 
-/// Of a large body, which is canonicalised and digested beside the loop: that serves others
-/// meanwhile.
+/// For a large body: canonicalised and digested on another thread, while the loop serves others.
 Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
                              const GatewaySettings& settings, const Route& route,
                              const KeyedRequest& request) {
@@ -306,7 +305,7 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
     reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
   } else {
     reserve = co_await reserve_beside(client, shared, settings, route, request);
-    auto refusal = co_await request.authority->check_again();  // It took its time.
+    auto refusal = co_await request.authority->check_again();  // The digest may have taken long.
     if (refusal) {
       co_await client.answer(*refusal);
       co_return;

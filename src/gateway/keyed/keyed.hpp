@@ -9,23 +9,24 @@
 
 namespace idem::gateway {
 
-/// A keyed request, validated: who asks, under which key, with which body.
+/// A keyed request, validated: its scope, key and body.
 struct KeyedRequest {
   std::string scope;
   std::string operation;
   std::string key;
   http::ReceivedBody body;
   Observation seen;
-  Authority* authority = nullptr;  ///< Has said yes; asked again after a wait. Outlives serving.
-  std::optional<ReplayCache::Asked> asked{};  ///< Under which a replay may be kept in `replays`.
+  Authority* authority = nullptr;  ///< Checked, and again after a wait. Outlives serving.
+  /// Under which a replay may be kept in `replays`.
+  std::optional<ReplayCache::Name> replay_name{};
   ReplayCache* replays = nullptr;
-  /// Why this key may begin no record; one that there is, is answered from.
+  /// Why this key may begin no new record; an existing one still answers.
   std::optional<Problem> new_key_rejection{};
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly
-/// once. What is still owed to the store then goes on as a task of the loop.
-/// Must outlive the task: `settings`, `route` and `request`, whose parts are moved from.
+/// once. A settling write that is still owed goes on as a task of the loop. Must outlive the task:
+/// `settings`, `route` and `request`, whose parts are moved from.
 Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, GatewayShared& shared,
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request);
 

@@ -10,7 +10,7 @@ double LookupLimit::tokens_at(const Bucket& bucket, MonotonicTime now) noexcept 
   return std::min(limits::lookups_at_once, bucket.tokens + seconds * limits::lookups_per_second);
 }
 
-// At most once a second: a crowd of scopes must not make each lookup walk over all of them.
+// At most once a second: with many scopes, a look-up must not walk over all of them each time.
 void LookupLimit::forget_rested(MonotonicTime now) {
   if (now - forgotten_at_ < Millis(1000)) return;
   forgotten_at_ = now;

@@ -13,7 +13,7 @@ namespace idem::gateway {
 /// from any thread.
 class LookupLimit {
  public:
-  /// Nothing: go on. Otherwise how long until it may again.
+  /// Nothing: go on. Otherwise the time until its next look-up.
   std::optional<Millis> take(const std::string& scope, MonotonicTime now);
 
  private:
@@ -25,7 +25,7 @@ class LookupLimit {
   void forget_rested(MonotonicTime now);
 
   std::mutex mutex_;
-  std::unordered_map<std::string, Bucket> buckets_;  ///< Who is not here has a full one.
+  std::unordered_map<std::string, Bucket> buckets_;  ///< A scope without one has a full one.
   MonotonicTime forgotten_at_{};
 };
 

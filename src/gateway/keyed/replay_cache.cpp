@@ -8,7 +8,7 @@
 namespace idem::gateway {
 namespace {
 
-std::size_t bytes_of(const Answer& answer) noexcept {
+std::size_t bytes_of(const WireAnswer& answer) noexcept {
   std::size_t bytes = limits::replay_cache_entry_bytes + answer.body_bytes().size();
   for (const Field& field : answer.headers) {
     bytes += sizeof field + field.name.size() + field.value.size();
@@ -18,9 +18,9 @@ std::size_t bytes_of(const Answer& answer) noexcept {
 
 }  // namespace
 
-std::optional<MemoryName::Bytes> AskedName::of(const http::ServerStream& client,
-                                               const GatewaySettings& settings, const Route& route,
-                                               std::string_view scope) {
+std::optional<MemoryName::Bytes> RequestName::of(const http::ServerStream& client,
+                                                 const GatewaySettings& settings,
+                                                 const Route& route, std::string_view scope) {
   const auto body = client.whole_body_here();
   if (!body) return std::nullopt;
   const http::RequestHead& head = client.head();
@@ -46,16 +46,16 @@ std::optional<MemoryName::Bytes> AskedName::of(const http::ServerStream& client,
   return name_.finish();
 }
 
-std::size_t ReplayCache::Hash::operator()(const Asked& asked) const noexcept {
+std::size_t ReplayCache::Hash::operator()(const Name& name) const noexcept {
   std::size_t hash = 0;
-  std::memcpy(&hash, asked.data(), sizeof hash);
+  std::memcpy(&hash, name.data(), sizeof hash);
   return hash;
 }
 
-const ReplayCache::Kept* ReplayCache::find(const Asked& asked, Millis now) {
-  auto found = young_.find(asked);
+const ReplayCache::Kept* ReplayCache::find(const Name& name, Millis now) {
+  auto found = young_.find(name);
   if (found == young_.end()) {
-    auto node = old_.extract(asked);
+    auto node = old_.extract(name);
     if (!node) return nullptr;
     const std::size_t bytes = bytes_of(*node.mapped().answer);
     make_room();
@@ -65,12 +65,12 @@ const ReplayCache::Kept* ReplayCache::find(const Asked& asked, Millis now) {
   return now < found->second.until ? &found->second : nullptr;
 }
 
-void ReplayCache::put(const Asked& asked, Kept kept) {
+void ReplayCache::put(const Name& name, Kept kept) {
   const std::size_t bytes = bytes_of(*kept.answer);
   if (kept.answer->status >= 500 || bytes > limits::replay_cache_answer_bytes_max) return;
   make_room();
-  old_.erase(asked);
-  const auto [place, is_new] = young_.try_emplace(asked);
+  old_.erase(name);
+  const auto [place, is_new] = young_.try_emplace(name);
   if (!is_new) young_bytes_ -= bytes_of(*place->second.answer);
   young_bytes_ += bytes;
   place->second = std::move(kept);

@@ -9,8 +9,7 @@
 namespace idem::gateway {
 namespace {
 
-/// Every line of the fields that the route's rule names, as name and value, in the order in which
-/// they came.
+/// Every line of the fields in the route's rule, as name and value, in the order of the request.
 std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
                                              const FingerprintRule& rule) {
   std::vector<std::string_view> chosen;
@@ -44,11 +43,11 @@ RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& reque
   return RequestDigest(parts);
 }
 
-/// What an operation adds to a record's name: nothing, where a key is unique in its scope.
+/// The operation's part of a record's name: empty where a key is unique in its scope.
 std::vector<std::string> naming_parts(const http::RequestHead& head,
                                       const GatewaySettings& settings, const Route& route) {
   if (settings.key_scope == KeyScope::tenant) return {std::string()};
-  const auto path = std::string_view(head.origin_form).substr(0, head.origin_form.find('?'));
+  const auto path = http::path_of(head.origin_form);
   auto parts = settings.routes.former_operations(route, head.method, path);
   parts.insert(parts.begin(), route.operation(head.method, path));
   return parts;

@@ -6,13 +6,12 @@
 
 namespace idem::gateway {
 
-/// What the store is asked for a request: its name and fingerprints under each live secret, and
-/// beside its operation's name those that its route had formerly. `route` is one of `settings`.
+/// The reserve for a request: its ids and fingerprints under each live secret, also under the
+/// former names of its route. `route` is one of `settings`.
 Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
                      const Identity& identity, const GatewaySettings& settings, const Route& route);
 
-/// Every id under which a record of a request with this key may lie, the one for a new record
-/// first.
+/// Every id that a record of a request with this key may have, the one for a new record first.
 std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,
                                    const GatewaySettings& settings, const Route& route,
                                    const std::string& scope, const std::string& key);

@@ -30,7 +30,8 @@ std::optional<std::string> open_key(const Record& record, const Identity& identi
   if (record.sealed_key.empty()) return std::nullopt;
   auto key =
       unseal(sealing_secrets(identity, settings), record.sealed_key, key_of_scope(record.scope));
-  // Whoever can write to the store must not have us ask about one record and settle another.
+  // An attacker who can write to the store must not have us ask about one record and settle
+  // another.
   if (key && !is_key_of(record, *key, identity, settings.key_scope)) key.reset();
   return key;
 }

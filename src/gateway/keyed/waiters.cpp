@@ -6,7 +6,7 @@
 
 namespace idem::gateway {
 
-// Not counted yet means that its read is asked later than this, and so shows the change.
+// A waiter that is not counted yet asks for its read later than this, and so sees the change.
 void Waiters::changed(const RecordId& id) noexcept {
   if (taken_.load() == 0) return;
   bool due = false;

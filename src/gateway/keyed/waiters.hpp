@@ -17,15 +17,15 @@ namespace idem::gateway {
 
 class Waiter;
 
-/// Who waits or looks asks only whether there is a stored request; the bytes of a megabyte are not
-/// kept for each of them.
+/// Waiters and look-ups need only know whether there is a stored request; the bytes, up to a
+/// megabyte, are not kept for each of them.
 inline void drop_request(Record& record) {
   if (record.stored_request) record.stored_request.emplace();
 }
 
-/// Who waits for which record, over all loops of the process: told of changes by the store, it
-/// reads a record once for all who wait for it then, and hands the one copy to each on its own
-/// loop. Safe from any thread; must be owned by a shared_ptr.
+/// All requests of the process that wait for a record. When the store reports a change, it reads
+/// the record once for all its waiters, and gives the one copy to each on its own loop. Safe from
+/// any thread; must be owned by a shared_ptr.
 class Waiters final : public Watcher, public std::enable_shared_from_this<Waiters> {
  public:
   /// `store` must outlive the last Waiter. `places`: how many may wait in all; a scope may have its
@@ -38,14 +38,14 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
  private:
   friend class Waiter;
 
-  /// One who waits; the loops and the store's thread share it.
+  /// One waiter; the loops and the store's thread share it.
   struct Seat {
     Loop* loop;
     Waiter* waiter;      ///< The loop's thread only; null once it has left.
     std::size_t at = 0;  ///< In its group.
   };
   using Seats = std::vector<std::shared_ptr<Seat>>;
-  /// What a read showed. Portions of two deliveries may overtake each other, the reads of a group
+  /// The result of a read. Portions of two deliveries may overtake each other, the reads of a group
   /// do not.
   struct News {
     std::uint64_t read = 0;
@@ -53,10 +53,10 @@ class Waiters final : public Watcher, public std::enable_shared_from_this<Waiter
   };
   struct Group {
     Seats seats;
-    Seats newcomers;  ///< Nothing was read for them yet; some may have left.
+    Seats newcomers;  ///< No read was asked for them yet; some may have left.
     bool changed = false;
     bool reading = false;
-    Seats readers;  ///< For whom, while reading: those who were there when it was asked.
+    Seats readers;  ///< While reading: the waiters that were there when the read was asked.
     std::uint64_t reads = 0;
   };
   struct HashId {
@@ -95,7 +95,7 @@ class Waiter final : Timed {
          std::string scope);
   ~Waiter() override;
 
-  /// Until there is news of the record (Woken), or until `until`, the client's leaving or the
+  /// Waits for a change of the record (Woken), or until `until`, the client's leaving or the
   /// gateway's stopping (WaitOver). WaitOver at once where there was no place.
   Task<ExchangeEvent> wait(MonotonicTime until);
 
@@ -109,7 +109,7 @@ class Waiter final : Timed {
   RecordId id_;
   const std::string scope_;
   MonotonicTime until_ = MonotonicTime::max();
-  std::optional<Woken> news_;  ///< The latest: it says all that earlier ones did.
+  std::optional<Woken> news_;  ///< The latest: it replaces earlier ones.
   std::uint64_t newest_read_ = 0;
   std::shared_ptr<Waiters::Seat> seat_;
 };

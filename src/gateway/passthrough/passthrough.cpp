@@ -82,8 +82,8 @@ class Passthrough {
     out_ += "\r\n";
   }
 
-  // A pooled connection may have been closed by the upstream at the moment of our send. Only a
-  // method that RFC 9110 §9.2.1 calls safe, without a body, is then asked once more (§9.2.2).
+  // The upstream may have closed a pooled connection at the moment of our send. Only a request with
+  // a safe method (RFC 9110 §9.2.1) and without a body is then sent once more (§9.2.2).
   bool may_ask_again(UpstreamCall::Failure failure) const {
     const auto& head = client_.head();
     const bool safe = head.method == "GET" || head.method == "HEAD" || head.method == "OPTIONS";
@@ -91,8 +91,7 @@ class Passthrough {
            failure == UpstreamCall::Failure::closed;
   }
 
-  // True: another connection may be tried, because nothing was sent or nothing can have been
-  // changed.
+  // True: try another connection, because no byte was sent or the request can change nothing.
   Task<bool> over(std::unique_ptr<http::Wire>& wire) {
     UpstreamCall call(std::move(wire));
     if (!upgrade_.empty()) call.allow_switch();
@@ -126,7 +125,7 @@ class Passthrough {
       if (may_ask_again(going.error()) && call.wire().unread().empty()) co_return true;
     }
     if (upload.refused() && upload.refused()->stopping) {
-      // The upstream has what came so far: "nothing was run" is true of a body that is read first.
+      // The upstream has a part of the body, so the answer must not say "nothing was run".
       client_.close_after();
       co_await fail(ProblemCode::draining, stopped_detail);
     } else if (upload.refused()) {
@@ -138,7 +137,7 @@ class Passthrough {
     co_return false;
   }
 
-  // The head, in one write with a body that is here already.
+  // The head, in one write with a body that has come already.
   Task<std::expected<void, UpstreamCall::Failure>> send_begin(UpstreamCall& call, Upload& upload) {
     std::string_view body;
     if (!client_.body_finished() && client_.body_is_here()) {
@@ -159,7 +158,7 @@ class Passthrough {
       client_.close_after();
     }
     if (!upload.started()) call.wire().no_write_deadline();
-    Answer head = std::move(end_to_end(call.head()).answer);
+    WireAnswer head = std::move(end_to_end(call.head()).answer);
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
                                                     call.head().content_length};
@@ -189,13 +188,13 @@ class Passthrough {
       co_await fail(ProblemCode::upstream_failed, switched_detail);
       co_return;
     }
-    const Answer head = std::move(end_to_end(call.head()).answer);
+    const WireAnswer head = std::move(end_to_end(call.head()).answer);
     const bool sent = co_await client_.switch_protocols(head, *protocols);
     if (sent) co_await run_tunnel(client_, call.wire(), settings_.tunnel_idle);
   }
 
-  // HEAD and 304 describe a body that does not follow: that length is the upstream's to tell.
-  void keep_described_length(Answer& head, const http::ResponseHead& upstream) const {
+  // HEAD and 304 describe a body that does not follow: its length is the upstream's.
+  void keep_described_length(WireAnswer& head, const http::ResponseHead& upstream) const {
     if (upstream.framing != Framing::none) return;
     if (client_.head().method != "HEAD" && upstream.status != 304) return;
     for (const auto& field : upstream.fields) {
@@ -238,7 +237,7 @@ class Passthrough {
   }
 
   Task<void> fail(ProblemCode code, std::string_view detail) {
-    const Answer problem = to_answer({.code = code, .detail = std::string(detail)});
+    const WireAnswer problem = to_answer({.code = code, .detail = std::string(detail)});
     co_await client_.answer(problem);
   }
 

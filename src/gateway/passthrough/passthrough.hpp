@@ -6,8 +6,8 @@
 namespace idem::gateway {
 
 /// Passes an unkeyed request through in both directions, piece by piece: no store, no buffering of
-/// whole bodies, no repeating once the upstream took a byte,
-/// but for a safe request without a body whose pooled connection had died (RFC 9110 §9.2.2).
+/// whole bodies. Sends nothing twice once the upstream accepted a byte, except a safe request
+/// without a body whose pooled connection had died (RFC 9110 §9.2.2).
 Task<void> pass_through(http::ServerStream& client, http::UpstreamPool& pool,
                         const GatewaySettings& settings, const Route& route, Observer& observer);
 

@@ -28,8 +28,8 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
       call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
     }
     const auto piece = co_await call.next_piece();
-    if (!call.sent_elsewhere())
-      call.wire().no_read_deadline();  // It is this upstream's, not a slow client's.
+    // The deadline is the upstream's, so a slow client does not use it up.
+    if (!call.sent_elsewhere()) call.wire().no_read_deadline();
     if (!piece) {
       client.abort_stream();
       co_return StreamEnd::broken;
@@ -41,7 +41,7 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
     co_await client.end_stream();
     co_return StreamEnd::whole;
   }
-  client.abort_stream();  // A client that reads until the close must not take this one for it.
+  client.abort_stream();  // A client that reads until the close must see no proper end.
   co_return StreamEnd::client_left;
 }
 

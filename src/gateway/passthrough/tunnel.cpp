@@ -46,7 +46,7 @@ class Tunnel {
         co_await upstream_.shutdown_send();
         break;
       case End::sink_broke:
-        // What the upstream said before it broke is still read, up to its own end.
+        // The upstream's last bytes are still read, up to its own end.
         break;
       case End::source_broke:
       case End::stopped:
@@ -84,7 +84,7 @@ class Tunnel {
     co_return End::stopped;
   }
 
-  // Both at once: bytes one way are a sign of life for the other.
+  // Both at once: bytes one way show that the other is in use.
   void touch() noexcept {
     const MonotonicTime end = MonotonicClock::now() + idle_;
     client_.wire().deadline(end);

@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-/// Which Upgrade goes through (RFC 9110 §7.8), and what a 101 may answer to it.
+/// Which Upgrade is passed on (RFC 9110 §7.8), and which 101 is.
 namespace idem::gateway {
 
 /// The protocols that this request offers and that may be passed on, as a list; empty: none.
-/// Protocols that carry further requests (h2c, HTTP, TLS) are left out: they would pass by
-/// everything that is decided here.
+/// Protocols that carry further requests (h2c, HTTP, TLS) are left out: those requests would bypass
+/// the gateway's decisions.
 std::string offered_protocols(const http::RequestHead& head);
 
-/// True when the request says that it has no body, so that what follows its head is the tunnel's.
+/// True when the request has no body, so that the bytes behind its head are the tunnel's.
 bool ends_with_head(const http::RequestHead& head) noexcept;
 
 /// The protocols that a 101 switches to; none when it names one that was not `offered`.

@@ -19,7 +19,7 @@ std::string_view Upload::framed(std::string_view piece) {
 
 Task<void> Upload::run(std::shared_ptr<Latch> ended) {
   Wire& upstream = call_.wire();
-  upstream.no_read_deadline();  // While the client is slow, the upstream is not late.
+  upstream.no_read_deadline();  // The upstream may wait for a slow client.
   const auto [first, second] = call_.take_unsent();
   bool sent = co_await write(first, second);
   bool received = true;
@@ -36,7 +36,7 @@ Task<void> Upload::run(std::shared_ptr<Latch> ended) {
   call_.sender_stopped();
   if (!refused_) {
     const MonotonicTime now = MonotonicClock::now();
-    // What broke off otherwise may have been answered before.
+    // After any other break an answer may have come before it.
     const bool late = !sent && upstream.trouble() == Wire::Trouble::timeout;
     upstream.read_deadline(late ? now : now + upstream_timeout_);
   }
@@ -55,7 +55,7 @@ Task<void> Upload::give_up(http::Refusal why) {
   Wire& upstream = call_.wire();
   if (answered_) {
     upstream.write_deadline(MonotonicClock::now() + upstream_timeout_);
-    co_await upstream.shutdown_send();  // What waits for the rest is told that none will come.
+    co_await upstream.shutdown_send();  // The upstream need not wait for the rest.
     co_return;
   }
   refused_ = std::move(why);

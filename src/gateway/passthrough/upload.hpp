@@ -13,7 +13,7 @@ namespace idem::gateway {
 
 /// The body of a relayed request on its way to the upstream, in a coroutine of its own, so that an
 /// answer is seen whenever it comes (RFC 9112 §9.3) and both can be long. One of stop() and
-/// finish() has to end before this object and what it was made of go. Loop's thread only.
+/// finish() has to end before this object and its arguments go. Loop's thread only.
 class Upload {
  public:
   Upload(http::ServerStream& client, http::UpstreamCall& call, Millis upstream_timeout)
@@ -25,11 +25,11 @@ class Upload {
   /// The head was given to the call, and the client was asked for its body.
   void start();
   bool started() const noexcept { return ended_ != nullptr; }
-  /// The answer's head is here. Before that the time in which it has to come is counted from here.
+  /// The answer's head has come. Until then this object sets the deadline for it.
   void answered() noexcept { answered_ = true; }
-  /// Sends no more than what is under way.
+  /// Sends the piece that is under way, and no more.
   void wind_up() noexcept { stopped_ = true; }
-  /// Waits until all is sent, or cannot be.
+  /// Waits until all is sent, or sending has failed.
   Task<void> finish();
   /// Ends at once, and with it the upstream's connection unless all was sent before. The client's
   /// can still be written to.

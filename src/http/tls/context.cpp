@@ -13,7 +13,7 @@ namespace {
 // As ALPN carries it: a length, then the name (RFC 7301 §3.1).
 constexpr unsigned char alpn_http_1_1[] = "\x08http/1.1";
 constexpr unsigned int alpn_bytes = sizeof alpn_http_1_1 - 1;
-// What a session's ticket must name to be resumed here.
+// Only tickets with this context are resumed here.
 constexpr unsigned char session_context[] = "idem";
 
 using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
@@ -23,7 +23,7 @@ std::unexpected<std::string> complaint(const std::string& file) {
   return std::unexpected(file + ": " + last_tls_error());
 }
 
-// A passphrase would be asked for on the terminal, and a gateway has none.
+// OpenSSL would ask for a passphrase on the terminal, and a gateway has none.
 int no_passphrase(char*, int, int, void*) { return 0; }
 
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes,
@@ -40,9 +40,9 @@ Context make_context(const SSL_METHOD* method) {
   Context context(SSL_CTX_new(method), &SSL_CTX_free);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // The machine's configuration may have set it, and then a cut would pass for an end.
+  // The machine's configuration may have set it, and then a cut would look like an end.
   SSL_CTX_clear_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // Idle connections hold no record buffers; a record that was taken in part may be given again
+  // Idle connections hold no record buffers; a record that was accepted in part may come again
   // from another address.
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

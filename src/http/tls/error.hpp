@@ -2,12 +2,12 @@
 
 #include <string>
 
-/// What OpenSSL noted on this thread about its last failure.
+/// OpenSSL's notes on this thread about its last failure.
 namespace idem::http {
 
 /// A sentence; the list of notes is empty afterwards.
 std::string last_tls_error();
-/// Before a call whose failure will be asked about.
+/// Call it before a call whose failure last_tls_error() is to describe.
 void clear_tls_errors() noexcept;
 
 }  // namespace idem::http

@@ -15,14 +15,13 @@ namespace idem::http {
 namespace {
 
 constexpr std::size_t record_bytes_max = 16UL * 1024;
-// OpenSSL goes on until it has bytes for us. A peer that sends only what is for TLS itself
-// (KeyUpdate, RFC 8446 §4.6.3) would hold the whole loop: after so many reads the others come
-// first.
+// OpenSSL reads on until it has bytes for us. A peer that sends only TLS's own messages (KeyUpdate,
+// RFC 8446 §4.6.3) would hold the whole loop: after so many reads the others come first.
 constexpr int reads_per_call_max = 1;
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
-/// DER, so that nothing is lost to how it is shown.
+/// As DER, because the text form loses details.
 std::string der_of(const X509_NAME* name) {
   unsigned char* bytes = nullptr;
   const int size = i2d_X509_NAME(name, &bytes);
@@ -40,9 +39,9 @@ std::string text_of(const X509_NAME* name) {
   return {bytes, static_cast<std::size_t>(std::max(size, 0L))};
 }
 
-/// The authority in which the verified chain ends, by name and key: anybody can give its own the
-/// name of another. Not the issuer: that is often an intermediate one, and those are changed
-/// without notice.
+/// The authority in which the verified chain ends, by name and key, because an authority can have
+/// the name of another. Not the issuer: that is often an intermediate one, and those change without
+/// notice.
 std::string anchor_of(const SSL* session) {
   const STACK_OF(X509)* chain = SSL_get0_verified_chain(session);
   const int size = chain != nullptr ? sk_X509_num(chain) : 0;
@@ -80,7 +79,7 @@ std::string digest_of(std::string_view text) {
   return to_hex(half);
 }
 
-/// What a log line and a listing may show.
+/// Safe to show in a log line and a listing.
 std::string printable(std::string text) {
   constexpr std::size_t shown_max = 128;
   text.resize(std::min(text.size(), shown_max));
@@ -96,7 +95,7 @@ TlsSession::TlsSession(ssl_st* session) : session_(session) {
   BIO_set_callback_ex(bio, &TlsSession::before_io);
 }
 
-// What is still in the kernel makes the socket readable, so nothing is forgotten by holding back.
+// Bytes that stay in the kernel keep the socket readable, so holding back forgets none.
 long TlsSession::before_io(BIO* bio, int operation, const char*, std::size_t, int, long, int result,
                            std::size_t*) {
   auto* self = reinterpret_cast<TlsSession*>(BIO_get_callback_arg(bio));
@@ -130,8 +129,8 @@ std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, int s
   return std::unique_ptr<TlsSession>(new TlsSession(session));
 }
 
-// What OpenSSL had taken and not yet written is dropped, not flushed.
-// That its end was not said makes no session unfit to be resumed.
+// Drops what OpenSSL has not yet written. A session that ends without close_notify can still be
+// resumed.
 TlsSession::~TlsSession() {
   SSL_set_shutdown(session_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   SSL_free(session_);
@@ -190,10 +189,11 @@ TlsSession::Wants TlsSession::peek() {
   return wants_after(SSL_peek_ex(session_, &byte, 1, &seen));
 }
 
-TlsSession::Wants TlsSession::say_end() {
+TlsSession::Wants TlsSession::send_close_notify() {
   begin_call();
   const int result = SSL_shutdown(session_);
-  return result >= 0 ? Wants::nothing : wants_after(result);  // 0: the peer has not said its own.
+  // 0: the peer has not sent its close_notify yet.
+  return result >= 0 ? Wants::nothing : wants_after(result);
 }
 
 std::uint64_t TlsSession::bytes_out() const noexcept {

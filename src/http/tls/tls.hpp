@@ -12,9 +12,9 @@ struct ssl_st;
 struct ssl_session_st;
 struct bio_st;
 
-/// The door by which OpenSSL's TLS enters: TLS 1.2 and 1.3, ALPN `http/1.1` only, no compression,
-/// no renegotiation, and no early data, because a replayed first flight is a retry that nobody
-/// asked for (RFC 8446 §8, RFC 8470).
+/// The only users of OpenSSL's TLS: TLS 1.2 and 1.3, ALPN `http/1.1` only, no compression,
+/// no renegotiation, and no early data, because an attacker can replay a first flight, which
+/// is a retry that no client asked for (RFC 8446 §8, RFC 8470).
 namespace idem::http {
 
 /// Certificates and rules of one side. Never changes, so it may be used from any thread.
@@ -23,8 +23,8 @@ class TlsContext {
   struct ServerFiles {
     std::string certificate;  ///< PEM, the leaf first, then its chain.
     std::string key;          ///< PEM, without a passphrase.
-    /// PEM: who signs client certificates; empty: none are asked for. A client without one is
-    /// served, but has no peer_identity(); one with a wrong one is refused.
+    /// PEM: the authorities of client certificates; empty: clients are asked for none. A client
+    /// without one is served, but has no peer_identity(); one with a wrong one is refused.
     std::string client_ca{};
   };
   /// Reads the files; the error is a sentence that names the file. With `before`, sessions that
@@ -54,23 +54,23 @@ class TlsContext {
   bool verifies_;
 };
 
-/// What a client may offer to a server that it has spoken to before.
+/// With it a client may resume a session with a server.
 using TlsTicket = std::unique_ptr<ssl_session_st, void (*)(ssl_session_st*)>;
 
 /// One TLS session over a socket that does not block. Never waits. One thread at a time.
 class TlsSession {
  public:
-  /// What has to happen before the call can go on.
+  /// What the call waits for.
   enum class Wants : std::uint8_t {
-    nothing,   ///< It is done.
+    nothing,   ///< It is complete.
     readable,  ///< Call again when the socket has bytes.
-    writable,  ///< Call again, with the same bytes, when the socket takes some.
-    ended,     ///< The peer said that it ends (close_notify).
-    failed,    ///< Cut without that word, or no TLS; why() says more.
+    writable,  ///< Call again, with the same bytes, when the socket accepts some.
+    ended,     ///< The peer sent close_notify.
+    failed,    ///< Cut without a close_notify, or not TLS; see why().
   };
 
   static std::unique_ptr<TlsSession> accept(const TlsContext& context, int socket);
-  /// `host` is what the certificate must be for, a name or an IP address; a name is sent as SNI.
+  /// The certificate must be for `host`, a name or an IP address; a name is sent as SNI.
   static std::unique_ptr<TlsSession> connect(const TlsContext& context, int socket,
                                              const std::string& host, ssl_session_st* ticket);
   ~TlsSession();
@@ -84,23 +84,23 @@ class TlsSession {
     Wants wants = Wants::nothing;
   };
   Moved read(char* to, std::size_t room);
-  /// Takes at most one record's worth.
+  /// Accepts at most one record's worth.
   Moved write(std::string_view bytes);
-  /// nothing: there is something to read; readable: there is not. Reads and answers what TLS itself
-  /// has to say. Where held_back(), it has not seen the end of that, and knows neither.
+  /// nothing: there are bytes to read; readable: there are none. Reads and answers TLS's own
+  /// messages. With held_back() there may be more of those, and it knows neither.
   Wants peek();
-  /// The last call left bytes in the kernel that may be there for TLS alone.
+  /// The last call left bytes in the kernel that may be TLS's own messages.
   bool held_back() const noexcept { return held_back_; }
-  /// Tells the peer that nothing more will come; to be called again while it wants to write.
-  Wants say_end();
+  /// Sends close_notify; call it again while it answers `writable`.
+  Wants send_close_notify();
 
-  /// Bytes that the kernel took from this session, whatever they carried.
+  /// Bytes that the kernel accepted from this session, TLS's own included.
   std::uint64_t bytes_out() const noexcept;
   bool resumed() const noexcept;
   /// A name for the holder of the peer's verified certificate that outlives the certificate's
   /// renewal: its first URI name (RFC 5280 §4.2.1.6), or else its subject as text; then `#` and a
   /// digest of the same together with the authority in which its chain ends, since two authorities
-  /// may use one name. None where there is no certificate, or it names nobody.
+  /// may use one name. None where there is no certificate, or it has no name.
   std::optional<std::string> peer_identity() const;
   /// Of a client's session: none before the server has given one.
   TlsTicket ticket() const;
@@ -115,7 +115,7 @@ class TlsSession {
 
   ssl_st* session_;
   int reads_left_ = 0;
-  bool held_back_ = false;  ///< There was more to take from the kernel than one call may.
+  bool held_back_ = false;  ///< The kernel had more than one call may read.
   std::string why_;
 };
 

@@ -1,3 +1,4 @@
+#include "core/record/stored_fence.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "store/postgres/outcome.hpp"
 #include "store/postgres/owner_fields.hpp"
@@ -14,7 +15,7 @@ void add_array(Params& params, Type type, std::span<const Call* const> calls, Ap
   for (const Call* call : calls) append(*call);
 }
 
-/// Null where none of them has one, as of most.
+/// Null if no call has a value, as in most batches.
 template <class Append>
 void add_optional_array(Params& params, Type type, std::span<const Reserve* const> calls,
                         std::string Reserve::* member, Append append) {
@@ -33,7 +34,7 @@ bool is_completion(const StoreCall* call) noexcept {
   return std::holds_alternative<Complete>(*call);
 }
 
-/// Where a numbered row belongs; none: nowhere.
+/// The index of the call with this number; none: there is no such call.
 std::optional<std::size_t> place_of(std::int64_t number, std::size_t calls) noexcept {
   if (number < 1 || static_cast<std::size_t>(number) > calls) return std::nullopt;
   return static_cast<std::size_t>(number - 1);
@@ -79,7 +80,7 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
       "$7,"
       " $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) r",
       {}};
-  // Of each key the first call comes before all second ones.
+  // The first call of each key comes before all repeats.
   const auto repeated = std::ranges::is_sorted_until(
       calls, [](const Reserve* a, const Reserve* b) { return a->id <= b->id; });
   Params& to = statement.params;
@@ -111,21 +112,21 @@ Statement ask_reserves(std::span<const Reserve* const> calls) {
 
 std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
                                                            const Rows& rows) {
-  std::vector<std::optional<CallResult>> told(calls.size());
+  std::vector<std::optional<CallResult>> results(calls.size());
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
     const auto granted = to_elements(cells.bytes());
     for (std::size_t i = 0; i < std::min(granted.size(), calls.size()); ++i) {
-      const auto fence = static_cast<Fence>(to_number(granted[i]));
-      if (fence == 0) continue;
-      told[i] =
-          CallResult{ReserveOutcome(Execute{calls[i]->id, {fence, calls[i]->token}, {}, false})};
+      const auto fence = fence_from(static_cast<std::uint64_t>(to_number(granted[i])));
+      if (!fence) continue;
+      results[i] =
+          CallResult{ReserveOutcome(Execute{calls[i]->id, {*fence, calls[i]->token}, {}, false})};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls.size());
-    if (at) told[*at] = to_outcome(cells, calls[*at]->token);
+    if (at) results[*at] = to_outcome(cells, calls[*at]->token);
   }
-  return told;
+  return results;
 }
 
 Statement ask_owners(std::span<const StoreCall* const> calls) {
@@ -154,13 +155,14 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
       value ? to.append_number(value->count()) : to.append_null();
     });
   };
-  // What completions have no use for is left out where there is nothing else.
+  // Arrays that completions do not use are empty in a batch of completions.
   const std::span<const OwnerFields* const> others =
       std::ranges::all_of(calls, is_completion) ? std::span<const OwnerFields* const>() : span;
   texts(span, &OwnerFields::verb);
   add_array(to, Type::uuid_array, span, [&](auto& one) { to.append_uuid(one.id.bytes); });
-  add_array(to, Type::int8_array, span,
-            [&](auto& one) { to.append_number(static_cast<std::int64_t>(one.attempt.fence)); });
+  add_array(to, Type::int8_array, span, [&](auto& one) {
+    to.append_number(static_cast<std::int64_t>(stored_fence(one.attempt.fence)));
+  });
   add_array(to, Type::uuid_array, span,
             [&](auto& one) { to.append_uuid(one.attempt.token.bytes); });
   numbers(others, &OwnerFields::lease);
@@ -176,7 +178,7 @@ Statement ask_owners(std::span<const StoreCall* const> calls) {
 }
 
 std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, const Rows& rows) {
-  std::vector<std::optional<CallResult>> told(calls);
+  std::vector<std::optional<CallResult>> results(calls);
   for (int row = 0; row < rows.size(); ++row) {
     Cells cells(rows, row);
     const auto usual = to_elements(cells.bytes());
@@ -184,13 +186,13 @@ std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, cons
     for (std::size_t i = 0; i < std::min(usual.size(), until.size()); ++i) {
       const auto at = place_of(to_number(usual[i]), calls);
       if (at)
-        told[*at] = CallResult{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
+        results[*at] = CallResult{OwnerReply{Verdict::done, State::completed, to_moment(until[i])}};
     }
     if (row == 0) continue;
     const auto at = place_of(cells.number(), calls);
-    if (at) told[*at] = to_owner_reply(cells);
+    if (at) results[*at] = to_owner_reply(cells);
   }
-  return told;
+  return results;
 }
 
 Statement ask_finds(std::span<const Find* const> calls) {
@@ -201,17 +203,17 @@ Statement ask_finds(std::span<const Find* const> calls) {
 }
 
 std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, const Rows& rows) {
-  std::vector<CallResult> told;
-  for (std::size_t i = 0; i < calls.size(); ++i) told.push_back({std::optional<Record>()});
+  std::vector<CallResult> results;
+  for (std::size_t i = 0; i < calls.size(); ++i) results.push_back({std::optional<Record>()});
   for (int row = 0; row < rows.size(); ++row) {
     const RecordId id = Cells(rows, row).id();
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (calls[i]->id != id) continue;
       Cells cells(rows, row);
-      told[i] = to_found(cells);
+      results[i] = to_found(cells);
     }
   }
-  return told;
+  return results;
 }
 
 }  // namespace idem::postgres

@@ -40,7 +40,7 @@ Statement alone(const Reserve& verb, const std::string* request) {
   return statement;
 }
 
-// Of a stored request a list says only that there is one: a page of them may be a gigabyte.
+// A list only says whether there is a stored request: a page of requests may be a gigabyte.
 const std::string list_sql =
     fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)",
                 record_columns("CASE WHEN request IS NOT NULL THEN ''::bytea END"));
@@ -61,9 +61,7 @@ struct Ask {
         "SELECT * FROM idem.resolve($1, $2::idem.state, $3, $4, $5, $6, $7, $8, $9, $10, $11)", {}};
     Params& to = statement.params;
     const bool positive = verb.as == Resolve::As::completed;
-    to.uuid(verb.id.bytes)
-        .text(positive ? "completed" : "failed_retryable")
-        .number(static_cast<std::int64_t>(verb.fence));
+    to.uuid(verb.id.bytes).text(positive ? "completed" : "failed_retryable").fence(verb.fence);
     if (verb.response) {
       std::string head;
       encode_answer(*verb.response, head);
@@ -82,7 +80,7 @@ struct Ask {
   Statement operator()(const CacheBust& verb) const {
     Statement statement{"SELECT * FROM idem.cache_bust($1, $2, $3, $4)", {}};
     statement.params.uuid(verb.id.bytes)
-        .number(static_cast<std::int64_t>(verb.fence))
+        .fence(verb.fence)
         .text(as_text(verb.reason))
         .text(as_text(verb.source));
     return statement;
@@ -90,9 +88,7 @@ struct Ask {
   Statement operator()(const Reschedule& verb) const {
     Statement statement{"SELECT * FROM idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8)", {}};
     Params& to = statement.params;
-    to.uuid(verb.id.bytes)
-        .number(static_cast<std::int64_t>(verb.fence))
-        .small(static_cast<std::int32_t>(verb.attempts));
+    to.uuid(verb.id.bytes).fence(verb.fence).small(static_cast<std::int32_t>(verb.attempts));
     verb.reconcile_in ? to.number(verb.reconcile_in->count()) : to.null(Type::int8);
     to.text(as_text(verb.source))
         .text(as_text(verb.evidence))
@@ -132,12 +128,12 @@ struct Ask {
   }
   template <class Verb>
   Statement operator()(const Verb&) const {
-    IDEM_ASSERT(!"asked with others");
+    IDEM_ASSERT(!"a batched call");
     return {};
   }
 
-  /// Nobody waits until it is on the disk: what the server forgets with a crash it does again, and
-  /// nothing that was seen to follow from it outlives it, as the log is written in its order.
+  /// The commit does not wait for the disk. After a crash the server does lost steps again, and
+  /// nothing that followed from them outlives them, because the log is written in order.
   static Statement batch(std::string_view function, std::size_t limit) {
     Statement statement{
         function == "idem.sweep"
@@ -214,7 +210,7 @@ struct ReplyDecoder {
     for (int row = 0; row < rows.size(); ++row) {
       Cells cells(rows, row);
       EvidenceEntry entry;
-      entry.fence = static_cast<Fence>(cells.number());
+      entry.fence = cells.fence();
       entry.source = cells.text();
       entry.evidence = cells.text();
       entry.reason = cells.text();
@@ -245,7 +241,7 @@ struct ReplyDecoder {
   }
   template <class Verb>
   CallResult operator()(const Verb&) const {
-    IDEM_ASSERT(!"asked with others");
+    IDEM_ASSERT(!"a batched call");
     return {OwnerReply{}};
   }
 

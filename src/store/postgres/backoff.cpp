@@ -27,14 +27,14 @@ Millis next_backoff(Millis before) {
   return std::clamp<Millis>(before * 2, limits::store_reconnect_min, limits::store_reconnect_max);
 }
 
-// 23514: the table of an answer's day was made meanwhile. 23505: a key was made by somebody who
-// does not take its lock.
+// 23514: the table of an answer's day was made meanwhile. 23505: a transaction without the key's
+// lock made it.
 bool is_race(const Failure& failure) {
   return is_of(failure, {"40", "55P03", "23514", "23505", "IDM04"});
 }
 
-// serialization_failure, deadlock_detected, lock_not_available. Not all of class 40: what ended
-// with 40003 may have been committed.
+// serialization_failure, deadlock_detected, lock_not_available. Not all of class 40: a transaction
+// that ended with 40003 may have been committed.
 bool is_contention(std::string_view sqlstate) {
   return sqlstate == "40001" || sqlstate == "40P01" || sqlstate == "55P03";
 }

@@ -4,24 +4,24 @@
 
 #include <string_view>
 
-/// How long to leave a server alone, and which of its errors are worth another try.
+/// Pauses between tries to reach a server, and the errors that are worth another try.
 namespace idem::postgres {
 
 struct Failure;
 
-/// Some of `length`, so that nodes do not come back at one time.
+/// From half of `length` to all of it, so that nodes do not come back at the same time.
 Millis with_jitter(Millis length);
 /// The pause after one of `before`; 0: the first.
 Millis next_backoff(Millis before);
 
 /// Lost a race against another transaction, and was rolled back: worth another try.
 bool is_race(const Failure& failure);
-/// Ended in favour of another transaction, by a service's own statements too: the same may go well
-/// once that is over.
+/// Ended in favour of another transaction, perhaps by a service's own statements: the same work may
+/// succeed when that one is over.
 bool is_contention(std::string_view sqlstate);
-/// A server that does not write, or not now: the next one of the URI may be the right one.
+/// The server accepts no writes, or none now: another one of the URI may.
 bool is_other_server(const Failure& failure);
-/// As asked, it will never do.
+/// A repeat will fail in the same way.
 bool is_refusal(const Failure& failure);
 
 }  // namespace idem::postgres

@@ -66,16 +66,16 @@ void CallScheduler::add(Waiting waiting) {
   lanes_.add(std::move(waiting));
 }
 
-void CallScheduler::note_result(const StoreCall& call, CallResult told) {
+void CallScheduler::note_result(const StoreCall& call, CallResult result) {
   if (const auto* reserve = std::get_if<Reserve>(&call)) days_.expect(reserve->retention);
-  if (told.ended_lease) ++leases_ended_;
-  lineage_->note(told.result);
-  changes_.tell(call, told.result);
+  if (result.ended_lease) ++leases_ended_;
+  lineage_->note(result.result);
+  changes_.notify(call, result.result);
 }
 
 void CallScheduler::wake(Worker& worker) {
   if (!worker.parked) return;
-  // Not from within what is under way: it may be another worker's step.
+  // Posted, because the running step may be another worker's.
   loop_.post([woken = std::move(*worker.parked)]() mutable { woken(true); });
   worker.parked.reset();
 }
@@ -98,7 +98,7 @@ bool CallScheduler::is_idle() const noexcept {
   return waiting() == 0 && std::ranges::all_of(workers_, is_parked);
 }
 
-// What a completion asked in turn is on its way already, and comes before what is posted now.
+// Calls that a completion has made are posted already, and come before this.
 void CallScheduler::end_if_idle() {
   if (!closed_ || ending_ || !is_idle()) return;
   loop_.post([this] {
@@ -140,7 +140,7 @@ Task<void> CallScheduler::serve(Worker& worker) {
       co_await park(worker);
       continue;
     }
-    // Another lane has met the server that took its place.
+    // Another lane has reached the server that replaced this one.
     if (worker.timeline < lineage_->timeline()) worker.connection.close();
     bool reached = worker.connection.is_open();
     if (!reached) reached = co_await reach(worker);
@@ -210,18 +210,18 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
     co_return;
   }
   if (!finds.empty()) {
-    auto told = results_of_finds(finds, *answer);
-    for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(told[i]));
+    auto results = results_of_finds(finds, *answer);
+    for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(results[i]));
     co_return;
   }
   crash_point(reserves.empty() ? CrashPoint::settle_after_commit
                                : CrashPoint::reserve_after_commit);
-  auto told = reserves.empty() ? results_of_owners(batch.size(), *answer)
-                               : results_of_reserves(reserves, *answer);
+  auto results = reserves.empty() ? results_of_owners(batch.size(), *answer)
+                                  : results_of_reserves(reserves, *answer);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     CallResult missing{
-        std::unexpected(error(StoreError::Code::in_doubt, "the answer was not whole"))};
-    finish(batch[i], told[i] ? std::move(*told[i]) : std::move(missing));
+        std::unexpected(error(StoreError::Code::in_doubt, "the reply was incomplete"))};
+    finish(batch[i], results[i] ? std::move(*results[i]) : std::move(missing));
   }
 }
 
@@ -244,11 +244,11 @@ Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
 Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
   auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_);
   if (reply) {
-    if (!reply->why_not.empty()) connection.close();  // Which ends its transaction.
+    if (!reply->why_not.empty()) connection.close();  // This ends its transaction.
     finish(waiting, {std::move(*reply)});
     co_return;
   }
-  // Whatever it was, the transaction is open or gone.
+  // The transaction is open or gone.
   connection.close();
   const bool in_doubt = reply.error().sqlstate.empty();
   finish(
@@ -257,24 +257,25 @@ Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
                              reply.error().message))});
 }
 
-void CallScheduler::finish(Waiting& waiting, CallResult told) {
-  if (told.held) {
-    // In doubt, it may be its own earlier self that holds the record; a settling write waits for
-    // its turn; and a reserve, that it can name the attempt that it met.
-    const bool may_be_told = std::holds_alternative<Reserve>(waiting.call) && !waiting.in_doubt;
-    const Millis patience = may_be_told ? Millis(limits::store_held_max) : limits::store_repeat_max;
+void CallScheduler::finish(Waiting& waiting, CallResult result) {
+  if (result.held) {
+    // A reserve waits a moment, so that it can name the other attempt. A call in doubt may meet its
+    // own earlier transaction, and a settling write waits for its turn: both wait longer.
+    const bool may_answer_held = std::holds_alternative<Reserve>(waiting.call) && !waiting.in_doubt;
+    const Millis patience =
+        may_answer_held ? Millis(limits::store_held_max) : limits::store_repeat_max;
     if (is_within(waiting, patience)) return ask_later(std::move(waiting));
     if (waiting.in_doubt) {
-      told.result = std::unexpected(error(StoreError::Code::in_doubt, "the record is held"));
+      result.result = std::unexpected(error(StoreError::Code::in_doubt, "the record is held"));
     }
   }
-  if (told.ended_lease) ++leases_ended_;
-  if (auto* census = told.result ? std::get_if<Census>(&*told.result) : nullptr) {
+  if (result.ended_lease) ++leases_ended_;
+  if (auto* census = result.result ? std::get_if<Census>(&*result.result) : nullptr) {
     census->leases_ended = leases_ended_;
   }
-  lineage_->note(told.result);
-  changes_.tell(waiting.call, told.result);
-  waiting.done(std::move(told.result));
+  lineage_->note(result.result);
+  changes_.notify(waiting.call, result.result);
+  waiting.done(std::move(result.result));
   waiting.done = nullptr;
 }
 
@@ -285,8 +286,8 @@ void CallScheduler::ask_later(Waiting waiting) {
 void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code,
                            const std::string& why) {
   for (Waiting& one : batch) {
-    const auto said = one.in_doubt ? StoreError::Code::in_doubt : code;
-    finish(one, {std::unexpected(error(said, why))});
+    const auto answered = one.in_doubt ? StoreError::Code::in_doubt : code;
+    finish(one, {std::unexpected(error(answered, why))});
   }
 }
 
@@ -306,7 +307,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     return refuse(std::move(late), StoreError::Code::unavailable, failure.message);
   }
   if (is_refusal(failure) && batch.size() > 1) {
-    // One of them spoils it for all.
+    // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));
   }

@@ -13,28 +13,28 @@
 
 namespace idem::postgres {
 
-/// The store's work: takes what waits in each lane, asks it over that lane's connection, hands the
-/// answers out. All of it on the loop's thread.
+/// Sends the waiting calls of each lane over that lane's connection and hands out the results. On
+/// the loop's thread only.
 class CallScheduler final : Timed {
  public:
   CallScheduler(Loop& loop, std::string uri, ChangeNotifier& changes);
   ~CallScheduler() override;
 
   /// Connects, sets up or checks the database, and begins to serve. The loop's first coroutine.
-  /// `opened` is shared, because its waiter may leave while this is still telling it.
+  /// `opened` is shared, because its waiter may leave while the value is being set.
   using Opening = std::shared_ptr<std::promise<std::expected<Identity, std::string>>>;
   Task<void> open(IdentitySettings settings, PostgresOptions options, Opening opened);
 
   void add(Waiting waiting);
   std::size_t waiting() const noexcept { return lanes_.size() + later_.size(); }
   void wake_all();
-  /// Of a call that was made in a transaction of a caller's, which is committed.
-  void note_result(const StoreCall& call, CallResult told);
-  /// Once it is open.
+  /// The result of a call in a caller's own transaction, which is committed.
+  void note_result(const StoreCall& call, CallResult result);
+  /// Valid once it is open.
   const Uuid& store_id() const noexcept { return store_id_; }
   const std::shared_ptr<Lineage>& lineage() const noexcept { return lineage_; }
 
-  /// Finishes what waits, then calls `done`.
+  /// Finishes the waiting calls, then calls `done`.
   void close(std::function<void()> done);
 
  private:
@@ -42,7 +42,7 @@ class CallScheduler final : Timed {
     Worker(Loop& loop, const std::string& uri, Lane of) : lane(of), connection(loop, uri) {}
     Lane lane;
     Connection connection;
-    std::int64_t timeline = 0;  ///< Of the server that it reached.
+    std::int64_t timeline = 0;  ///< Of its server.
     std::optional<Resumption<bool>> parked{};
   };
   struct Later {
@@ -54,7 +54,7 @@ class CallScheduler final : Timed {
   Task<void> serve(Worker& worker);
   Task<void> park(Worker& worker);
   void wake(Worker& worker);
-  /// False: out of reach, and lately found to be.
+  /// False: the server is out of reach, now or at a recent try.
   Task<bool> reach(Worker& worker);
   Task<void> work(Worker& worker, std::vector<Waiting> batch);
   Task<void> ask_alone(Connection& connection, Waiting waiting);
@@ -62,7 +62,7 @@ class CallScheduler final : Timed {
 
   bool is_idle() const noexcept;
   void end_if_idle();
-  void finish(Waiting& waiting, CallResult told);
+  void finish(Waiting& waiting, CallResult result);
   void refuse(std::vector<Waiting> batch, StoreError::Code code, const std::string& why);
   void on_failure(Connection& connection, std::vector<Waiting> batch, const Failure& failure);
   void on_lost(std::vector<Waiting> batch, const Failure& failure);

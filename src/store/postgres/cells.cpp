@@ -87,8 +87,9 @@ std::expected<Record, StoreError> to_record(Cells& cells) {
   record.generation = static_cast<std::uint64_t>(cells.number());
   const auto fingerprint = fingerprint_of(cells.bytes());
   record.state = cells.state();
-  record.attempt.fence = static_cast<Fence>(cells.number());
-  record.attempt.token.bytes = to_uuid(cells.bytes());
+  const auto fence = cells.fence();
+  const Token token{to_uuid(cells.bytes())};
+  if (fence) record.attempt = Attempt{*fence, token};
   record.owner = cells.text();
   record.locked_until = cells.moment();
   record.dispatched = cells.boolean();
@@ -119,7 +120,7 @@ std::expected<Record, StoreError> to_record(Cells& cells) {
   record.provider = cells.text();
   record.sealed_key = std::string(cells.bytes());
   if (!fingerprint || !policy || record.state == State{}) {
-    return std::unexpected(damaged("a member has a value that is none of ours"));
+    return std::unexpected(damaged("a member has an unknown value"));
   }
   record.fingerprint = *fingerprint;
   record.lease_policy = *policy;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/record/stored_fence.hpp"
 #include "store/postgres/connection.hpp"
 
 #include <idem/store.hpp>
@@ -23,10 +24,11 @@ class Cells {
   std::int64_t number() noexcept { return to_number(bytes()); }
   Millis millis() noexcept { return Millis(number()); }
   StoreTime moment() noexcept { return to_moment(bytes()); }
+  std::optional<Fence> fence() noexcept { return fence_from(static_cast<std::uint64_t>(number())); }
   RecordId id() noexcept { return {to_uuid(bytes())}; }
   std::optional<Millis> optional_millis();
   std::optional<StoreTime> optional_moment();
-  /// State{} where there is none.
+  /// State{} if the cell is null or names no state.
   State state() noexcept { return state_of(bytes()); }
 
   static State state_of(std::string_view name) noexcept;
@@ -41,13 +43,13 @@ inline constexpr std::string_view answer_differs = "its answer is not the one th
 inline constexpr std::string_view request_differs = "its request is not the one that was accepted";
 StoreError damaged(std::string_view why, std::optional<RecordId> record = {});
 
-/// What is kept of a fingerprint.
+/// The stored form of fingerprints, joined.
 std::string bytes_of(const std::vector<Fingerprint>& fingerprints);
 
-/// The columns that to_record() reads, of a row of idem.slots; `request` is what is read for the
-/// stored one.
+/// The columns of idem.slots that to_record() reads; `request` is the expression for the stored
+/// request.
 std::string record_columns(std::string_view request);
-/// Without its answer but for the status; `cells` is behind it then.
+/// Reads a record without its answer, but with the answer's status; leaves `cells` behind it.
 std::expected<Record, StoreError> to_record(Cells& cells);
 
 }  // namespace idem::postgres

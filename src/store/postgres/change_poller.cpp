@@ -17,21 +17,21 @@ ChangePoller::ChangePoller(Loop& loop, std::string uri, const Uuid& store_id,
 
 void ChangePoller::tick(MonotonicTime now) {
   Watcher* const watcher = changes_.watcher();
-  if (watcher == nullptr || looking_ || stopped_ || now < next_) return;
+  if (watcher == nullptr || is_polling_ || stopped_ || now < next_) return;
   auto ids = watcher->awaited();
   if (ids.empty()) return seen_.clear();
-  looking_ = true;
-  // Spawned from here it may end here; a tick may not make or unmake another Timed.
-  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(look(std::move(ids))); });
+  is_polling_ = true;
+  // Posted: a spawned poll may end at once, and a tick must not make or destroy another Timed.
+  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(poll(std::move(ids))); });
 }
 
-Task<void> ChangePoller::look(std::vector<RecordId> ids) {
+Task<void> ChangePoller::poll(std::vector<RecordId> ids) {
   if (timeline_ < lineage_->timeline()) connection_.close();
   if (!connection_.is_open()) {
     bool is_checked = false;
     const auto opened = co_await connection_.open(limits::store_connect_max);
     if (opened) {
-      // What a deposed primary shows would never change.
+      // A deposed primary's records never change.
       const auto checked = co_await check_again(connection_, store_id_, *lineage_);
       is_checked = checked.has_value();
       if (is_checked) timeline_ = *checked;
@@ -55,7 +55,7 @@ Task<void> ChangePoller::look(std::vector<RecordId> ids) {
         const auto fence = cells.number();
         now[id] = WaitedState{std::move(state), fence, cells.moment()};
       }
-      // One that is seen for the first time may have changed since its waiter read it.
+      // A record that is new here may have changed since its waiter read it.
       for (const auto& [id, state] : now) {
         const auto before = seen_.find(id);
         if (before == seen_.end() || before->second != state) changes_.watcher()->changed(id);
@@ -63,7 +63,7 @@ Task<void> ChangePoller::look(std::vector<RecordId> ids) {
       seen_ = std::move(now);
     }
   }
-  looking_ = false;
+  is_polling_ = false;
 }
 
 }  // namespace idem::postgres

@@ -9,8 +9,8 @@
 
 namespace idem::postgres {
 
-/// Looks at the records that somebody here waits for, all in one statement, and tells those that
-/// another node or a service settled. Asks nothing while nobody waits.
+/// Reads all records that have a waiter here in one statement, and notifies the watcher of those
+/// that another node or a service changed. Sends nothing while there is no waiter.
 class ChangePoller final : Timed {
  public:
   ChangePoller(Loop& loop, std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage,
@@ -19,27 +19,27 @@ class ChangePoller final : Timed {
   void stop() noexcept { stopped_ = true; }
 
  private:
-  /// All that a waiter cares about; none: there is no such record.
+  /// The members whose change wakes a waiter.
   struct WaitedState {
     std::string state;
     std::int64_t fence;
     StoreTime locked_until;
     bool operator==(const WaitedState&) const = default;
   };
-  using Seen = std::map<RecordId, std::optional<WaitedState>>;
+  using Seen = std::map<RecordId, std::optional<WaitedState>>;  ///< None: there is no record.
 
   void tick(MonotonicTime now) override;
-  Task<void> look(std::vector<RecordId> ids);
+  Task<void> poll(std::vector<RecordId> ids);
 
   const Uuid store_id_;
   const std::shared_ptr<Lineage> lineage_;
   ChangeNotifier& changes_;
   Connection connection_;
   Seen seen_;
-  bool looking_ = false;
+  bool is_polling_ = false;
   bool stopped_ = false;
   MonotonicTime next_{};
-  std::int64_t timeline_ = 0;  ///< Of the server that it reached.
+  std::int64_t timeline_ = 0;  ///< Of its server.
 };
 
 }  // namespace idem::postgres

@@ -93,7 +93,7 @@ Task<std::expected<void, std::string>> Connection::open(Millis patience) {
   auto step =
       PQstatus(connection_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
-    watch_socket();  // It may be another one after each step.
+    watch_socket();  // Each step may open another one.
     const bool is_ready =
         co_await ready(step == PGRES_POLLING_READING ? Until::readable : Until::writable);
     step = is_ready ? PQconnectPoll(connection_) : PGRES_POLLING_FAILED;
@@ -120,8 +120,8 @@ Task<QueryResult> Connection::ask(std::string_view sql, const Params& params, Mi
 }
 
 std::string Connection::name_for(std::string_view sql) {
-  // A pooler's sessions outlive this process: the text itself would be the safest name, and is cut
-  // to 63 bytes; so what is behind them goes in as a number.
+  // A pooler's sessions outlive this process, so the name must depend on the whole text. Names are
+  // cut to 63 bytes, so it begins with a digest of the text.
   std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : sql) digest = (digest ^ static_cast<std::uint8_t>(c)) * 0x100000001b3u;
   const auto from = std::min(sql.find("idem."), sql.size());
@@ -139,7 +139,7 @@ Task<bool> Connection::prepare(const std::string& name, std::string_view sql,
   }
   Task<QueryResult> preparing = answer();
   const QueryResult prepared = co_await std::move(preparing);
-  // 42P05: it is there already.
+  // 42P05: the server has it already.
   co_return prepared.has_value() || prepared.error().sqlstate == "42P05";
 }
 
@@ -147,7 +147,7 @@ Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& para
                                         Millis patience) {
   IDEM_ASSERT(is_open());
   const auto [known, is_new] = known_.try_emplace(std::string(sql), Known::asked);
-  if (is_new || known->second == Known::not_to_be) {
+  if (is_new || known->second == Known::unpreparable) {
     co_return co_await ask(sql, params, patience);
   }
   deadline_ = MonotonicClock::now() + patience;
@@ -155,7 +155,7 @@ Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& para
   if (known->second == Known::asked) {
     const bool is_there = co_await prepare(name, sql, params);
     if (!is_open()) co_return std::unexpected(Failure{{}, "the connection was lost", false});
-    known->second = is_there ? Known::prepared : Known::not_to_be;
+    known->second = is_there ? Known::prepared : Known::unpreparable;
     if (!is_there) co_return co_await ask(sql, params, patience);
   }
   const Params::Raw raw = params.raw();
@@ -164,11 +164,11 @@ Task<QueryResult> Connection::ask_often(std::string_view sql, const Params& para
   if (sent != 1) co_return std::unexpected(lost(false));
   Task<QueryResult> answering = answer();
   QueryResult answered = co_await std::move(answering);
-  // 26000: this server of a pooler's does not know it; 0A000: what it answers has another shape
-  // now. It was not executed, or undone.
+  // 26000: this server behind a pooler does not know the name. 0A000: the result has other columns
+  // now. In both cases nothing was executed.
   if (!answered && is_open() &&
       (answered.error().sqlstate == "26000" || answered.error().sqlstate == "0A000")) {
-    known->second = Known::not_to_be;
+    known->second = Known::unpreparable;
     co_return co_await ask(sql, params, patience);
   }
   co_return answered;
@@ -208,8 +208,8 @@ Task<QueryResult> Connection::answer() {
     failure = failure_of(result);
     if (!failure) co_return std::unexpected(lost(true));
   }
-  // An error that ends the session may come behind a commit, whoever sent it: a server that is told
-  // to stop, or a pooler. A repeat costs less than a guess.
+  // An error that ends the session may come behind a commit, from a server that stops or from a
+  // pooler. So it counts as a lost reply, and the caller repeats the call.
   if (PQstatus(connection_) != CONNECTION_OK) {
     Failure gone = lost(true);
     if (failure) gone.message = std::move(failure->message);

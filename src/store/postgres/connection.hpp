@@ -15,10 +15,10 @@
 struct pg_conn;
 struct pg_result;
 
-/// The door by which libpq enters. One connection, used by one coroutine at a time.
+/// A connection through libpq, for one coroutine at a time.
 namespace idem::postgres {
 
-/// The rows of an answer, in binary form.
+/// The rows of a result, in binary form.
 class Rows {
  public:
   explicit Rows(pg_result* result) : result_(result) {}
@@ -27,7 +27,7 @@ class Rows {
   int columns() const noexcept;
   /// A column's type, by its number in pg_type.
   std::uint32_t type(int column) const noexcept;
-  /// What was done, as the server calls it: COMMIT, INSERT 0 1.
+  /// The server's command tag: COMMIT, INSERT 0 1.
   std::string_view command() const noexcept;
   const pg_result* result() const noexcept { return result_.get(); }
   bool is_null(int row, int column) const noexcept;
@@ -41,12 +41,12 @@ class Rows {
   std::unique_ptr<pg_result, Free> result_;
 };
 
-/// Why a statement has no answer.
+/// Why a statement has no result.
 struct Failure {
-  /// The server's five letters; empty: the connection is gone.
+  /// The server's SQLSTATE; empty: the connection is lost.
   std::string sqlstate;
   std::string message;
-  /// The connection is gone and the statement had been sent: it may have been done.
+  /// The connection was lost after the statement was sent: it may have been executed.
   bool in_doubt = false;
   std::string detail{};
 };
@@ -57,34 +57,33 @@ std::string failure_text(const Failure& failure);
 
 class Connection final : Timed {
  public:
-  /// `uri`: libpq's, with all that it can say.
+  /// `uri`: any that libpq accepts.
   Connection(Loop& loop, std::string uri);
   ~Connection() override;
 
   bool is_open() const noexcept { return connection_ != nullptr; }
-  /// The number of the server's process, as it was told when this was opened; a pooler invents one.
+  /// The process id that the server sent when this was opened; a pooler invents one.
   int backend() const noexcept;
 
-  /// Connects to the first of the URI's servers that takes writes. The error is for people and
-  /// holds no password. Looking up a name blocks the loop: libpq has no other way.
+  /// Connects to the first of the URI's servers that accepts writes. The error is for people and
+  /// holds no password. A lookup of a host name blocks the loop, because libpq has no other way.
   Task<std::expected<void, std::string>> open(Millis patience);
 
-  /// One statement, in a transaction of its own unless one was begun. Where `patience` ends first,
-  /// or the answer is not what the protocol allows, the connection is closed.
+  /// One statement, in a transaction of its own unless one is open. Closes the connection when
+  /// `patience` ends first, or when the reply breaks the protocol.
   Task<QueryResult> ask(std::string_view sql, const Params& params, Millis patience);
 
-  /// The same for a text that is asked again and again: from its second time on this connection it
-  /// is prepared. Not within a transaction that was begun: where a pooler's next server does not
-  /// know it, it is asked a second time.
+  /// The same for a frequent statement: prepares it at its second use on this connection. Not for
+  /// an open transaction: if a pooler's server does not know the name, it sends the text again.
   Task<QueryResult> ask_often(std::string_view sql, const Params& params, Millis patience);
 
-  /// Statements without parameters, one after the other, and what the last of them answers, in text
-  /// form. They are one transaction unless they say otherwise.
+  /// Statements without parameters, one after the other, in one transaction unless they end it;
+  /// the result of the last one, in text form.
   Task<QueryResult> run(std::string_view script, Millis patience);
 
   void close() noexcept;
 
-  /// Of an open connection: HOST:PORT/DATABASE, with the host of the URI that answered.
+  /// HOST:PORT/DATABASE of an open connection, with the host that it reached.
   std::string place() const;
 
  private:
@@ -96,13 +95,13 @@ class Connection final : Timed {
   Task<bool> ready(Until what);
   void watch_socket();
   void unwatch_socket() noexcept;
-  /// Sends what was queued and reads until the server is ready again.
+  /// Sends the queued statement and reads until the server is ready again.
   Task<QueryResult> answer();
-  enum class Known : std::uint8_t { asked, prepared, not_to_be };
-  /// The statement's name on every server: the same for the same text only.
+  enum class Known : std::uint8_t { asked, prepared, unpreparable };
+  /// The statement's name on every server: one for each text.
   static std::string name_for(std::string_view sql);
   Task<bool> prepare(const std::string& name, std::string_view sql, const Params& params);
-  /// Closes; for what was sent.
+  /// Closes the connection; the failure of what was sent.
   Failure lost(bool was_sent);
 
   std::string uri_;

@@ -4,9 +4,10 @@
 
 namespace idem::postgres {
 
-// A route each has its own at most; the callers of a library may have more.
+// A gateway has one for each route at most; callers of the library may have more.
 constexpr std::size_t retentions_max = 64;
-// Today's, and two more for a gateway that is busy at midnight.
+// The expiry day of answers that complete today, and two more for a gateway that is busy at
+// midnight.
 constexpr int days_ahead = 3;
 
 void Days::expect(Millis retention) {

@@ -6,16 +6,15 @@
 
 namespace idem::postgres {
 
-/// Sees to it that there is a table for each day on which answers will expire, and none for days
-/// that are over.
+/// Makes the tables of days on which answers will expire, and drops those of past days.
 class Days {
  public:
-  /// Answers will be kept for so long.
+  /// Some answers will have this retention.
   void expect(Millis retention);
   bool is_due(MonotonicTime now) const noexcept { return now >= due_; }
   void postpone(MonotonicTime until) noexcept { due_ = until; }
-  /// Does what is due. What fails is tried again: without its table a day's answers lie in the last
-  /// one, which costs work and loses nothing.
+  /// Does the due work. A failure is tried again at the next time: without its table a day's
+  /// answers lie in the last one, which costs work and loses nothing.
   Task<void> keep(Connection& connection);
 
  private:

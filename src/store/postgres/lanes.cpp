@@ -17,7 +17,7 @@ std::size_t bytes_of_answer(const StoreCall& call) noexcept {
   return complete != nullptr ? complete->response.body.size() : 0;
 }
 
-/// Of each record the first one first, all in their order.
+/// Moves repeated calls of a record behind the first calls of all records; keeps the order.
 void repeats_last(std::deque<Waiting>& calls) {
   const RecordId* before = nullptr;
   std::deque<Waiting> repeats;
@@ -33,10 +33,11 @@ void repeats_last(std::deque<Waiting>& calls) {
   calls = std::move(firsts);
 }
 
-/// Fewer are not divided: a commit of its own costs a statement of 24 calls as much as it gains.
+/// Fewer calls are not divided: for a statement of 24 calls, its own commit costs as much as the
+/// division gains.
 constexpr std::size_t divided_min = 48;
 
-/// What reserves that are asked together have in common.
+/// Reserves of one statement have these in common.
 struct Terms {
   std::uint64_t generation = 0;
   bool is_counted = false;
@@ -58,7 +59,7 @@ Lane lane_of(const StoreCall& call) noexcept {
 bool may_be_repeated(const StoreCall& call) noexcept { return traits_of(call).is_repeatable; }
 
 const RecordId* record_of(const StoreCall& call) noexcept {
-  // One with other names may meet any of them; it is asked alone.
+  // A reserve with other names may meet any of them; it is sent alone.
   if (const auto* reserve = std::get_if<Reserve>(&call)) {
     return reserve->also.empty() ? &reserve->id : nullptr;
   }
@@ -81,9 +82,9 @@ std::size_t Lanes::share_of(std::size_t waiting) noexcept {
   for (const Lane lane : {Lane::reserves, Lane::owners}) {
     all += of(lane).size() + under_way_[static_cast<std::size_t>(lane)];
   }
-  // Who was just answered and asks on has not come back yet, and is of the crowd all the same.
+  // A caller that was just answered has not come back yet, and still belongs to the crowd.
   crowd_ = std::max(all, crowd_ - crowd_ / 16);
-  // Somewhat more than half is taken as it is, so that two groups stay two.
+  // Up to three quarters of the crowd go together, so that two groups stay two.
   return waiting < divided_min || waiting * 4 < crowd_ * 3 ? waiting : (crowd_ + 1) / 2;
 }
 
@@ -124,7 +125,7 @@ std::vector<Waiting> Lanes::take(Lane lane, std::size_t most) {
   }
   waiting.insert(waiting.begin(), std::make_move_iterator(rest.begin()),
                  std::make_move_iterator(rest.end()));
-  // Locks are taken in one order by all, so that two batches never wait for each other in a ring.
+  // All batches lock in one order, so no two of them can deadlock.
   std::ranges::stable_sort(taken, {}, [](const Waiting& one) { return *record_of(one.call); });
   if (lane == Lane::reserves) repeats_last(taken);
   under_way = taken.size();

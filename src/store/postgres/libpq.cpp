@@ -9,7 +9,7 @@
 namespace idem::postgres {
 namespace {
 
-void say_nothing(void*, const PGresult*) {}
+void ignore_notice(void*, const PGresult*) {}
 
 /// On one line.
 std::string trimmed(std::string text) {
@@ -24,25 +24,25 @@ std::optional<std::string> why_unreadable(const std::string& uri) {
   char* message = nullptr;
   PQconninfoOption* const options = PQconninfoParse(uri.c_str(), &message);
   if (options != nullptr) return PQconninfoFree(options), std::nullopt;
-  const std::string said = message != nullptr ? message : "out of memory";
+  const std::string complaint = message != nullptr ? message : "out of memory";
   PQfreemem(message);
-  return trimmed(said.substr(0, said.find(':')));
+  return trimmed(complaint.substr(0, complaint.find(':')));
 }
 
 pg_conn* begin_connecting(const std::string& uri) {
-  // What the URI says itself, stands; a store that must not forget has to be written to.
+  // The URI overrides these. The store needs a server that accepts writes.
   const char* const names[] = {"target_session_attrs", "client_encoding", "application_name",
                                "dbname", nullptr};
   const char* const values[] = {"read-write", "UTF8", "idem", uri.c_str(), nullptr};
   pg_conn* const connection = PQconnectStartParams(names, values, 1);
   IDEM_ASSERT(connection != nullptr);
-  PQsetNoticeReceiver(connection, say_nothing, nullptr);
+  PQsetNoticeReceiver(connection, ignore_notice, nullptr);
   return connection;
 }
 
 std::string trouble_of(const pg_conn* connection) {
   std::string message = trimmed(PQerrorMessage(connection));
-  // Of a URI with a slip in it this quotes what may be the password.
+  // For a malformed URI libpq quotes a part that may be the password.
   if (message.starts_with("invalid ")) message.resize(std::min(message.find('"'), message.size()));
   return message.empty() ? "the connection was lost" : message;
 }

@@ -5,24 +5,25 @@
 #include <optional>
 #include <string>
 
-/// What the store's connections and the blocking sessions ask of libpq alike.
+/// Shared by the store's connections and the blocking sessions.
 namespace idem::postgres {
 
-/// Why libpq cannot read a URI; none: it can. What it quotes of it may be a password.
+/// Why libpq cannot parse a URI; none: it can. Without libpq's quotation, which may be a password.
 std::optional<std::string> why_unreadable(const std::string& uri);
 
-/// Begins to connect to the first of the URI's servers that takes writes. The caller's to finish.
+/// Begins to connect to the first of the URI's servers that accepts writes. The caller has to call
+/// PQfinish().
 pg_conn* begin_connecting(const std::string& uri);
 
-/// What went wrong last, on one line and without a password.
+/// The connection's last error, on one line and without a password.
 std::string trouble_of(const pg_conn* connection);
 
-/// HOST:PORT/DATABASE of a connection that is open.
+/// HOST:PORT/DATABASE of an open connection.
 std::string place_of(const pg_conn* connection);
 
 bool was_answered(const pg_result* result) noexcept;
 
-/// What the server says against a statement; none: it says nothing, and the connection is no good.
+/// The server's error for a statement; none: there is none, and the connection is unusable.
 std::optional<Failure> failure_of(const pg_result* result);
 
 }  // namespace idem::postgres

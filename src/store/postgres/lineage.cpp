@@ -9,16 +9,16 @@
 
 namespace idem::postgres {
 
-// The file that is written to now has the timeline in its name; the control file tells that of the
-// last checkpoint, which comes after a promotion.
+// The name of the current WAL file has the timeline. The control file has that of the last
+// checkpoint, which comes later than a promotion.
 const char* const server_history_sql =
     "SELECT c.system_identifier, pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())"
     " FROM pg_catalog.pg_control_system() c";
 
-ServerHistory history_of(const QueryResult& told, Fence fence) {
+ServerHistory history_of(const QueryResult& reply, std::optional<Fence> fence) {
   ServerHistory history{.fence = fence};
-  if (!told || told->size() != 1) return history;
-  Cells cells(*told, 0);
+  if (!reply || reply->size() != 1) return history;
+  Cells cells(*reply, 0);
   history.system = cells.number();
   // Its first eight digits, in hex.
   const auto file = cells.bytes().substr(0, 8);
@@ -26,7 +26,7 @@ ServerHistory history_of(const QueryResult& told, Fence fence) {
   return history;
 }
 
-Fence Lineage::known_fence() const {
+std::optional<Fence> Lineage::known_fence() const {
   const std::lock_guard lock(mutex_);
   return highest_.fence;
 }
@@ -38,7 +38,7 @@ std::int64_t Lineage::timeline() const {
 
 void Lineage::note(Fence fence) {
   const std::lock_guard lock(mutex_);
-  highest_.fence = std::max(highest_.fence, fence);
+  highest_.fence = std::max(highest_.fence, std::optional(fence));
 }
 
 void Lineage::note(const StoreResult& result) {
@@ -50,27 +50,28 @@ void Lineage::note(const StoreResult& result) {
   }
 }
 
-std::optional<std::string> Lineage::why_refused(const ServerHistory& server, Fence known) {
+std::optional<std::string> Lineage::why_refused(const ServerHistory& server,
+                                                std::optional<Fence> known) {
   const std::lock_guard lock(mutex_);
   if (server.system != 0 && highest_.system != 0 && server.system != highest_.system) {
     return fmt::format(
-        "the server is of another cluster (system identifier {}, it was {}): what was written to "
-        "the one before may not be there; if it is, start the gateway again",
+        "the server is of another cluster (system identifier {}, it was {}): the records of the "
+        "one "
+        "before may be missing; if they are there, start the gateway again",
         server.system, highest_.system);
   }
   if (server.timeline != 0 && server.timeline < highest_.timeline) {
     return fmt::format(
-        "the server is on timeline {}, and the store was on timeline {} already: it is a primary "
-        "that was deposed, and has none of what was written since; make it a standby of the new "
-        "one",
+        "the server is on timeline {}, and the store was on timeline {} already: it is a deposed "
+        "primary, and lacks all that was written since; make it a standby of the new one",
         server.timeline, highest_.timeline);
   }
-  if (server.fence != 0 && server.fence < known) {
+  if (server.fence && server.fence < known) {
     return fmt::format(
-        "the server's last fence is {}, and {} was given out already: it has lost what was written "
-        "last, so that work could run again; find out what is missing before you start the gateway "
-        "again",
-        server.fence, known);
+        "the server's last fence is {}, and {} was given out already: it has lost the last "
+        "records, "
+        "so that work could run again; find out what is missing before you start the gateway again",
+        *server.fence, *known);
   }
   if (server.system != 0) highest_.system = server.system;
   highest_.timeline = std::max(highest_.timeline, server.timeline);

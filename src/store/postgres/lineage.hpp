@@ -6,43 +6,43 @@
 
 #include <mutex>
 
-/// Whether what answers there now knows all that was told as this store.
+/// Whether a server still has everything that this store has answered.
 namespace idem::postgres {
 
-/// What a server says of its history. 0: it does not let this role see that.
+/// A server's history. 0 or none: this role may not see it.
 struct ServerHistory {
-  std::int64_t system = 0;    ///< Of its cluster: a standby has its primary's.
-  std::int64_t timeline = 0;  ///< One more with each promotion.
-  Fence fence = 0;            ///< The last one that it gave out.
+  std::int64_t system = 0;       ///< Its cluster's identifier, which a standby shares.
+  std::int64_t timeline = 0;     ///< One more with each promotion.
+  std::optional<Fence> fence{};  ///< The last one that it gave out.
 };
 
-/// Of the servers that answered this process as its store: the highest timeline and fence. A server
-/// that was deposed and comes back, or was restored from a copy, has lower ones, and has forgotten
-/// records: it is refused. What no process remembers is not noticed. Safe from any thread.
+/// The highest timeline and fence of the servers that this process has reached. A deposed primary
+/// that comes back, or a server restored from a copy, has lower ones and has forgotten records:
+/// this refuses it. No process can notice what none remembers. Safe from any thread.
 class Lineage {
  public:
-  /// What a server must know that is asked from now on.
-  Fence known_fence() const;
+  /// A server that is asked from now on must have given out this fence.
+  std::optional<Fence> known_fence() const;
   std::int64_t timeline() const;
 
-  /// Of an attempt that was granted, here or in a transaction of a caller's.
+  /// The fence of a granted attempt, here or in a caller's transaction.
   void note(Fence fence);
-  /// Those that a reply of the store's tells of.
+  /// The fence in a result of the store, if there is one.
   void note(const StoreResult& result);
 
-  /// Why `server` is not to be used, a sentence; none: it is, and its history is noted. `known`:
-  /// known_fence(), from before it was asked.
-  std::optional<std::string> why_refused(const ServerHistory& server, Fence known);
+  /// Why `server` must not be used, a sentence; none: it may, and its history is noted. `known`:
+  /// known_fence(), read before the server was asked.
+  std::optional<std::string> why_refused(const ServerHistory& server, std::optional<Fence> known);
 
  private:
   mutable std::mutex mutex_;
   ServerHistory highest_;
 };
 
-/// Asked of each new connection, in a statement of its own: not every server answers it.
+/// Sent on each new connection, as a statement of its own: not every server permits it.
 extern const char* const server_history_sql;
-/// `told`: the answer to that; `fence`: what the store says itself. Other failures than a refusal
-/// are the connection's end, and seen by its next use.
-ServerHistory history_of(const QueryResult& told, Fence fence);
+/// From the reply to that; `fence`: the last one that the store gave out. Other failures than a
+/// refusal end the connection, and its next use shows it.
+ServerHistory history_of(const QueryResult& reply, std::optional<Fence> fence);
 
 }  // namespace idem::postgres

@@ -6,7 +6,7 @@
 
 namespace idem::postgres {
 
-/// Of schema/postgres/tables.
+/// The files of schema/postgres/tables.
 std::span<const Migration> migrations() noexcept;
 
 struct FunctionFile {
@@ -17,7 +17,7 @@ struct FunctionFile {
 /// All functions of the schema as this program needs them, in schema/postgres/functions.
 struct FunctionSet {
   std::span<const FunctionFile> files;  ///< In the order in which they are applied.
-  std::string_view checksum;            ///< Of all of them: two programs have the same, or not.
+  std::string_view checksum;            ///< Of all files; tells two sets apart.
   std::string_view program;             ///< The version of the program, "1.2.3".
 };
 FunctionSet function_set() noexcept;

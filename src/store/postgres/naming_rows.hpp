@@ -3,8 +3,7 @@
 #include "core/naming/naming.hpp"
 #include "store/postgres/connection.hpp"
 
-/// How routes name operations, as it lies in idem.identity and idem.route_names. Within the
-/// transaction that is open.
+/// How routes name operations, in idem.identity and idem.route_names. Within the open transaction.
 namespace idem::postgres {
 
 Task<std::expected<Naming, Failure>> read_naming(Connection& connection);

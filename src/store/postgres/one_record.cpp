@@ -21,7 +21,7 @@ Number number_in(std::string_view text) {
   return number;
 }
 
-/// What makes a record, up to who has it.
+/// The parameters of a new record, up to its owner.
 void add_record(Params& to, const NewRecord& record) {
   const Reserve& verb = *record.as;
   to.text(record.number)
@@ -31,11 +31,11 @@ void add_record(Params& to, const NewRecord& record) {
       .text(as_text(verb.scope))
       .text(as_text(verb.operation))
       .bytes(bytes_of({verb.fingerprints.front()}))
-      .number(static_cast<std::int64_t>(record.fence))
+      .fence(record.fence)
       .uuid(verb.token.bytes)
       .text(as_text(verb.owner));
 }
-/// And what it is kept by.
+/// The parameters behind them.
 void add_rules(Params& to, const Reserve& verb) {
   to.text(policy_name(verb.lease_policy))
       .boolean(verb.dispatched)
@@ -88,9 +88,7 @@ OneStep ask_complete_new(const NewRecord& record, const Complete& verb) {
 
 OneStep ask_admit(const RecordId& id, const Attempt& attempt) {
   OneStep step{"SELECT idem.admit($1, $2, $3)", {}};
-  step.params.uuid(id.bytes)
-      .number(static_cast<std::int64_t>(attempt.fence))
-      .uuid(attempt.token.bytes);
+  step.params.uuid(id.bytes).fence(attempt.fence).uuid(attempt.token.bytes);
   return step;
 }
 
@@ -104,7 +102,7 @@ OneStep ask_complete(const std::string& number, const Complete& verb) {
   OneStep step{"SELECT * FROM idem.complete_admitted($1, $2, $3, $4, $5, $6, $7)", {}};
   step.params.text(number)
       .uuid(verb.id.bytes)
-      .number(static_cast<std::int64_t>(verb.attempt.fence))
+      .fence(verb.attempt.fence)
       .uuid(verb.attempt.token.bytes);
   add_answer(step.params, verb);
   return step;

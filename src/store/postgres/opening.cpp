@@ -28,7 +28,7 @@ Task<Problem> check_server(Connection& connection) {
   co_return why_unsafe(*answer, connection.backend());
 }
 
-/// What lies in the tables beside answers and stored requests has no checksum of ours.
+/// Idem has checksums of stored answers and requests only.
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
   const QueryResult answer =
@@ -37,9 +37,9 @@ Task<Problem> warn_of_server(Connection& connection,
   if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
-        "data_checksums is off: stored answers and requests have checksums of Idem's, but where a "
-        "disk damages another column of a record, nothing finds it; stop the server and run "
-        "pg_checksums --enable");
+        "data_checksums is off: Idem has checksums of stored answers and requests, but nothing "
+        "finds "
+        "damage in another column of a record; stop the server and run pg_checksums --enable");
   }
   co_return std::nullopt;
 }
@@ -121,7 +121,7 @@ Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& 
   co_return std::optional(*found);
 }
 
-/// An identity, and what has to be recorded for it.
+/// An identity, and the row to be recorded for it.
 struct Settled {
   Identity identity;
   RecordedIdentity recorded;
@@ -134,7 +134,7 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
   auto recorded = co_await read_identity(connection);
   if (!recorded) co_return std::unexpected(std::move(recorded.error()));
   const auto before = *recorded;
-  // Looking at all records is only done where it can matter.
+  // All records are read only if that can matter.
   bool is_asked = false;
   const auto note = [&] {
     is_asked = true;
@@ -157,9 +157,9 @@ Task<std::expected<Opened, std::string>> settle(Connection& connection,
                                                 const IdentitySettings& settings, bool chooses) {
   auto settled = co_await settle_once(connection, settings, chooses);
   if (settled && settled->is_changed) {
-    // What was read may be out of date by now: a node that runs may have reserved, or adopted a
-    // table. Once no reserve can commit any more, it is read again.
-    const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()",
+    // A running node may have reserved, or adopted a route table, since this was read. It is read
+    // again once no reserve can commit any more.
+    const QueryResult alone = co_await connection.ask("SELECT idem.lock_generation_exclusively()",
                                                       no_params, limits::store_reply_max);
     if (!alone) co_return std::unexpected(failure_text(alone.error()));
     settled = co_await settle_once(connection, settings, chooses);
@@ -189,7 +189,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   const QueryResult begun = co_await connection.run(
       "BEGIN; SET LOCAL lock_timeout = '30s'; SET LOCAL idle_in_transaction_session_timeout = "
       "'10s';"
-      // What is made here is bound to what it names: to nothing that others have put in its way.
+      // Bodies in SQL are bound now: not to objects that others have put on a search path.
       " SET LOCAL search_path = pg_catalog, pg_temp;"
       " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
@@ -198,7 +198,7 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
   if (unfit) co_return std::unexpected(std::move(*unfit));
   const auto there = co_await find_store_id(connection);
   if (!there) co_return std::unexpected(there.error());
-  // Nothing is committed then: what was set up for a store that may not be made is gone.
+  // A refusal commits nothing, so the new schema is gone.
   auto refusal = why_not(options.which, *there);
   if (refusal) co_return std::unexpected(std::move(*refusal));
   std::expected<Opened, std::string> opened;
@@ -218,7 +218,7 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
                                                            const Uuid& store_id, Lineage& lineage) {
   auto problem = co_await check_server(connection);
   if (problem) co_return std::unexpected(std::move(*problem));
-  const Fence known = lineage.known_fence();
+  const auto known = lineage.known_fence();
   const std::int64_t known_timeline = lineage.timeline();
   const QueryResult which =
       co_await connection.ask(which_store_sql, no_params, limits::store_reply_max);
@@ -237,14 +237,14 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
                                                               AdoptRoutes& verb,
                                                               const IdentitySettings& settings) {
-  // A node that vanishes here would keep every reserve of every node waiting.
+  // If this node vanished here, every reserve of every node would wait for its lock.
   const QueryResult begun = co_await connection.run(
       "BEGIN; SET LOCAL search_path = pg_catalog, pg_temp;"
       " SET LOCAL idle_in_transaction_session_timeout = '10s'",
       limits::store_reply_max);
   if (!begun) co_return std::unexpected(begun.error());
-  // Alone: no reserve of the generation before can commit from here on.
-  const QueryResult alone = co_await connection.ask("SELECT idem.begin_generation_alone()",
+  // No reserve of the generation before can commit from here on.
+  const QueryResult alone = co_await connection.ask("SELECT idem.lock_generation_exclusively()",
                                                     no_params, limits::store_reply_max);
   if (!alone) co_return std::unexpected(alone.error());
   auto naming = co_await read_naming(connection);

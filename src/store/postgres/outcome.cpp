@@ -24,8 +24,8 @@ std::string_view policy_name(LeasePolicy policy) noexcept {
 CallResult to_outcome(Cells& cells, const Token& token) {
   const std::string_view kind = cells.bytes();
   const RecordId id = cells.id();
-  const auto fence = static_cast<Fence>(cells.number());
-  cells.skip();  // The token: the asker's own.
+  const auto fence = cells.fence();
+  cells.skip();  // The token: the caller's own.
   std::string recovery_point = cells.text();
   const bool again = cells.boolean();
   const State state = cells.state();
@@ -37,17 +37,17 @@ CallResult to_outcome(Cells& cells, const Token& token) {
   const StoreTime completed_at = cells.moment();
   const StoreTime expires_at = cells.moment();
   const Millis expires_in = cells.millis();
-  cells.skip();  // The status: it stands in the head, too.
+  cells.skip();  // The status: the head has it, too.
   const std::string_view head = cells.bytes();
   const std::string_view body = cells.bytes();
   const bool ended_lease = cells.boolean();
   const Millis retry_in = cells.millis();
   const bool is_stored = cells.boolean();
-  const auto told = [&](ReserveOutcome outcome) {
+  const auto result = [&](ReserveOutcome outcome) {
     return CallResult{std::move(outcome), false, ended_lease};
   };
   if (kind == "execute") {
-    return told(Execute{id, {fence, token}, std::move(recovery_point), again});
+    return result(Execute{id, {fence.value_or(0), token}, std::move(recovery_point), again});
   }
   if (kind == "in_progress") {
     return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until, is_stored}), again,
@@ -57,15 +57,15 @@ CallResult to_outcome(Cells& cells, const Token& token) {
     auto response = decode_answer(head);
     if (!response) return refused(response.error());
     response->body = std::string(body);
-    return told(Replay{std::move(*response), completed_at, expires_at, id, expires_in, fence});
+    return result(Replay{std::move(*response), completed_at, expires_at, id, expires_in, fence});
   }
-  if (kind == "key_misuse") return told(KeyMisuse{state, is_other, id});
-  if (kind == "unknown") return told(Unknown{since, reconcile_in, id});
-  if (kind == "expired") return told(Expired{completed_at, id});
-  if (kind == "pending") return told(Pending{id});
-  if (kind == "quota_exceeded") return told(QuotaExceeded{retry_in});
+  if (kind == "key_misuse") return result(KeyMisuse{state, is_other, id});
+  if (kind == "unknown") return result(Unknown{since, reconcile_in, id});
+  if (kind == "expired") return result(Expired{completed_at, id});
+  if (kind == "pending") return result(Pending{id});
+  if (kind == "quota_exceeded") return result(QuotaExceeded{retry_in});
   if (kind == "damaged") return {std::unexpected(damaged(answer_differs, id))};
-  return refused("an outcome that is none of ours");
+  return refused("an unknown outcome");
 }
 
 CallResult to_owner_reply(Cells& cells) {
@@ -86,7 +86,7 @@ CallResult to_owner_reply(Cells& cells) {
   } else if (verdict == "settled") {
     reply.verdict = Verdict::settled;
   } else if (verdict != "stale") {
-    return refused("a verdict that is none of ours");
+    return refused("an unknown verdict");
   }
   return {reply};
 }

@@ -16,14 +16,13 @@ using postgres::Failure;
 using postgres::Params;
 using postgres::Rows;
 
-// idem.complete() with the fields as they are stored: any byte but CR, LF and NUL may stand in a
-// value.
+// idem.complete() with the stored form of the fields: a value may have any byte but CR, LF and NUL.
 constexpr const char* complete_sql =
     "SELECT idem.must('complete', $1, idem.try_owner('complete', $1, $2, $3, NULL, NULL, $4, $5, "
     "$6,"
     " NULL, NULL, NULL))";
 constexpr const char* advance_sql = "SELECT idem.advance($1, $2, $3, $4)";
-/// Fails, and with it the transaction.
+/// Fails, and so does the transaction.
 constexpr const char* refuse_sql =
     "SELECT idem.try_advance(NULL::uuid, NULL::bigint, NULL::uuid, ''::text)";
 
@@ -45,11 +44,11 @@ std::expected<void, PostgresError> ask_for(pg_conn* connection, const StoreCall&
   if (PQstatus(connection) != CONNECTION_OK) {
     return std::unexpected(PostgresError{{}, postgres::trouble_of(connection)});
   }
-  // On its own it would be committed at once, without the rows.
+  // Without one, the statement would commit at once, without the rows.
   const auto status = PQtransactionStatus(connection);
   if ((status != PQTRANS_INTRANS && status != PQTRANS_INERROR) ||
       PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
-    return std::unexpected(PostgresError{"25P01", "there is no transaction open to be part of"});
+    return std::unexpected(PostgresError{"25P01", "no transaction is open"});
   }
   auto bad = what_is_wrong(call);
   if (!bad) return ask(connection, sql, params);
@@ -57,19 +56,19 @@ std::expected<void, PostgresError> ask_for(pg_conn* connection, const StoreCall&
   return std::unexpected(PostgresError{"IDM05", std::move(*bad)});
 }
 
-Params of_attempt(const RecordId& id, const Attempt& attempt) {
+Params of_attempt(const RecordId& id, const AttemptRef& attempt) {
   Params params;
-  params.uuid(id.bytes).number(static_cast<std::int64_t>(attempt.fence)).uuid(attempt.token.bytes);
+  params.uuid(id.bytes).fence(attempt.fence).uuid(attempt.token.bytes);
   return params;
 }
 
 }  // namespace
 
 std::expected<void, PostgresError> complete_on(pg_conn* connection, const RecordId& id,
-                                               const Attempt& attempt,
+                                               const AttemptRef& attempt,
                                                const StoredResponse& response,
                                                std::string_view upstream_reference) {
-  // As whoever stores an answer does (protocol.md §14).
+  // As every face does (protocol.md §14).
   StoredResponse stored = response;
   std::erase_if(stored.headers, [](const Field& field) { return !may_store(field.name); });
   std::string head;
@@ -81,7 +80,7 @@ std::expected<void, PostgresError> complete_on(pg_conn* connection, const Record
 }
 
 std::expected<void, PostgresError> advance_on(pg_conn* connection, const RecordId& id,
-                                              const Attempt& attempt,
+                                              const AttemptRef& attempt,
                                               std::string_view recovery_point) {
   Params params = of_attempt(id, attempt);
   params.text(postgres::as_text(recovery_point));

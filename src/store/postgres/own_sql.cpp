@@ -3,7 +3,7 @@
 namespace idem::postgres {
 namespace {
 
-// Whatever the path of a session is, they name functions and operators by their schema.
+// They name functions and operators by their schema, so no search path changes their meaning.
 #define IDEM_IS_TRUE(parameter) parameter "::bigint OPERATOR(pg_catalog.<>) 0"
 #define IDEM_REDRIVE(dry_run)                                                        \
   "SELECT * FROM idem.redrive($1::text, $2::uuid, $3::text, $4::bigint, $5::bigint," \
@@ -60,8 +60,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return "SELECT * FROM idem.close_flow($1::uuid, $2::uuid)";
     case OwnStatement::due_flows:
       return "SELECT * FROM idem.due_flows($1::text, $2::bigint)";
-    case OwnStatement::put_off_flow:
-      return "SELECT * FROM idem.put_off_flow($1::uuid, $2::bigint)";
+    case OwnStatement::postpone_flow:
+      return "SELECT * FROM idem.postpone_flow($1::uuid, $2::bigint)";
   }
   return {};
 }

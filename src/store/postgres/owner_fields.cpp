@@ -49,7 +49,7 @@ struct FieldsOf {
   }
   template <class Verb>
   OwnerFields operator()(const Verb&) const {
-    IDEM_ASSERT(!"no owner's verb");
+    IDEM_ASSERT(!"not an owner's verb");
     return {};
   }
 };
@@ -60,7 +60,7 @@ const RecordId& id_of_owners(const StoreCall& call) {
   return std::visit(
       [](const auto& verb) -> const RecordId& {
         if constexpr (requires { verb.attempt; }) return verb.id;
-        IDEM_ASSERT(!"no owner's verb");
+        IDEM_ASSERT(!"not an owner's verb");
         static constexpr RecordId none;
         return none;
       },

@@ -8,11 +8,11 @@
 
 namespace idem::postgres {
 
-/// What the owners' verbs are made of; each leaves out what it has no use for.
+/// The members of all owners' verbs; each verb sets those that it has.
 struct OwnerFields {
   std::string_view verb{};
   RecordId id{};
-  Attempt attempt{};
+  AttemptRef attempt{};
   std::optional<Millis> lease{};
   std::string_view recovery_point{};
   std::optional<std::string> head{};  ///< stored_response_codec.hpp

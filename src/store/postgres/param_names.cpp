@@ -7,7 +7,7 @@ namespace idem::postgres {
 namespace {
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-/// Of a name, or of the tag between two dollars; bytes beyond ASCII are letters.
+/// Begins a name, or the tag between two dollars. Bytes beyond ASCII are letters.
 bool begins_name(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
@@ -40,7 +40,7 @@ class Scan {
     }
   }
 
-  /// A name may have dollars in it. Before a quote it may be the mark of a text with backslashes.
+  /// A name may contain dollars. An e before a quote marks a text with backslashes.
   void name() {
     const std::size_t from = at_;
     while (at_ < sql_.size() && (is_in_name(sql_[at_]) || sql_[at_] == '$')) ++at_;
@@ -56,11 +56,11 @@ class Scan {
       if (has_backslashes && sql_[at_] == '\\') {
         ++at_;
       } else if (sql_[at_] == quote) {
-        ++at_;  // Doubled, it begins another text, which goes on here.
+        ++at_;  // A doubled quote begins another text, which continues this one.
         return;
       }
     }
-    at_ = sql_.size();  // Also behind a backslash at the end.
+    at_ = sql_.size();  // A backslash at the end moves beyond it.
   }
 
   void comment() {

@@ -6,7 +6,7 @@
 
 namespace idem::postgres {
 
-/// The numbers of the parameters that a statement names (`$1`), outside of texts, quoted names and
+/// The numbers of the parameters (`$1`) in a statement, outside of texts, quoted names and
 /// comments, as the server reads it (PostgreSQL documentation, "Lexical Structure").
 std::set<std::size_t> params_named(std::string_view sql);
 

@@ -48,10 +48,10 @@ class PostgresStore final : public Store {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
     }
     identity_ = std::move(*identity);
-    // Waiters are told on the store's thread, as of what it did itself.
-    const auto committed = [this](const StoreCall& call, postgres::CallResult told) {
-      loop_.post([this, call, told = std::move(told)]() mutable {
-        scheduler_.note_result(call, std::move(told));
+    // The store's thread notifies waiters, as for its own calls.
+    const auto committed = [this](const StoreCall& call, postgres::CallResult result) {
+      loop_.post([this, call, result = std::move(result)]() mutable {
+        scheduler_.note_result(call, std::move(result));
       });
     };
     transactions_.emplace(uri_, scheduler_.store_id(), scheduler_.lineage(), committed);
@@ -68,7 +68,7 @@ class PostgresStore final : public Store {
     if (wake) loop_.post([this] { take(); });
   }
 
-  // On its thread, where the records that it awaits are looked at.
+  // On the store's thread, which polls the awaited records.
   void watch(std::shared_ptr<Watcher> watcher) override {
     loop_.post([this, watcher = std::move(watcher)] { changes_.watch(watcher); });
   }
@@ -103,7 +103,7 @@ class PostgresStore final : public Store {
   ChangeNotifier changes_;
   std::mutex mutex_;
   std::vector<Waiting> incoming_;
-  std::vector<Waiting> taken_;  ///< The loop's own.
+  std::vector<Waiting> taken_;  ///< Of the loop's thread only.
   Loop loop_;
   CallScheduler scheduler_;
   std::optional<postgres::PgTransactions> transactions_;

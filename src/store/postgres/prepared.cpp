@@ -7,7 +7,7 @@
 namespace idem::postgres {
 namespace {
 
-/// A text is analysed by the types that are sent with it.
+/// The server analyses a text together with the types of its parameters.
 std::string key_of(std::string_view sql, const std::vector<std::uint32_t>& types) {
   std::string key(sql);
   key += '\0';
@@ -15,7 +15,7 @@ std::string key_of(std::string_view sql, const std::vector<std::uint32_t>& types
   return key;
 }
 
-/// Says in a log, and in pg_prepared_statements, what it is. At most 63 bytes.
+/// Readable in a log and in pg_prepared_statements. At most 63 bytes.
 std::string name_of_ours(std::uint64_t number, std::string_view sql) {
   const auto call = sql.find("idem.");
   const auto what = call == sql.npos ? sql : sql.substr(call, sql.find('(', call) - call);
@@ -38,7 +38,7 @@ Prepared::Name Prepared::name_of(std::string_view sql, const std::vector<std::ui
   if (const auto found = services_.find(key); found != services_.end()) {
     return {found->second, known_.contains(found->second)};
   }
-  // What is full is full: who writes values into texts gains nothing by others' being thrown out.
+  // When it is full, nothing is evicted: a service with values in its texts would evict all.
   if (!asked_.contains(key) || services_.size() >= limits::service_statements_max) return {};
   asked_.erase(key);
   return {services_.emplace(key, fmt::format("idem_{}", ++next_)).first->second, false};

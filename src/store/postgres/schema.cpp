@@ -12,14 +12,14 @@ namespace {
 
 using Problem = std::optional<std::string>;
 
-/// What a database has.
+/// The schema in a database.
 struct Found {
   bool is_there = false;
   int version = 0;            ///< Of the tables.
   std::string checksum;       ///< Of the functions.
-  std::string program;        ///< That brought them.
-  bool has_had_ours = false;  ///< This program's functions were there once, or are.
-  bool is_newer = false;      ///< That program is of a later version than this one.
+  std::string program;        ///< That applied them.
+  bool has_had_ours = false;  ///< This program's functions are there, or were.
+  bool is_newer = false;      ///< That program is newer than this one.
 };
 
 constexpr const char* what_is_there =
@@ -28,7 +28,7 @@ constexpr const char* what_is_there =
     " EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('idem'))"
     " OR EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('idem'))"
     " OR EXISTS (SELECT FROM pg_type WHERE typnamespace = to_regnamespace('idem')),"
-    // Who owns the schema may put functions beside ours, and drop what is made in it.
+    // The schema's owner may add functions to it, and drop ours.
     " (SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner"
     " WHERE n.oid = to_regnamespace('idem') AND NOT r.rolsuper AND r.rolname <> current_user"
     " AND NOT EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles u ON u.oid = m.member"
@@ -80,7 +80,7 @@ Task<std::expected<Found, std::string>> find_schema(Connection& connection) {
   co_return found;
 }
 
-/// Why this program is too old for what is there, or may not change it.
+/// Why this program cannot use the schema, or may not upgrade it.
 Problem why_not(const Found& found, bool may_change) {
   const int latest = migrations().back().version;
   if (found.version > latest) {
@@ -122,9 +122,9 @@ Task<Problem> apply_tables(Connection& connection, int version) {
   co_return std::nullopt;
 }
 
-/// All of them, in their order: a body in SQL is bound to the functions that it names. Then those
-/// that the set before had made, and this one has not, are dropped; whatever still needs one of
-/// them, as a view of an operator's, stops it. Functions that others put into the schema stay.
+/// Applies all files in their order, because a body in SQL is bound to the functions that it names.
+/// Then drops the functions that only the set before had; an operator's view that still needs one
+/// stops the upgrade. Functions of others in the schema stay.
 Task<Problem> apply_functions(Connection& connection) {
   for (const FunctionFile& file : function_set().files) {
     const QueryResult applied = co_await connection.run(file.sql, limits::store_migration_max);
@@ -169,7 +169,7 @@ Task<Problem> bring_schema(Connection& connection, bool may_change) {
   }
   auto problem = co_await apply_tables(connection, found->version);
   if (problem) co_return problem;
-  // Also where only tables are new: there are walls to be set around them (90_restrict.sql).
+  // Also if only tables are new: they need policies (90_restrict.sql).
   co_return co_await apply_functions(connection);
 }
 

@@ -5,13 +5,13 @@
 #include <optional>
 #include <string>
 
-/// The schema that a database has, and the one that this program brings.
+/// The schema of a database, and the one that this program needs.
 namespace idem::postgres {
 
-/// Makes the schema in a database without one. With `may_change`, applies what the program has and
-/// the database has not: tables by their number, and all functions where their checksum differs.
-/// Otherwise, and wherever a newer program was there, a difference is refused: the sentence.
-/// Within the transaction that is open, under the lock that all starts take.
+/// Makes the schema in a database without one. With `may_change`, upgrades it: missing steps of the
+/// tables, and all functions if their checksum differs. Otherwise, and after a newer program, it
+/// refuses a difference with the returned sentence. Within the open transaction, under the lock of
+/// all starts.
 Task<std::optional<std::string>> bring_schema(Connection& connection, bool may_change);
 
 }  // namespace idem::postgres

@@ -12,7 +12,7 @@
 namespace idem::postgres {
 namespace {
 
-/// A setting with which this store would forget, or misread.
+/// A setting by which this store would lose commits, or misread.
 struct Unsafe {
   const char* setting;
   const char* value;
@@ -24,7 +24,7 @@ constexpr Unsafe unsafe[] = {
     {"full_page_writes", "off", "a crash of the machine can leave half a page, and records in it"},
     {"synchronous_commit", "off", "a crash of the server would forget what was committed"},
     {"default_transaction_isolation", "read uncommitted",
-     "it is written for 'read committed', which is what PostgreSQL makes of it today; set it to "
+     "Idem is written for 'read committed', as which PostgreSQL treats it today; set it to "
      "'read committed' for this role"},
     {"default_transaction_isolation", "repeatable read",
      "a reserve that lost a race has to see the winner; set it to 'read committed' for this role"},
@@ -35,11 +35,11 @@ constexpr Unsafe unsafe[] = {
 };
 constexpr int version_min = 140'000;
 
-/// One for each lane, and one that looks at what is waited for.
+/// One for each lane, and one that polls awaited records.
 constexpr std::int64_t connections_min = lane_count + 1;
 
-/// Which standbys a commit may wait for; how many connections this role may have at most, and whose
-/// number the server's process has: behind a pooler they are the pooler's to divide.
+/// The standbys a commit may wait for, the numbers of connections this role may have, and the
+/// server's process id: behind a pooler, the pooler divides the connections.
 constexpr const char* standbys_and_connections =
     ", pg_catalog.current_setting('synchronous_commit'),"
     " pg_catalog.current_setting('synchronous_standby_names'),"
@@ -54,10 +54,9 @@ constexpr const char* limits_of_role =
     " WHERE r.rolname OPERATOR(pg_catalog.=) SESSION_USER"
     " AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()) limits ON true";
 
-/// The role of this connection and the tables' owner, where policies decide what this role sees;
-/// otherwise two nulls. Whether they happen to let it see everything is not asked: a store that
-/// may be kept from a record takes it for one that is not there. The catalogue has no secrets, so
-/// this can be read by a role that has no right in the schema.
+/// The role of this connection and the tables' owner if policies decide which rows the role sees;
+/// otherwise two nulls. It does not matter whether they show all rows now: a store would regard a
+/// hidden record as missing. Any role may read the catalogue.
 constexpr const char* who_is_kept_from_rows =
     ", kept.role, kept.owner FROM (VALUES (1)) one LEFT JOIN"
     " (SELECT current_user::pg_catalog.text AS role,"
@@ -78,13 +77,13 @@ std::string make_server_check() {
   return sql += limits_of_role;
 }
 
-/// How many connections this role may have, of what standbys_and_connections tells.
+/// How many connections this role may have, from standbys_and_connections.
 std::int64_t connections_of(Cells& cells) {
   std::int64_t most = cells.number();
   const std::int64_t for_superusers = cells.number();
   const std::int64_t for_others = cells.number();
   const std::int64_t limits[] = {cells.number(), cells.number()};
-  if (cells.boolean()) return most;  // Whom none of that holds back.
+  if (cells.boolean()) return most;  // No limit but the first holds for a superuser.
   most -= for_superusers + for_others;
   for (const std::int64_t limit : limits) {
     if (limit >= 0) most = std::min(most, limit);
@@ -127,13 +126,14 @@ std::optional<std::string> why_unsafe(const Rows& rows, int backend) {
   const std::string role(cells.bytes());
   return fmt::format(
       "row-level security applies to the role '{}': a record that is hidden from the gateway would"
-      " be run again; connect as '{}', who owns the tables, or give the role BYPASSRLS",
+      " run again; connect as '{}', who owns the tables, or give the role BYPASSRLS",
       role, cells.bytes());
 }
 
-Fence fence_in(const Rows& rows) {
+std::optional<Fence> fence_in(const Rows& rows) {
   constexpr int column = 3;
-  return rows.is_null(0, column) ? 0 : static_cast<Fence>(to_number(rows.cell(0, column)));
+  if (rows.is_null(0, column)) return std::nullopt;
+  return static_cast<Fence>(to_number(rows.cell(0, column)));
 }
 
 std::expected<Uuid, std::string> store_id_in(const Rows& rows) {

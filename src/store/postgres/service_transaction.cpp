@@ -19,9 +19,9 @@ namespace {
 
 using How = TransactionEnd::How;
 
-// What a handler before set in this session is not this one's; behind a pooler, anybody's. It is
-// said what a transaction is, because a default of that handler's was read before it was reset. The
-// record's lock outlives a vanished caller for transaction_idle_max, no longer.
+// An earlier handler's settings, or behind a pooler any client's, must not hold in this
+// transaction. BEGIN names the isolation level, because the server reads the default before it is
+// reset. The record's lock outlives a vanished caller by transaction_idle_max at most.
 const std::array<std::string, 5> begin_sql{
     "RESET ALL", "RESET ROLE", "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE",
     fmt::format("SET LOCAL lock_timeout = {}", Millis(limits::transaction_lock_max).count()),
@@ -30,7 +30,7 @@ const std::array<std::string, 5> begin_sql{
 
 constexpr std::string_view commit_sql = "COMMIT";
 
-/// Begins and asks, in one round trip. `left_over`: what was prepared and is to go first.
+/// Begins and sends `first`, in one round trip. `left_over`: prepared statements to deallocate.
 QueryResult begin_with(Session& session, const Session::Asked& first,
                        std::vector<std::string> left_over = {}) {
   std::vector<Session::Asked> asked;
@@ -45,7 +45,7 @@ QueryResult begin_with(Session& session, const Session::Asked& first,
   return std::move(session.ask_all(asked, limits::store_reply_max).back());
 }
 
-// The number only where there is one anyway: a duplicate's answer shall not use one up.
+// Reads the number only for a new attempt: a duplicate must not use up a transaction number.
 std::string with_number(std::string_view reserve_sql) {
   return fmt::format(
       "SELECT o.*, CASE WHEN o.outcome OPERATOR(pg_catalog.=) 'execute'"
@@ -53,7 +53,7 @@ std::string with_number(std::string_view reserve_sql) {
       reserve_sql);
 }
 
-/// Of an owner's verb that failed.
+/// The end after an owner's verb that failed.
 TransactionEnd end_of_step(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
@@ -64,7 +64,7 @@ TransactionEnd end_of_step(Session& session, const Failure& failure) {
 
 TransactionEnd end_of_commit(const QueryResult& committed) {
   if (!committed) {
-    // With an error that leaves the session in order the server says that it rolled back.
+    // An error on a session that stays in order means that the server rolled back.
     const bool is_lost = committed.error().sqlstate.empty();
     return ended(is_lost ? How::in_doubt : How::rolled_back, failure_text(committed.error()),
                  committed.error().sqlstate);
@@ -80,7 +80,7 @@ std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns(
 NotAdmitted not_admitted(Session& session, const Failure& failure) {
   if (is_other_server(failure) || is_forgotten(failure)) session.close();
   NotAdmitted none{ended(How::unavailable, failure_text(failure))};
-  // Of a session that was lost nothing is there, as nobody committed it; another one may do.
+  // A lost session left nothing, because no COMMIT was sent; another one may succeed.
   none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure) ||
                  is_forgotten(failure);
   return none;
@@ -99,44 +99,44 @@ std::expected<Admission, NotAdmitted> admit_attempt(Session& session, const InTr
   if (!admitted) return superseded({});
   const State state = admitted->state;
   if (!admitted->is_own) return superseded({Verdict::stale, state, {}});
-  // In the other states the record came from this attempt, whose late answer is welcome (§3).
+  // The other states came from this attempt, whose late answer counts (§3).
   if (state == State::completed || state == State::expired) {
     return superseded({Verdict::settled, state, {}});
   }
   return Admission{what.id, what.attempt, std::move(admitted->number)};
 }
 
-/// What is not simply new; in the transaction that was begun for it.
+/// Reserves a key that is not new, in the transaction that was begun for it.
 std::expected<Admission, NotAdmitted> admit_met(Session& session, const Reserve& reserve) {
   const StoreCall call(reserve);
   const Statement statement = ask_one(call);
   const QueryResult answer =
       session.ask(with_number(statement.sql), statement.params, limits::store_reply_max);
   if (!answer) return std::unexpected(not_admitted(session, answer.error()));
-  CallResult told = results_of_one(call, *answer);
-  if (!told.result) {
-    return std::unexpected(NotAdmitted{ended(How::unavailable, told.result.error().detail)});
+  CallResult result = results_of_one(call, *answer);
+  if (!result.result) {
+    return std::unexpected(NotAdmitted{ended(How::unavailable, result.result.error().detail)});
   }
-  const auto& outcome = std::get<ReserveOutcome>(*told.result);
+  const auto& outcome = std::get<ReserveOutcome>(*result.result);
   if (const auto* execute = std::get_if<Execute>(&outcome)) {
     const RecordId id = execute->id;
     const Attempt attempt = execute->attempt;
-    return Admission{id, attempt, std::string(last_cell(*answer)), std::move(told)};
+    return Admission{id, attempt, std::string(last_cell(*answer)), std::move(result)};
   }
   NotAdmitted none{ended(How::not_run, {})};
   none.end.reserved = outcome;
-  none.is_held = told.held;
-  if (told.held) return std::unexpected(std::move(none));
-  // It may have ended a lease on its way, which counts once it is committed (§5).
+  none.is_held = result.held;
+  if (result.held) return std::unexpected(std::move(none));
+  // It may have ended a lease, which counts once it is committed (§5).
   if (TransactionEnd end = commit(session); end.how != How::committed) {
     return std::unexpected(NotAdmitted{ended(How::unavailable, std::move(end.why))});
   }
-  none.reserved = std::move(told);
+  none.reserved = std::move(result);
   return std::unexpected(std::move(none));
 }
 
 std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Reserve& reserve) {
-  // Of several names each has to be looked at.
+  // A key with other names needs a lookup of each.
   const bool may_be_new = reserve.also.empty();
   const OneStep step = ask_admit_new(reserve);
   const QueryResult answer =
@@ -145,8 +145,8 @@ std::expected<Admission, NotAdmitted> admit_reserve(Session& session, const Rese
   auto made = may_be_new ? results_of_admit_new(reserve, *answer) : std::nullopt;
   if (!made) return admit_met(session, reserve);
   const Attempt attempt{made->fence, reserve.token};
-  CallResult told{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
-  return Admission{reserve.id, attempt, made->number, std::move(told), std::move(made)};
+  CallResult result{ReserveOutcome(Execute{reserve.id, attempt, {}, false})};
+  return Admission{reserve.id, attempt, made->number, std::move(result), std::move(made)};
 }
 
 }  // namespace
@@ -162,11 +162,11 @@ TransactionEnd ended(How how, std::string why, std::string sqlstate) {
 SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> values) {
   if (failed()) return {};
   if (const auto command = transaction_command(sql); !command.empty()) {
-    fail(fmt::format("{} is not the work's to say: it is in a transaction of its store", command));
+    fail(fmt::format("{} is not allowed: the work is in a transaction of its store", command));
     return {};
   }
   if (!may_ask()) return {};
-  if (auto wrong = named_wrongly(params_named(sql), values.size())) {
+  if (auto wrong = parameter_mismatch(params_named(sql), values.size())) {
     return fail(std::move(*wrong)), SqlRows();
   }
   const auto params = SqlParams::of(values);
@@ -177,7 +177,7 @@ SqlRows PgTransaction::run(std::string_view sql, std::span<const SqlValue> value
   const Session::Asked asked{sql, params->raw(), Session::Format::text,
                              does == Does::rows ? Kept::service : Kept::never};
   const QueryResult answer = session_.ask(asked, limits::transaction_statement_max);
-  // SELECT INTO, which makes a table.
+  // SELECT INTO makes a table.
   if (answer && answer->columns() == 0 && answer->command().starts_with("SELECT")) {
     session_.invalidate_prepared();
   }
@@ -193,7 +193,7 @@ bool PgTransaction::may_ask() {
   return false;
 }
 
-// None of them looks for a record, or leaves anything in the session.
+// These statements look for no record and leave nothing in the session.
 SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> values) {
   if (!may_ask()) return {};
   const auto params = SqlParams::of(values);
@@ -206,7 +206,7 @@ SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> val
 }
 
 void PgTransaction::fail_of(const Failure& failure) {
-  // 23505 and the like are said of business rows here, and would be said again.
+  // Errors such as 23505 are about business rows here, and would come again.
   const auto& state = failure.sqlstate;
   if (!failed()) sqlstate_ = state;
   is_worth_another_try_ =
@@ -214,7 +214,7 @@ void PgTransaction::fail_of(const Failure& failure) {
   fail(failure_text(failure));
 }
 
-// Also where the work has doomed it: with the connection it could commit all the same.
+// Also after the work has failed: with the connection it could commit nevertheless.
 bool PgTransaction::make_record() {
   if (!to_make_ || !session_.is_in_transaction()) return !failed();
   const OneStep step = ask_make_new(*to_make_);
@@ -230,7 +230,7 @@ bool PgTransaction::make_record() {
 
 pg_conn* PgTransaction::connection() noexcept {
   was_lent_ = true;
-  // Who ends the transaction by it shall not have committed rows alone.
+  // If the work commits on it, the rows must not be without a record.
   (void)make_record();
   session_.invalidate_prepared();
   return session_.native();
@@ -248,8 +248,8 @@ std::expected<Admission, NotAdmitted> admit(Session& session, const InTransactio
   return admitted;
 }
 
-std::expected<Step, TransactionEnd> take_step(Session& session, const Admission& admission,
-                                              const StoreCall& call) {
+std::expected<Step, TransactionEnd> run_step(Session& session, const Admission& admission,
+                                             const StoreCall& call) {
   const StoreCall* const calls[] = {&call};
   const Statement statement = ask_owners(calls);
   const QueryResult answer =
@@ -258,12 +258,12 @@ std::expected<Step, TransactionEnd> take_step(Session& session, const Admission&
                               statement.sql),
                   statement.params, limits::store_reply_max);
   if (!answer) return std::unexpected(end_of_step(session, answer.error()));
-  auto told = std::move(results_of_owners(1, *answer).front());
-  if (!told) return std::unexpected(ended(How::unavailable, "the answer was not whole"));
-  if (!told->result) {
-    return std::unexpected(ended(How::unavailable, std::move(told->result.error().detail)));
+  auto result = std::move(results_of_owners(1, *answer).front());
+  if (!result) return std::unexpected(ended(How::unavailable, "the reply was incomplete"));
+  if (!result->result) {
+    return std::unexpected(ended(How::unavailable, std::move(result->result.error().detail)));
   }
-  return Step{std::get<OwnerReply>(*told->result), last_cell(*answer) != admission.number};
+  return Step{std::get<OwnerReply>(*result->result), last_cell(*answer) != admission.number};
 }
 
 std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
@@ -274,7 +274,7 @@ std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
   const Session::Asked both[] = {step.asked(),
                                  {commit_sql, {}, Session::Format::binary, Kept::ours}};
   auto answers = session.ask_all(both, limits::store_reply_max);
-  // Lost, whichever it was that was heard last, the COMMIT had been sent.
+  // The COMMIT had been sent, whichever reply came last.
   const bool is_lost = !answers.back() && answers.back().error().sqlstate.empty();
   if (answers.front() && answers.size() == 2) {
     auto end = end_of_commit(answers.back());
@@ -316,8 +316,8 @@ bool left_nothing(Session& session, const std::string& number) {
 TransactionEnd give_up(Session& session, const Admission& admission) {
   roll_back(session);
   auto end = ended(How::in_doubt,
-                   "the work ended its transaction by itself: its rows may be there, and its"
-                   " record says unknown");
+                   "the work ended its transaction itself: its rows may be committed, and its"
+                   " record is unknown");
   end.rows_may_be_committed = true;
   if (!session.is_open()) return end;
   const StoreCall call(

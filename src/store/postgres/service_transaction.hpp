@@ -8,15 +8,15 @@
 
 #include <expected>
 
-/// One transaction of a service, step by step: begin and be admitted, the work's statements, the
+/// One transaction of a service, step by step: its begin and admission, the work's statements, the
 /// owner's verb, the end.
 namespace idem::postgres {
 
-/// What the work is given.
+/// The transaction as the work sees it.
 class PgTransaction final : public Transaction {
  public:
-  /// `to_make`: a record that is to be made before anything can look for it, or end the
-  /// transaction; none: there is one. Emptied when it is made.
+  /// `to_make`: a record to be made before anything can look for it or end the transaction; none:
+  /// the record is there. Emptied when it is made.
   PgTransaction(Session& session, const RecordId& id, std::string recovery_point,
                 std::optional<NewRecord>& to_make)
       : session_(session), id_(id), recovery_point_(std::move(recovery_point)), to_make_(to_make) {}
@@ -32,12 +32,12 @@ class PgTransaction final : public Transaction {
   /// From here on the work may have done anything with it.
   pg_conn* connection() noexcept;
   bool was_lent() const noexcept { return was_lent_; }
-  /// The failure is none of the work's: the same may go well another time.
+  /// The work did not cause the failure, and may succeed another time.
   bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
-  /// Of the failure, as the server numbered it; empty: it did not.
+  /// The server's SQLSTATE of the failure; empty: it has none.
   const std::string& sqlstate() const noexcept { return sqlstate_; }
 
-  /// False: this has failed.
+  /// Makes the record of `to_make`, if there is one. False: this transaction has failed.
   bool make_record();
 
  protected:
@@ -45,7 +45,7 @@ class PgTransaction final : public Transaction {
 
  private:
   void fail_of(const Failure& failure);
-  /// False: it has failed, or is none of the work's.
+  /// False: it has failed, or its transaction is over.
   bool may_ask();
 
   Session& session_;
@@ -58,34 +58,34 @@ class PgTransaction final : public Transaction {
   bool is_worth_another_try_ = false;
 };
 
-/// The right to run the work, in a transaction that is open.
+/// The right to run the work, in the open transaction.
 struct Admission {
   RecordId id;
   Attempt attempt;
-  /// The transaction's number, by which the server can be asked what became of it.
+  /// The transaction's number, by which the server knows how it ended.
   std::string number;
   std::optional<CallResult> reserved{};
-  /// Where the record is not made yet.
+  /// A record that is not made yet.
   std::optional<NewRecord> to_make{};
 };
-/// Why the work does not run. The transaction is over, or its session is closed.
+/// Why the work must not run. The transaction is over, or its session is closed.
 struct NotAdmitted {
   TransactionEnd end;
   bool is_held = false;  ///< Another transaction has the record: worth another try, for a moment.
   bool is_race = false;  ///< Worth another try.
-  std::optional<CallResult> reserved{};  ///< Committed, though it grants nothing.
+  std::optional<CallResult> reserved{};  ///< Committed, without a new attempt.
 };
 std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what);
 
-/// What the owner's verb came to.
+/// The result of the owner's verb.
 struct Step {
   OwnerReply reply;
   /// The transaction is not the one that was admitted.
   bool is_another_transaction = false;
 };
-/// The transaction stays open, whatever the answer.
-std::expected<Step, TransactionEnd> take_step(Session& session, const Admission& admission,
-                                              const StoreCall& call);
+/// The transaction stays open, whatever the result.
+std::expected<Step, TransactionEnd> run_step(Session& session, const Admission& admission,
+                                             const StoreCall& call);
 
 /// Why a completion was not done. Nothing of the transaction can be committed any more.
 struct Refused {
@@ -93,27 +93,26 @@ struct Refused {
   /// The transaction is not the one that was admitted.
   bool is_another_transaction = false;
 };
-/// The completion and the COMMIT in one round trip, which commits only what was completed: how it
-/// went, committed, rolled_back or in_doubt. Only where the work cannot have ended the transaction
-/// and lost the connection: what stood alone then could not be told from what was not there.
+/// Sends the completion and the COMMIT in one round trip, which commits only if the record was
+/// completed. The end is committed, rolled_back or in_doubt. Not for work that had the connection
+/// itself: rows that it committed alone would look like rows that are not there.
 std::expected<TransactionEnd, Refused> complete_and_commit(Session& session,
                                                            const Admission& admission,
                                                            const Complete& verb);
 
-/// How the COMMIT of a transaction of which no statement failed went: committed, rolled_back or
-/// in_doubt.
+/// Commits a transaction of which no statement failed: committed, rolled_back or in_doubt.
 TransactionEnd commit(Session& session);
 
-/// After this nothing of the open transaction is there: the server rolls back what is not
-/// committed also where it cannot be told to.
+/// Ends the open transaction without a trace: the server rolls back an uncommitted transaction also
+/// when the connection is lost.
 void roll_back(Session& session);
 
-/// Whether it is certain that the transaction of this number left nothing.
+/// True if the transaction of this number certainly left nothing.
 bool left_nothing(Session& session, const std::string& number);
 
-/// The work ended its transaction by itself, so that its rows may be there without its record.
-/// Nobody knows, then: the record becomes unknown and forgets its attempt, which can release it no
-/// more. What cannot be done now, the end of the lease does.
+/// For work that ended its transaction itself, so that its rows may be committed without the
+/// record. The record becomes unknown and forgets its attempt, which can release it no more. If
+/// that fails, the end of the lease does it.
 TransactionEnd give_up(Session& session, const Admission& admission);
 
 TransactionEnd ended(TransactionEnd::How how, std::string why, std::string sqlstate = {});

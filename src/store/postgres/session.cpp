@@ -14,7 +14,8 @@
 namespace idem::postgres {
 namespace {
 
-/// A work that was given the connection may expect the usual form, which waits while it sends.
+/// Non-blocking while it lives: a service that uses the connection itself expects the usual mode,
+/// which blocks while it sends.
 class WithoutWaiting {
  public:
   explicit WithoutWaiting(pg_conn*& connection) : connection_(connection) {
@@ -27,7 +28,7 @@ class WithoutWaiting {
   WithoutWaiting& operator=(const WithoutWaiting&) = delete;
 
  private:
-  pg_conn*& connection_;  // None, once it was closed.
+  pg_conn*& connection_;  // Null once it was closed.
 };
 
 bool is_copy(const pg_result* result) noexcept {
@@ -82,7 +83,7 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
   if (!server) return refused(failure_text(server.error()));
   auto unsafe = why_unsafe(*server, PQbackendPID(connection_));
   if (unsafe) return refused(std::move(*unsafe));
-  const Fence known = lineage.known_fence();
+  const auto known = lineage.known_fence();
   const QueryResult which = ask(which_store_sql, Params(), limits::store_reply_max);
   if (!which) return refused(failure_text(which.error()));
   if (auto other = why_not_this_store(*which, store_id)) return refused(std::move(*other));
@@ -91,7 +92,7 @@ std::expected<void, std::string> Session::open(const Uuid& store_id, Lineage& li
   const ServerHistory its = history_of(history, fence_in(*which));
   if (auto behind = lineage.why_refused(its, known)) return refused(std::move(*behind));
   timeline_ = its.timeline;
-  // A pooler gives out numbers of its own, as nobody's session is any server's for long.
+  // A pooler invents process ids, because it moves sessions between servers.
   const QueryResult pid =
       ask("SELECT pg_catalog.pg_backend_pid()", Params(), limits::store_reply_max);
   if (!pid) return refused(failure_text(pid.error()));
@@ -142,7 +143,7 @@ QueryResult Session::ask(const Asked& asked, Millis patience) {
 
 void Session::note_failure(const Asked& asked, const Prepared::Name& name, const Failure& failure) {
   if (asked.kept != Kept::service || name.text.empty()) return;
-  // Of these it may be the reason that it was analysed before something changed.
+  // These errors may come from a change since the statement was analysed.
   const auto is_of = [&](std::string_view state) { return failure.sqlstate.starts_with(state); };
   if (is_of("0A") || is_of("22") || is_of("26") || is_of("42")) prepared_.forget(name);
 }
@@ -162,21 +163,21 @@ std::vector<QueryResult> Session::ask_all(std::span<const Asked> asked, Millis p
     return answers;
   }
   bool has_failed = false;
-  const auto hear_next = [&](bool is_answer) {
-    QueryResult heard = next_reply();
-    const bool is_news = !has_failed || !is_open();
-    has_failed |= !heard;
-    if (is_news && (is_answer || !heard)) answers.push_back(std::move(heard));
+  const auto receive_next = [&](bool is_answer) {
+    QueryResult received = next_reply();
+    const bool is_reported = !has_failed || !is_open();
+    has_failed |= !received;
+    if (is_reported && (is_answer || !received)) answers.push_back(std::move(received));
   };
   for (std::size_t i = 0; i < asked.size() && is_open(); ++i) {
     const bool is_prepared_now = !names[i].text.empty() && !names[i].is_known;
-    if (is_prepared_now) hear_next(false);
+    if (is_prepared_now) receive_next(false);
     if (is_prepared_now && !has_failed) prepared_.was_prepared(names[i]);
     const bool was_fine = !has_failed;
-    if (is_open()) hear_next(true);
+    if (is_open()) receive_next(true);
     if (was_fine && has_failed) note_failure(asked[i], names[i], answers.back().error());
   }
-  if (is_open() && !hear_sync()) answers.emplace_back(std::unexpected(lost(true)));
+  if (is_open() && !receive_sync()) answers.emplace_back(std::unexpected(lost(true)));
   return answers;
 }
 
@@ -205,7 +206,7 @@ bool Session::flush() noexcept {
   for (;;) {
     const int left = PQflush(connection_);
     if (left == 0) return true;
-    // While it does not read, the server may want to be read first.
+    // A server that does not read may have to be read first.
     if (left < 0 || !ready(POLLIN | POLLOUT) || PQconsumeInput(connection_) == 0) return false;
   }
 }
@@ -217,7 +218,7 @@ bool Session::is_readable() noexcept {
   return true;
 }
 
-bool Session::hear_sync() noexcept {
+bool Session::receive_sync() noexcept {
   if (!is_readable()) return false;
   const Rows held(PQgetResult(connection_));
   return PQresultStatus(held.result()) == PGRES_PIPELINE_SYNC &&
@@ -242,8 +243,8 @@ QueryResult Session::next_reply() {
       Failure copying = lost(true);
       copying.message = "COPY cannot be run like this";
       return std::unexpected(std::move(copying));
-    } else if (auto said = failure_of(result)) {
-      failure = std::move(said);
+    } else if (auto refused = failure_of(result)) {
+      failure = std::move(refused);
     } else {
       return std::unexpected(lost(true));
     }
@@ -261,7 +262,7 @@ QueryResult Session::next_reply() {
 
 bool Session::is_still_there() const noexcept {
   if (!is_idle()) return false;
-  // Whatever there is to read, nobody asked for it: an end, or the reason of one before it.
+  // Bytes to read without a question are the server's goodbye.
   pollfd looked{PQsocket(connection_), POLLIN, 0};
   return ::poll(&looked, 1, 0) == 0;
 }

@@ -24,7 +24,7 @@ std::expected<Sessions::Taken, std::string> Sessions::take() {
     --made_;
   }
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) {
-    freed_.notify_one();  // The place is free for who waits behind this one.
+    freed_.notify_one();  // The place is free for the next waiter.
     return std::unexpected(why_out_of_reach_);
   }
   ++made_;
@@ -50,7 +50,7 @@ std::expected<Sessions::Taken, std::string> Sessions::make() {
 }
 
 void Sessions::give_back(std::unique_ptr<Session> session) {
-  // Left in whatever state by who had it: the server rolls back what is open when it is closed.
+  // Its user may have left a transaction open: to close the session rolls it back.
   if (!session->is_idle()) session.reset();
   const std::lock_guard lock(mutex_);
   if (session) {

@@ -9,14 +9,14 @@
 
 namespace idem::postgres {
 
-/// The sessions on which callers run their transactions: made when they are needed, kept, and
-/// thrown away where anything is odd about them. Safe from any thread.
+/// The pool of sessions for callers' transactions: made on demand, kept, and closed if anything is
+/// wrong with them. Safe from any thread.
 class Sessions {
  public:
   Sessions(std::string uri, const Uuid& store_id, std::shared_ptr<Lineage> lineage)
       : uri_(std::move(uri)), store_id_(store_id), lineage_(std::move(lineage)) {}
 
-  /// One of them, the taker's alone until this goes.
+  /// One session, for its holder alone while this lives.
   class Taken {
    public:
     Taken(Sessions& from, std::unique_ptr<Session> session)
@@ -34,13 +34,13 @@ class Sessions {
     std::unique_ptr<Session> session_;
   };
 
-  /// Blocks while all are taken, transaction_wait_max at most, and while a new one connects. While
+  /// Blocks while all are in use, transaction_wait_max at most, and while a new one connects. While
   /// the server is out of reach the error comes at once; it is for people.
   std::expected<Taken, std::string> take();
 
  private:
   void give_back(std::unique_ptr<Session> session);
-  /// Counted already; uncounted where it fails.
+  /// Opens a session that is counted already; a failure subtracts it again.
   std::expected<Taken, std::string> make();
 
   const std::string uri_;

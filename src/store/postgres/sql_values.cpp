@@ -38,8 +38,7 @@ SqlValue to_number_of(std::string_view cell) {
   return number;
 }
 
-/// What is a whole number of 64 bits is one on other databases, too; with a fraction it stays as
-/// exact as it was written.
+/// A whole number of 64 bits is an integer, as on other databases. Any other stays an exact text.
 SqlValue to_whole_number(std::string_view cell) {
   std::int64_t number = 0;
   const char* const end = cell.data() + cell.size();
@@ -80,7 +79,7 @@ SqlValue to_value(const Rows& rows, int row, int column) {
   return std::string(cell);
 }
 
-/// What comes before the first word: blanks, comments, empty statements.
+/// `sql` from its first keyword on, without blanks, comments and empty statements.
 std::string_view without_preface(std::string_view sql) {
   for (;;) {
     const auto from = sql.find_first_not_of(" \t\r\n\f\v;");
@@ -107,7 +106,8 @@ bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/// In capitals; empty: another sign comes first.
+/// Removes the first keyword of `sql` and returns it in capitals; empty: another character comes
+/// first.
 std::string first_word(std::string_view& sql) {
   sql = without_preface(sql);
   std::string word;
@@ -131,7 +131,7 @@ constexpr std::array<std::string_view, 11> of_others{"CLOSE", "DECLARE", "FETCH"
 
 std::expected<SqlParams, std::string> SqlParams::of(std::span<const SqlValue> values) {
   if (values.size() > limits::statement_params_max) {
-    return std::unexpected(fmt::format("{} parameters; a statement takes {} at most", values.size(),
+    return std::unexpected(fmt::format("{} parameters; a statement has {} at most", values.size(),
                                        limits::statement_params_max));
   }
   SqlParams params;
@@ -146,7 +146,7 @@ std::expected<SqlParams, std::string> SqlParams::of(std::span<const SqlValue> va
     } else if (const auto* boolean = std::get_if<bool>(&value)) {
       params.places_.push_back({bool_type, false, true, std::string(1, *boolean ? '\1' : '\0')});
     } else if (const auto* text = std::get_if<std::string>(&value)) {
-      // It would end there, and something else be stored than was given.
+      // The text would end there, and the database would store another one.
       if (text->find('\0') != text->npos) {
         return std::unexpected(fmt::format(
             "parameter {} is a text with a NUL, which a database cannot hold: pass SqlBytes",
@@ -189,7 +189,7 @@ std::string_view transaction_command(std::string_view sql) {
   const std::string word = first_word(sql);
   const auto found = std::ranges::find(commands, word);
   if (found != commands.end()) return *found;
-  // Any other PREPARE makes a statement.
+  // Any other PREPARE prepares a statement.
   if (word == "PREPARE" && first_word(sql) == "TRANSACTION") return "PREPARE TRANSACTION";
   return {};
 }

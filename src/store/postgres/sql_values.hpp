@@ -7,9 +7,8 @@
 /// A service's values on their way to the server and back.
 namespace idem::postgres {
 
-/// For PQsendQueryParams. A text is sent without a type, so that the server takes it for what
-/// stands at its place, a date or a jsonb as well; so is a NULL. The error says which value cannot
-/// be sent.
+/// For PQsendQueryParams. Texts and NULLs are sent without a type, so that the server infers it
+/// from their place: a date, a jsonb. The error names the value that cannot be sent.
 class SqlParams {
  public:
   static std::expected<SqlParams, std::string> of(std::span<const SqlValue> values);
@@ -21,28 +20,27 @@ class SqlParams {
     std::uint32_t type = 0;
     bool is_null = false;
     bool is_binary = false;
-    std::string bytes;  ///< Big-endian where it is a number.
+    std::string bytes;  ///< Big-endian if it is a number.
   };
   std::vector<Place> places_;
 };
 
-/// Of an answer in text form.
+/// From a result in text form.
 SqlRows to_sql_rows(const Rows& rows);
 
-/// The keyword by which a statement begins or ends a transaction, or nests one; empty: it does
-/// not. Comments before it are passed over as the server does (PostgreSQL documentation, "Lexical
-/// Structure").
+/// The keyword by which a statement begins, ends or nests a transaction; empty: it does not. Skips
+/// comments before it as the server does (PostgreSQL documentation, "Lexical Structure").
 std::string_view transaction_command(std::string_view sql);
 
-/// What a statement may do beyond its rows, by its keyword.
+/// The effects that a statement may have beside its rows, by its keyword.
 enum class Does : std::uint8_t {
   rows,   ///< Nothing: it reads or changes rows.
-  aside,  ///< Nothing that other statements could mean something else by.
-  more,   ///< It may make or drop things by whose names other statements were understood.
+  aside,  ///< Effects that do not change the meaning of other statements.
+  more,   ///< It may make or drop objects that prepared statements name.
 };
 Does what_does(std::string_view sql);
 
-/// Whether the schema of the records is named anywhere in it.
+/// True if the text contains the name of the records' schema.
 bool may_ask_for_records(std::string_view sql) noexcept;
 
 }  // namespace idem::postgres

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-/// Between the verbs and the functions of schema/postgres: what is sent for a call, and what its
-/// answer says.
+/// Between the verbs and the functions of schema/postgres: the statement of a call, and the meaning
+/// of its rows.
 namespace idem::postgres {
 
 struct Statement {
@@ -16,7 +16,7 @@ struct Statement {
   Params params;
 };
 
-/// What became of one call.
+/// The result of one call.
 struct CallResult {
   StoreResult result;
   /// Another transaction has the record, and the result only says so.
@@ -27,10 +27,10 @@ struct CallResult {
 /// The last four parameters of a reserve.
 void add_quota(Params& to, const std::optional<Quota>& quota);
 
-/// Reserves that know no other name, all of one generation and with one quota: of each record the
-/// first one in the order of their ids, then the others.
+/// For reserves without other names, all of one generation and with one quota: first one reserve of
+/// each record in the order of their ids, then the repeats.
 Statement ask_reserves(std::span<const Reserve* const> calls);
-/// In the order of the calls; none where the answer lacks one.
+/// In the order of the calls; none where the rows lack one.
 std::vector<std::optional<CallResult>> results_of_reserves(std::span<const Reserve* const> calls,
                                                            const Rows& rows);
 
@@ -39,11 +39,11 @@ const RecordId& id_of_owners(const StoreCall& call);
 Statement ask_owners(std::span<const StoreCall* const> calls);
 std::vector<std::optional<CallResult>> results_of_owners(std::size_t calls, const Rows& rows);
 
-/// Likewise; of another record each.
+/// Likewise; each call for another record.
 Statement ask_finds(std::span<const Find* const> calls);
 std::vector<CallResult> results_of_finds(std::span<const Find* const> calls, const Rows& rows);
 
-/// Any other call but AdoptRoutes; also a reserve.
+/// Any other call but AdoptRoutes; also a single reserve.
 Statement ask_one(const StoreCall& call);
 CallResult results_of_one(const StoreCall& call, const Rows& rows);
 

@@ -30,10 +30,10 @@ bool is_own_step(const StoreCall& call, const Admission& admission) {
          is_own(std::get_if<MarkUnknown>(&call));
 }
 
-/// After the work: rolls back. `why` it must be so.
+/// Rolls back after the work; `why` is the reason.
 TransactionEnd undo(Session& session, const PgTransaction& transaction, const Admission& admission,
                     How how, std::string why) {
-  // Only who had the connection itself can have ended the transaction.
+  // Only work that had the connection itself can have ended the transaction.
   const bool is_over = session.is_idle();
   roll_back(session);
   if (transaction.was_lent()) {
@@ -47,23 +47,23 @@ TransactionEnd undo(Session& session, const PgTransaction& transaction, const Ad
   return ended(how, std::move(why));
 }
 
-/// The verb and the COMMIT one after the other, for who has to know how far it came.
+/// The verb and the COMMIT one after the other, so that each has its own result.
 std::expected<TransactionEnd, Refused> step_and_commit(Session& session, const Admission& admission,
                                                        const StoreCall& step) {
-  auto taken = take_step(session, admission, step);
-  if (!taken) return std::unexpected(Refused{std::move(taken.error())});
-  if (taken->is_another_transaction) return std::unexpected(Refused{{}, true});
-  if (taken->reply.verdict != Verdict::done) {
+  auto done = run_step(session, admission, step);
+  if (!done) return std::unexpected(Refused{std::move(done.error())});
+  if (done->is_another_transaction) return std::unexpected(Refused{{}, true});
+  if (done->reply.verdict != Verdict::done) {
     Refused refused{ended(How::superseded, "the attempt is not the current one, or has ended")};
-    refused.end.reply = taken->reply;
+    refused.end.reply = done->reply;
     return std::unexpected(std::move(refused));
   }
   auto end = commit(session);
-  end.reply = taken->reply;
+  end.reply = done->reply;
   return end;
 }
 
-/// After the work, which wants `step`.
+/// Ends the transaction after the work, which returned `step`.
 TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admission& admission,
                         const std::optional<StoreCall>& step) {
   const auto undone = [&](How how, std::string why, std::string sqlstate = {}) {
@@ -75,13 +75,13 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
     return undone(transaction.is_worth_another_try() ? How::unavailable : How::rolled_back,
                   transaction.failure(), transaction.sqlstate());
   }
-  if (!step) return undone(How::rolled_back, "the work wanted it so");
+  if (!step) return undone(How::rolled_back, "the work asked for it");
   IDEM_ASSERT(is_own_step(*step, admission));
   if (auto bad = what_is_wrong(*step)) return undone(How::rolled_back, std::move(*bad));
   if (!session.is_in_transaction()) {
     return undone(How::rolled_back, session.is_in_failed_transaction()
                                         ? "a statement of the work failed"
-                                        : "the work left its connection in disorder");
+                                        : "the work left its connection in an unexpected state");
   }
   const auto* const complete = std::get_if<Complete>(&*step);
   if (complete == nullptr && !transaction.make_record()) {
@@ -106,8 +106,8 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   return std::move(*settled);
 }
 
-/// The work and what follows. What the work throws comes out once everything is rolled back, unless
-/// a statement had met contention before: then that is how it ended.
+/// Runs the work and ends the transaction. Rolls back and passes on an exception of the work,
+/// unless a statement had met contention before: then that is the end.
 TransactionEnd perform(Session& session, InTransaction& what, Admission& admission,
                        std::optional<StoreCall>& step) {
   const auto* const reserved =
@@ -120,28 +120,28 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
     auto end = undo(session, transaction, admission, How::rolled_back, "the work threw");
-    if (end.rows_may_be_committed) return end;  // Which weighs more than what was thrown.
+    if (end.rows_may_be_committed) return end;  // This matters more than the exception.
     if (!transaction.failed() || !is_contention(transaction.sqlstate())) throw;
-    // It may have thrown for want of the rows that its statement did not answer.
+    // It may have thrown because its statement returned no rows.
     return ended(How::unavailable, transaction.failure(), transaction.sqlstate());
   }
   return conclude(session, transaction, admission, step);
 }
 
-/// Nothing of it is there, and the database ended it for another transaction's sake.
+/// It left nothing, and the database ended it in favour of another transaction.
 bool gave_way(const TransactionEnd& end) {
   const bool is_gone = end.how == How::unavailable || end.how == How::rolled_back;
   return is_gone && !end.rows_may_be_committed && is_contention(end.sqlstate);
 }
 
-/// How often one has given way to others, and whether it is tried again.
+/// Counts how often a work has given way, and decides whether it runs again.
 class Contention {
  public:
   bool is_worth_another_try() {
     const bool is_late = MonotonicClock::now() - since_ >= limits::transaction_retries_max;
     return ++tries_ < limits::transaction_tries_max && !is_late;
   }
-  /// Longer each time, and not as long as what it met.
+  /// Longer each time, with jitter.
   void pause() {
     std::this_thread::sleep_for(with_jitter(pause_));
     pause_ *= 2;
@@ -215,9 +215,9 @@ std::variant<TransactionEnd, NotAdmitted> PgTransactions::try_once(InTransaction
 std::expected<SqlRows, std::string> PgTransactions::run(std::string_view sql,
                                                         std::span<const SqlValue> values) {
   if (const auto command = transaction_command(sql); !command.empty()) {
-    return std::unexpected(fmt::format("{}: it is a transaction of its own", command));
+    return std::unexpected(fmt::format("{}: this statement is a transaction of its own", command));
   }
-  if (auto wrong = named_wrongly(params_named(sql), values.size())) {
+  if (auto wrong = parameter_mismatch(params_named(sql), values.size())) {
     return std::unexpected(std::move(*wrong));
   }
   return ask_alone(sql, values);
@@ -230,7 +230,7 @@ std::expected<SqlRows, std::string> PgTransactions::ask_alone(std::string_view s
   if (!params) return std::unexpected(params.error());
   auto session = sessions_.take();
   if (!session) return std::unexpected(std::move(session.error()));
-  // Whose work it was that had the session before is nobody's business here.
+  // Settings and role of the session's former user must not hold here.
   if (const QueryResult clean = (*session)->run("RESET ALL; RESET ROLE", limits::store_reply_max);
       !clean) {
     return std::unexpected(failure_text(clean.error()));

@@ -10,15 +10,14 @@
 
 namespace idem::postgres {
 
-/// Transactions of services, each on its caller's thread and a session of its own.
+/// Transactions of services, each on its caller's thread and on a session of its own.
 ///
-/// The record comes first: its row is locked (a new key: the lock of its id), and only then does
-/// the work run. So an owner who came too late does no work, nobody can take the record over while
-/// the work runs, however long its lease, and two of these meet at the record, where the second
-/// holds nothing yet. No ring of locks goes through the store's own statements, as none of them
-/// waits for a row or an id (40_reserve.sql, 33_owners.sql); who takes a new generation's lock
-/// gives up after 100 ms. Rings among business rows are the works' own: PostgreSQL ends one of
-/// them, which is then run again from the start.
+/// A transaction locks its record first (the row, or for a new key the lock of its id), and then
+/// runs the work. So a late owner does no work, no other attempt can begin while the work runs,
+/// whatever its lease, and of two such transactions the second waits while it holds nothing yet.
+/// The store's own statements wait for no row and no id (40_reserve.sql, 33_owners.sql), and the
+/// start of a generation gives up its wait after 100 ms, so they are in no deadlock. Works may
+/// deadlock on business rows: PostgreSQL ends one of them, which then runs again from the start.
 class PgTransactions final : public Transactions {
  public:
   /// Called after each call that was committed, on the thread of its caller.

@@ -1,6 +1,7 @@
 #include "store/postgres/values.hpp"
 
 #include "core/bytes/utf8.hpp"
+#include "core/record/stored_fence.hpp"
 
 #include <idem/assert.hpp>
 
@@ -30,7 +31,7 @@ std::int64_t micros_of(StoreTime moment) noexcept {
   return (moment.time_since_epoch().count() - server_epoch) * 1'000;
 }
 
-/// What an array of `type` holds.
+/// The type of an array's elements.
 Type element_of(Type type) {
   switch (type) {
     case Type::bool_array:
@@ -52,12 +53,12 @@ Type element_of(Type type) {
     case Type::uuid:
       break;
   }
-  IDEM_ASSERT(!"no array");
+  IDEM_ASSERT(!"not an array");
   return type;
 }
 
-// An array begins with: dimensions, whether there may be nulls, the element's type, length, lower
-// bound.
+// An array begins with the number of dimensions, a flag for nulls, the element's type, the length
+// and the lower bound.
 constexpr std::size_t length_at = 12;
 
 std::string_view view_of(const Uuid& value) {
@@ -130,6 +131,10 @@ Params& Params::uuid(const Uuid& value) {
   put(view_of(value));
   end();
   return *this;
+}
+
+Params& Params::fence(const std::optional<Fence>& value) {
+  return number(static_cast<std::int64_t>(stored_fence(value)));
 }
 
 Params& Params::moment(StoreTime value) {

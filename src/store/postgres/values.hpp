@@ -43,6 +43,7 @@ class Params {
   Params& text(std::string_view value);
   Params& bytes(std::string_view value);
   Params& uuid(const Uuid& value);
+  Params& fence(const std::optional<Fence>& value);
   Params& moment(StoreTime value);
   Params& optional_number(const std::optional<Millis>& value);
   Params& optional_moment(const std::optional<StoreTime>& value);
@@ -84,20 +85,20 @@ class Params {
   std::vector<Place> places_;
 };
 
-/// Text that the server takes: what is no UTF-8 or holds a NUL, and what looks like it, becomes
-/// `\x` and hex digits, so that no two texts become one.
+/// Text that the server accepts. Bytes that are not UTF-8 or contain a NUL, and texts that look
+/// like the result, become `\x` and hex digits, so that no two texts become one.
 std::string as_text(std::string_view bytes);
 std::string from_text(std::string_view text);
 
-// ---- what comes back, one cell each; the caller knows the type ----
+// ---- cells of a result; the caller knows the type ----
 
 bool to_boolean(std::string_view cell) noexcept;
 /// Of 2, 4 or 8 bytes.
 std::int64_t to_number(std::string_view cell) noexcept;
 Uuid to_uuid(std::string_view cell) noexcept;
 StoreTime to_moment(std::string_view cell) noexcept;
-/// The elements of an array of one dimension, nulls left out; valid as long as the cell. None where
-/// it is null, or is none.
+/// The elements of an array of one dimension without the nulls; valid as long as the cell. Empty if
+/// it is null or not such an array.
 std::vector<std::string_view> to_elements(std::string_view cell);
 
 }  // namespace idem::postgres

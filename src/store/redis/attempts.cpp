@@ -5,7 +5,7 @@
 namespace idem::redis {
 
 void Attempts::keep(const Version& version, const Record& record) {
-  // Any one of them: the verbs of its owner take one round trip more, that is all.
+  // Any one will do: it costs its owner's next verb one more round trip.
   if (kept_.size() >= limits::redis_attempts_kept_max) kept_.erase(kept_.begin());
   Kept& kept = kept_[record.id];
   kept = {version, record};

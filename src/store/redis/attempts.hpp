@@ -2,13 +2,12 @@
 
 #include "store/redis/rows.hpp"
 
-#include <cstring>
 #include <unordered_map>
 
 namespace idem::redis {
 
-/// The records of attempts that run here, as they were written last, so that an owner's verb need
-/// not read them first. They prove nothing: what is made over one counts only if the server finds
+/// The records of attempts that run in this process, as last written, so that an owner's verb need
+/// not read them first. They prove nothing: a step over one counts only if the server still has
 /// that version.
 class Attempts {
  public:
@@ -25,14 +24,7 @@ class Attempts {
   void forget(const RecordId& id) { kept_.erase(id); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const RecordId& id) const noexcept {
-      std::size_t hash = 0;  // The id is a digest.
-      std::memcpy(&hash, id.bytes.data(), sizeof hash);
-      return hash;
-    }
-  };
-  std::unordered_map<RecordId, Kept, Hash> kept_;
+  std::unordered_map<RecordId, Kept, IdHash> kept_;
 };
 
 }  // namespace idem::redis

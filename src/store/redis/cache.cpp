@@ -7,15 +7,14 @@
 #include <idem/limits.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace idem::redis {
 namespace {
 
 constexpr int server_errors_from = 500;
 
-/// Otherwise the store has matched one of several, and does not tell which: an entry under another
-/// would stand for requests that it knows to be different.
+/// Otherwise the store matched one of several and does not say which: an entry under the wrong
+/// fingerprint would answer requests that the store knows to be different.
 bool asks_with_one(const Reserve& verb) {
   return verb.fingerprints.size() == 1 && verb.also.empty();
 }
@@ -25,7 +24,7 @@ bool may_be_kept(const StoredResponse& response) {
          response.body.size() <= limits::cache_body_max;
 }
 
-/// Any policy will do, but a replica takes nothing.
+/// Any eviction policy will do, but a replica accepts no writes.
 Task<std::optional<std::string>> check(Connection& connection) {
   Task<CommandResult> asking = connection.ask(command({"ROLE"}));
   const CommandResult role = co_await std::move(asking);
@@ -35,12 +34,6 @@ Task<std::optional<std::string>> check(Connection& connection) {
 }
 
 }  // namespace
-
-std::size_t Cache::Hash::operator()(const RecordId& id) const noexcept {
-  std::size_t hash = 0;  // The id is a digest.
-  std::memcpy(&hash, id.bytes.data(), sizeof hash);
-  return hash;
-}
 
 Cache::Cache(Loop& loop, Url url, const Secret& store_secret, std::function<StoreTime()> clock,
              Millis reply_max, std::function<void(const std::string&)> report)
@@ -64,7 +57,7 @@ void Cache::say(const std::string& what) {
   if (report_) report_(what);
 }
 
-// Nobody waits for a connection that is not there: the store is asked meanwhile.
+// Callers do not wait for a connection: meanwhile they ask the store.
 bool Cache::is_reached(unsigned slot) {
   if (servers_.open_at(slot) != nullptr) return true;
   if (!is_connecting_ && !is_closed_) {
@@ -86,7 +79,7 @@ Task<void> Cache::connect(unsigned slot) {
 std::optional<StoreTime> Cache::store_now() const {
   if (clock_) return clock_();
   const MonotonicTime now = MonotonicClock::now();
-  if (!store_clock_.is_known() || now - store_heard_ > limits::cache_clock_age_max) {
+  if (!store_clock_.is_known() || now - store_clock_at_ > limits::cache_clock_age_max) {
     return std::nullopt;
   }
   return store_clock_.at(now);
@@ -95,7 +88,7 @@ std::optional<StoreTime> Cache::store_now() const {
 // ---- reading ----
 
 Task<std::optional<ReserveOutcome>> Cache::look(const Reserve& verb) {
-  // One that may lie under another name, the store must find.
+  // The record may have another name: only the store can find it.
   if (!verb.also.empty()) co_return std::nullopt;
   const std::string key = key_of(verb.id);
   const unsigned slot = slot_of(key);
@@ -111,7 +104,7 @@ Task<std::optional<ReserveOutcome>> Cache::look(const Reserve& verb) {
 std::optional<ReserveOutcome> Cache::believed(const Reserve& verb, CacheEntry entry) {
   const auto now = store_now();
   if (!now || entry.generation != verb.generation) return std::nullopt;
-  // Whether that is misuse, the store says.
+  // The store decides whether that is key misuse.
   if (!transitions::any_matches(verb.fingerprints, entry.fingerprint)) return std::nullopt;
   const StoreTime latest = *now + (clock_ ? Millis::zero() : Millis(limits::cache_clock_margin));
   if (latest >= entry.until) return std::nullopt;
@@ -132,11 +125,11 @@ std::optional<ReserveOutcome> Cache::believed(const Reserve& verb, CacheEntry en
 
 // ---- writing ----
 
-bool Cache::heard_of_store(StoreTime now, MonotonicTime asked) {
+bool Cache::update_store_clock(StoreTime now, MonotonicTime asked) {
   const MonotonicTime at = MonotonicClock::now();
   if (at - asked > limits::cache_clock_margin) return false;
-  store_heard_ = at;
-  store_clock_.heard(now, at);
+  store_clock_at_ = at;
+  store_clock_.observe(now, at);
   return true;
 }
 
@@ -147,16 +140,16 @@ void Cache::note_doubt(const RecordId& id) {
 
 void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, const Asked& asked) {
   if (const auto* running = std::get_if<InProgress>(&outcome)) {
-    heard_of_store(running->locked_until - running->lease_remaining, asked.at);
+    update_store_clock(running->locked_until - running->lease_remaining, asked.at);
   }
   if (const auto* replay = std::get_if<Replay>(&outcome)) {
     const bool is_timely =
-        heard_of_store(replay->expires_at - replay->expires_in, asked.at) || clock_;
-    if (!is_timely || replay->fence == 0 || replay->id != verb.id) return;
+        update_store_clock(replay->expires_at - replay->expires_in, asked.at) || clock_;
+    if (!is_timely || !replay->fence || replay->id != verb.id) return;
     if (!asks_with_one(verb) || !may_be_kept(replay->response)) return;
     put(verb.id,
         {.kind = CacheEntry::Kind::completed,
-         .fence = replay->fence,
+         .fence = *replay->fence,
          .generation = verb.generation,
          .fingerprint = verb.fingerprints.front(),
          .until = replay->expires_at,
@@ -167,16 +160,16 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
   }
   const auto* execute = std::get_if<Execute>(&outcome);
   if (execute == nullptr) return;
-  // Under another name; asked again under its own, it is answered with the same attempt, whose
-  // lease did not begin then.
+  // Granted under another name. A repeat under that name gets the same attempt, whose lease did not
+  // begin then.
   if (execute->id != verb.id) return note_doubt(execute->id);
   const bool was_in_doubt = doubted_.erase(verb.id) > 0;
   const auto before = running_.find(verb.id);
-  // A repetition: its lease did not begin now, nor is what it asks with what the store keeps of it.
+  // A repeat: its lease did not begin now, and the store keeps the fingerprint of the first one.
   if (before != running_.end() && before->second.fence == execute->attempt.fence) return;
   if (running_.size() >= limits::redis_attempts_kept_max) running_.erase(running_.begin());
   Kept kept{execute->attempt.fence, {}, verb.generation, verb.retention};
-  // Of one that is run once more the store keeps what it was first asked with.
+  // If a record runs once more, the store keeps its first fingerprint.
   if (!execute->again || asks_with_one(verb)) kept.fingerprint = verb.fingerprints.front();
   running_[verb.id] = kept;
   if (!asked.store || execute->again || was_in_doubt) return;
@@ -189,28 +182,27 @@ void Cache::note_reserve(const Reserve& verb, const ReserveOutcome& outcome, con
                          .until = *asked.store + verb.lease,
                          .believed_until = *asked.store + believed,
                          .token = codec_.token_digest(verb.token)};
-  running_[verb.id].is_told = put(verb.id, entry, believed);
+  running_[verb.id].is_cached = put(verb.id, entry, believed);
 }
 
-void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerReply& reply,
+void Cache::note_owner(const RecordId& id, const AttemptRef& attempt, const OwnerReply& reply,
                        std::optional<StoredResponse> response, MonotonicTime asked) {
   const auto found = running_.find(id);
   if (reply.verdict != Verdict::done) return;
-  // Who names its attempt by the token alone has the newest that is known here, or one before it.
-  const bool is_named = attempt.fence != 0;
-  if (!is_named && found == running_.end()) return;
+  // An owner that names its attempt by the token alone has the newest known here, or an older one.
+  if (!attempt.fence && found == running_.end()) return;
   CacheEntry entry{.kind = CacheEntry::Kind::ask,
-                   .fence = is_named ? attempt.fence : found->second.fence};
+                   .fence = attempt.fence ? *attempt.fence : found->second.fence};
   const bool is_known = found != running_.end() && found->second.fence == attempt.fence;
   const bool is_completed = reply.state == State::completed && reply.expires_at && response;
   Millis length = limits::cache_in_flight_max;
   if (is_known && is_completed) {
     const Kept& kept = found->second;
     const StoreTime completed_at = *reply.expires_at - kept.retention;
-    const bool is_timely = heard_of_store(completed_at, asked) || clock_;
+    const bool is_timely = update_store_clock(completed_at, asked) || clock_;
     if (is_timely && kept.fingerprint && may_be_kept(*response)) {
       entry = {.kind = CacheEntry::Kind::completed,
-               .fence = attempt.fence,
+               .fence = kept.fence,
                .generation = kept.generation,
                .fingerprint = *kept.fingerprint,
                .until = *reply.expires_at,
@@ -219,9 +211,9 @@ void Cache::note_owner(const RecordId& id, const Attempt& attempt, const OwnerRe
       length = kept.retention;
     }
   }
-  const bool is_told = found != running_.end() && found->second.is_told;
+  const bool is_cached = found != running_.end() && found->second.is_cached;
   if (is_known && reply.state != State::in_progress) running_.erase(found);
-  if (is_told) return put_end(id, entry, length);
+  if (is_cached) return put_end(id, entry, length);
   put(id, entry, length);
 }
 
@@ -255,7 +247,7 @@ void Cache::put_end(const RecordId& id, const CacheEntry& entry, Millis length) 
   std::string command =
       has_room ? command_of(key, codec_.encode(id, entry), length) : std::string();
   ++busy_;
-  loop_.spawn(put_until_taken(slot, std::move(command), std::move(otherwise)));
+  loop_.spawn(put_until_accepted(slot, std::move(command), std::move(otherwise)));
 }
 
 Task<CommandResult> Cache::put_once(unsigned slot, std::string command) {
@@ -279,21 +271,21 @@ Task<void> Cache::put_there(unsigned slot, std::string command) {
   --busy_;
 }
 
-Task<void> Cache::put_until_taken(unsigned slot, std::string command, std::string otherwise) {
+Task<void> Cache::put_until_accepted(unsigned slot, std::string command, std::string otherwise) {
   const MonotonicTime until = MonotonicClock::now() + limits::cache_in_flight_max;
-  bool is_taken = false;
+  bool is_accepted = false;
   if (!command.empty()) {
     Task<CommandResult> putting = put_once(slot, std::move(command));
     const CommandResult answer = co_await std::move(putting);
-    is_taken = answer && answer->kind == Reply::Kind::number;
+    is_accepted = answer && answer->kind == Reply::Kind::number;
   }
-  while (!is_taken && !is_closed_ && MonotonicClock::now() < until) {
+  while (!is_accepted && !is_closed_ && MonotonicClock::now() < until) {
     Task<void> pausing = loop_.sleep(limits::store_repeat_interval);
     co_await std::move(pausing);
     if (!is_reached(slot)) continue;
     Task<CommandResult> putting = put_once(slot, otherwise);
     const CommandResult answer = co_await std::move(putting);
-    is_taken = answer && answer->kind == Reply::Kind::number;
+    is_accepted = answer && answer->kind == Reply::Kind::number;
   }
   --busy_;
 }

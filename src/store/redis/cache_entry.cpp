@@ -11,14 +11,9 @@ namespace {
 
 constexpr std::uint8_t entry_version = 1;
 constexpr std::size_t mac_bytes = 16;
-/// How new it is, in digits: fence, kind, and of in_flight the end of its lease, because that may
-/// be moved. cache_put.lua compares it as text.
+/// Orders entries by age, in digits: fence, kind, and of in_flight the end of the lease, because a
+/// renewal moves it. cache_put.lua compares it as text.
 constexpr std::size_t order_bytes = 20 + 1 + 20;
-
-std::uint64_t bits(StoreTime moment) {
-  return static_cast<std::uint64_t>(moment.time_since_epoch().count());
-}
-StoreTime moment(std::uint64_t bits) { return StoreTime(Millis(static_cast<std::int64_t>(bits))); }
 
 }  // namespace
 
@@ -37,7 +32,7 @@ Digest CacheCodec::mac(const RecordId& id, std::string_view bytes) {
 std::string CacheCodec::encode(const RecordId& id, const CacheEntry& entry) {
   const bool is_moving = entry.kind == CacheEntry::Kind::in_flight;
   std::string out = fmt::format("{:020}{}{:020}", entry.fence, static_cast<unsigned>(entry.kind),
-                                is_moving ? bits(entry.until) : 0);
+                                is_moving ? to_bits(entry.until) : 0);
   const std::size_t before = out.size();
   out.resize(before + 1 + 1 + 8 + 8 + 4 + 32 + 8 + 8 + 32 + 8);
   ByteWriter to(out.data() + before);
@@ -47,10 +42,10 @@ std::string CacheCodec::encode(const RecordId& id, const CacheEntry& entry) {
   to.number(entry.generation);
   to.number(entry.fingerprint.version);
   to.bytes(entry.fingerprint.digest);
-  to.number(bits(entry.until));
-  to.number(bits(entry.believed_until));
+  to.number(to_bits(entry.until));
+  to.number(to_bits(entry.believed_until));
   to.bytes(entry.token);
-  to.number(bits(entry.completed_at));
+  to.number(to_bits(entry.completed_at));
   if (entry.response) out += to_answer_value(id, *entry.response);
   const Digest digest = mac(id, out);
   out.append(reinterpret_cast<const char*>(digest.data()), mac_bytes);
@@ -59,10 +54,10 @@ std::string CacheCodec::encode(const RecordId& id, const CacheEntry& entry) {
 
 std::optional<CacheEntry> CacheCodec::decode(const RecordId& id, std::string_view bytes) {
   if (bytes.size() < order_bytes + mac_bytes) return std::nullopt;
-  const std::string_view said = bytes.substr(bytes.size() - mac_bytes);
+  const std::string_view its_mac = bytes.substr(bytes.size() - mac_bytes);
   bytes.remove_suffix(mac_bytes);
   const Digest digest = mac(id, bytes);
-  if (CRYPTO_memcmp(digest.data(), said.data(), mac_bytes) != 0) return std::nullopt;
+  if (CRYPTO_memcmp(digest.data(), its_mac.data(), mac_bytes) != 0) return std::nullopt;
   bytes.remove_prefix(order_bytes);
   ByteReader in(bytes);
   const auto version = in.number<std::uint8_t>();
@@ -72,10 +67,10 @@ std::optional<CacheEntry> CacheCodec::decode(const RecordId& id, std::string_vie
   entry.generation = in.number<std::uint64_t>();
   entry.fingerprint.version = in.number<std::uint32_t>();
   in.bytes(entry.fingerprint.digest);
-  entry.until = moment(in.number<std::uint64_t>());
-  entry.believed_until = moment(in.number<std::uint64_t>());
+  entry.until = from_bits(in.number<std::uint64_t>());
+  entry.believed_until = from_bits(in.number<std::uint64_t>());
   in.bytes(entry.token);
-  entry.completed_at = moment(in.number<std::uint64_t>());
+  entry.completed_at = from_bits(in.number<std::uint64_t>());
   if (in.is_cut_short() || version != entry_version || kind < 1 || kind > 3) return std::nullopt;
   entry.kind = static_cast<CacheEntry::Kind>(kind);
   if (entry.kind != CacheEntry::Kind::completed) return entry;

@@ -1,6 +1,7 @@
 #include "store/redis/commit.hpp"
 
 #include "core/bytes/checksum.hpp"
+#include "core/record/stored_fence.hpp"
 #include "store/redis/scripts.hpp"
 
 #include <idem/limits.hpp>
@@ -12,7 +13,7 @@ namespace {
 
 using transitions::Write;
 
-/// What the bucket counts, where a record that was there gives way to another one, or to none.
+/// The changes of the bucket's counters by a write that makes, changes or erases a record.
 class Counters {
  public:
   explicit Counters(const RecordWrite& write) {
@@ -63,16 +64,16 @@ AnswerMark mark_of(const Commit& commit) {
   return redis::mark_of(commit.write.after->response);
 }
 
-Fence fence_of(const RecordWrite& write) {
-  if (write.after) return write.after->attempt.fence;
-  return write.before ? write.before->attempt.fence : 0;
+std::optional<Fence> fence_of(const RecordWrite& write) {
+  if (write.after) return write.after->fence();
+  return write.before ? write.before->fence() : std::nullopt;
 }
 
 }  // namespace
 
 bool begins_attempt(const RecordWrite& write) noexcept {
-  if (!write.after || write.after->attempt.fence == 0) return false;
-  return !write.before || write.before->attempt.fence != write.after->attempt.fence;
+  if (!write.after || !write.after->attempt) return false;
+  return !write.before || write.before->fence() != write.after->fence();
 }
 
 std::string to_command(const Commit& commit, const Names& names) {
@@ -101,7 +102,7 @@ std::string to_command(const Commit& commit, const Names& names) {
   std::string room;
 
   const auto count = counters.changes().size();
-  // Only a new record may be refused for want of memory.
+  // A server with full memory may refuse only new records.
   const bool is_new = write.change.write == Write::insert;
   const Script& script = is_new ? scripts().reserve : scripts().settle;
   std::string out;
@@ -121,7 +122,7 @@ std::string to_command(const Commit& commit, const Names& names) {
       .add(std::string_view(ops, sizeof ops))
       .add(answer)
       .add(request)
-      .add(static_cast<std::int64_t>(fence_of(write)))
+      .add(static_cast<std::int64_t>(stored_fence(fence_of(write))))
       .add(before.set)
       .add(after.set)
       .add(after.place)

@@ -8,17 +8,17 @@ namespace idem::redis {
 
 struct Commit {
   const RecordWrite& write;
-  std::string_view read_version;  ///< Empty: nothing lay there.
-  const Version& version;         ///< Of what is to lie there.
-  AnswerMark kept_mark = 0;       ///< Of the answer that lies there, should it stay.
-  StoreTime now;                  ///< For which the step was made.
+  std::string_view read_version;  ///< Empty: there was no record.
+  const Version& version;         ///< Of the new row.
+  AnswerMark kept_mark = 0;       ///< Of the stored answer, for a step that keeps it.
+  StoreTime now;                  ///< The step's moment.
   bool check_now = true;
-  std::string generation{};  ///< Empty: at will.
+  std::string generation{};  ///< Empty: any.
   bool wants_answer = false;
   bool wants_request = false;
 };
 
-/// Another attempt than the one before.
+/// Whether the record gets another attempt than before.
 bool begins_attempt(const RecordWrite& write) noexcept;
 
 std::string to_command(const Commit& commit, const Names& names);

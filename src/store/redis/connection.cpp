@@ -8,13 +8,13 @@ namespace idem::redis {
 
 using boost::system::error_code;
 
-/// What lives as long as something of the connection is under way.
+/// Lives as long as a read or write of the connection is under way.
 struct Connection::Session {
   explicit Session(std::shared_ptr<Stream> made, Connection& of)
       : stream(std::move(made)), owner(&of) {}
 
   std::shared_ptr<Stream> stream;
-  Connection* owner;  ///< None: it was closed.
+  Connection* owner;  ///< Null: it was closed.
   std::string to_send;
   std::string sending;
   bool is_sending = false;
@@ -66,7 +66,7 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
       co_return std::unexpected(std::move(*why));
     }
   }
-  // 0 is where one is anyhow, and what a sentinel does not know.
+  // 0 is the default, and a sentinel does not know SELECT.
   if (database != 0) {
     Task<CommandResult> selecting = ask(command({"SELECT", std::to_string(database)}));
     const CommandResult selected = co_await std::move(selecting);
@@ -75,7 +75,7 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
       co_return std::unexpected(std::move(*why));
     }
   }
-  // A sentinel does not know it; that it answers is enough.
+  // A sentinel may answer with an error: every answer will do.
   Task<CommandResult> asking = ask(command({"TIME"}));
   const CommandResult time = co_await std::move(asking);
   if (!time) co_return std::unexpected(time.error().why);
@@ -88,7 +88,7 @@ Task<std::expected<void, std::string>> Connection::open(TlsContext context, Logi
     const auto seconds = std::strtoll(time->at(0).text.c_str(), nullptr, 10);
     const auto micros = std::strtoll(time->at(1).text.c_str(), nullptr, 10);
     clock = ServerClock();
-    clock.heard(StoreTime(Millis(seconds * 1000 + micros / 1000)), MonotonicClock::now());
+    clock.observe(StoreTime(Millis(seconds * 1000 + micros / 1000)), MonotonicClock::now());
   }
   co_return std::expected<void, std::string>();
 }
@@ -124,7 +124,7 @@ std::size_t Connection::unsent_bytes() const noexcept {
 void Connection::flush() {
   if (session_->is_sending || session_->is_flush_due) return;
   session_->is_flush_due = true;
-  // Behind all that is ready to run: what that asks leaves with it.
+  // Posted behind all ready handlers: their commands leave with it.
   asio::post(loop_.context(), [session = session_] {
     session->is_flush_due = false;
     if (session->owner != nullptr && !session->is_sending) write(session);
@@ -172,10 +172,10 @@ void Connection::take_replies(Session& session) {
     if (!reply) return session.owner->close(std::string(reply.error()));
     if (!*reply) break;
     session.used += before - rest.size();
-    if (session.waiting.empty()) return session.owner->close("a reply that nobody asked for");
+    if (session.waiting.empty()) return session.owner->close("a reply without a command");
     Waiting waiting = std::move(session.waiting.front());
     session.waiting.pop_front();
-    // Which may ask, or close.
+    // The resumed caller may ask, or close.
     if (waiting.done) (*waiting.done)(CommandResult(std::move(**reply)));
     if (session.owner == nullptr) return;
   }
@@ -190,7 +190,7 @@ void Connection::close(const std::string& why) {
   const std::shared_ptr<Session> session = std::exchange(session_, nullptr);
   session->owner = nullptr;
   session->stream->close();
-  // Not from within what is under way: it may be the step of one of those that wait.
+  // Posted: the caller may be in a step of one of the waiting ones.
   loop_.post([session, why] {
     while (!session->waiting.empty()) {
       Waiting waiting = std::move(session->waiting.front());

@@ -6,10 +6,10 @@
 
 #include <deque>
 
-/// One connection, on which commands follow each other without waiting for their replies.
+/// One connection; commands follow each other without waiting for replies.
 namespace idem::redis {
 
-/// Why a command has no reply: the connection is gone.
+/// Why a command has no reply: the connection was lost.
 struct Lost {
   std::string why;
   bool in_doubt = false;  ///< The command may have been done.
@@ -24,19 +24,19 @@ class Connection final : Timed {
   const Address& address() const noexcept { return to_; }
   bool is_open() const noexcept { return session_ != nullptr; }
 
-  /// Connects and logs in, in place of what there was. The error is for people.
+  /// Connects and logs in; closes the connection before. The error is for people.
   Task<std::expected<void, std::string>> open(TlsContext context, Login login, int database,
                                               Millis patience);
 
-  /// Sends a command; the reply may be an error. All that are asked while the loop is at it leave
-  /// together. Where no reply comes within the patience, the connection is closed, and all that
-  /// wait for one hear so.
+  /// Sends a command; the reply may be an error. The commands of one turn of the loop leave
+  /// together. Without a reply within the patience the connection closes, and all commands that
+  /// wait for a reply fail.
   Task<CommandResult> ask(std::string command);
-  /// Several commands, sent together. The reply to the last of them.
+  /// Sends several commands together. Returns the reply to the last of them.
   Task<CommandResult> ask_last(std::string commands, std::size_t count);
 
   void close(const std::string& why);
-  /// What waits to be sent.
+  /// Bytes that wait to be sent.
   std::size_t unsent_bytes() const noexcept;
 
   ServerClock clock;
@@ -44,7 +44,7 @@ class Connection final : Timed {
  private:
   struct Session;
   struct Waiting {
-    std::optional<Resumption<CommandResult>> done;  ///< None: the reply is thrown away.
+    std::optional<Resumption<CommandResult>> done;  ///< None: the reply is dropped.
     MonotonicTime since;
   };
 

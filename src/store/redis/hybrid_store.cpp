@@ -16,10 +16,10 @@ namespace {
 using redis::Cache;
 using redis::Url;
 
-/// What of an owner's verb the cache cares about; none: nothing.
+/// The part of an owner's verb that the cache needs.
 struct Ending {
   RecordId id;
-  Attempt attempt;
+  AttemptRef attempt;
   std::optional<StoredResponse> response{};
 };
 
@@ -50,8 +50,8 @@ class HybridStore final : public Store {
       const std::lock_guard lock(mutex_);
       closing_ = true;
     }
-    // What is being looked up is handed on, and what was handed on is answered: then nothing asks
-    // the cache any more.
+    // First all look-ups pass to the store, then the store answers all calls: after that nothing
+    // uses the cache any more.
     wait_until([this] { return looking_ == 0; });
     owned_truth_.reset();
     wait_until([this] { return cache_.busy() == 0; });
@@ -84,7 +84,7 @@ class HybridStore final : public Store {
     StoreCompletion done;
   };
 
-  /// False: the store closes, or the cache has more to do than it can; neither was moved from.
+  /// False: the store is closing, or the cache is overloaded; nothing was moved from then.
   bool enqueue(Reserve& verb, StoreCompletion& done) {
     bool wake = false;
     {
@@ -124,7 +124,7 @@ class HybridStore final : public Store {
     StoreCall asked(verb);
     truth_.call(std::move(asked), [this, at = cache_.asked_now(), verb = std::move(verb),
                                    done = std::move(done)](StoreResult result) mutable {
-      // After its commit, and before whoever asked can go on: what it settles is noted behind it.
+      // Posted before the caller can go on, so that the end of the attempt is noted after this.
       if (result) {
         loop_.post([this, at, verb = std::move(verb), outcome = std::get<ReserveOutcome>(*result)] {
           cache_.note_reserve(verb, outcome, at);
@@ -143,16 +143,16 @@ class HybridStore final : public Store {
     });
   }
 
-  /// Asks on the loop, until it is so. All that it waits for ends by itself.
+  /// Waits until `condition`, evaluated on the loop, holds. All that it waits for ends by itself.
   template <class Condition>
   void wait_until(Condition condition) {
     for (bool holds = false; !holds;) {
-      // Shared, because its waiter may leave while this is still telling it.
-      auto told = std::make_shared<std::promise<bool>>();
-      auto answer = told->get_future();
-      loop_.post([this, told, condition] {
+      // Shared, because the waiting thread may go on while set_value() still runs.
+      auto promise = std::make_shared<std::promise<bool>>();
+      auto answer = promise->get_future();
+      loop_.post([this, promise, condition] {
         take();
-        told->set_value(condition());
+        promise->set_value(condition());
       });
       holds = answer.get();
       if (!holds) std::this_thread::sleep_for(limits::cache_close_interval);
@@ -170,7 +170,7 @@ class HybridStore final : public Store {
   Loop loop_;
   Cache cache_;
   std::unique_ptr<Store> owned_truth_;
-  Store& truth_;  ///< Also while it is being closed, and answers what was asked.
+  Store& truth_;  ///< Valid also while it closes, and answers its last calls.
   std::jthread thread_;
 };
 

@@ -13,19 +13,18 @@ namespace idem {
 struct HybridOptions {
   /// For tests: the deciding store's clock, in place of an estimate of it.
   std::function<StoreTime()> clock{};
-  /// For tests that must not depend on how busy the machine is: what the cache may take for an
-  /// answer.
+  /// For tests on busy machines: the longest wait for a reply of the cache.
   Millis reply_max = limits::cache_reply_max;
-  /// Called when the cache cannot be used any more, and when it can again: sentences. On a thread
-  /// of the store's.
+  /// Called with a sentence when the cache becomes unusable, and when it is usable again. On a
+  /// thread of the store's.
   std::function<void(const std::string&)> warn{};
 };
 
-/// `truth` decides; a Redis in front of it answers retries of what has completed, and of what was
-/// begun a moment ago (protocol.md §20, cache.hpp). Whatever happens to the Redis, `truth` is asked
-/// instead. It need not be there, now or ever.
+/// `truth` decides; a Redis in front of it answers retries of completed requests, and of requests
+/// that began a moment ago (protocol.md §20, cache.hpp). If the Redis fails, the store asks `truth`
+/// instead; the Redis need not be there at all.
 ///
-/// As `truth` in all else: durability, threads, errors.
+/// In all else as `truth`: durability, threads, errors.
 std::expected<std::unique_ptr<Store>, StoreError> open_hybrid(std::unique_ptr<Store> truth,
                                                               const std::string& fast_url,
                                                               const HybridOptions& options);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint8_t identity_version = 1;
 
-/// Appends, where ByteWriter needs to know the size before.
+/// Appends to a string; ByteWriter would need the size beforehand.
 class Appender {
  public:
   explicit Appender(std::string& out) : out_(out) {}
@@ -58,7 +58,7 @@ std::string to_identity_value(const Version& version, const StoreIdentity& ident
   to.bytes(identity.generation_mark);
   to.number(identity.change);
   to.number(static_cast<std::uint8_t>(identity.is_changing ? 1 : 0));
-  to.number(static_cast<std::uint64_t>(identity.changing_since.time_since_epoch().count()));
+  to.number(to_bits(identity.changing_since));
   to.number(static_cast<std::uint8_t>(identity.is_complete ? 1 : 0));
   return out;
 }
@@ -77,7 +77,7 @@ std::expected<IdentityValue, std::string> parse_identity_value(std::string_view 
   identity.recorded.generation = in.number<std::uint64_t>();
   identity.recorded.key_scope = in.framed();
   identity.recorded.scope_source = in.framed();
-  // Counts are not believed: each turn that reads past the end is the last.
+  // Counts are not trusted: a turn that reads past the end is the last.
   for (auto left = in.number<std::uint32_t>(); left > 0 && !in.is_cut_short(); --left) {
     const auto from = in.number<std::uint64_t>();
     identity.recorded.epochs.push_back({from, std::string(in.framed())});
@@ -96,8 +96,7 @@ std::expected<IdentityValue, std::string> parse_identity_value(std::string_view 
   in.bytes(identity.generation_mark);
   identity.change = in.number<std::uint64_t>();
   identity.is_changing = in.number<std::uint8_t>() != 0;
-  identity.changing_since =
-      StoreTime(Millis(static_cast<std::int64_t>(in.number<std::uint64_t>())));
+  identity.changing_since = from_bits(in.number<std::uint64_t>());
   identity.is_complete = in.number<std::uint8_t>() != 0;
   if (in.is_cut_short() || !in.is_at_end()) return std::unexpected(std::string(cut_short));
   return value;

@@ -10,23 +10,23 @@
 
 namespace idem::redis {
 
-/// What is recorded of the store as a whole, in one value that is replaced as a whole.
+/// The recorded identity of the store: one value, always replaced as a whole.
 struct StoreIdentity {
-  std::array<std::uint8_t, 16> store_id{};  ///< Tells this store from every other.
+  std::array<std::uint8_t, 16> store_id{};  ///< No other store has it.
   RecordedIdentity recorded;
   Naming naming;  ///< Its generation is that of `recorded`.
-  /// Random, made with the generation: a number alone comes again where a change was lost with a
-  /// server, and in another store.
+  /// Random, made with the generation: its number alone may repeat, if a server lost a change or in
+  /// another store.
   std::array<std::uint8_t, 16> generation_mark{};
-  std::uint64_t change = 0;  ///< The number of the latest change of it; they grow.
-  /// A change is under way, since then by the server's clock: buckets are closed for it.
+  std::uint64_t change = 0;  ///< The number of its latest change; they grow.
+  /// A change is under way, since `changing_since` by the server's clock, and buckets are closed.
   bool is_changing = false;
   StoreTime changing_since{};
-  /// False until the first start has given every bucket its beginnings.
+  /// False until the first start has initialised every bucket.
   bool is_complete = false;
 };
 
-/// What stands in a bucket that lets reserves of its generation in.
+/// A bucket with this text as its generation admits that generation's reserves.
 std::string generation_text(const StoreIdentity& identity);
 
 std::string to_identity_value(const Version& version, const StoreIdentity& identity);

@@ -18,7 +18,7 @@ std::unexpected<NoReply> no(Code code, std::string why) {
   return std::unexpected(NoReply{code, std::move(why)});
 }
 
-/// "op:pay" → "pay", where it begins so.
+/// "op:pay" → "pay" with `start` "op:".
 std::optional<std::string_view> behind(std::string_view text, std::string_view start) {
   if (!text.starts_with(start)) return std::nullopt;
   return text.substr(start.size());
@@ -35,7 +35,7 @@ void add_holdings(const Reply& counters, Holdings& to) {
   }
 }
 
-/// How long another node's change is waited for: until it counts as abandoned, and a little more.
+/// The longest wait for another node's change: until it counts as abandoned, and a little more.
 constexpr auto change_patience = limits::redis_change_abandoned + std::chrono::seconds(5);
 
 }  // namespace
@@ -43,10 +43,10 @@ constexpr auto change_patience = limits::redis_change_abandoned + std::chrono::s
 Task<std::expected<std::optional<IdentityValue>, NoReply>> IdentitySteps::read() {
   const auto& place = names_.identity();
   Task<QuestionResult> asking = client_.ask({place.slot, command({"GET", place.tag})});
-  QuestionResult told = co_await std::move(asking);
-  if (!told) co_return std::unexpected(std::move(told.error()));
-  if (told->kind == Reply::Kind::nil) co_return std::nullopt;
-  auto value = parse_identity_value(told->text);
+  QuestionResult reply = co_await std::move(asking);
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  if (reply->kind == Reply::Kind::nil) co_return std::nullopt;
+  auto value = parse_identity_value(reply->text);
   if (!value) co_return no(Code::refused, std::string(value.error()));
   co_return std::optional(std::move(*value));
 }
@@ -65,13 +65,13 @@ Task<std::expected<StoreTime, NoReply>> IdentitySteps::now() {
   Connection* const connection = co_await std::move(finding);
   if (connection == nullptr) co_return no(Code::unavailable, client_.servers().why());
   if (!connection->clock.is_known()) {
-    co_return no(Code::unavailable, "the server does not tell its time");
+    co_return no(Code::unavailable, "the server does not report its time");
   }
   co_return connection->clock.at(MonotonicClock::now());
 }
 
 bool IdentitySteps::is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept {
-  // One from the future was begun under a clock that has gone back since.
+  // A change from the future began under a clock that has gone back since.
   return now - identity.changing_since >= limits::redis_change_abandoned ||
          identity.changing_since > now + limits::redis_clock_slack;
 }
@@ -85,9 +85,9 @@ Task<std::expected<bool, NoReply>> IdentitySteps::swap(std::string_view before,
       .add(before)
       .add(to_identity_value(after.version, after.identity));
   Task<QuestionResult> asking = client_.ask(std::move(question));
-  const QuestionResult told = co_await std::move(asking);
-  if (!told) co_return std::unexpected(told.error());
-  co_return told->at(0).text == "done";
+  const QuestionResult reply = co_await std::move(asking);
+  if (!reply) co_return std::unexpected(reply.error());
+  co_return reply->at(0).text == "done";
 }
 
 Task<std::expected<IdentityValue, NoReply>> IdentitySteps::begin_change() {
@@ -133,9 +133,9 @@ Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreI
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   Holdings holdings;
-  for (const QuestionResult& told : all) {
-    if (!told) co_return std::unexpected(told.error());
-    const std::string& what = told->at(0).text;
+  for (const QuestionResult& reply : all) {
+    if (!reply) co_return std::unexpected(reply.error());
+    const std::string& what = reply->at(0).text;
     if (what == "lost") {
       co_return no(Code::refused,
                    "a part of it has lost its records: their retries would run again; empty it "
@@ -145,31 +145,34 @@ Task<std::expected<Holdings, NoReply>> IdentitySteps::close_buckets(const StoreI
       co_return no(Code::refused,
                    "records of another store lie under the same prefix, or those of this one whose "
                    "identity was lost: their retries would run again; empty it as a whole, bring "
-                   "the identity back, or take another prefix");
+                   "the identity back, or choose another prefix");
     }
     if (what != "done") {
       co_return no(Code::unavailable, "another node is changing the store's identity");
     }
-    add_holdings(told->at(2), holdings);
+    add_holdings(reply->at(2), holdings);
   }
   co_return holdings;
 }
 
+Question IdentitySteps::open_question(std::size_t bucket, const StoreIdentity& identity) const {
+  const auto& place = names_.bucket(bucket);
+  Question question{place.slot, {}};
+  scripts()
+      .open.call(question.command, place.tag, 2)
+      .add(static_cast<std::int64_t>(identity.change))
+      .add(generation_text(identity));
+  return question;
+}
+
 Task<std::expected<void, NoReply>> IdentitySteps::open_buckets(const StoreIdentity& identity) {
   std::vector<Question> questions;
-  for (std::size_t i = 0; i < bucket_count; ++i) {
-    Question question{names_.bucket(i).slot, {}};
-    scripts()
-        .open.call(question.command, names_.bucket(i).tag, 2)
-        .add(static_cast<std::int64_t>(identity.change))
-        .add(generation_text(identity));
-    questions.push_back(std::move(question));
-  }
+  for (std::size_t i = 0; i < bucket_count; ++i) questions.push_back(open_question(i, identity));
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
-  for (const QuestionResult& told : all) {
-    // One that was overtaken is the later change's to open.
-    if (!told) co_return std::unexpected(told.error());
+  for (const QuestionResult& reply : all) {
+    // If a bucket was overtaken, the later change opens it.
+    if (!reply) co_return std::unexpected(reply.error());
   }
   co_return std::expected<void, NoReply>();
 }
@@ -205,7 +208,7 @@ Task<std::expected<bool, NoReply>> IdentitySteps::change_once(const Decide& deci
   const auto holdings = co_await std::move(closing);
   const bool is_decided = holdings && decide(next, *holdings);
   if (!is_decided) next = before;
-  // Whatever was decided, the buckets are opened again.
+  // The buckets are opened again after every decision.
   const bool is_first_and_failed = !holdings && !before.is_complete;
   if (is_first_and_failed) co_return std::unexpected(holdings.error());
   auto ending = end_change(begun->version, before, next);
@@ -219,7 +222,7 @@ Task<std::expected<void, NoReply>> IdentitySteps::change(Decide decide) {
   auto changing = change_once(decide);
   auto changed = co_await std::move(changing);
   if (changed && !*changed) {
-    // It may be what nobody reaped yet that stands in the way. Meanwhile reserves are let in.
+    // Records that are due but not reaped yet may forbid the change. Meanwhile reserves go on.
     Task<void> reaping = reap_();
     co_await std::move(reaping);
     auto changing_again = change_once(decide);
@@ -336,13 +339,7 @@ Task<void> IdentitySteps::repair(std::size_t bucket) {
     (void)co_await std::move(changing);
     co_return;
   }
-  const auto& place = names_.bucket(bucket);
-  Question question{place.slot, {}};
-  scripts()
-      .open.call(question.command, place.tag, 2)
-      .add(static_cast<std::int64_t>(identity.change))
-      .add(generation_text(identity));
-  Task<QuestionResult> asking = client_.ask(std::move(question));
+  Task<QuestionResult> asking = client_.ask(open_question(bucket, identity));
   (void)co_await std::move(asking);
 }
 

@@ -9,12 +9,12 @@
 #include <map>
 #include <set>
 
-/// How a store gets its identity, and how it changes (protocol.md §2), where no step can look at
-/// all buckets at once: a change closes each bucket for reserves, looks, decides, records, and
-/// opens them again. Whoever finds it abandoned halfway, takes it back.
+/// Settles and changes a store's identity (protocol.md §2). No step can see all buckets at once, so
+/// a change closes each bucket for reserves, reads them, decides, records, and opens them again. A
+/// node that finds an abandoned change ends it.
 namespace idem::redis {
 
-/// What the buckets hold, as it was while they were closed.
+/// The content of the buckets while they were closed.
 struct Holdings {
   std::set<std::string, std::less<>> operations;
   GenerationCensus census;
@@ -22,10 +22,11 @@ struct Holdings {
 
 class IdentitySteps {
  public:
-  IdentitySteps(RetryingClient& asking, const Names& names, Versions& versions)
-      : client_(asking), names_(names), versions_(versions) {}
+  IdentitySteps(RetryingClient& client, const Names& names, Versions& versions)
+      : client_(client), names_(names), versions_(versions) {}
 
-  /// Erases what counts as no record, so that it is in nobody's way.
+  /// `reap` erases the records that count as gone, so that they do not keep a change from being
+  /// made.
   void set_reap(std::function<Task<void>()> reap) { reap_ = std::move(reap); }
 
   /// At the start. The error is for people.
@@ -39,22 +40,22 @@ class IdentitySteps {
   Task<std::expected<AdoptRoutes::Reply, NoReply>> adopt(AdoptRoutes verb,
                                                          IdentitySettings settings);
 
-  /// A bucket was found closed: opens it, should nobody be about to.
+  /// For a bucket that was found closed: opens it, unless another node is about to.
   Task<void> repair(std::size_t bucket);
 
-  /// How buckets name that generation, as this node adopted it; what no bucket has, where it did
-  /// not.
+  /// The text by which buckets name the generation that this node adopted; for another generation a
+  /// text that no bucket has.
   std::string text_of(std::uint64_t generation) const;
 
-  /// None: there is none.
+  /// None: the store has no identity yet.
   Task<std::expected<std::optional<IdentityValue>, NoReply>> read();
 
  private:
-  /// Changes what is to be recorded; false: it shall stay as it was.
+  /// Changes `next`, which is then recorded. False: the identity stays as it was.
   using Decide = std::function<bool(StoreIdentity& next, const Holdings& holdings)>;
 
   Task<std::expected<void, NoReply>> change(Decide decide);
-  /// False: it was decided to leave all as it is.
+  /// False: `decide` left all as it was.
   Task<std::expected<bool, NoReply>> change_once(const Decide& decide);
   Task<std::expected<IdentityValue, NoReply>> begin_change();
   Task<std::expected<Holdings, NoReply>> close_buckets(const StoreIdentity& identity);
@@ -62,7 +63,8 @@ class IdentitySteps {
                                                 const StoreIdentity& identity);
   void remember(const StoreIdentity& identity);
   Task<std::expected<void, NoReply>> open_buckets(const StoreIdentity& identity);
-  /// False: something else lies there than `before`.
+  Question open_question(std::size_t bucket, const StoreIdentity& identity) const;
+  /// False: the recorded value has another version than `before`.
   Task<std::expected<bool, NoReply>> swap(std::string_view before, const IdentityValue& after);
   bool is_abandoned(const StoreIdentity& identity, StoreTime now) const noexcept;
   Task<std::expected<StoreTime, NoReply>> now();

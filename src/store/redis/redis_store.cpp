@@ -21,7 +21,7 @@ using redis::Url;
 class RedisStore final : public Store {
  public:
   RedisStore(Url url, const RedisOptions& options)
-      : work_(loop_, std::move(url), options, changes_) {}
+      : driver_(loop_, std::move(url), options, changes_) {}
 
   ~RedisStore() override {
     if (!thread_.joinable()) return;
@@ -38,10 +38,10 @@ class RedisStore final : public Store {
       loop_.run("idem-store");
     });
     using Opening = std::promise<std::expected<Identity, std::string>>;
-    // Shared, because its waiter may leave while this is still telling it.
+    // Shared, because the waiting thread may go on while set_value() still runs.
     auto promise = std::make_shared<Opening>();
     auto opened = promise->get_future();
-    loop_.post([this, settings, promise] { loop_.spawn(open_work(settings, promise)); });
+    loop_.post([this, settings, promise] { loop_.spawn(open_driver(settings, promise)); });
     auto identity = opened.get();
     if (!identity) {
       return std::unexpected(StoreError{StoreError::Code::refused, std::move(identity.error())});
@@ -60,7 +60,7 @@ class RedisStore final : public Store {
     if (wake) loop_.post([this] { take(); });
   }
 
-  // On its thread, where the records that it awaits are looked at.
+  // On the store's thread, which also polls the awaited records.
   void watch(std::shared_ptr<Watcher> watcher) override {
     loop_.post([this, watcher = std::move(watcher)] { changes_.watch(watcher); });
   }
@@ -69,8 +69,8 @@ class RedisStore final : public Store {
 
  private:
   template <class Promise>
-  Task<void> open_work(IdentitySettings settings, std::shared_ptr<Promise> promise) {
-    auto opening = work_.open(std::move(settings));
+  Task<void> open_driver(IdentitySettings settings, std::shared_ptr<Promise> promise) {
+    auto opening = driver_.open(std::move(settings));
     auto opened = co_await std::move(opening);
     promise->set_value(std::move(opened));
   }
@@ -95,27 +95,27 @@ class RedisStore final : public Store {
   }
 
   Task<void> serve(QueuedCall one) {
-    Task<void> serving = work_.serve(std::move(one.call), std::move(one.done));
+    Task<void> serving = driver_.serve(std::move(one.call), std::move(one.done));
     co_await std::move(serving);
     --serving_;
     end_if_idle();
   }
 
-  // What a completion asked in turn is on its way already, and comes before what is posted now.
+  // A call that a completion made is posted already, and so comes before this.
   void end_if_idle() {
     if (!closing_ || serving_ > 0) return;
     loop_.post([this] {
       if (serving_ > 0) return;
-      work_.close();
+      driver_.close();
       stop_when_quiet();
     });
   }
 
-  // What the store does of its own accord ends by itself once there is no connection to be had.
+  // The store's own tasks end by themselves once connections are closed.
   void stop_when_quiet() { loop_.spawn(stop_quietly()); }
 
   Task<void> stop_quietly() {
-    // This one runs, too.
+    // 1: this coroutine itself.
     while (loop_.running() > 1) {
       Task<void> sleeping = loop_.sleep(limits::cache_close_interval);
       co_await std::move(sleeping);
@@ -133,7 +133,7 @@ class RedisStore final : public Store {
   std::size_t serving_ = 0;
   bool closing_ = false;
   Loop loop_;
-  StoreDriver work_;
+  StoreDriver driver_;
   std::jthread thread_;
 };
 

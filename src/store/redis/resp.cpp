@@ -11,7 +11,7 @@ constexpr std::string_view line_end = "\r\n";
 
 enum class Got : std::uint8_t { whole, part, nonsense };
 
-/// Reads one reply, and says by `why` what is wrong with it.
+/// Reads one reply; why() describes nonsense.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -30,7 +30,8 @@ class Reader {
         return Got::whole;
       case ':':
         into.kind = Reply::Kind::number;
-        return to_number(line, into.number) ? Got::whole : nonsense("a number is none");
+        return to_number(line, into.number) ? Got::whole
+                                            : nonsense("a number has other characters");
       case '$':
         return text(into, line);
       case '*':
@@ -89,7 +90,7 @@ class Reader {
       return nonsense("a list is too long");
     }
     into.kind = Reply::Kind::list;
-    // What is announced is not believed: the shortest of replies takes three bytes.
+    // The announced size is not trusted: the shortest reply has three bytes.
     if (rest_.size() < static_cast<std::size_t>(size) * 3) return Got::part;
     into.items.resize(static_cast<std::size_t>(size));
     for (Reply& item : into.items) {
@@ -158,10 +159,10 @@ CommandWriter& CommandWriter::add(std::int64_t number) {
   return add(std::string_view(text, static_cast<std::size_t>(end - text)));
 }
 
-std::string command(std::span<const std::string_view> words) {
+std::string command(std::span<const std::string_view> arguments) {
   std::string out;
-  CommandWriter writer(out, words.size());
-  for (const auto word : words) writer.add(word);
+  CommandWriter writer(out, arguments.size());
+  for (const auto argument : arguments) writer.add(argument);
   return out;
 }
 

@@ -8,27 +8,27 @@
 #include <string_view>
 #include <vector>
 
-/// The protocol of Redis, version 2 (RESP2, redis.io "Redis serialization protocol"), without I/O.
+/// The protocol of Redis, version 2 (RESP2: redis.io, "Redis serialization protocol"), without I/O.
 namespace idem::redis {
 
 struct Reply {
   enum class Kind : std::uint8_t { text, number, error, nil, list };
   Kind kind = Kind::nil;
   std::int64_t number = 0;
-  std::string text;  ///< Of a text, or of an error with its code before it.
+  std::string text;  ///< Of a text; of an error, with its code in front.
   std::vector<Reply> items;
 
   bool is_error(std::string_view code) const noexcept;
-  /// What stands at `index` of a list; nil where the list is shorter.
+  /// The item at `index` of a list; nil if the list is shorter.
   const Reply& at(std::size_t index) const noexcept;
 };
 
-/// The first reply of `bytes`, which is cut off there; none: it is not all there yet, and nothing
-/// was taken. The error is a sentence: what follows cannot be understood any more. Never reads past
-/// the end; what it allocates is bounded by what has arrived.
+/// Removes the first reply from `bytes`. None: the reply is incomplete, and `bytes` is unchanged.
+/// The error is a sentence: the bytes are no reply, and the rest cannot be read either. Never reads
+/// past the end; allocates no more than the received bytes call for.
 std::expected<std::optional<Reply>, std::string_view> take_reply(std::string_view& bytes);
 
-/// Appends a command as the server takes it: a list of texts, each of any bytes.
+/// Appends a command in the server's format: a list of texts, each of any bytes.
 class CommandWriter {
  public:
   CommandWriter(std::string& out, std::size_t arguments);
@@ -39,10 +39,10 @@ class CommandWriter {
   std::string& out_;
 };
 
-/// A command by its words.
-std::string command(std::span<const std::string_view> words);
-inline std::string command(std::initializer_list<std::string_view> words) {
-  return command(std::span(words.begin(), words.size()));
+/// A command with these arguments, its name first.
+std::string command(std::span<const std::string_view> arguments);
+inline std::string command(std::initializer_list<std::string_view> arguments) {
+  return command(std::span(arguments.begin(), arguments.size()));
 }
 
 }  // namespace idem::redis

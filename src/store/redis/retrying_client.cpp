@@ -7,13 +7,6 @@
 #include <algorithm>
 
 namespace idem::redis {
-
-/// Lets one coroutine wait for many.
-struct Gathering {
-  std::size_t left = 0;
-  std::optional<Resumption<bool>> waiting{};
-};
-
 namespace {
 
 /// Errors that say "not now": nothing was done, and the next moment may be better.
@@ -24,7 +17,7 @@ bool is_passing(const Reply& error) {
   return std::ranges::any_of(codes, [&](std::string_view code) { return error.is_error(code); });
 }
 
-/// The server itself is in no state to take this: nothing was done.
+/// The server itself cannot accept the command: nothing was done.
 bool is_of_the_server(const Reply& error) {
   constexpr std::string_view codes[] = {"OOM",    "MISCONF", "NOREPLICAS",
                                         "NOAUTH", "NOPERM",  "WRONGPASS"};
@@ -69,7 +62,7 @@ Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repea
       in_doubt |= answer.error().in_doubt;
       if (in_doubt && was_in_doubt != nullptr) *was_in_doubt = true;
       none.why = "the store cannot be reached: " + answer.error().why;
-      // What was never sent is told at once: nobody shall wait for a server that is down.
+      // A command that was never sent fails at once: callers do not wait for a server that is down.
       is_soon_better = in_doubt && may_repeat;
     } else if (answer->kind != Reply::Kind::error) {
       co_return std::move(*answer);
@@ -87,7 +80,7 @@ Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repea
       none.why = "the store answers: " + answer->text;
       none.is_full = answer->is_error("OOM");
       is_soon_better = is_passing(*answer);
-      // What else it says, comes from a script that may have done a part.
+      // Other errors come from a script that may have done a part.
       if (!is_soon_better && !is_of_the_server(*answer)) none.code = StoreError::Code::in_doubt;
     }
     if (in_doubt) none.code = StoreError::Code::in_doubt;
@@ -101,23 +94,21 @@ Task<QuestionResult> RetryingClient::ask_until(Question question, bool may_repea
 Task<void> RetryingClient::ask_into(Question question, QuestionResult& into, Gathering& gathering) {
   Task<QuestionResult> asking = ask(std::move(question));
   into = co_await std::move(asking);
-  if (--gathering.left > 0 || !gathering.waiting) co_return;
-  // Not from within this step, which belongs to the one that is woken.
-  loop_.post([woken = std::move(*gathering.waiting)]() mutable { woken(true); });
+  gathering.one_done(loop_);
 }
 
 Task<std::vector<QuestionResult>> RetryingClient::ask_all(std::vector<Question> questions) {
-  std::vector<QuestionResult> told(questions.size());
+  std::vector<QuestionResult> replies(questions.size());
   Gathering gathering{questions.size()};
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    loop_.spawn(ask_into(std::move(questions[i]), told[i], gathering));
+    loop_.spawn(ask_into(std::move(questions[i]), replies[i], gathering));
   }
   if (gathering.left > 0) {
     const auto start = [&](Resumption<bool> all) { gathering.waiting.emplace(std::move(all)); };
     auto waiting = suspend<bool>(start);
     co_await waiting;
   }
-  co_return told;
+  co_return replies;
 }
 
 }  // namespace idem::redis

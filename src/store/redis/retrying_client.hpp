@@ -5,11 +5,11 @@
 
 #include <vector>
 
-/// Questions to the servers that hold a store, with what the servers say about themselves dealt
-/// with: scripts that they have forgotten, moments in which they cannot answer.
+/// Sends commands to a store's servers, and handles the errors of the servers themselves: missing
+/// scripts, and moments in which they cannot answer.
 namespace idem::redis {
 
-/// Where a command goes.
+/// A command, and the slot that it goes to.
 struct Question {
   unsigned slot = 0;
   std::string command;
@@ -19,9 +19,24 @@ struct Question {
 struct NoReply {
   StoreError::Code code = StoreError::Code::unavailable;
   std::string why;
-  bool is_full = false;  ///< The server has no room for anything new.
+  bool is_full = false;  ///< The server has no memory for a new record.
 };
 using QuestionResult = std::expected<Reply, NoReply>;
+
+inline StoreError to_store_error(const NoReply& none) { return {none.code, none.why}; }
+
+/// Lets one coroutine wait for many.
+struct Gathering {
+  std::size_t left = 0;
+  std::optional<Resumption<bool>> waiting{};
+
+  /// One is done; the last one wakes the waiting coroutine.
+  void one_done(Loop& loop) {
+    if (--left > 0 || !waiting) return;
+    // Posted: this step belongs to the coroutine that has just finished.
+    loop.post([woken = std::move(*waiting)]() mutable { woken(true); });
+  }
+};
 
 class RetryingClient {
  public:
@@ -30,27 +45,27 @@ class RetryingClient {
   Loop& loop() noexcept { return loop_; }
   Servers& servers() noexcept { return servers_; }
 
-  /// A command that may be repeated without doing more: it is, while the server cannot answer or
-  /// its reply was lost, for limits::store_repeat_max. What it answers is no error.
-  /// `was_in_doubt`: set where it may have been done before it was asked the last time.
+  /// For a command whose repeat does nothing more. Repeats it while the server cannot answer or the
+  /// reply was lost, for limits::store_repeat_max. The reply is never an error reply.
+  /// `was_in_doubt`: set if an earlier try may have been done.
   Task<QuestionResult> ask(Question question, bool* was_in_doubt = nullptr);
-  /// One that does more when it is done twice: once it may have been done, it is told as in doubt.
+  /// For a command whose repeat does more: once it may have been done, the error is `in_doubt`.
   Task<QuestionResult> ask_once(Question question);
-  /// All of them at once; each as above.
+  /// Asks all of them at once, each as ask() does.
   Task<std::vector<QuestionResult>> ask_all(std::vector<Question> questions);
 
-  /// A moment later, for what is repeated.
+  /// The pause between two tries.
   Task<void> pause();
 
  private:
   Task<QuestionResult> ask_until(Question question, bool may_repeat, bool* was_in_doubt);
-  Task<void> ask_into(Question question, QuestionResult& into, struct Gathering& gathering);
+  Task<void> ask_into(Question question, QuestionResult& into, Gathering& gathering);
 
   Loop& loop_;
   Servers& servers_;
 };
 
-/// Makes the scripts known to a server.
+/// Loads the scripts into a server. None: done.
 Task<std::optional<std::string>> load_scripts(Connection& connection);
 
 }  // namespace idem::redis

@@ -1,6 +1,7 @@
 #include "store/redis/rows.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
+#include "core/record/stored_fence.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "core/transitions/transitions.hpp"
@@ -23,16 +24,11 @@ std::string place_of(const std::optional<StoreTime>& moment) {
   return moment ? std::to_string(moment->time_since_epoch().count()) : "+inf";
 }
 
-std::uint64_t bits(StoreTime moment) {
-  return static_cast<std::uint64_t>(moment.time_since_epoch().count());
-}
-StoreTime moment(std::uint64_t bits) { return StoreTime(Millis(static_cast<std::int64_t>(bits))); }
-
 }  // namespace
 
 Versions::Versions() { random_bytes(last_); }
 
-// The first half is this process's own, the second counts.
+// The first half is random for this process, the second counts.
 Version Versions::next() noexcept {
   std::uint64_t count = 0;
   std::memcpy(&count, last_.data() + 8, sizeof count);
@@ -108,12 +104,12 @@ std::string to_evidence_value(const EvidenceEntry& entry) {
                   '\0');
   ByteWriter to(out.data());
   to.number(evidence_version);
-  to.number(entry.fence);
+  to.number(stored_fence(entry.fence));
   to.number(static_cast<std::uint8_t>(entry.before));
   to.number(static_cast<std::uint8_t>(entry.after));
   to.number(static_cast<std::uint8_t>(entry.applied ? 1 : 0));
-  to.number(bits(entry.observed_at));
-  to.number(bits(entry.recorded_at));
+  to.number(to_bits(entry.observed_at));
+  to.number(to_bits(entry.recorded_at));
   to.framed(entry.source);
   to.framed(entry.evidence);
   to.framed(entry.reason);
@@ -126,12 +122,12 @@ std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_
     return std::unexpected("a line of its evidence is of an unknown version");
   }
   EvidenceEntry entry;
-  entry.fence = in.number<std::uint64_t>();
+  entry.fence = fence_from(in.number<std::uint64_t>());
   entry.before = static_cast<State>(in.number<std::uint8_t>());
   entry.after = static_cast<State>(in.number<std::uint8_t>());
   entry.applied = in.number<std::uint8_t>() != 0;
-  entry.observed_at = moment(in.number<std::uint64_t>());
-  entry.recorded_at = moment(in.number<std::uint64_t>());
+  entry.observed_at = from_bits(in.number<std::uint64_t>());
+  entry.recorded_at = from_bits(in.number<std::uint64_t>());
   entry.source = in.framed();
   entry.evidence = in.framed();
   entry.reason = in.framed();

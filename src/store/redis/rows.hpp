@@ -3,18 +3,19 @@
 #include <idem/store.hpp>
 
 #include <array>
+#include <cstring>
 #include <expected>
 #include <string>
 #include <string_view>
 
-/// How records lie in Redis: texts of bytes, under names that begin with their bucket.
+/// The format of records in Redis: strings of bytes, under keys that begin with their bucket.
 namespace idem::redis {
 
-/// What is written anew with each change of a value, and is never written twice: who knows it knows
-/// whether somebody wrote there since.
+/// Each change of a value writes a new version, never the same one twice. So a reader can see
+/// whether the value has changed since.
 using Version = std::array<std::uint8_t, 16>;
 
-/// Each call gives another one, also across processes.
+/// Makes versions that differ from all others, also from those of other processes.
 class Versions {
  public:
   Versions();
@@ -24,14 +25,14 @@ class Versions {
   Version last_{};
 };
 
-/// What a listing shows of an answer: its status, and by the highest bit that its body was not
-/// kept. 0: there is no answer.
+/// The part of an answer that a listing shows: its status; the highest bit: its body was not kept.
+/// 0: there is no answer.
 using AnswerMark = std::uint16_t;
 AnswerMark mark_of(const std::optional<StoredResponse>& response) noexcept;
 std::optional<StoredResponse> marked_answer(AnswerMark mark);
 
-/// The version, the answer's mark (16 bits, little-endian), then the record as
-/// stored_record_codec.hpp has it. commit.lua reads its version and its state.
+/// Appends the version, the answer's mark (16 bits, little-endian) and the record as
+/// stored_record_codec.hpp encodes it. commit.lua reads version and state.
 void append_row(const Version& version, const Record& record, AnswerMark mark, std::string& out);
 
 struct Row {
@@ -42,8 +43,8 @@ struct Row {
 /// Total.
 Row parse_row(const RecordId& id, std::string_view bytes);
 
-/// The length of the head (32 bits, little-endian), the head as stored_response_codec.hpp has it,
-/// the body. Both are of the record `id` and no other.
+/// The length of the head (32 bits, little-endian), the head as stored_response_codec.hpp encodes
+/// it, the body. Checksums bind both to the record `id`.
 std::string to_answer_value(const RecordId& id, const StoredResponse& response);
 std::expected<StoredResponse, std::string_view> parse_answer_value(const RecordId& id,
                                                                    std::string_view bytes);
@@ -53,9 +54,17 @@ std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_
 
 StoreError damaged(const RecordId& id, std::string_view why);
 
-/// Records are spread over so many buckets by the first byte of their id, so that going through
-/// the buckets goes through the records in order. A bucket's keys share a hash tag: a cluster keeps
-/// them together, and a script may write to all of them at once.
+/// A moment as 64 bits, for ByteWriter, and back.
+inline std::uint64_t to_bits(StoreTime moment) noexcept {
+  return static_cast<std::uint64_t>(moment.time_since_epoch().count());
+}
+inline StoreTime from_bits(std::uint64_t bits) noexcept {
+  return StoreTime(Millis(static_cast<std::int64_t>(bits)));
+}
+
+/// The first byte of a record's id chooses its bucket, so the buckets in order hold the records in
+/// order. A bucket's keys share a hash tag: a cluster keeps them in one slot, so that a script may
+/// write to all of them at once.
 inline constexpr std::size_t bucket_count = 256;
 inline std::size_t bucket_of(const RecordId& id) noexcept { return id.bytes[0]; }
 
@@ -65,15 +74,23 @@ inline std::string_view bytes_of(const RecordId& id) noexcept {
 inline std::string_view bytes_of(const Version& version) noexcept {
   return {reinterpret_cast<const char*>(version.data()), version.size()};
 }
-/// None: they are no id.
+/// None: the bytes are no id.
 std::optional<RecordId> to_id(std::string_view bytes) noexcept;
+
+struct IdHash {
+  std::size_t operator()(const RecordId& id) const noexcept {
+    std::size_t hash = 0;  // The id is a digest.
+    std::memcpy(&hash, id.bytes.data(), sizeof hash);
+    return hash;
+  }
+};
 
 class Names {
  public:
   explicit Names(const std::string& prefix);
 
   struct Place {
-    std::string tag;  ///< In braces: what each of its keys begins with.
+    std::string tag;  ///< In braces: the beginning of each of its keys.
     unsigned slot = 0;
   };
   const Place& bucket(std::size_t number) const noexcept { return buckets_[number]; }
@@ -85,7 +102,7 @@ class Names {
   Place identity_;
 };
 
-/// In which of its bucket's sets a record lies, and at what place there: one for each.
+/// The one set of its bucket that a record is in, and its score there.
 struct Listing {
   std::string_view set;
   std::string place;
@@ -96,11 +113,11 @@ inline constexpr std::string_view unknown_set = "unknown";
 inline constexpr std::string_view pending_set = "pending";
 Listing listing_of(const Record& record);
 
-/// Of the bucket's counters.
+/// Names of the bucket's counters.
 std::string counter_of(State state);
 std::string counter_of_operation(std::string_view operation);
 std::string counter_of_generation(std::uint64_t generation);
-/// Of what scopes have of their quotas; in a hash of their own, since there may be many scopes.
+/// Counters of the scopes' usage: a hash of their own, as there may be many scopes.
 inline constexpr std::string_view usage_hash = "usage";
 std::string counter_of_active(std::string_view scope);
 std::string counter_of_bytes(std::string_view scope);

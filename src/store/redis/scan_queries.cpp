@@ -11,8 +11,6 @@
 namespace idem::redis {
 namespace {
 
-StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
-
 std::string key_of(const Names& names, std::size_t bucket, std::string_view set) {
   return names.bucket(bucket).tag + std::string(set);
 }
@@ -24,7 +22,7 @@ StoreTime to_moment(const std::string& place) {
   return StoreTime(Millis(static_cast<std::int64_t>(std::strtod(place.c_str(), nullptr))));
 }
 
-/// In which sets records lie that read as being in this state.
+/// The sets that may hold records of this state.
 std::vector<std::string_view> sets_of(std::optional<State> state) {
   if (!state) return {sweep_set, reap_set, unknown_set};
   switch (*state) {
@@ -46,10 +44,10 @@ std::vector<std::string_view> sets_of(std::optional<State> state) {
 Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidence(RecordId id) {
   Task<QuestionResult> asking =
       client_.ask({names_.of(id).slot, command({"LRANGE", key_of(names_, 'e', id), "0", "-1"})});
-  const QuestionResult told = co_await std::move(asking);
-  if (!told) co_return std::unexpected(error_of(told.error()));
+  const QuestionResult reply = co_await std::move(asking);
+  if (!reply) co_return std::unexpected(to_store_error(reply.error()));
   std::vector<EvidenceEntry> log;
-  for (const Reply& line : told->items) {
+  for (const Reply& line : reply->items) {
     auto entry = parse_evidence_value(line.text);
     if (!entry) co_return std::unexpected(damaged(id, entry.error()));
     log.push_back(std::move(*entry));
@@ -71,11 +69,11 @@ Task<std::expected<std::vector<Due>, StoreError>> ScanQueries::due(std::string_v
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   std::vector<Due> found;
-  for (const QuestionResult& told : all) {
-    if (!told) co_return std::unexpected(error_of(told.error()));
-    for (std::size_t i = 0; i + 1 < told->items.size(); i += 2) {
-      const auto id = to_id(told->items[i].text);
-      if (id) found.push_back({to_moment(told->items[i + 1].text), *id});
+  for (const QuestionResult& reply : all) {
+    if (!reply) co_return std::unexpected(to_store_error(reply.error()));
+    for (std::size_t i = 0; i + 1 < reply->items.size(); i += 2) {
+      const auto id = to_id(reply->items[i].text);
+      if (id) found.push_back({to_moment(reply->items[i + 1].text), *id});
     }
   }
   const auto by_age = [](const Due& one) { return std::pair(one.at, one.id); };
@@ -96,12 +94,12 @@ Task<void> ScanQueries::hide(std::string_view set, RecordId id, bool is_there) {
 Task<std::expected<ScanQueries::Ids, StoreError>> ScanQueries::ids_in(std::size_t bucket,
                                                                       std::optional<State> state) {
   if (state == State::failed_retryable) {
-    // They lie among all that have an answer; most buckets have none of them.
+    // Their set also holds all records with an answer; most buckets have none of this state.
     Task<QuestionResult> counting =
         client_.ask({names_.bucket(bucket).slot,
                      command({"HGET", key_of(names_, bucket, "meta"), counter_of(*state)})});
     const QuestionResult counted = co_await std::move(counting);
-    if (!counted) co_return std::unexpected(error_of(counted.error()));
+    if (!counted) co_return std::unexpected(to_store_error(counted.error()));
     if (counted->text.empty() || counted->text == "0") co_return Ids{};
   }
   std::vector<Question> questions;
@@ -112,13 +110,13 @@ Task<std::expected<ScanQueries::Ids, StoreError>> ScanQueries::ids_in(std::size_
   auto asking = client_.ask_all(std::move(questions));
   const auto all = co_await std::move(asking);
   Ids ids;
-  for (const QuestionResult& told : all) {
-    if (!told) co_return std::unexpected(error_of(told.error()));
-    for (const Reply& name : told->items) {
+  for (const QuestionResult& reply : all) {
+    if (!reply) co_return std::unexpected(to_store_error(reply.error()));
+    for (const Reply& name : reply->items) {
       if (const auto id = to_id(name.text)) ids.push_back(*id);
     }
   }
-  // One that moved from a set to another meanwhile may be in both.
+  // A record that moved to another set meanwhile may be in both.
   std::ranges::sort(ids);
   const auto twice = std::ranges::unique(ids);
   ids.erase(twice.begin(), twice.end());
@@ -135,10 +133,10 @@ Task<std::expected<std::vector<Record>, StoreError>> ScanQueries::read(
   const auto all = co_await std::move(asking);
   std::vector<Record> records;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
+    if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
     if (all[i]->kind != Reply::Kind::text) continue;
     Row row = parse_row(ids[i], all[i]->text);
-    if (!row.record) continue;  // A listing shows what can be read.
+    if (!row.record) continue;  // A listing leaves out damaged records.
     row.record->response = marked_answer(row.mark);
     records.push_back(std::move(*row.record));
   }
@@ -188,15 +186,15 @@ Task<std::expected<Census, StoreError>> ScanQueries::count() {
   const auto all = co_await std::move(asking);
   Census census;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
-    const Reply& told = *all[i];
+    if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
+    const Reply& reply = *all[i];
     if (i % 2 == 0) {
       for (std::size_t state = 1; state <= 6; ++state) {
-        const std::string& digits = told.at(state - 1).text;
+        const std::string& digits = reply.at(state - 1).text;
         census.by_state[state] += std::strtoull(digits.c_str(), nullptr, 10);
       }
-    } else if (told.items.size() == 2) {
-      const StoreTime since = to_moment(told.at(1).text);
+    } else if (reply.items.size() == 2) {
+      const StoreTime since = to_moment(reply.at(1).text);
       if (!census.oldest_unknown || since < *census.oldest_unknown) census.oldest_unknown = since;
     }
   }
@@ -212,9 +210,9 @@ Task<std::optional<std::vector<std::string>>> ScanQueries::versions(std::vector<
   auto asking = client_.ask_all(std::move(questions));
   auto all = co_await std::move(asking);
   std::vector<std::string> found;
-  for (QuestionResult& told : all) {
-    if (!told) co_return std::nullopt;
-    found.push_back(std::move(told->text));
+  for (QuestionResult& reply : all) {
+    if (!reply) co_return std::nullopt;
+    found.push_back(std::move(reply->text));
   }
   co_return found;
 }

@@ -2,11 +2,11 @@
 
 #include "store/redis/retrying_client.hpp"
 
-/// What reads many records, or all: of the state in which each lies when it is read, not of one
-/// moment. Loop's thread only.
+/// Queries over many or all records: each record as it is when it is read, not as of one moment.
+/// Loop's thread only.
 namespace idem::redis {
 
-/// The first of a set of each bucket.
+/// A due record and its moment.
 struct Due {
   StoreTime at;
   RecordId id;
@@ -14,23 +14,23 @@ struct Due {
 
 class ScanQueries {
  public:
-  ScanQueries(RetryingClient& asking, const Names& names) : client_(asking), names_(names) {}
+  ScanQueries(RetryingClient& client, const Names& names) : client_(client), names_(names) {}
 
   Task<std::expected<std::vector<EvidenceEntry>, StoreError>> evidence(RecordId id);
 
-  /// Up to `limit` of those whose moment in `set` has come, the longest due first.
+  /// Up to `limit` records whose moment in `set` has come, the longest due first.
   Task<std::expected<std::vector<Due>, StoreError>> due(std::string_view set, StoreTime now,
                                                         std::size_t limit);
-  /// Puts a record that cannot be read, or is not there, where it stands in nobody's way.
+  /// Moves a record that cannot be read to the end of `set`, so that due() does not return it.
+  /// Removes a missing one from it (`is_there` false).
   Task<void> hide(std::string_view set, RecordId id, bool is_there);
 
   Task<std::expected<std::vector<Record>, StoreError>> list(List verb, StoreTime now);
 
-  /// `now` and the leases that ended are the caller's to add.
+  /// Without `now` and the leases that ended, which the caller adds.
   Task<std::expected<Census, StoreError>> count();
 
-  /// The version under which each of them lies, empty where there is none; none: nobody could be
-  /// asked.
+  /// The current version of each record, empty if there is none. None: a server did not answer.
   Task<std::optional<std::vector<std::string>>> versions(std::vector<RecordId> ids);
 
  private:

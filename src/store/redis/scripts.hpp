@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// What runs in the server, as one atomic step each (schema/redis).
+/// The scripts of schema/redis; the server runs each as one atomic step.
 namespace idem::redis {
 
 struct ScriptText {
@@ -17,23 +17,23 @@ std::span<const ScriptText> texts() noexcept;
 
 class Script {
  public:
-  /// `flags`: of Redis's script flags, empty for none. One that adds nothing to what there is may
-  /// run where the memory is full.
+  /// `flags`: Redis's script flags, empty for none. A script that adds no new record may run on a
+  /// server with full memory.
   Script(std::string_view name, std::string_view flags);
 
   const std::string& text() const noexcept { return text_; }
 
-  /// Begins a call of it about `key`; `arguments` more are to follow.
+  /// Begins a call about `key`; the caller must add that many arguments.
   CommandWriter call(std::string& out, std::string_view key, std::size_t arguments) const;
 
  private:
   std::string text_;
-  std::string digest_;  ///< SHA-1, in hexadecimal: the server's name for it.
+  std::string digest_;  ///< SHA-1, in hexadecimal: the server's name for the script.
 };
 
 struct Scripts {
   Script reserve{"commit", ""};
-  /// What ends or keeps an attempt: its answer must find room.
+  /// Ends or keeps an attempt; must run also if memory is full, to store the answer.
   Script settle{"commit", "allow-oom"};
   Script look{"look", "no-writes"};
   Script close{"close", "allow-oom"};
@@ -41,7 +41,7 @@ struct Scripts {
   Script swap{"swap", "allow-oom"};
   Script cache_put{"cache_put", ""};
 
-  /// Commands that make all of them known to a server, and how many these are.
+  /// Commands that load all scripts into a server, and their number.
   std::string load() const;
   static constexpr std::size_t count = 7;
 };

@@ -7,7 +7,7 @@
 namespace idem::redis {
 namespace {
 
-/// Of "name:value" lines; empty where there is none.
+/// The value of a "name:value" line; empty without such a line.
 std::string_view value_of(std::string_view info, std::string_view name) {
   while (!info.empty()) {
     const auto end = info.find("\r\n");
@@ -33,7 +33,7 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
         fmt::format("the server is of version {}; {} or later is needed", version, version_min);
   } else if (policy != "noeviction") {
     check.refusal = fmt::format(
-        "maxmemory-policy is {}: it would throw records away, and their retries would run again; "
+        "maxmemory-policy is {}: it would evict records, and their retries would run again; "
         "set it to noeviction",
         policy);
   } else if (role != "master") {
@@ -49,7 +49,7 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
         "snapshot, and retries of those requests run again");
   } else if (appendfsync.empty()) {
     check.warnings.push_back(
-        "it does not say what appendfsync is: unless it is 'always', a crash of its machine may "
+        "the server does not report appendfsync: unless it is 'always', a crash of its machine may "
         "forget the latest records, and retries of those requests run again");
   } else if (appendfsync != "always") {
     check.warnings.push_back(fmt::format(
@@ -60,7 +60,7 @@ ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bo
   const bool has_replicas = std::atoi(std::string(value_of(info, "connected_slaves")).c_str()) > 0;
   if (has_replicas && value_of(info, "min_slaves_good_slaves").empty()) {
     check.warnings.push_back(
-        "min-replicas-to-write is 0: a master that was cut off goes on taking writes, and a "
+        "min-replicas-to-write is 0: a master that was cut off goes on accepting writes, and a "
         "failover forgets them");
   }
   return check;
@@ -76,7 +76,7 @@ Task<ServerCheck> check_server(Connection& connection, bool is_cluster) {
   }
   Task<CommandResult> asking_config = connection.ask(command({"CONFIG", "GET", "appendfsync"}));
   const CommandResult config = co_await std::move(asking_config);
-  // Who is hosted may not be allowed to ask.
+  // A hosted server may forbid CONFIG.
   const std::string appendfsync = config ? config->at(1).text : std::string();
   co_return judge_server(info->text, appendfsync, is_cluster);
 }

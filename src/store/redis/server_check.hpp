@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-/// Whether a server may hold a store: what it says about itself (INFO, CONFIG GET).
+/// Decides by a server's own report (INFO, CONFIG GET) whether it may hold a store.
 namespace idem::redis {
 
 struct ServerCheck {
   std::optional<std::string> refusal;  ///< Why it may not; none: it may.
-  bool is_elsewhere = false;           ///< Because of its role: another one has taken it over.
-  std::vector<std::string> warnings;   ///< What it would forget, and when.
+  bool is_elsewhere = false;           ///< Refused as a replica: another server is the master.
+  std::vector<std::string> warnings;   ///< The losses that its settings allow.
 };
 
-/// Pure. `appendfsync`: empty where the server does not say.
+/// Pure. `appendfsync`: empty if the server does not report it.
 ServerCheck judge_server(std::string_view info, std::string_view appendfsync, bool is_cluster);
 
-/// Asks it. What it does not answer is a refusal.
+/// Asks the server. No reply to INFO is a refusal.
 Task<ServerCheck> check_server(Connection& connection, bool is_cluster);
 
 }  // namespace idem::redis

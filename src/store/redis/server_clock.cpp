@@ -5,9 +5,9 @@
 
 namespace idem::redis {
 
-void ServerClock::heard(StoreTime said, MonotonicTime at) noexcept {
-  const Millis offset = said.time_since_epoch() - at.time_since_epoch();
-  // A quick reply tells more than a slow one, for a while: clocks drift.
+void ServerClock::observe(StoreTime server, MonotonicTime at) noexcept {
+  const Millis offset = server.time_since_epoch() - at.time_since_epoch();
+  // A quick reply is more exact than a slow one, for a while: clocks drift.
   constexpr Millis stays_good{10'000};
   const bool is_better = !offset_ || offset >= *offset_ || at - since_ >= stays_good ||
                          *offset_ - offset > limits::redis_clock_slack;

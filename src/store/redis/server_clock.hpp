@@ -6,14 +6,14 @@
 
 namespace idem::redis {
 
-/// What the clock of a server shows now, from what it said and when that came here. It is behind by
-/// as much as the quickest of the latest replies took on its way, and never ahead, but for the
-/// drift between two clocks.
+/// Estimates a server's clock from the moments in its replies and the moments of their arrival. The
+/// estimate lags by the travel time of the quickest recent reply, and is never ahead, except for
+/// the drift between the two clocks.
 class ServerClock {
  public:
-  /// `said` came in at `at`.
-  void heard(StoreTime said, MonotonicTime at) noexcept;
-  /// Needs one heard().
+  /// A reply with the server's moment `server` arrived at `at`.
+  void observe(StoreTime server, MonotonicTime at) noexcept;
+  /// Needs one observe() before.
   StoreTime at(MonotonicTime now) const noexcept;
   bool is_known() const noexcept { return offset_.has_value(); }
 

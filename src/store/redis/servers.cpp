@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint16_t no_port = 0;
 
-/// Behind its own address where it gives none: that is the one it was asked at.
+/// Reads the server's address from a redirection; without a host it is that of the asked server.
 std::optional<Address> address_of(std::string_view text, const Address& asked) {
   if (text.starts_with(':')) text.remove_prefix(1);
   const auto colon = text.rfind(':');
@@ -111,7 +111,7 @@ Task<Connection*> Servers::of(unsigned slot) {
   if (url_.layout == Layout::cluster) {
     Server* has = slots_[slot];
     if (has == nullptr || !has->connection.is_open()) {
-      // The one that had it may be gone, and another have taken its place.
+      // The known server may be gone, and another may have the slot now.
       bool reached = false;
       if (has != nullptr) {
         Task<bool> reaching = reach(*has);
@@ -133,7 +133,7 @@ Task<Connection*> Servers::of(unsigned slot) {
   if (url_.layout == Layout::sentinel && !is_known) {
     Task<bool> finding = find_master();
     const bool is_found = co_await std::move(finding);
-    // Whether the one that was known last still is the master, it says itself.
+    // If no sentinel answered, the last known master is asked: its check tells whether it still is.
     if (!is_found && masters_.empty()) co_return nullptr;
   }
   Server& master = *masters_[lane];
@@ -160,7 +160,7 @@ Task<bool> Servers::reach(Server& server) {
   server.backoff = connected ? Millis::zero() : grown(server.backoff);
   server.retry_at = connected ? MonotonicTime() : MonotonicClock::now() + server.backoff;
   if (!connected) why_ = server.why;
-  // Not from within this step: it is the turn of the one that awaits it first.
+  // Posted: the coroutine that made the connection goes on first.
   loop_.post([connected, woken = std::move(server.waiting)]() mutable {
     for (auto& one : woken) one(connected);
   });
@@ -170,7 +170,7 @@ Task<bool> Servers::reach(Server& server) {
 
 Task<bool> Servers::connect(Server& server) {
   Connection& connection = server.connection;
-  // Never without it where it is asked for.
+  // With TLS configured, never connects without it.
   if (url_.tls.on && !tls_) {
     auto tls = make_tls_context(url_.tls);
     if (!tls) {
@@ -195,7 +195,7 @@ Task<bool> Servers::connect(Server& server) {
   co_return false;
 }
 
-// One asks for all, and what it heard holds for a moment.
+// One caller asks for all, and the answer is kept for a moment.
 Task<bool> Servers::find_master() {
   if (is_finding_) {
     const auto start = [&](Resumption<bool> done) { finding_.push_back(std::move(done)); };
@@ -209,7 +209,7 @@ Task<bool> Servers::find_master() {
   is_finding_ = false;
   find_again_ = MonotonicClock::now() + limits::store_reconnect_min;
   if (address) set_master(*address);
-  // Not from within this step: it is the turn of the one that awaits it first.
+  // Posted: the coroutine that asked goes on first.
   loop_.post([is_found = address.has_value(), woken = std::move(finding_)]() mutable {
     for (auto& one : woken) one(is_found);
   });
@@ -229,16 +229,16 @@ Task<std::optional<Address>> Servers::ask_sentinels() {
       continue;
     }
     Task<CommandResult> asking = connection.ask(question);
-    const CommandResult told = co_await std::move(asking);
+    const CommandResult reply = co_await std::move(asking);
     connection.close("asked");
-    if (!told) {
-      why_ = told.error().why;
+    if (!reply) {
+      why_ = reply.error().why;
       continue;
     }
     std::uint16_t port = no_port;
-    const std::string& digits = told->at(1).text;
+    const std::string& digits = reply->at(1).text;
     std::from_chars(digits.data(), digits.data() + digits.size(), port);
-    if (told->items.size() == 2 && port != no_port) co_return Address{told->at(0).text, port};
+    if (reply->items.size() == 2 && port != no_port) co_return Address{reply->at(0).text, port};
     why_ = fmt::format("the sentinel {}:{} knows no master called {}", sentinel.host, sentinel.port,
                        url_.master);
   }
@@ -268,17 +268,17 @@ Task<bool> Servers::learn_slots() {
 
 Task<bool> Servers::learn_slots_from(Connection& connection) {
   Task<CommandResult> asking = connection.ask(command({"CLUSTER", "SLOTS"}));
-  const CommandResult told = co_await std::move(asking);
-  if (!told || told->kind != Reply::Kind::list) {
-    why_ = told ? told->text : told.error().why;
+  const CommandResult reply = co_await std::move(asking);
+  if (!reply || reply->kind != Reply::Kind::list) {
+    why_ = reply ? reply->text : reply.error().why;
     co_return false;
   }
-  if (told->items.empty()) {
+  if (reply->items.empty()) {
     why_ = "no node of the cluster has its slots";
     co_return false;
   }
   std::vector<Server*> slots(cluster_slots, nullptr);
-  for (const Reply& range : told->items) {
+  for (const Reply& range : reply->items) {
     const Reply& master = range.at(2);
     const auto from = range.at(0).number;
     const auto to = range.at(1).number;
@@ -331,9 +331,9 @@ Task<CommandResult> Servers::ask(unsigned slot, std::string command) {
       if (answer && answer->is_error("READONLY")) connection->close(answer->text);
       co_return answer;
     }
-    // An ASK is not followed: while a slot moves, one server has a part of a bucket's keys and one
-    // the rest, and a script that sees a part of them would take a record for none. Until the slot
-    // has moved, nothing in it is to be had.
+    // An ASK is not followed: while a slot moves, two servers have a part of a bucket's keys each,
+    // and a script that sees only a part could miss a record. Until the slot has moved, its records
+    // are unavailable.
     if (!answer->is_error("MOVED") || redirections == limits::redis_redirections_max) {
       co_return answer;
     }

@@ -9,46 +9,46 @@
 #include <optional>
 #include <vector>
 
-/// Which server has what, and the connections to them: one server, the master that sentinels name,
-/// or the masters of a cluster. Loop's thread only.
+/// The servers of a store, their slots, and the connections to them: one server, the master that
+/// sentinels name, or the masters of a cluster. Loop's thread only.
 namespace idem::redis {
 
 inline constexpr unsigned cluster_slots = 16'384;
 
-/// The slot of a cluster in which a key of this tag lies: CRC16 (XMODEM) of what stands in braces
-/// (Redis Cluster specification, "Hash tags").
+/// The cluster slot of keys with this tag: CRC16 (XMODEM) of the text in braces (Redis Cluster
+/// specification, "Hash tags").
 unsigned slot_of(std::string_view tag) noexcept;
 
 class Servers {
  public:
-  /// Asked of each connection before it is used: none, or why it must not be.
+  /// Checks each connection before its use. None: it is fit; otherwise the reason against it.
   using Check = std::function<Task<std::optional<std::string>>(Connection&)>;
 
-  /// `lanes`: connections to each server; slots are spread over them. A server takes as much of
-  /// each as it reads at once before it syncs its log, so several make larger groups.
+  /// `lanes`: connections to each server; slots are spread over them. Before it syncs its log, a
+  /// server runs all that it has read from each connection, so several make larger groups.
   Servers(Loop& loop, Url url, Millis patience, unsigned lanes);
   ~Servers();
 
   void set_check(Check check) { check_ = std::move(check); }
 
-  /// Finds out who is who. The error is for people.
+  /// Finds the servers and connects to the first. The error is for people.
   Task<std::expected<void, std::string>> open();
 
-  /// Asks the server of `slot`, where redirections lead if need be. What is out of reach was not
-  /// asked: not in doubt.
+  /// Asks the server of `slot`, and follows redirections. If the server is out of reach, nothing
+  /// was sent: the error is not in doubt.
   Task<CommandResult> ask(unsigned slot, std::string command);
 
-  /// The same without waiting for anything but the reply: where there is no connection, and where
-  /// a redirection would have to be followed, it says so.
+  /// The same, but waits for nothing except the reply: without a connection it is an error, and a
+  /// redirection is returned as it came.
   Task<CommandResult> ask_open(unsigned slot, std::string command);
 
-  /// The connection that has `slot`, made if need be. None: out of reach, see why().
+  /// The connection for `slot`, made if need be. Null: out of reach, see why().
   Task<Connection*> of(unsigned slot);
-  /// The same where it is connected already; else none.
+  /// The same if it is connected already; else null.
   Connection* open_at(unsigned slot) const noexcept;
   const std::string& why() const noexcept { return why_; }
 
-  /// Those that hold something now, as far as is known; connected or not.
+  /// The servers that hold slots, as far as known; connected or not.
   std::vector<Connection*> owners() const;
 
   void close();
@@ -65,7 +65,7 @@ class Servers {
   Task<std::optional<Address>> ask_sentinels();
   Task<bool> learn_slots();
   Task<bool> learn_slots_from(Connection& connection);
-  /// False: it does not say where.
+  /// False: the redirection does not name a server.
   bool learn_moved(const Reply& error, unsigned slot, const Connection& by);
 
   Loop& loop_;
@@ -75,8 +75,8 @@ class Servers {
   TlsContext tls_;
   unsigned lanes_;
   std::map<std::pair<Address, unsigned>, std::unique_ptr<Server>> servers_;
-  std::vector<Server*> slots_;      ///< Of a cluster; null: nobody is known to have it.
-  std::vector<Server*> masters_{};  ///< Otherwise, by lane; none: unknown yet.
+  std::vector<Server*> slots_;      ///< Of a cluster; null: the slot's server is unknown.
+  std::vector<Server*> masters_{};  ///< Without a cluster, by lane; empty: unknown yet.
   std::string why_ = "no server was asked yet";
   MonotonicTime learn_again_{};
   std::vector<Resumption<bool>> finding_;

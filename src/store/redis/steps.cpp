@@ -19,8 +19,6 @@ namespace {
 using Code = StoreError::Code;
 using transitions::Write;
 
-StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
-
 bool is_settling(const StoreCall& call) {
   return std::holds_alternative<Complete>(call) || std::holds_alternative<Release>(call) ||
          std::holds_alternative<MarkUnknown>(call);
@@ -41,16 +39,16 @@ std::string parts_of(const Subject& subject) {
   return parts;
 }
 
-/// Made twice, it does more, or tells its asker something else.
+/// A repeat does more, or its reply differs.
 bool is_once(const StoreCall& call) {
   return !traits_of(call).is_repeatable && !traits_of(call).is_lifecycle;
 }
 
 }  // namespace
 
-Steps::Steps(RetryingClient& asking, const Names& names, Versions& versions,
+Steps::Steps(RetryingClient& client, const Names& names, Versions& versions,
              IdentitySteps& identity, std::function<StoreTime()> clock)
-    : client_(asking),
+    : client_(client),
       names_(names),
       versions_(versions),
       identity_(identity),
@@ -59,6 +57,11 @@ Steps::Steps(RetryingClient& asking, const Names& names, Versions& versions,
 Steps::Seen& Steps::Try::seen_of(const RecordId& id) {
   const auto found = std::ranges::find(seen, id, &Seen::id);
   return found != seen.end() ? *found : seen.emplace_back(Seen{id, {}});
+}
+
+std::unexpected<StoreError> Steps::Try::failed(StoreError error) const {
+  if (is_in_doubt) error.code = Code::in_doubt;
+  return std::unexpected(std::move(error));
 }
 
 Task<std::expected<StoreTime, StoreError>> Steps::now_at(unsigned slot) {
@@ -75,35 +78,44 @@ Task<std::expected<StoreTime, StoreError>> Steps::now_at(unsigned slot) {
   co_return connection->clock.at(MonotonicClock::now());
 }
 
-void Steps::heard(unsigned slot, const Reply& reply) {
+void Steps::update_clock(unsigned slot, const Reply& reply) {
   Connection* const connection = client_.servers().open_at(slot);
   if (connection == nullptr || reply.at(1).kind != Reply::Kind::number) return;
-  connection->clock.heard(StoreTime(Millis(reply.at(1).number)), MonotonicClock::now());
+  connection->clock.observe(StoreTime(Millis(reply.at(1).number)), MonotonicClock::now());
 }
 
-// By the clock, in microseconds, so that they grow also where nothing is left of a record or of a
-// whole server; never twice the same, and above every one that is known of these records.
+// Fences come from the clock, in microseconds, so that they grow also after the loss of a record or
+// of a whole server; never twice the same, and above every known fence of these records.
 Fence Steps::last_fence_before(const Try& tried, StoreTime now) const {
   const auto micros = std::chrono::microseconds(now.time_since_epoch()).count();
   Fence last = std::max({last_fence_, static_cast<Fence>(micros), tried.last_fence});
   return std::max(last, tried.table.highest_fence());
 }
 
-void Steps::assume(Try& tried, const Subject& subject) const {
-  if (subject.is_new_work) return tried.table.put(subject.id, std::nullopt);
-  const Attempts::Kept& kept = *attempts_.find(subject.id);
-  tried.table.put(subject.id, kept.record);
-  tried.seen_of(subject.id).version = bytes_of(kept.version);
+Steps::Next Steps::assume(Try& tried, const Subject& subject) const {
+  if (!subject.also.empty() || subject.needs_evidence || subject.needs_request) {
+    return Next::look_again;
+  }
+  if (subject.is_new_work) {
+    tried.table.put(subject.id, std::nullopt);
+    return Next::make_again;
+  }
+  const Attempts::Kept* const kept = attempts_.find(subject.id);
+  if (kept == nullptr) return Next::look_again;
+  tried.table.put(subject.id, kept->record);
+  tried.seen_of(subject.id).version = bytes_of(kept->version);
+  return Next::make_again;
 }
 
 std::string Steps::text_of(const Subject& subject) const {
   return subject.generation ? identity_.text_of(*subject.generation) : std::string();
 }
 
-void Steps::take(Try& tried, const Subject& subject, const RecordId& id, const Reply& told) const {
-  const Reply& record = told.at(2);
-  const Reply& answer = told.at(3);
-  const Reply& request = told.at(4);
+void Steps::put_read(Try& tried, const Subject& subject, const RecordId& id,
+                     const Reply& reply) const {
+  const Reply& record = reply.at(2);
+  const Reply& answer = reply.at(3);
+  const Reply& request = reply.at(4);
   Seen& seen = tried.seen_of(id);
   seen = {id, {}};
   if (record.kind != Reply::Kind::text) return tried.table.put(id, std::nullopt);
@@ -152,18 +164,18 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
   tried.table.clear();
   tried.seen.clear();
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (!all[i]) co_return std::unexpected(error_of(all[i].error()));
-    const Reply& told = *all[i];
-    heard(names_.of(ids[i]).slot, told);
-    if (told.at(0).text == "generation") {
-      auto waiting = on_other_generation(ids[i], told.at(2));
+    if (!all[i]) co_return std::unexpected(to_store_error(all[i].error()));
+    const Reply& reply = *all[i];
+    update_clock(names_.of(ids[i]).slot, reply);
+    if (reply.at(0).text == "generation") {
+      auto waiting = on_other_generation(ids[i], reply.at(2));
       co_return co_await std::move(waiting);
     }
-    if (told.at(0).text == "lost") co_return std::unexpected(lost(ids[i], told.at(2).text));
-    take(tried, subject, ids[i], told);
+    if (reply.at(0).text == "lost") co_return std::unexpected(lost(ids[i], reply.at(2).text));
+    put_read(tried, subject, ids[i], reply);
     if (!subject.needs_evidence) continue;
     std::vector<EvidenceEntry> log;
-    for (const Reply& line : told.at(5).items) {
+    for (const Reply& line : reply.at(5).items) {
       auto entry = parse_evidence_value(line.text);
       if (!entry) co_return std::unexpected(damaged(ids[i], entry.error()));
       log.push_back(std::move(*entry));
@@ -174,8 +186,8 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
   co_return Next::make_again;
 }
 
-// The bucket names records by another generation than the asker: one that is over, or one that is
-// only being made.
+// The bucket names records by another generation than the caller: the caller's is over, or a new
+// one is being made.
 Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply& has) {
   if (has.kind == Reply::Kind::text && has.text != "closed") {
     co_return std::unexpected(StoreError{
@@ -191,12 +203,12 @@ Task<Steps::Outcome> Steps::on_other_generation(const RecordId& id, const Reply&
 }
 
 StoreError Steps::lost(const RecordId& id, std::string_view what) const {
-  if (what == "record") return damaged(id, "the server has thrown it away");
-  return {
-      Code::unavailable,
-      fmt::format("the store has lost the records of this bucket ({}), so that nobody knows what "
-                  "ran: it lets nothing new begin",
-                  names_.of(id).tag)};
+  if (what == "record") return damaged(id, "the server has evicted it");
+  return {Code::unavailable,
+          fmt::format(
+              "the store has lost the records of this bucket ({}), so it is unknown what ran: it "
+              "admits no new work",
+              names_.of(id).tag)};
 }
 
 Task<void> Steps::repair(std::size_t bucket) {
@@ -226,53 +238,53 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
                                       .version = version,
                                       .kept_mark = seen.mark,
                                       .now = now,
-                                      // How an attempt ended is as true later on.
+                                      // The end of an attempt stays true at any later time.
                                       .check_now = !clock_ && !is_settling(call),
                                       .generation = text_of(subject),
                                       .wants_answer = subject.needs_answer,
                                       .wants_request = subject.needs_request},
                                      names_)};
-  // What only appends to the evidence log would do so again.
+  // A repeat of a write that only appends to the evidence log would append twice.
   const bool may_repeat =
       write.change.write == Write::insert || write.change.write == Write::update;
   bool was_in_doubt = false;
   Task<QuestionResult> asking = may_repeat ? client_.ask(std::move(question), &was_in_doubt)
                                            : client_.ask_once(std::move(question));
-  const QuestionResult told = co_await std::move(asking);
+  const QuestionResult reply = co_await std::move(asking);
   tried.is_in_doubt |= was_in_doubt;
-  // What is there already needs no room.
-  if (!told && told.error().is_full && !tried.is_read) co_return Next::look_again;
-  if (!told) co_return std::unexpected(error_of(told.error()));
-  heard(slot, *told);
-  const std::string& what = told->at(0).text;
+  // An existing record needs no new memory.
+  if (!reply && reply.error().is_full && !tried.is_read) co_return Next::look_again;
+  if (!reply) co_return std::unexpected(to_store_error(reply.error()));
+  update_clock(slot, *reply);
+  const std::string& what = reply->at(0).text;
   if (what == "done") {
     keep(write, version);
     co_return Next::written;
   }
   if (what == "clock") co_return Next::make_again;
   if (what == "fence") {
-    tried.last_fence = std::strtoull(told->at(2).text.c_str(), nullptr, 10);
+    tried.last_fence = std::strtoull(reply->at(2).text.c_str(), nullptr, 10);
     co_return Next::make_again;
   }
   if (what == "generation") {
-    auto waiting = on_other_generation(write.id, told->at(2));
+    auto waiting = on_other_generation(write.id, reply->at(2));
     co_return co_await std::move(waiting);
   }
   if (what == "lost") {
     attempts_.forget(write.id);
-    co_return std::unexpected(lost(write.id, told->at(2).text));
+    co_return std::unexpected(lost(write.id, reply->at(2).text));
   }
   if (what != "other") {
-    co_return std::unexpected(StoreError{Code::in_doubt, "the store answers something else"});
+    co_return std::unexpected(StoreError{Code::in_doubt, "the store's reply is unknown"});
   }
   attempts_.forget(write.id);
   if (tried.is_in_doubt && is_once(call)) {
     co_return std::unexpected(
         StoreError{Code::in_doubt, "its reply was lost, and the record has changed since"});
   }
-  tried.is_in_doubt = false;  // What lies there tells, by its token.
+  tried.is_in_doubt = false;  // The record in the reply settles it, by its token.
   if (subject.needs_evidence) co_return Next::look_again;
-  take(tried, subject, write.id, *told);
+  put_read(tried, subject, write.id, *reply);
   tried.is_read = true;
   co_return Next::make_again;
 }
@@ -302,25 +314,51 @@ Task<std::expected<std::optional<Record>, StoreError>> Steps::look_at(RecordId i
   co_return transitions::view(std::move(record), *now);
 }
 
+StoreResult Steps::step(Try& tried, const StoreCall& call, const Subject& subject, StoreTime now) {
+  transitions::FenceCounter fences{last_fence_before(tried, now)};
+  Naming naming{.generation = subject.generation.value_or(0)};
+  StoreCall made = call;
+  tried.table.begin_step();
+  StoreResult result = do_step(made, {tried.table, fences, tried.table, now, naming});
+  last_fence_ = std::max(last_fence_, fences.last);
+  return result;
+}
+
+Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subject& subject,
+                                   const RecordWrite& written, StoreTime now) {
+  const bool is_new = begins_attempt(written) || written.change.write == Write::insert;
+  if (is_new && !why_no_new_work_.empty()) {
+    co_return std::unexpected(StoreError{Code::unavailable, why_no_new_work_});
+  }
+  const bool ended_a_lease = tried.table.ended_a_lease();
+  if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
+  if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
+  const std::string scope = scope_of(written);
+  if (!written.usage.is_none()) usage_.begin(scope, written.usage);
+  Task<Outcome> writing = write(tried, call, subject, written, now);
+  Outcome outcome = co_await std::move(writing);
+  // A write in doubt counts as done; the next reading corrects it.
+  const bool is_written = outcome ? *outcome == Next::written
+                                  : tried.is_in_doubt || outcome.error().code == Code::in_doubt;
+  if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
+  if (outcome && *outcome == Next::written) {
+    if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
+    if (is_settling(call)) crash_point(CrashPoint::settle_after_commit);
+    if (ended_a_lease) ++leases_ended_;
+  }
+  co_return outcome;
+}
+
 Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
   const MonotonicTime until = MonotonicClock::now() + limits::store_repeat_max;
   Try tried;
-  const bool is_assumed = subject.also.empty() &&
-                          (subject.is_new_work || attempts_.find(subject.id) != nullptr) &&
-                          !subject.needs_evidence && !subject.needs_request;
-  if (is_assumed) assume(tried, subject);
-  Next next = is_assumed ? Next::make_again : Next::look_again;
-  std::uint64_t ended_leases = 0;
+  Next next = assume(tried, subject);
   unsigned slot = names_.of(subject.id).slot;
-  const auto failed = [&](StoreError error) {
-    if (tried.is_in_doubt) error.code = Code::in_doubt;
-    return std::unexpected(std::move(error));
-  };
   for (int races = 0; races < limits::redis_races_max; ++races) {
     if (next == Next::look_again) {
       Task<Outcome> looking = look(tried, subject);
       const Outcome looked = co_await std::move(looking);
-      if (!looked) co_return failed(looked.error());
+      if (!looked) co_return tried.failed(looked.error());
       if (*looked == Next::look_again) {
         if (MonotonicClock::now() < until) continue;
         break;
@@ -328,68 +366,46 @@ Task<StoreResult> Steps::make(const StoreCall& call, Subject subject) {
     }
     Task<std::expected<StoreTime, StoreError>> asking_time = now_at(slot);
     const auto now = co_await std::move(asking_time);
-    if (!now) co_return failed(now.error());
+    if (!now) co_return tried.failed(now.error());
 
     if (subject.quota) {
       auto looking = usage_.look_at(subject.scope, *subject.quota);
       const auto unknown = co_await std::move(looking);
-      if (unknown) co_return failed(*unknown);
+      if (unknown) co_return tried.failed(*unknown);
       tried.table.put_usage(usage_.of(subject.scope));
     }
-    transitions::FenceCounter fences{last_fence_before(tried, *now)};
-    Naming naming{.generation = subject.generation.value_or(0)};
-    StoreCall made = call;
-    tried.table.begin_step();
-    StoreResult result = do_step(made, {tried.table, fences, tried.table, *now, naming});
-    last_fence_ = std::max(last_fence_, fences.last);
+    StoreResult result = step(tried, call, subject, *now);
     if (!result) co_return result;
     const RecordWrite written = tried.table.take_write();
     if (written.is_empty()) {
       if (tried.is_read) co_return result;
-      next = Next::look_again;  // What was assumed proves nothing.
+      next = Next::look_again;  // An assumed record proves nothing.
       continue;
     }
     if (const unsigned its = names_.of(written.id).slot; its != slot) {
-      slot = its;  // It lies under another name, and so perhaps by another server's clock.
+      slot = its;  // The record has another name, and so perhaps another server with its own clock.
       next = Next::make_again;
       continue;
     }
-    // Another asker, by whose clock it is not over yet, might take one up that lies under another
-    // name: so that is gone before there is a new one, and whoever looked at it looks again.
+    // An expired record under another name must go before a new one is made: by another server's
+    // clock it may not be over yet, and another caller could resume it.
     if (const auto over = found_under_other_name(tried, subject, written)) {
       Task<StoreResult> reaping = make(reap_one, {.id = *over});
       const StoreResult reaped = co_await std::move(reaping);
-      if (!reaped) co_return failed(reaped.error());
+      if (!reaped) co_return tried.failed(reaped.error());
       next = Next::look_again;
       continue;
     }
-    const bool is_new = begins_attempt(written) || written.change.write == Write::insert;
-    if (is_new && !why_no_new_work_.empty()) {
-      co_return failed({Code::unavailable, why_no_new_work_});
-    }
-    ended_leases = tried.table.ended_a_lease() ? 1 : 0;
-    if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
-    if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
-    const std::string scope = scope_of(written);
-    if (!written.usage.is_none()) usage_.begin(scope, written.usage);
-    Task<Outcome> writing = write(tried, call, subject, written, *now);
-    const Outcome outcome = co_await std::move(writing);
-    // What may have been written counts as such; the next reading tells.
-    const bool is_written = outcome ? *outcome == Next::written
-                                    : tried.is_in_doubt || outcome.error().code == Code::in_doubt;
-    if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
-    if (!outcome) co_return failed(outcome.error());
+    Task<Outcome> committing = commit(tried, call, subject, written, *now);
+    const Outcome outcome = co_await std::move(committing);
+    if (!outcome) co_return tried.failed(outcome.error());
     next = *outcome;
-    if (next == Next::written) {
-      if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
-      if (is_settling(call)) crash_point(CrashPoint::settle_after_commit);
-      leases_ended_ += ended_leases;
-      co_return result;
-    }
+    if (next == Next::written) co_return result;
     if (MonotonicClock::now() >= until) break;
   }
-  co_return failed({Code::unavailable,
-                    "others write to this record without end, or the store is being changed"});
+  co_return tried.failed({Code::unavailable,
+                          "other writers keep changing this record, or the store's identity is "
+                          "being changed"});
 }
 
 }  // namespace idem::redis

@@ -8,22 +8,22 @@
 
 #include <functional>
 
-/// The protocol's steps, each over one record: what it is about is read, the step is made here, and
-/// is written on the condition that nobody wrote that record meanwhile; else it is made anew over
-/// what lies there now. Loop's thread only.
+/// The protocol's steps, each over one record: reads the record, makes the step here, and writes it
+/// on the condition that the record did not change meanwhile; otherwise makes the step anew over
+/// the current record. Loop's thread only.
 namespace idem::redis {
 
-/// What a call is about, and what of that its step looks at.
+/// The record of a call, and the parts of it that its step needs.
 struct Subject {
   RecordId id;
-  std::vector<RecordId> also{};  ///< Where the record may lie instead.
-  /// That the asker names records by. None: it does not matter.
+  std::vector<RecordId> also{};  ///< Other names that the record may have.
+  /// The generation by which the caller names records. None: it does not matter.
   std::optional<std::uint64_t> generation{};
   bool needs_answer = false;
   bool needs_request = false;
   bool needs_evidence = false;
-  bool is_new_work = false;  ///< Nothing lies there, most often.
-  /// Of a reserve with a quota.
+  bool is_new_work = false;  ///< Most often there is no record.
+  /// For a reserve with a quota.
   std::string scope{};
   std::optional<Quota> quota{};
 };
@@ -31,58 +31,67 @@ struct Subject {
 class Steps {
  public:
   /// `clock`: a test's, in place of the servers'; or empty.
-  Steps(RetryingClient& asking, const Names& names, Versions& versions, IdentitySteps& identity,
+  Steps(RetryingClient& client, const Names& names, Versions& versions, IdentitySteps& identity,
         std::function<StoreTime()> clock);
 
-  /// `call` keeps what it says, and outlives the step.
+  /// Makes the step of `call`, which must stay unchanged and outlive it.
   Task<StoreResult> make(const StoreCall& call, Subject subject);
 
-  /// Find's view.
+  /// The record as Find shows it.
   Task<std::expected<std::optional<Record>, StoreError>> look_at(RecordId id);
 
   Task<std::expected<StoreTime, StoreError>> now_at(unsigned slot);
 
-  /// Why nothing new may be let in now; empty: it may.
+  /// `why`: why the store admits no new work now; empty: it admits new work.
   void refuse_new_work(std::string why) { why_no_new_work_ = std::move(why); }
   std::uint64_t leases_ended() const noexcept { return leases_ended_; }
 
  private:
-  /// What was read of one record.
+  /// A record as it was read.
   struct Seen {
     RecordId id;
-    std::string version;  ///< Empty: there is none.
+    std::string version;  ///< Empty: there is no record.
     AnswerMark mark = 0;
   };
   struct Try {
     SnapshotTable table;
     std::vector<Seen> seen;
-    bool is_read = false;      ///< False: the step is made over what is assumed.
-    bool is_in_doubt = false;  ///< A write may have been done, and nobody has heard since.
+    bool is_read = false;      ///< False: the step is made over an assumed record.
+    bool is_in_doubt = false;  ///< A write may have been done; no later read has settled it.
     Fence last_fence = 0;
 
     Seen& seen_of(const RecordId& id);
+    /// The error of the call: in doubt if one of its writes is.
+    std::unexpected<StoreError> failed(StoreError error) const;
   };
   /// After a reply other than "done".
   enum class Next : std::uint8_t { make_again, look_again, written };
   using Outcome = std::expected<Next, StoreError>;
 
-  void assume(Try& tried, const Subject& subject) const;
+  /// Assumes the record if it is probably known without reading it: then make_again.
+  Next assume(Try& tried, const Subject& subject) const;
   Task<Outcome> look(Try& tried, const Subject& subject);
+  /// The step over the records of `tried`; its write is in the table.
+  StoreResult step(Try& tried, const StoreCall& call, const Subject& subject, StoreTime now);
+  /// Writes the step, and counts its usage and the lease that it ended. An error for new work while
+  /// it is refused.
+  Task<Outcome> commit(Try& tried, const StoreCall& call, const Subject& subject,
+                       const RecordWrite& written, StoreTime now);
   Task<Outcome> write(Try& tried, const StoreCall& call, const Subject& subject,
                       const RecordWrite& write, StoreTime now);
-  /// `told`: at 2 the record, then its answer and its request.
-  void take(Try& tried, const Subject& subject, const RecordId& id, const Reply& told) const;
+  /// Puts a record that was read into the table. `reply`: at 2 the record, then its answer and its
+  /// request.
+  void put_read(Try& tried, const Subject& subject, const RecordId& id, const Reply& reply) const;
   std::string text_of(const Subject& subject) const;
-  /// What the server has forgotten, as commit.lua says it.
+  /// The error for lost records. `what`: as commit.lua reports it.
   StoreError lost(const RecordId& id, std::string_view what) const;
   Task<Outcome> on_other_generation(const RecordId& id, const Reply& has);
   Task<void> repair(std::size_t bucket);
   void keep(const RecordWrite& write, const Version& version);
-  /// Of a reserve that makes a record anew, one that lies under another of its names: over.
+  /// For a reserve that makes a new record: an expired record under another of its names.
   static std::optional<RecordId> found_under_other_name(const Try& tried, const Subject& subject,
                                                         const RecordWrite& write);
-  Connection* connection_of(unsigned slot);
-  void heard(unsigned slot, const Reply& reply);
+  void update_clock(unsigned slot, const Reply& reply);
   Fence last_fence_before(const Try& tried, StoreTime now) const;
 
   RetryingClient& client_;

@@ -12,17 +12,13 @@
 namespace idem::redis {
 
 /// Lets a sweep wait for the records that it ends.
-struct Ends {
-  std::size_t left = 0;
-  std::optional<Resumption<bool>> waiting{};
+struct Ends : Gathering {
   std::optional<StoreError> error{};
 };
 
 namespace {
 
 using Code = StoreError::Code;
-
-StoreError error_of(const NoReply& none) { return {none.code, none.why}; }
 
 Subject subject_of(const Reserve& verb) {
   Subject subject{.id = verb.id};
@@ -35,7 +31,7 @@ Subject subject_of(const Reserve& verb) {
   return subject;
 }
 
-/// The record that an owner's verb speaks of; none: it is no owner's verb.
+/// The record of an owner's verb; null: the call is of another verb.
 const RecordId* owners_record(const StoreCall& call) {
   return std::visit(
       [](const auto& verb) -> const RecordId* {
@@ -68,12 +64,12 @@ StoreDriver::StoreDriver(Loop& loop, Url url, const RedisOptions& options, Chang
       client_(loop, servers_),
       identity_(client_, names_, versions_),
       steps_(client_, names_, versions_, identity_, options.clock),
-      looking_(client_, names_) {
+      scans_(client_, names_) {
   servers_.set_check([this](Connection& connection) { return check(connection); });
   identity_.set_reap([this] { return reap_all(); });
 }
 
-// ---- opening, and what has to stay true ----
+// ---- opening, and checks that go on ----
 
 Task<std::optional<std::string>> StoreDriver::check(Connection& connection) {
   auto checking = check_server(connection, is_cluster_);
@@ -91,7 +87,7 @@ Task<std::optional<std::string>> StoreDriver::check(Connection& connection) {
   co_return co_await std::move(identifying);
 }
 
-// In a cluster each bucket says for itself whether it is still what it was (commit.lua).
+// In a cluster the scripts check each bucket by itself (commit.lua).
 Task<std::optional<std::string>> StoreDriver::check_identity(Connection& connection) {
   if (!store_id_) co_return std::nullopt;
   Task<CommandResult> asking = connection.ask(command({"GET", names_.identity().tag}));
@@ -99,8 +95,8 @@ Task<std::optional<std::string>> StoreDriver::check_identity(Connection& connect
   if (!answer) co_return answer.error().why;
   if (answer->kind == Reply::Kind::nil) {
     co_return "the store " + store_id_text(*store_id_) +
-        " has lost its records, so that nobody knows what ran; start again to begin with an empty "
-        "one (which a start with store_id refuses)";
+        " has lost its records, so it is unknown what ran; start again to begin with an empty one "
+        "(which a start with store_id refuses)";
   }
   const auto value = parse_identity_value(answer->text);
   if (!value) co_return std::string(value.error());
@@ -131,20 +127,20 @@ void StoreDriver::close() {
 
 void StoreDriver::tick(MonotonicTime now) {
   if (is_closed_) return;
-  // Spawned from here it may end here; a tick may not make or unmake another Timed.
+  // Posted: a coroutine may end when it is spawned, and a tick must not make or destroy a Timed.
   if (now >= check_at_ && !is_checking_) {
     is_checking_ = true;
     loop_.post([this] { loop_.spawn(check_again()); });
   }
   Watcher* const watcher = changes_.watcher();
-  if (watcher == nullptr || is_looking_out_ || !store_id_) return;
+  if (watcher == nullptr || is_polling_ || !store_id_) return;
   auto ids = watcher->awaited();
   if (ids.empty()) return seen_.clear();
-  is_looking_out_ = true;
-  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(look_out(std::move(ids))); });
+  is_polling_ = true;
+  loop_.post([this, ids = std::move(ids)]() mutable { loop_.spawn(poll_awaited(std::move(ids))); });
 }
 
-// A policy that somebody changed under way forgets as surely as one that was there from the start.
+// An eviction policy that is set later loses records, too.
 Task<void> StoreDriver::check_again() {
   std::string why;
   for (Connection* const connection : servers_.owners()) {
@@ -163,13 +159,13 @@ Task<void> StoreDriver::check_again() {
   is_checking_ = false;
 }
 
-Task<void> StoreDriver::look_out(std::vector<RecordId> ids) {
-  auto asking = looking_.versions(ids);
+Task<void> StoreDriver::poll_awaited(std::vector<RecordId> ids) {
+  auto asking = scans_.versions(ids);
   const auto versions = co_await std::move(asking);
   if (versions) {
     std::map<RecordId, std::string> now;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      // One that is seen for the first time may have changed since its waiter read it.
+      // A record that is seen for the first time may have changed since its waiter read it.
       const auto before = seen_.find(ids[i]);
       const bool is_new = before == seen_.end() || before->second != (*versions)[i];
       now[ids[i]] = (*versions)[i];
@@ -177,7 +173,7 @@ Task<void> StoreDriver::look_out(std::vector<RecordId> ids) {
     }
     seen_ = std::move(now);
   }
-  is_looking_out_ = false;
+  is_polling_ = false;
 }
 
 // ---- calls ----
@@ -185,7 +181,7 @@ Task<void> StoreDriver::look_out(std::vector<RecordId> ids) {
 Task<void> StoreDriver::serve(StoreCall call, StoreCompletion done) {
   Task<StoreResult> answering = answer(call);
   StoreResult result = co_await std::move(answering);
-  changes_.tell(call, result);
+  changes_.notify(call, result);
   done(std::move(result));
 }
 
@@ -228,28 +224,28 @@ Task<StoreResult> StoreDriver::find(RecordId id) {
 }
 
 Task<StoreResult> StoreDriver::read_evidence(RecordId id) {
-  auto reading = looking_.evidence(id);
+  auto reading = scans_.evidence(id);
   auto log = co_await std::move(reading);
   co_return to_result(std::move(log));
 }
 
 Task<StoreResult> StoreDriver::claim(StoreCall& call) {
-  // Most often the first can be had. Where others claim at the same time, or many are past their
-  // expiry and wait for the sweeper, what lies behind them is looked at, too.
+  // Most often the first one is claimable. If other nodes claim at the same time, or many requests
+  // have expired and wait for the sweeper, this tries the later ones, too.
   std::size_t seen = 0;
   for (std::size_t limit = limits::redis_claims_seen_min; limit <= limits::redis_claims_seen_max;
        limit *= 8) {
     auto asking_time = steps_.now_at(names_.bucket(0).slot);
     const auto now = co_await std::move(asking_time);
     if (!now) co_return std::unexpected(now.error());
-    auto looking = looking_.due(pending_set, *now, limit);
+    auto looking = scans_.due(pending_set, *now, limit);
     const auto due = co_await std::move(looking);
     if (!due) co_return std::unexpected(due.error());
     for (const Due& one : std::span(*due).subspan(std::min(due->size(), seen))) {
       Task<StoreResult> claiming = steps_.make(call, {.id = one.id, .needs_request = true});
       StoreResult claimed = co_await std::move(claiming);
       if (!claimed && claimed.error().is_final()) {
-        Task<void> hiding = looking_.hide(pending_set, one.id, true);
+        Task<void> hiding = scans_.hide(pending_set, one.id, true);
         co_await std::move(hiding);
       }
       if (!claimed || std::get<std::optional<Claimed>>(*claimed)) co_return claimed;
@@ -264,7 +260,7 @@ Task<StoreResult> StoreDriver::list(List verb) {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
-  auto listing = looking_.list(std::move(verb), *now);
+  auto listing = scans_.list(std::move(verb), *now);
   auto records = co_await std::move(listing);
   co_return to_result(std::move(records));
 }
@@ -273,7 +269,7 @@ Task<StoreResult> StoreDriver::count() {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
-  auto counting = looking_.count();
+  auto counting = scans_.count();
   auto census = co_await std::move(counting);
   if (census) {
     census->now = *now;
@@ -285,7 +281,7 @@ Task<StoreResult> StoreDriver::count() {
 Task<StoreResult> StoreDriver::adopt(const AdoptRoutes& verb) {
   auto adopting = identity_.adopt(verb, settings_);
   auto reply = co_await std::move(adopting);
-  if (!reply) co_return std::unexpected(error_of(reply.error()));
+  if (!reply) co_return std::unexpected(to_store_error(reply.error()));
   co_return StoreReply(std::move(*reply));
 }
 
@@ -299,38 +295,37 @@ Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one, std::string_v
     auto& made = std::get<std::vector<LifecycleStep>>(*ended);
     steps.insert(steps.end(), made.begin(), made.end());
     const bool is_damaged = std::ranges::any_of(made, &LifecycleStep::damaged);
-    if (is_damaged) {  // It would be due again at each look, and nothing ends it but people.
-      Task<void> hiding = looking_.hide(set, id, true);
+    if (is_damaged) {  // It would be due at every sweep, and only an operator can end it.
+      Task<void> hiding = scans_.hide(set, id, true);
       co_await std::move(hiding);
     }
   } else if (ended.error().is_final()) {
     const bool is_damaged = ended.error().code == Code::damaged;
     if (is_damaged) steps.push_back({id, State{}, std::nullopt, {}, true});
-    Task<void> hiding = looking_.hide(set, id, true);
+    Task<void> hiding = scans_.hide(set, id, true);
     co_await std::move(hiding);
   } else {
     ends.error = std::move(ended.error());
   }
-  if (--ends.left > 0 || !ends.waiting) co_return;
-  loop_.post([woken = std::move(*ends.waiting)]() mutable { woken(true); });
+  ends.one_done(loop_);
 }
 
 Task<StoreResult> StoreDriver::lifecycle(std::string_view set, StoreCall one, std::size_t limit) {
   auto asking_time = steps_.now_at(names_.bucket(0).slot);
   const auto now = co_await std::move(asking_time);
   if (!now) co_return std::unexpected(now.error());
-  auto looking = looking_.due(set, *now, limit);
+  auto looking = scans_.due(set, *now, limit);
   const auto due = co_await std::move(looking);
   if (!due) co_return std::unexpected(due.error());
   std::vector<LifecycleStep> steps;
-  Ends ends{due->size()};
+  Ends ends{{due->size()}};
   for (const Due& record : *due) loop_.spawn(end_one(record.id, one, set, steps, ends));
   if (ends.left > 0) {
     const auto start = [&](Resumption<bool> all) { ends.waiting.emplace(std::move(all)); };
     auto waiting = suspend<bool>(start);
     co_await waiting;
   }
-  // What was done is told, so that it is counted; what failed is due again the next time.
+  // The steps that were made are reported and counted; a failed one is due again next time.
   if (steps.empty() && ends.error) co_return std::unexpected(std::move(*ends.error));
   co_return StoreReply(std::move(steps));
 }

@@ -9,14 +9,14 @@
 
 namespace idem::redis {
 
-/// All that the store does, on its loop's thread.
+/// Answers the store's calls, and does its periodic work. Loop's thread only.
 class StoreDriver final : Timed {
  public:
   StoreDriver(Loop& loop, Url url, const RedisOptions& options, ChangeNotifier& changes);
 
   Task<std::expected<Identity, std::string>> open(IdentitySettings settings);
 
-  /// Answers `call`, and tells what it changed.
+  /// Answers `call`, and notifies the watcher of its changes.
   Task<void> serve(StoreCall call, StoreCompletion done);
 
   void close();
@@ -38,7 +38,7 @@ class StoreDriver final : Timed {
   Task<std::optional<std::string>> check(Connection& connection);
   Task<std::optional<std::string>> check_identity(Connection& connection);
   Task<void> check_again();
-  Task<void> look_out(std::vector<RecordId> ids);
+  Task<void> poll_awaited(std::vector<RecordId> ids);
 
   ChangeNotifier& changes_;
   RedisOptions options_;
@@ -50,13 +50,13 @@ class StoreDriver final : Timed {
   Versions versions_;
   IdentitySteps identity_;
   Steps steps_;
-  ScanQueries looking_;
+  ScanQueries scans_;
 
   IdentitySettings settings_;
   std::optional<std::array<std::uint8_t, 16>> store_id_;
   std::vector<std::string> warned_;
-  std::map<RecordId, std::string> seen_;  ///< Versions of what is awaited.
-  bool is_looking_out_ = false;
+  std::map<RecordId, std::string> seen_;  ///< Versions of the awaited records.
+  bool is_polling_ = false;
   bool is_checking_ = false;
   bool is_closed_ = false;
   MonotonicTime check_at_ = MonotonicTime::max();

@@ -56,7 +56,7 @@ class Encrypted final : public Stream {
   std::unique_ptr<TlsSocket> socket_;
 };
 
-/// Closes a socket whose time is over, so that what waits for it ends.
+/// Closes a socket whose time is over, so that operations on it end.
 class Deadline final : Timed {
  public:
   Deadline(Loop& loop, MonotonicTime at, std::function<void()> end)
@@ -92,7 +92,7 @@ std::string no_connection(const Address& to, const std::string& why) {
   return fmt::format("{}:{}: {}", to.host, to.port, why);
 }
 
-/// Waits for an operation that ends with an error or none.
+/// Waits for an operation that ends with an error code.
 template <class Begin>
 Task<error_code> finished(Begin begin) {
   auto waiting = suspend<error_code>(std::move(begin));
@@ -125,7 +125,7 @@ std::expected<TlsContext, std::string> make_tls_context(const Tls& tls) {
 Task<std::expected<std::shared_ptr<Stream>, std::string>> connect(Loop& loop, Address to,
                                                                   TlsContext context,
                                                                   Millis patience) {
-  // A look-up that hangs cannot be taken back: at the deadline it is left to itself.
+  // A look-up that hangs cannot be cancelled: after the deadline its result is ignored.
   auto lookup = std::make_shared<Lookup>(loop.context());
   auto socket = std::make_unique<Socket>(loop.context());
   Socket* lowest = socket.get();

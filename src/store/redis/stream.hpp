@@ -9,23 +9,23 @@
 #include <memory>
 #include <string>
 
-/// The door by which OpenSSL's TLS enters this store: bytes to and from a server, with or without.
+/// Bytes to and from a server, with TLS or without. OpenSSL's TLS enters this store only here.
 namespace idem::redis {
 
 using TlsContext = std::shared_ptr<asio::ssl::context>;
 
-/// None where `tls` is off. Reads the files.
+/// Null if `tls` is off. Reads the files.
 std::expected<TlsContext, std::string> make_tls_context(const Tls& tls);
 
-/// One connection that was made or is being made. Loop's thread only; the handlers that are under
-/// way keep the memory they use, so that it may be dropped at any moment.
+/// One connection. Loop's thread only; handlers under way keep the memory that they use, so it may
+/// be dropped at any moment.
 class Stream {
  public:
   using Read = std::move_only_function<void(boost::system::error_code, std::size_t)>;
   virtual ~Stream() = default;
   virtual void read_some(asio::mutable_buffer into, Read done) = 0;
   virtual void write_all(asio::const_buffer from, Read done) = 0;
-  /// At once; what is under way ends with an error.
+  /// At once; operations under way end with an error.
   virtual void close() noexcept = 0;
 };
 

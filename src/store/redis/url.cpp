@@ -38,7 +38,7 @@ std::optional<T> number(std::string_view digits) {
   return is_whole && !digits.empty() ? std::optional(value) : std::nullopt;
 }
 
-/// What stands before `mark`, which is cut off with it; all, where there is none.
+/// Removes the text before `mark`, and the mark, from `text`; without a mark all of it.
 std::string_view take_until(std::string_view& text, char mark) {
   const auto at = text.find(mark);
   const std::string_view before = text.substr(0, at);
@@ -130,12 +130,12 @@ Problem read_option(const std::string& name, std::string value, Url& url) {
     *into = std::move(value);
     return std::nullopt;
   }
-  const bool is_a_word =
+  const bool is_a_name =
       std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-  // Else it may be the rest of a password with a question mark in it.
-  return is_a_word ? "the option '" + name + "' does not exist"
-                   : "what stands behind the question mark is no option; a password's own must be "
-                     "written as %3F";
+  // Otherwise it may be the rest of a password with a question mark in it.
+  return is_a_name ? "the option '" + name + "' does not exist"
+                   : "the text after the question mark is no option; write a question mark of a "
+                     "password as %3F";
 }
 
 Problem read_options(std::string_view text, Url& url) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-/// Where a Redis is, and how one gets in.
+/// The address of a Redis, and its credentials.
 namespace idem::redis {
 
 struct Address {
@@ -40,8 +40,8 @@ struct Url {
   Login sentinel_login{};
   Tls tls{};
   int database = 0;
-  std::string master{};         ///< What the sentinels call it.
-  std::string prefix = "idem";  ///< Of all that is ours there.
+  std::string master{};         ///< Its name at the sentinels.
+  std::string prefix = "idem";  ///< Of all our keys.
 };
 
 /// `redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]`, `rediss://` for TLS;
@@ -51,7 +51,7 @@ struct Url {
 /// sentence that repeats nothing that may be a password.
 std::expected<Url, std::string> parse_url(std::string_view text);
 
-/// Where it is, for people: HOST:PORT,HOST:PORT/DATABASE prefix=PREFIX, without a password.
+/// Its place, for people: HOST:PORT,HOST:PORT/DATABASE prefix=PREFIX, without a password.
 std::string place_of(const Url& url);
 
 }  // namespace idem::redis

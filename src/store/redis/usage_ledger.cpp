@@ -28,7 +28,7 @@ Task<std::optional<StoreError>> UsageLedger::look_at(std::string scope, Quota qu
       Task<std::optional<StoreError>> reading = read(scope);
       co_return co_await std::move(reading);
     }
-    if (entry.is_known) break;  // Old, and somebody is at it.
+    if (entry.is_known) break;  // Old, and another caller is reading it.
     Task<void> pausing = client_.pause();
     co_await std::move(pausing);
   }
@@ -36,7 +36,7 @@ Task<std::optional<StoreError>> UsageLedger::look_at(std::string scope, Quota qu
 }
 
 Task<std::optional<StoreError>> UsageLedger::read(const std::string& scope) {
-  Entry& entry = entries_[scope];  // Stays where it is: entries are never taken out.
+  Entry& entry = entries_[scope];  // The reference stays valid: entries are never erased.
   entry.is_reading = true;
   const UsageChange before = entry.written;
   std::vector<Question> questions;
@@ -53,12 +53,12 @@ Task<std::optional<StoreError>> UsageLedger::read(const std::string& scope) {
   const auto all = co_await std::move(asking);
   entry.is_reading = false;
   UsageChange sum;
-  for (const QuestionResult& told : all) {
-    if (!told) co_return StoreError{told.error().code, told.error().why};
-    sum.active += std::strtoll(told->at(0).text.c_str(), nullptr, 10);
-    sum.bytes += std::strtoll(told->at(1).text.c_str(), nullptr, 10);
+  for (const QuestionResult& reply : all) {
+    if (!reply) co_return to_store_error(reply.error());
+    sum.active += std::strtoll(reply->at(0).text.c_str(), nullptr, 10);
+    sum.bytes += std::strtoll(reply->at(1).text.c_str(), nullptr, 10);
   }
-  // What was written meanwhile may be in it already: rather counted twice until the next reading.
+  // The sum may contain concurrent writes already: better counted twice until the next reading.
   add(sum, difference(before, entry.begun));
   entry.usage.active = plus(0, sum.active);
   entry.usage.bytes = plus(0, sum.bytes);
@@ -74,7 +74,7 @@ Usage UsageLedger::of(const std::string& scope) const {
 
 void UsageLedger::begin(const std::string& scope, const UsageChange& change) {
   const auto found = entries_.find(scope);
-  if (found == entries_.end()) return;  // Nobody asks about it; who does, reads it.
+  if (found == entries_.end()) return;  // No quota asked for it yet; the first look_at() reads it.
   Entry& entry = found->second;
   add(entry.begun, change);
   entry.usage.active = plus(entry.usage.active, change.active);

@@ -13,11 +13,11 @@
 namespace idem::sqlite {
 namespace {
 
-/// SQLite gives the memory, `szOsFile` bytes of it; the base's file lies behind ours.
+/// SQLite allocates `szOsFile` bytes; the base's file follows ours in them.
 struct LogFile {
   sqlite3_file base{};
   std::vector<char> ahead;       ///< Written by SQLite, not yet by the base.
-  sqlite3_int64 ahead_from = 0;  ///< Place of its first byte in the file.
+  sqlite3_int64 ahead_from = 0;  ///< Offset of its first byte in the file.
 
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
   const sqlite3_io_methods& io() { return *real()->pMethods; }
@@ -27,7 +27,7 @@ struct LogFile {
   int flush() {
     if (ahead.empty()) return SQLITE_OK;
     const int code = io().xWrite(real(), ahead.data(), static_cast<int>(ahead.size()), ahead_from);
-    // Kept when it failed: what comes next must fail too, not go on without it.
+    // Kept after a failure: the next call must fail too, not go on without these bytes.
     if (code == SQLITE_OK) ahead.clear();
     return code;
   }
@@ -47,7 +47,7 @@ struct LogFile {
 
 LogFile& log(sqlite3_file* file) { return *reinterpret_cast<LogFile*>(file); }
 
-/// For what must see the file as SQLite believes it to be.
+/// For calls that must see the file as SQLite wrote it.
 template <class Then>
 int flushed(sqlite3_file* file, Then then) {
   const int code = log(file).flush();
@@ -101,7 +101,7 @@ sqlite3_vfs* base_of(sqlite3_vfs* vfs) { return static_cast<sqlite3_vfs*>(vfs->p
 
 int open_file(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   sqlite3_vfs* base = base_of(vfs);
-  // Any other file is the base's own: it has the memory, the methods and the shared memory.
+  // Every other file is the base's own, with its methods and its shared memory.
   if ((flags & SQLITE_OPEN_WAL) == 0) return base->xOpen(base, name, file, flags, out_flags);
   LogFile* made = new (file) LogFile;
   made->real()->pMethods = nullptr;
@@ -115,13 +115,13 @@ int open_file(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
   return code;
 }
 
-/// SQLite keeps pointers to it for ever.
+/// Never freed: SQLite keeps pointers to it.
 struct Registered {
   std::string name;
   sqlite3_vfs vfs{};
 };
 
-// The base's functions get the base, which is what they know.
+// The base's functions expect the base.
 template <auto Member, class... Arguments>
 auto passed_on(sqlite3_vfs* vfs, Arguments... arguments) {
   return (base_of(vfs)->*Member)(base_of(vfs), arguments...);

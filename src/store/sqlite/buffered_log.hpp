@@ -4,14 +4,13 @@
 
 namespace idem::sqlite {
 
-/// Name of a sqlite3_vfs that is `base` (empty: the default one) but for one thing: writes that
-/// continue each other in a write-ahead log reach the file together, before the next sync of it, or
-/// whatever else would see them. SQLite writes each page in two pieces, and a commit has many
+/// Name of a sqlite3_vfs that works as `base` (empty: the default one), with one difference:
+/// consecutive writes to a write-ahead log reach the file together, before its next sync or any
+/// other call that would see them. SQLite writes each page in two pieces, and a commit has many
 /// pages.
 ///
-/// Durability is as without it: nothing counts before the sync, and a write that fails fails the
-/// sync. Of a process that dies between the two, less of the uncommitted transaction is in the
-/// file.
+/// Durability is the same: nothing counts before the sync, and a failed write fails the sync. If
+/// the process dies between the two, less of the uncommitted transaction is in the file.
 ///
 /// Safe from any thread; a file of it belongs to one thread at a time, as its connection does.
 std::string buffered_log_vfs(const std::string& base);

@@ -13,6 +13,16 @@ void fail_closed(sqlite3* db, std::string_view doing) noexcept {
   std::abort();
 }
 
+std::optional<std::string> text_value(sqlite3* db, const char* sql) {
+  std::string value;
+  const auto keep = [](void* out, int columns, char** values, char**) {
+    if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(out) = values[0];
+    return 0;
+  };
+  if (sqlite3_exec(db, sql, keep, &value, nullptr) != SQLITE_OK) return std::nullopt;
+  return value;
+}
+
 Statement::Statement(sqlite3* db, std::string_view sql) : db_(db) {
   if (sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                          &statement_, nullptr) != SQLITE_OK) {
@@ -29,7 +39,7 @@ bool Statement::step() {
 }
 
 std::string_view Statement::bytes(int at) {
-  // SQLite asks for the pointer first: the size of a text is then that of the same encoding.
+  // The pointer must be read first: the size then is that of the same encoding.
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, at));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, at));
   return data ? std::string_view(data, size) : std::string_view();

@@ -9,11 +9,11 @@
 
 #include <sqlite3.h>
 
-/// The thinnest skin over SQLite: ownership, typed binding, and one answer to every failure.
+/// A thin layer over SQLite: ownership, typed binding, and one reaction to every failure.
 namespace idem::sqlite {
 
-/// One line on stderr, then abort: after a failed write or fsync nobody knows what the file holds,
-/// and asking again may get a lie (the kernel drops the dirty pages).
+/// One line on stderr, then abort: after a failed write or fsync the file's content is unknown, and
+/// a second fsync may succeed wrongly (the kernel drops the dirty pages).
 [[noreturn]] void fail_closed(sqlite3* db, std::string_view doing) noexcept;
 
 struct CloseDatabase {
@@ -21,8 +21,11 @@ struct CloseDatabase {
 };
 using Connection = std::unique_ptr<sqlite3, CloseDatabase>;
 
-/// A prepared statement, kept for as long as its connection. Texts and blobs are bound where they
-/// lie, so they must outlive the step.
+/// The first column of the last row, empty without one or if it is NULL. None: SQLite failed.
+std::optional<std::string> text_value(sqlite3* db, const char* sql);
+
+/// A prepared statement, kept for as long as its connection. Texts and blobs are bound without a
+/// copy, so they must outlive the step.
 class Statement {
  public:
   Statement(sqlite3* db, std::string_view sql);
@@ -44,9 +47,9 @@ class Statement {
   }
   void bind_null(int at) { check(sqlite3_bind_null(statement_, at)); }
 
-  /// True: a row. False: done, and reset for the next use. Any failure is fail_closed().
+  /// True: a row. False: done, and reset for the next use. Every failure ends in fail_closed().
   bool step();
-  /// For a statement that gives no rows.
+  /// For a statement without rows.
   void run() {
     while (step()) {
     }
@@ -67,7 +70,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Resets a statement that is left before its last row.
+/// Resets a statement whose rows are not read to the end.
 class RowsEnd {
  public:
   explicit RowsEnd(Statement& statement) : statement_(statement) {}

@@ -1,5 +1,7 @@
 #include "store/sqlite/evidence_log.hpp"
 
+#include "core/record/stored_fence.hpp"
+
 namespace idem::sqlite {
 
 EvidenceLog::EvidenceLog(sqlite3* db)
@@ -13,7 +15,7 @@ EvidenceLog::EvidenceLog(sqlite3* db)
 
 void EvidenceLog::append(const RecordId& id, const EvidenceEntry& entry) {
   append_.bind_bytes(1, id.bytes);
-  append_.bind(2, static_cast<std::int64_t>(entry.fence));
+  append_.bind(2, static_cast<std::int64_t>(stored_fence(entry.fence)));
   append_.bind_text(3, entry.source);
   append_.bind_text(4, entry.evidence);
   append_.bind_text(5, entry.reason);
@@ -29,7 +31,7 @@ std::vector<EvidenceEntry> EvidenceLog::read(const RecordId& id) {
   std::vector<EvidenceEntry> entries;
   read_.bind_bytes(1, id.bytes);
   while (read_.step()) {
-    entries.push_back({.fence = static_cast<Fence>(read_.integer(0)),
+    entries.push_back({.fence = fence_from(static_cast<std::uint64_t>(read_.integer(0))),
                        .source = std::string(read_.bytes(1)),
                        .evidence = std::string(read_.bytes(2)),
                        .reason = std::string(read_.bytes(3)),

@@ -6,7 +6,7 @@
 
 namespace idem::sqlite {
 
-/// The append-only log of decisions about records (protocol.md §19).
+/// The append-only log of decisions on evidence (protocol.md §19).
 class EvidenceLog {
  public:
   explicit EvidenceLog(sqlite3* db);

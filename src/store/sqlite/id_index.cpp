@@ -9,7 +9,7 @@
 
 namespace idem::sqlite {
 
-// A page's worth: an insert moves half of it at most, and a split happens once in a hundred.
+// One page: an insert moves half of it at most, and about one insert in a hundred splits it.
 struct IdIndex::Block {
   static constexpr std::size_t room = 254;
   static constexpr std::size_t packed = room * 3 / 4;
@@ -47,8 +47,7 @@ RecordId IdIndex::last_of(std::uint64_t head) noexcept {
   return id;
 }
 
-// The first block is there from the beginning, under the least of all entries: no stretch lies
-// before it.
+// The first block always exists and begins with the least of all entries, so every entry has one.
 IdIndex::IdIndex(std::vector<Entry> entries) : size_(entries.size()) {
   std::ranges::sort(entries);
   std::span<Entry> rest = entries;
@@ -63,15 +62,14 @@ IdIndex::IdIndex(std::vector<Entry> entries) : size_(entries.size()) {
   } while (!rest.empty());
 }
 
-/// The one in whose stretch it lies.
+/// The block in whose range the entry is.
 std::size_t IdIndex::block_of(Entry entry) const noexcept {
   const auto behind = std::ranges::upper_bound(firsts_, entry);
   return static_cast<std::size_t>(behind - firsts_.begin()) - 1;
 }
 
-/// Heads are parts of digests, so an entry lies about where its head's share of the block's stretch
-/// ends. Looking there first meets two lines of the cache, not six. Where it is not so, the search
-/// only takes longer.
+/// Heads are parts of digests, so they spread evenly, and a head's share of the block's range tells
+/// its place. A look there first touches two cache lines, not six. A wrong guess only costs time.
 IdIndex::Entry* IdIndex::lower_bound_in(std::size_t block, Entry entry) const noexcept {
   Block& in = *blocks_[block];
   const std::uint64_t low = firsts_[block].head;
@@ -131,7 +129,7 @@ void IdIndex::erase(Entry entry) {
   if (block.count < Block::room / 4) join_with_next(at);
 }
 
-// What is left of many erased records must not keep their blocks.
+// Nearly empty blocks must not stay after many erased records.
 void IdIndex::join_with_next(std::size_t at) {
   if (at + 1 == blocks_.size()) return;
   Block& block = *blocks_[at];

@@ -10,12 +10,12 @@
 
 namespace idem::sqlite {
 
-/// Which rows may hold a record, in memory: the first eight bytes of each id with the number of its
-/// row, in order. An index in the file would cost every settling write a page of its own, because
-/// ids are digests and so spread over all of it; about 23 bytes a record buy that off.
+/// The rows that may hold a record, in memory: the first eight bytes of each id with the number of
+/// its row, in order. An index in the file would cost every settling write a page of its own,
+/// because ids are digests and spread over the whole index. This one costs about 23 bytes a record.
 ///
-/// What it answers are candidates: the row says whose it is. That two ids begin alike is possible,
-/// as one in 2^64 is; the second is then refused.
+/// It answers with candidates; the row itself has the full id. Two ids may begin alike, with a
+/// chance of one in 2^64; the store then refuses the second.
 class IdIndex {
  public:
   struct Entry {
@@ -31,9 +31,9 @@ class IdIndex {
   /// From entries in any order, none of them twice.
   explicit IdIndex(std::vector<Entry> entries = {});
 
-  /// It is not there yet.
+  /// The entry must not be there yet.
   void insert(Entry entry);
-  /// It is there.
+  /// The entry must be there.
   void erase(Entry entry);
 
   /// The first entry of this head or a later one; none at the end.
@@ -43,7 +43,7 @@ class IdIndex {
   std::size_t size() const noexcept { return size_; }
 
  private:
-  /// Some entries that follow one another; the blocks lie one behind the other.
+  /// A run of consecutive entries; the blocks are in order, too.
   struct Block;
   struct DropBlock {
     void operator()(Block* block) const noexcept;
@@ -57,8 +57,8 @@ class IdIndex {
   void split(std::size_t at);
   void join_with_next(std::size_t at);
 
-  /// What each block began with when it was made; the first: the least of all. Beside each other,
-  /// so that a search among them meets few lines of the cache.
+  /// The first entry of each block when it was made; for the first block the least of all. Stored
+  /// side by side, so that a search among them touches few cache lines.
   std::vector<Entry> firsts_;
   std::vector<OwnedBlock> blocks_;
   std::size_t size_ = 0;

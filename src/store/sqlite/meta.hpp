@@ -10,8 +10,8 @@
 
 namespace idem::sqlite {
 
-/// What outlives every record: identity, fences, clock. Each write is part of the transaction that
-/// is open. Kept by name, so that a later version may add to it without a migration.
+/// The values that outlive every record: identity, fences, clock. Each write is part of the open
+/// transaction. Kept by name, so that a later version may add some without a migration.
 class Meta {
  public:
   explicit Meta(sqlite3* db);
@@ -22,11 +22,11 @@ class Meta {
   void put_bytes(std::string_view name, std::span<const std::uint8_t> value);
   void put_integer(std::string_view name, std::int64_t value);
 
-  /// No fence up to this one may be granted again.
+  /// The store may have granted every fence up to this one.
   Fence fence_high_water();
   void put_fence_high_water(Fence fence);
 
-  /// From the opening to the closing of the file; a process that dies between the two leaves it.
+  /// Set from the opening to the closing of the file; stays set if the process dies in between.
   bool is_open();
   void put_open(bool is_open);
 

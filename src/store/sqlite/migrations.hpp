@@ -6,7 +6,7 @@
 
 namespace idem::sqlite {
 
-/// Of schema/sqlite.
+/// The files of schema/sqlite.
 std::span<const Migration> migrations() noexcept;
 
 }  // namespace idem::sqlite

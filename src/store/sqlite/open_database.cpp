@@ -32,15 +32,14 @@ std::unexpected<StoreError> refused(std::string detail) {
   return std::unexpected(StoreError{StoreError::Code::refused, std::move(detail)});
 }
 
-/// What a start writes to a new store, and to its log by the first steps that are asked of it, is a
-/// quarter of this.
+/// A start writes about a quarter of this to a new store, and to its log by the first steps.
 constexpr std::uint64_t start_bytes = 512UL * 1024;
-/// At most, of a start that ends an attempt of a process that was killed: a page of its row, and
-/// one of each table and index to which the row moves.
+/// The most that a start writes to end one attempt of a killed process: a page of its row, and one
+/// of each table and index to which the row moves.
 constexpr std::uint64_t cut_off_attempt_bytes = 16UL * 1024;
 
-/// Once the store is open a full disk ends the process; where it is full already, that is an
-/// answer. None: there is room, or it cannot be told.
+/// Once the store is open, a full disk ends the process; before, it is only an error. None: there
+/// is room, or it is unknown.
 std::optional<std::string> why_too_full(const std::filesystem::path& folder,
                                         std::uint64_t needed = start_bytes) {
   struct statvfs disk{};
@@ -55,14 +54,14 @@ std::optional<std::string> why_too_full(const std::filesystem::path& folder,
   rlimit file{};
   if (::getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < needed) {
     return fmt::format(
-        "this process may write files of {} bytes (RLIMIT_FSIZE), which is a full disk: a start "
-        "needs {}",
+        "the disk is full for this process: it may write files of {} bytes (RLIMIT_FSIZE), and a "
+        "start needs {}",
         file.rlim_cur, needed);
   }
   return std::nullopt;
 }
 
-/// Opening talks to a file that may be anything, so its failures are answers and not aborts.
+/// The file may be anything, so a failure to open it is an error and not an abort.
 class Opener {
  public:
   Opener(std::string path, const SqliteOptions& options)
@@ -90,7 +89,7 @@ class Opener {
   Connection connection_;
   std::int64_t version_ = 0;
   bool empty_ = false;
-  bool beside_others_ = false;  ///< Empty is also what has tables, but none of a store.
+  bool beside_others_ = false;  ///< A database with tables but none of a store counts as empty.
 };
 
 Opening<Connection> Opener::open() {
@@ -104,7 +103,7 @@ Opening<Connection> Opener::open() {
   return std::move(connection_);
 }
 
-/// On a connection that is set up. After an error it is the caller's, without a transaction.
+/// For a connection that is set up. After an error it is the caller's, without a transaction.
 Opening<Connection> Opener::adopt(sqlite3* db) {
   connection_.reset(db);
   beside_others_ = true;
@@ -121,13 +120,12 @@ Opening<Connection> Opener::adopt(sqlite3* db) {
   return std::unexpected(std::move(done.error()));
 }
 
-/// Before anything is made.
 std::optional<std::string> Opener::why_not_made() const {
   return why_not(options_.which, std::nullopt);
 }
 
-/// Made by us where there is none, because the file holds the secret and SQLite would make it
-/// readable for all that the umask lets.
+/// Makes a missing file itself: it holds the secret, and SQLite would make it readable for all
+/// that the umask lets.
 Opening<void> Opener::prepare_file() const {
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::error_code code;
@@ -161,7 +159,7 @@ Opening<void> Opener::connect() {
   return run("PRAGMA locking_mode=EXCLUSIVE");
 }
 
-/// Before anything is written: is it a database, ours, and nobody else's at this moment?
+/// Before the first write: checks that the file is a database, Idem's, and not in use.
 Opening<void> Opener::check_owner() {
   const auto tables = ask_number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
@@ -189,7 +187,7 @@ Opening<void> Opener::check_owner() {
 }
 
 Opening<void> Opener::configure() {
-  // The log is what is fsynced at each commit; FULL, because NORMAL may forget the last commits.
+  // Each commit syncs the log; FULL, because NORMAL may lose the last commits.
   const auto mode = ask("PRAGMA journal_mode=WAL");
   if (!mode) return std::unexpected(mode.error());
   if (*mode != "wal") return refused(fmt::format("{}: cannot keep a write-ahead log here", path_));
@@ -221,8 +219,7 @@ Opening<void> Opener::migrate() {
                     "--migrate to upgrade it",
                     path_, version_, latest));
   }
-  // What is written comes to the file with the commit and not before: it is there that a full disk
-  // shows, and can be answered.
+  // Without spills, all writes reach the file at the commit, where a full disk is still an error.
   std::string script = "PRAGMA cache_spill=OFF; BEGIN IMMEDIATE;";
   for (const Migration& migration : migrations()) {
     if (migration.version > version_) script += migration.sql;
@@ -250,15 +247,9 @@ Opening<void> Opener::run(const std::string& sql) {
 }
 
 Opening<std::string> Opener::ask(const std::string& sql) {
-  std::string answer;
-  const auto keep = [](void* out, int columns, char** values, char**) {
-    if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(out) = values[0];
-    return 0;
-  };
-  if (sqlite3_exec(connection_.get(), sql.c_str(), keep, &answer, nullptr) != SQLITE_OK) {
-    return failure();
-  }
-  return answer;
+  auto answer = text_value(connection_.get(), sql.c_str());
+  if (!answer) return failure();
+  return std::move(*answer);
 }
 
 Opening<std::int64_t> Opener::ask_number(const std::string& sql) {
@@ -287,8 +278,8 @@ std::unexpected<StoreError> Opener::failure() const {
                              sqlite3_extended_errcode(db)));
 }
 
-/// What the rows of one of the file's two copies of all ids come to, in whatever order they lie:
-/// for damage, which does not aim.
+/// A checksum of one of the file's two copies of all ids, in any order. Against accidental damage
+/// only.
 class IdSum {
  public:
   void add(std::int64_t slot, const RecordId& id) noexcept {
@@ -304,9 +295,8 @@ class IdSum {
   std::uint64_t count_ = 0;
 };
 
-/// A sentence where it cannot be told whose key a row stands in the way of: then no key would be
-/// safe to run. The file has each id twice, in its row and in an index; one that rotted differs
-/// from the other.
+/// The error: a row has lost its id, so its key is unknown and no key would be safe to run. The
+/// file has each id twice, in its row and in an index; a damaged copy differs from the other.
 std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
   Statement running(db, "SELECT id FROM idem_running");
   while (running.step()) {
@@ -344,9 +334,9 @@ std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
   return IdIndex(std::move(entries));
 }
 
-/// What other parties may have forgotten by now must not be asked of them again (protocol.md §16):
-/// where it is not known how much time went by, all of it is taken to be over. And what may have
-/// been under way before the machine was started anew has been quiet only since then.
+/// Idem must not repeat calls that other parties may have forgotten by now (protocol.md §16): if it
+/// is unknown how much time passed, this counts all of it as over. A call that may have been in
+/// flight before a restart of the machine has been over only since then.
 void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
   if (!clock.was_restarted()) return;
   for (const char* const sql : {"UPDATE idem_flows SET no_call_in_flight_since = ? WHERE "
@@ -373,7 +363,7 @@ std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::s
                       start_bytes + running * cut_off_attempt_bytes);
 }
 
-/// What remains once migrate() has begun the transaction, and its end. After an error that is open.
+/// Completes the transaction that migrate() began. After an error the transaction stays open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
                                                  const IdentitySettings& settings,
                                                  const SqliteOptions& options) {
@@ -410,8 +400,8 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
       std::move(*index),     std::move(file),      was_cut_off};
 }
 
-/// Saves a lock per allocation; must come before the library is first used in this process, and
-/// does nothing (harmlessly) where it comes too late.
+/// Saves a lock per allocation. Must come before this process first uses the library; later it
+/// does nothing, which is harmless.
 void stop_counting_memory() {
   static std::once_flag once;
   std::call_once(once, [] { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); });
@@ -424,7 +414,7 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
                                                         const SqliteOptions& options) {
   if (path.empty()) return refused("the store's path is empty");
   stop_counting_memory();
-  // Absolute, because SQLite gives meanings of its own to ":memory:" and "file:...".
+  // Absolute, because SQLite gives ":memory:" and "file:..." meanings of their own.
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   auto connection = Opener(absolute, options).open();
   if (!connection) return std::unexpected(std::move(connection.error()));
@@ -436,7 +426,7 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
                                                            const SqliteOptions& options) {
   const char* const path = sqlite3_db_filename(db, "main");
   const std::string name = path == nullptr || *path == '\0' ? "the connection" : path;
-  if (const auto why = what_is_unfit(db)) return refused(name + ": " + *why);
+  if (const auto why = why_unfit(db)) return refused(name + ": " + *why);
   auto connection = Opener(name, options).adopt(db);
   auto opened = connection ? finish(*connection, name, settings, options)
                            : std::unexpected(std::move(connection.error()));
@@ -447,7 +437,7 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
     }
     return opened;
   }
-  // It would end statements of the store's.
+  // A handler would interrupt statements of the store.
   sqlite3_progress_handler(db, 0, nullptr, nullptr);
   return opened;
 }

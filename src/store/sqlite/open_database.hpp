@@ -8,9 +8,9 @@
 
 namespace idem::sqlite {
 
-/// "IDEM" in the file's header: whose database it is.
+/// "IDEM" in the file's header: the database is Idem's.
 inline constexpr std::int64_t application_id = 0x4944454d;
-/// "Idem": of files whose tables were numbered otherwise.
+/// "Idem": in files from before the first release, whose tables had other numbers.
 inline constexpr std::int64_t application_id_before_release = 0x4964656d;
 
 struct OpenedDatabase {
@@ -18,20 +18,20 @@ struct OpenedDatabase {
   Identity identity;
   Naming naming;
   StoreClock clock;
-  IdIndex index;  ///< Every row of slots.
+  IdIndex index;  ///< Has every row of idem_slots.
   OpenFile file;
-  /// The process that had it open last has not closed it: it is dead, as the lock was to be had.
+  /// The last process did not close the file. It is dead, as the lock was free.
   bool was_cut_off = false;
 };
 
-/// All that open_sqlite() promises about the file; from here on it is locked, whole, of the current
+/// Does what open_sqlite() promises about the file: afterwards it is locked, whole, of the current
 /// schema, and its meta table is filled.
 std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
                                                         const IdentitySettings& settings,
                                                         const SqliteOptions& options);
 
-/// The same on a connection that was opened and set up elsewhere (<idem/sqlite.hpp>). After an
-/// error it is still the caller's, as it was.
+/// The same on a connection that the caller opened and set up (<idem/sqlite.hpp>). After an error
+/// it stays the caller's, unchanged.
 std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
                                                            const IdentitySettings& settings,
                                                            const SqliteOptions& options);

@@ -13,7 +13,7 @@ std::string name_of(sqlite3* db) {
 
 }  // namespace
 
-// What is not there at the start, a log that is written elsewhere, is not missed later either.
+// A file that is not there at the start (a log that is written elsewhere) is not missed later.
 OpenFile::Named::Named(std::string where) : path(std::move(where)) {
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
@@ -30,7 +30,7 @@ bool OpenFile::Named::is_there() const {
   return ::stat(path.c_str(), &found) == 0 && found.st_dev == device && found.st_ino == inode;
 }
 
-// The log lies beside the file itself, whatever links led to it.
+// The log is beside the file itself, also if the path is a link.
 OpenFile::OpenFile(sqlite3* db, std::string path)
     : file_(path.empty() ? name_of(db) : std::move(path)), log_(name_of(db) + "-wal") {}
 

@@ -7,15 +7,15 @@ struct sqlite3;
 
 namespace idem::sqlite {
 
-/// The database file and its write-ahead log, as they lay at their paths when they were opened.
-/// Somebody may move, replace or delete them since: SQLite goes on writing to what it has open,
-/// which the next start will not find.
+/// The database file and its write-ahead log as they were when they were opened. If they are moved,
+/// replaced or deleted afterwards, SQLite goes on writing to the open files, which the next start
+/// will not find.
 class OpenFile {
  public:
-  /// `path` is what the store was asked to open; empty: as SQLite names it. `db` has written.
+  /// `path`: as the store was asked to open it; empty: as SQLite names it. `db` has written.
   OpenFile(sqlite3* db, std::string path);
 
-  /// Empty: both still lie where they lay. Otherwise a sentence. Two looks at a name.
+  /// Empty: both files are still at their paths. Otherwise a sentence. Costs two stat() calls.
   std::string what_is_wrong() const;
 
  private:

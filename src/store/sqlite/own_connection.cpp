@@ -9,16 +9,6 @@
 namespace idem::sqlite {
 namespace {
 
-std::optional<std::string> ask(sqlite3* db, const char* sql) {
-  std::string answer;
-  const auto keep = [](void* out, int columns, char** values, char**) {
-    if (columns > 0 && values[0] != nullptr) *static_cast<std::string*>(out) = values[0];
-    return 0;
-  };
-  if (sqlite3_exec(db, sql, keep, &answer, nullptr) != SQLITE_OK) return std::nullopt;
-  return answer;
-}
-
 bool has_running_statement(sqlite3* db) {
   for (sqlite3_stmt* one = sqlite3_next_stmt(db, nullptr); one != nullptr;
        one = sqlite3_next_stmt(db, one)) {
@@ -27,7 +17,7 @@ bool has_running_statement(sqlite3* db) {
   return false;
 }
 
-/// A question, its only right answer, and what to say of any other.
+/// A question, its only right answer, and the complaint about any other.
 struct Demand {
   const char* question;
   const char* answer;
@@ -39,7 +29,7 @@ constexpr Demand demands[] = {
      "other databases are attached: a commit over several files is not one"},
     {"SELECT count(*) FROM temp.sqlite_schema WHERE name LIKE 'idem\\_%' ESCAPE '\\'"
      " OR type = 'trigger'",
-     "0", "temporary tables or triggers stand in the way of the store's"},
+     "0", "temporary tables or triggers hide those of the store"},
     {"PRAGMA encoding", "UTF-8", "the database is not in UTF-8"},
     {"PRAGMA query_only", "0", "PRAGMA query_only is on"},
     {"PRAGMA main.locking_mode", "exclusive",
@@ -55,7 +45,7 @@ constexpr Demand demands[] = {
 
 }  // namespace
 
-std::optional<std::string> what_is_unfit(sqlite3* db) {
+std::optional<std::string> why_unfit(sqlite3* db) {
   const char* const path = sqlite3_db_filename(db, "main");
   if (path == nullptr || *path == '\0') return "it is no database in a file";
   if (sqlite3_uri_boolean(path, "nolock", 0) != 0 || sqlite3_uri_boolean(path, "immutable", 0)) {
@@ -70,7 +60,7 @@ std::optional<std::string> what_is_unfit(sqlite3* db) {
                        limits::sqlite_length_min);
   }
   for (const auto& [question, answer, sentence] : demands) {
-    const auto seen = ask(db, question);
+    const auto seen = text_value(db, question);
     if (!seen) return fmt::format("{}: {}", question, sqlite3_errmsg(db));
     if (*seen != answer) return sentence;
   }
@@ -85,7 +75,7 @@ bool is_open_to_others(sqlite3* db) {
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
                                      vfs == nullptr ? nullptr : vfs->zName);
   const Connection other(raw);
-  return opened == SQLITE_OK && ask(raw, "SELECT count(*) FROM sqlite_schema").has_value();
+  return opened == SQLITE_OK && text_value(raw, "SELECT count(*) FROM sqlite_schema").has_value();
 }
 
 }  // namespace idem::sqlite

@@ -5,14 +5,13 @@
 
 struct sqlite3;
 
-/// A connection that a service opened, before it is a store's.
+/// Checks of a connection that a service opened, before a store uses it.
 namespace idem::sqlite {
 
-/// Why no store may be opened on it, a sentence; none: it is fit. Changes nothing.
-std::optional<std::string> what_is_unfit(sqlite3* db);
+/// Why no store can be opened on it, a sentence; none: it is fit. Changes nothing.
+std::optional<std::string> why_unfit(sqlite3* db);
 
-/// Whether somebody else could read the file at this moment, although this connection has locked
-/// it.
+/// Whether another connection could read the file now, although this one has locked it.
 bool is_open_to_others(sqlite3* db);
 
 }  // namespace idem::sqlite

@@ -1,7 +1,7 @@
 #include "store/sqlite/own_sql.hpp"
 
-// The functions of schema/postgres/0013 and 0014 as statements; what each does is said there. One
-// thread runs them all, between BEGIN and COMMIT, so that nothing here locks.
+// The functions of schema/postgres/functions/63* to 66* as statements; their comments explain them.
+// One thread runs them all, between BEGIN and COMMIT, so nothing here locks.
 namespace idem::sqlite {
 namespace {
 
@@ -13,7 +13,7 @@ constexpr std::string_view put_message =
 
 constexpr std::string_view claim_messages = R"(
   UPDATE idem_outbox AS o SET
-    fence = fence + 1,
+    claim = claim + 1,
     attempts = attempts + 1,
     due_at = idem_now() + $3,
     claimed = 1,
@@ -32,7 +32,8 @@ constexpr std::string_view claim_messages = R"(
               AND (e.seq < d.seq OR (e.seq > d.seq AND e.claimed AND e.due_at > idem_now()))))
       ORDER BY d.due_at, d.seq LIMIT $2)
   RETURNING seq, id, operation, aggregatetype, aggregateid, type, payload, content_type,
-    created_at, attempts, fence, ambiguous, repeat_until - idem_now(), idem_now() - no_call_in_flight_since)";
+    created_at, attempts, claim, ambiguous, repeat_until - idem_now(),
+    idem_now() - no_call_in_flight_since)";
 
 constexpr std::string_view note_delivery = R"(
   UPDATE idem_outbox SET
@@ -44,18 +45,18 @@ constexpr std::string_view note_delivery = R"(
     claimed = 0,
     in_flight = 0,
     ambiguous = $7,
-    no_call_in_flight_since = CASE WHEN NOT $7 THEN NULL WHEN $3 IN ('given_back', 'unseen') THEN no_call_in_flight_since
-                  ELSE idem_now() END,
+    no_call_in_flight_since = CASE WHEN NOT $7 THEN NULL
+      WHEN $3 IN ('given_back', 'unseen') THEN no_call_in_flight_since ELSE idem_now() END,
     last_error = CASE $3 WHEN 'delivered' THEN '' ELSE $5 END,
     history = CASE $3 WHEN 'given_back' THEN history ELSE json_insert(history, '$[#]',
       json_object('at', idem_now(), 'attempt', attempts, 'how', $3, 'why', $5)) END,
     ended_at = CASE WHEN $3 IN ('delivered', 'dead') THEN idem_now() END
-  WHERE seq = $1 AND fence = $2 AND state = 'waiting' AND claimed
+  WHERE seq = $1 AND claim = $2 AND state = 'waiting' AND claimed
   RETURNING 1)";
 
 constexpr std::string_view note_sending =
     "UPDATE idem_outbox SET in_flight = 1"
-    " WHERE seq = $1 AND fence = $2 AND state = 'waiting' AND claimed RETURNING 1";
+    " WHERE seq = $1 AND claim = $2 AND state = 'waiting' AND claimed RETURNING 1";
 
 #define IDEM_MESSAGE_COLUMNS                                                                      \
   "seq, id, operation, destination, type, aggregatetype, aggregateid, state, created_at, due_at," \
@@ -114,9 +115,9 @@ constexpr std::string_view reap_messages =
     " WHERE state IN ('delivered', 'discarded') AND ended_at < idem_now() - $2 LIMIT $1)"
     " RETURNING 1";
 
-// A record that is new has nothing under its name: what another one left there before any phase
-// committed is overwritten. One that has come further without a row was released by an operator
-// after its end: what followed may have been sent.
+// A new record overwrites a row that an earlier record of that id left before any of its phases
+// committed. A record with a recovery point but without a row was released by an operator after its
+// end: the next phase's calls may have been sent.
 constexpr std::string_view open_flow = R"(
   INSERT INTO idem_flows AS f (id, operation, input, point, next, point_at, attempts, due_at, token,
                                nothing_open, no_call_in_flight_since)
@@ -137,7 +138,8 @@ constexpr std::string_view open_flow = R"(
     no_call_in_flight_since = CASE WHEN $8 = '' AND point = 'started' AND token <> $5 THEN NULL
                   WHEN token = $5 THEN no_call_in_flight_since WHEN nothing_open THEN NULL
                   ELSE coalesce(no_call_in_flight_since, idem_now()) END
-  RETURNING point, idem_now() - point_at, attempts, idem_now() - no_call_in_flight_since, next, input)";
+  RETURNING point, idem_now() - point_at, attempts, idem_now() - no_call_in_flight_since, next,
+    input)";
 constexpr std::string_view pass_phase =
     "UPDATE idem_flows SET point = $3, point_at = idem_now(), no_call_in_flight_since = NULL,"
     " due_at = idem_now() + $4, nothing_open = $5, next = $6"
@@ -154,7 +156,7 @@ constexpr std::string_view close_flow = "DELETE FROM idem_flows WHERE id = $1 AN
 constexpr std::string_view due_flows =
     "SELECT id, input, point, token FROM idem_flows WHERE operation = $1 AND due_at <= idem_now()"
     " ORDER BY due_at LIMIT $2";
-constexpr std::string_view put_off_flow =
+constexpr std::string_view postpone_flow =
     "UPDATE idem_flows SET due_at = idem_now() + $2 WHERE id = $1";
 
 }  // namespace
@@ -201,8 +203,8 @@ std::string_view text_of(OwnStatement statement) noexcept {
       return close_flow;
     case OwnStatement::due_flows:
       return due_flows;
-    case OwnStatement::put_off_flow:
-      return put_off_flow;
+    case OwnStatement::postpone_flow:
+      return postpone_flow;
   }
   return {};
 }

@@ -19,7 +19,7 @@ class RunningRows final : public RecordTable {
  public:
   RunningRows(sqlite3* db, std::unique_ptr<SlotTable> slots)
       : slots_(std::move(slots)),
-        table_(db, [this](const RunningTable::Found& found) { take_in(found); }) {
+        table_(db, [this](const RunningTable::Found& found) { add_found(found); }) {
     places_.clear();
   }
 
@@ -90,15 +90,15 @@ class RunningRows final : public RecordTable {
     return slots_->next_claimable(now);
   }
 
-  // An id that is found twice may stand in the way in both places.
+  // An id that is found twice may block both places.
   void hide_from_lifecycle(const RecordId& id) override {
     if (const auto found = running_.find(id); found != running_.end()) undue(found->second);
     slots_->hide_from_lifecycle(id);
   }
   void hide_from_claims(const RecordId& id) override { slots_->hide_from_claims(id); }
 
-  // The settled rows of a slice come in order of their ids; the running ones of the same stretch
-  // are put between them.
+  // The settled rows of a slice come in order of their ids; the running ones of the same range are
+  // sorted in.
   std::optional<RecordId> list(const List& verb, StoreTime now, std::size_t rows_max,
                                std::vector<Record>& found) override {
     std::vector<Record> slice;
@@ -107,7 +107,7 @@ class RunningRows final : public RecordTable {
     const bool are_all_here = verb.state == State::in_progress;
     const auto rest = are_all_here ? std::nullopt : slots_->list(rest_of_it, now, rows_max, slice);
     auto at = verb.after ? running_.upper_bound(*verb.after) : running_.begin();
-    // In order of their ids: what is more than was asked for is not even copied.
+    // In order of their ids: rows beyond the limit are not even copied.
     const std::size_t most = slice.size() + rest_of_it.limit;
     for (; at != running_.end() && !(rest && at->first > *rest) && slice.size() < most; ++at) {
       if (!at->second.why_not.empty() || !is_listed(verb, at->second.row.record)) continue;
@@ -130,7 +130,7 @@ class RunningRows final : public RecordTable {
     slots_->flush();
   }
 
-  // Running rows are written as they change, so the file has them all; and no others, then.
+  // Running rows are written as they change; after a flush the file has exactly them.
   void visit(const std::function<bool(const Record*)>& see) override {
     flush();
     slots_->visit(see);
@@ -152,11 +152,11 @@ class RunningRows final : public RecordTable {
     Row row;  ///< Without the stored request's bytes.
     std::int64_t cell = 0;
     std::optional<StoreTime> due{};
-    std::string why_not{};  ///< Not empty: it cannot be read, for this reason.
+    std::string why_not{};  ///< Not empty: the reason why the record cannot be read.
   };
   using Rows = std::map<RecordId, Running>;
 
-  /// A record that did not run.
+  /// For a record that did not run.
   void begin(Row&& row) {
     const std::int64_t cell = table_.insert(row.record, row.place);
     remember(std::move(row), cell);
@@ -192,14 +192,14 @@ class RunningRows final : public RecordTable {
     running.due.reset();
   }
 
-  // A transition to in_progress, or within it, never stores one.
+  // A transition to in_progress, or within it, never stores a request.
   void drop_request_if(const Row& row, const transitions::Change& change) {
     if (!change.request) return;
     IDEM_ASSERT(!row.record.stored_request);
     if (row.place != 0) slots_->drop_request(row.place);
   }
 
-  void take_in(const RunningTable::Found& found) {
+  void add_found(const RunningTable::Found& found) {
     const RecordId& id = found.id;
     auto record = decode_record(id, found.record);
     const std::string_view why_not =
@@ -212,15 +212,16 @@ class RunningRows final : public RecordTable {
   }
 
   std::string_view what_is_wrong(const RecordId& id, const Record& record, std::int64_t place) {
-    if (record.state != State::in_progress) return "it does not run, and lies among those that do";
-    if (running_.contains(id)) return "it is found twice among those that run";
+    if (record.state != State::in_progress)
+      return "it is not running, but among the running records";
+    if (running_.contains(id)) return "it is found twice among the running records";
     if (slots_->holds_id(id)) return "it is found twice, as running and as settled";
     if (place == 0) return record.stored_request ? "its request has no number" : "";
-    if (place < 0 || place >= limits::row_numbers_end) return "its number is none of ours";
+    if (place < 0 || place >= limits::row_numbers_end) return "its number is out of range";
     return slots_->holds_place(place) ? number_is_shared : "";
   }
 
-  /// It stays in the way of its key: what cannot be read must not be taken for absent.
+  /// The key stays blocked: a record that cannot be read must not count as absent.
   void refuse(const RecordId& id, std::string_view why) {
     Running& refused = running_[id];
     undue(refused);
@@ -232,7 +233,7 @@ class RunningRows final : public RecordTable {
   std::unique_ptr<SlotTable> slots_;
   Rows running_;
   std::set<std::pair<StoreTime, RecordId>> due_;
-  std::map<std::int64_t, RecordId> places_;  ///< While they are read.
+  std::map<std::int64_t, RecordId> places_;  ///< Used only while the rows are read.
   RunningTable table_;
 };
 

@@ -16,10 +16,9 @@ RunningTable::RunningTable(sqlite3* db, const std::function<void(const Found&)>&
   while (rows.step()) {
     const std::int64_t cell = rows.integer(0);
     const auto id = id_in(rows.bytes(1));
-    IDEM_ASSERT(id.has_value());  // The start has looked at all of them (open_database.cpp).
+    IDEM_ASSERT(id.has_value());  // The start has checked all of them (open_database.cpp).
     see({cell, *id, rows.integer(2), rows.bytes(3)});
-    if (cell < 1 || cell >= limits::row_numbers_end)
-      continue;  // None of ours, and in no way of us.
+    if (cell < 1 || cell >= limits::row_numbers_end) continue;  // insert() never chooses these.
     for (std::int64_t gap = last_cell_ + 1; gap < cell; ++gap) {
       if (free_.size() >= limits::running_gaps_max) break;
       free_.push(gap);

@@ -16,15 +16,15 @@ bool is_ours(const char* name) {
   return name != nullptr && sqlite3_strnicmp(name, "idem_", 5) == 0;
 }
 
-/// Such a table stands in front of the one of ours that has its name, whoever asks; such a trigger
-/// hangs on it. UPDATE: what SQLite itself does there when a table is renamed.
+/// A temporary table hides the store's table of the same name from every statement; a temporary
+/// trigger fires on it. UPDATE is allowed: SQLite itself does it there when a table is renamed.
 bool is_temporary(int action, const char* database) {
   return database != nullptr && std::string_view(database) == "temp" && action != SQLITE_READ &&
          action != SQLITE_UPDATE;
 }
 
-/// What a service's statements may not do: end or divide the batch's transaction, change how the
-/// connection is set up, touch the records. Asked by SQLite when it prepares a statement
+/// Denies a service's statements that would end or divide the batch's transaction, change the
+/// connection's settings, or write records. SQLite calls it when it prepares a statement
 /// (sqlite3_set_authorizer).
 int authorize(void* service, int action, const char* first, const char* second,
               const char* database, const char*) {
@@ -96,7 +96,7 @@ SqlValue value_of(sqlite3_stmt* statement, int at) {
   }
 }
 
-/// The number of `$1`; 0: it is no such name.
+/// 1 for `$1`; 0: the name is not of that form.
 std::size_t number_of(const char* name) {
   if (name == nullptr || *name != '$') return 0;
   const std::string_view text = name + 1;
@@ -106,8 +106,8 @@ std::size_t number_of(const char* name) {
   return parsed.ec == std::errc{} && parsed.ptr == end ? number : 0;
 }
 
-/// `$1`, `$2`... are names to SQLite: each stands for the value of its number, wherever it occurs.
-/// Not all statements of ours name all of their values.
+/// SQLite regards `$1`, `$2`... as names: each gets the value of its number wherever it occurs. Not
+/// all statements of ours name all of their values.
 std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValue> values,
                                 bool is_service) {
   const int names = sqlite3_bind_parameter_count(statement);
@@ -122,7 +122,7 @@ std::optional<std::string> bind(sqlite3_stmt* statement, std::span<const SqlValu
     named.insert(number);
   }
   if (is_service) {
-    if (auto wrong = named_wrongly(named, values.size())) return wrong;
+    if (auto wrong = parameter_mismatch(named, values.size())) return wrong;
   }
   for (int at = 1; at <= names; ++at) {
     const auto& value = values[number_of(sqlite3_bind_parameter_name(statement, at)) - 1];
@@ -139,7 +139,7 @@ ServiceSql::ServiceSql(sqlite3* db) : db_(db) {
 }
 
 bool ServiceSql::hook_commits() {
-  // ON CONFLICT ROLLBACK ends the transaction from within; nothing that follows it may be durable.
+  // ON CONFLICT ROLLBACK ends the transaction from within; no later statement may become durable.
   const auto refuse = [](void* turn) { return static_cast<Turn*>(turn)->works ? 1 : 0; };
   return sqlite3_commit_hook(db_, refuse, &turn_) == &turn_;
 }
@@ -148,8 +148,8 @@ std::optional<std::string> ServiceSql::take_back() {
   if (!std::exchange(is_lent_, false)) return std::nullopt;
   std::optional<std::string> why;
   if (!hook_commits()) why = "the work replaced the store's commit hook";
-  // One that writes keeps a savepoint from ending, and so all that others were promised. None of
-  // the store's is under way here.
+  // A writing statement in the middle keeps a savepoint from ending, and so would break the whole
+  // batch. No statement of the store is in the middle here.
   for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
        one = sqlite3_next_stmt(db_, one)) {
     if (sqlite3_stmt_busy(one) == 0) continue;
@@ -164,8 +164,8 @@ ServiceSql::~ServiceSql() {
   sqlite3_commit_hook(db_, nullptr, nullptr);
 }
 
-// Whatever deletes or changes a row that is referred to fails, or takes rows of the service with
-// it; the store must be able to do both.
+// A foreign key would make the store's own deletes and updates fail, or cascade to rows of the
+// service.
 bool ServiceSql::refers_to_records() {
   if (!std::exchange(turn_.made_table, false)) return false;
   const auto found =
@@ -180,7 +180,7 @@ void ServiceSql::Finalize::operator()(sqlite3_stmt* statement) const noexcept {
 }
 
 std::expected<sqlite3_stmt*, std::string> ServiceSql::prepared(std::string_view sql) {
-  // What Idem itself may do is not let through for a service that says the same.
+  // Two maps: a service must not reuse a statement that only Idem itself may run.
   auto& statements = turn_.works ? statements_ : own_statements_;
   const auto known = statements.find(std::string(sql));
   if (known != statements.end()) return known->second.get();
@@ -202,13 +202,13 @@ std::expected<sqlite3_stmt*, std::string> ServiceSql::prepared(std::string_view 
 
 namespace {
 
-/// Also when there is no memory for a row: the statement is kept, and must not go on where it was.
+/// Resets also if there is no memory for a row: the statement is kept, and must start anew.
 class Reset {
  public:
   explicit Reset(sqlite3_stmt* statement) : statement_(statement) {}
   ~Reset() {
     sqlite3_reset(statement_);
-    sqlite3_clear_bindings(statement_);  // They lie in the caller's memory.
+    sqlite3_clear_bindings(statement_);  // They point into the caller's memory.
   }
   Reset(const Reset&) = delete;
   Reset& operator=(const Reset&) = delete;
@@ -217,7 +217,7 @@ class Reset {
   sqlite3_stmt* statement_;
 };
 
-/// What PostgreSQL says of the same.
+/// PostgreSQL's code for the same failure.
 std::string_view sqlstate_of(int code) {
   switch (code) {
     case SQLITE_CONSTRAINT_NOTNULL:

@@ -13,9 +13,9 @@ struct sqlite3_stmt;
 
 namespace idem::sqlite {
 
-/// A service's own statements on the store's connection. While works() they may not end or divide
-/// the transaction, change how the connection is set up, or write to the store's tables, whose
-/// names begin with "idem_". One per connection, on its thread; before it is closed.
+/// A service's own statements on the store's connection. During the service's turn they must not
+/// end or divide the transaction, change the connection's settings, or write to the store's tables,
+/// whose names begin with "idem_". One per connection, on its thread; destroyed before it closes.
 class ServiceSql {
  public:
   explicit ServiceSql(sqlite3* db);
@@ -25,22 +25,24 @@ class ServiceSql {
 
   sqlite3* db() const noexcept { return db_; }
 
-  /// The service's turn begins, or ends: outside of it every statement is the store's.
+  /// Begins or ends the service's turn: outside of it every statement is the store's.
   void works(bool now) noexcept { turn_.works = now; }
-  /// The service gets the connection itself, for the rest of its turn.
+  /// Lends the connection itself to the service, for the rest of its turn.
   sqlite3* lend() noexcept {
     is_lent_ = true;
     return db_;
   }
-  /// After such a turn: what of it is in the store's way, and is so no more. Outside of its turn.
+  /// After a turn with lend(): removes what the service left behind, and says what that was. Must
+  /// come outside of a turn.
   std::optional<std::string> take_back();
-  /// Whether a table that it made since then refers to one of the store's. Outside of its turn.
+  /// Whether a table that the service made refers to one of the store's. Must come outside of a
+  /// turn.
   bool refers_to_records();
 
-  /// One statement, in which `$1`, `$2`... stand for `values`; kept for the next time. The error is
+  /// Runs one statement with the parameters `$1`, `$2`... and keeps it prepared. The error is
   /// SQLite's.
   std::expected<SqlRows, std::string> ask(std::string_view sql, std::span<const SqlValue> values);
-  /// Of the last ask() that failed by a constraint, as the SQL standard numbers it; else empty.
+  /// The SQLSTATE of the last ask() if a constraint failed; else empty.
   std::string_view sqlstate() const noexcept { return sqlstate_; }
 
   struct Turn {
@@ -56,7 +58,7 @@ class ServiceSql {
 
   std::expected<sqlite3_stmt*, std::string> prepared(std::string_view sql);
 
-  /// True: the hook was ours.
+  /// True: the hook before was ours.
   bool hook_commits();
 
   sqlite3* db_;

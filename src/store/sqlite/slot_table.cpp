@@ -27,7 +27,7 @@ void bind_moment(Statement& statement, int at, const std::optional<StoreTime>& m
   }
 }
 
-/// From the columns `state` and `record`, which is the one after it.
+/// Reads the column `state` at `state_at` and the column `record` behind it.
 std::expected<Record, std::string_view> read_record(const RecordId& id, Statement& row,
                                                     int state_at) {
   auto record = decode_record(id, row.bytes(state_at + 1));
@@ -36,7 +36,7 @@ std::expected<Record, std::string_view> read_record(const RecordId& id, Statemen
     return std::unexpected("its state is not that of its row");
   }
   if (record->state == State::in_progress) {
-    return std::unexpected("it runs, and lies among those that do not");
+    return std::unexpected("it is running, but among the settled records");
   }
   return record;
 }
@@ -59,10 +59,11 @@ class Slots final : public SlotTable {
       rows.bind(1, place);
       if (!rows.step()) return std::unexpected(unreadable(id, "its row is missing"));
       const RowsEnd end(rows);
-      // Two digests that begin alike are far less likely than a rotten row, which must not pass for
-      // absent: its work would run again.
+      // Two digests that begin alike are far less likely than a damaged row, which must not count
+      // as absent: its work would run again.
       if (id_of(rows, 0) != id) return std::unexpected(unreadable(id, "its row has another id"));
-      if (found) return std::unexpected(unreadable(id, "it is found twice among the settled"));
+      if (found)
+        return std::unexpected(unreadable(id, "it is found twice among the settled records"));
       auto row = read_row(rows, {id, place}, parts, now);
       if (!row) return std::unexpected(std::move(row.error()));
       found = std::move(*row);
@@ -143,7 +144,7 @@ class Slots final : public SlotTable {
     for (std::size_t i = 0; i < reaped_states.size(); ++i) {
       is_there[i] = step_due(due_for_reap_[i], reaped_states[i], now, limit);
     }
-    // Merged: a tombstone is not to wait until no answer is due any more.
+    // Merged: a tombstone must not wait until no answer is due any more.
     while (ids.size() < limit) {
       std::optional<std::size_t> first;
       for (std::size_t i = 0; i < is_there.size(); ++i) {
@@ -215,7 +216,7 @@ class Slots final : public SlotTable {
   std::vector<EvidenceEntry> evidence(const RecordId& id) override { return evidence_.read(id); }
 
  private:
-  /// An id of the wrong size is cut or padded: it is only used to look the row up again.
+  /// Cuts or pads an id of the wrong size: it only serves to look the row up again.
   static RecordId id_of(Statement& row, int at) {
     RecordId id;
     row.bytes(at).copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
@@ -226,7 +227,7 @@ class Slots final : public SlotTable {
     return {IdIndex::head_of(id), place};
   }
 
-  /// Of the rows whose ids begin like this one: one, or none, but in a damaged file.
+  /// The rows whose ids begin like this one: none or one, unless the file is damaged.
   std::span<const std::int64_t> places_of(const RecordId& id) {
     places_.clear();
     const std::uint64_t head = IdIndex::head_of(id);
@@ -241,7 +242,7 @@ class Slots final : public SlotTable {
     std::int64_t place;
   };
 
-  /// From columns 1 to 4 of find_whole_, or as much of them as `parts` needs.
+  /// Reads columns 1 to 4 of find_whole_, or those of them that `parts` needs.
   std::expected<Row, StoreError> read_row(Statement& rows, Whose whose, Parts parts,
                                           StoreTime now) {
     const RecordId& id = whose.id;
@@ -266,7 +267,7 @@ class Slots final : public SlotTable {
     return row;
   }
 
-  /// The statement that lists those of a state with an index of its own.
+  /// The statement that lists a state by its own index; null: the state has none.
   Statement* select_by_state(State state) {
     switch (state) {
       case State::pending:
@@ -300,8 +301,8 @@ class Slots final : public SlotTable {
     return seen == rows_max ? std::optional(last) : std::nullopt;
   }
 
-  /// The index has them in the order of their ids. What it says decides how far a slice has come,
-  /// not the rows, so that a rotten one cannot send it back.
+  /// The index has the records in the order of their ids. The index, not the rows, decides how far
+  /// a slice has come, so that a damaged row cannot send it back.
   std::optional<RecordId> list_any(const List& verb, StoreTime now, std::size_t rows_max,
                                    std::vector<Record>& found) {
     auto at = index_.first_from(verb.after ? IdIndex::head_of(*verb.after) : 0);
@@ -345,7 +346,7 @@ class Slots final : public SlotTable {
     if (record && is_listed(verb, *record)) found.push_back(std::move(*record));
   }
 
-  /// None for what a listing does not show: rows that count as none, and corrupt ones.
+  /// None: a listing does not show the row, because it counts as no record or is damaged.
   std::optional<Record> read_listed(Statement& rows, StoreTime now) {
     const RecordId id = id_of(rows, 0);
     auto record = read_record(id, rows, 1);
@@ -373,7 +374,7 @@ class Slots final : public SlotTable {
     statement.run();
   }
 
-  /// Whether there is a first one, as step().
+  /// Whether there is a first row, as step().
   static bool step_due(Statement& rows, State state, StoreTime now, std::size_t limit) {
     rows.bind(1, static_cast<std::int64_t>(state));
     rows.bind(2, number(now));
@@ -401,26 +402,26 @@ class Slots final : public SlotTable {
   Statement request_{db_, "SELECT request FROM idem_requests WHERE slot = ?1"};
   Statement put_request_{db_, "INSERT OR REPLACE INTO idem_requests VALUES (?1, ?2)"};
   Statement drop_request_{db_, "DELETE FROM idem_requests WHERE slot = ?1"};
-  // The sign keeps SQLite from comparing the state with those of the partial indexes, for which it
-  // would plan the statement anew each time that another one is asked for.
+  // The plus sign keeps SQLite from matching the state against the partial indexes; otherwise it
+  // would plan the statement anew for each other state.
   static constexpr const char* due_sql =
       "SELECT id, due_at FROM idem_slots WHERE state = +?1 AND due_at <= ?2 ORDER BY due_at"
       " LIMIT ?3";
   static constexpr std::array reaped_states{State::completed, State::failed_retryable,
                                             State::expired};
   Statement due_for_sweep_{db_, due_sql};
-  // Of each state one, as they are read side by side.
+  // One for each state, as they are read side by side.
   std::array<Statement, reaped_states.size()> due_for_reap_{
       Statement(db_, due_sql), Statement(db_, due_sql), Statement(db_, due_sql)};
-  // due_at of a pending record is its expiry. The index by name: the planner would take that of all
-  // that is due, and sort what it finds of a state.
+  // due_at of a pending record is its expiry. Names the index: the planner would choose
+  // slots_by_due, and sort.
   Statement claimable_{db_,
                        "SELECT id FROM idem_slots INDEXED BY slots_claimable WHERE state = 1"
                        " AND claim_at <= ?1 AND due_at > ?1 ORDER BY claim_at, id LIMIT 1"};
   Statement hide_from_lifecycle_{db_, "UPDATE idem_slots SET due_at = NULL WHERE slot = ?1"};
   Statement hide_from_claims_{db_, "UPDATE idem_slots SET claim_at = ?2 WHERE slot = ?1"};
   Statement list_{db_, "SELECT id, state, record, answer FROM idem_slots WHERE slot = ?1"};
-  // By name, as above.
+  // Name the index, as above.
   Statement list_pending_{
       db_,
       "SELECT id, state, record, answer FROM idem_slots INDEXED BY slots_pending"
@@ -433,12 +434,13 @@ class Slots final : public SlotTable {
       db_,
       "SELECT id, state, record, answer FROM idem_slots INDEXED BY slots_unknown"
       " WHERE state = 5 AND id > ?1 ORDER BY id LIMIT ?2"};
-  // Once at a start, over an index: a third of a second for a million records on a busy machine.
+  // Runs once at a start, over an index: a third of a second for a million records on a busy
+  // machine.
   Statement states_{db_, "SELECT state, count(*) FROM idem_slots GROUP BY state"};
   Statement unknowns_{db_, "SELECT id, record FROM idem_slots WHERE state = 5"};
   IdIndex index_;
   UsageRows usage_{db_};
-  std::vector<std::int64_t> places_;  ///< Of places_of().
+  std::vector<std::int64_t> places_;  ///< The result of places_of().
   std::int64_t last_place_ = 0;
   std::set<RecordId> left_out_;
   std::string record_bytes_;

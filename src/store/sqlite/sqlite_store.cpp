@@ -31,8 +31,7 @@ namespace {
 
 using sqlite::Statement;
 
-/// The open database with what is needed to work on it; made, used and closed by one thread at a
-/// time.
+/// The open database and the objects that work on it; one thread at a time.
 class Ledger {
  public:
   explicit Ledger(sqlite::OpenedDatabase opened)
@@ -46,7 +45,7 @@ class Ledger {
     fences_.last = fence_high_water_;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
-                               &Ledger::tell_time, nullptr, nullptr, nullptr);
+                               &Ledger::idem_now, nullptr, nullptr, nullptr);
     if (opened.was_cut_off) end_cut_off_attempts();
   }
 
@@ -67,7 +66,7 @@ class Ledger {
 
   bool has_written() const { return sqlite3_total_changes64(db()) != changes_before_; }
 
-  /// Makes the steps durable, and with them what they stand on: the fences and the time.
+  /// Makes the steps durable, together with the fences and the time that they used.
   void commit() {
     table_->flush();
     if (has_written()) {
@@ -80,7 +79,8 @@ class Ledger {
     commit_.run();
   }
 
-  /// Once the log has grown enough; nobody else ever does it (the WAL-reset bug of 3.40 needs two).
+  /// Checkpoints once the log has grown enough; only this thread ever does (the WAL-reset bug of
+  /// SQLite 3.40 needs two).
   void checkpoint_if_due() {
     if (wal_pages_ > limits::sqlite_wal_pages_max) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
   }
@@ -94,17 +94,17 @@ class Ledger {
     checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   }
 
-  /// Within begin() and commit().
-  void run(StoreTask& errand) {
-    if (auto* statement = dynamic_cast<sqlite::StatementTask*>(&errand)) {
+  /// Must come between begin() and commit().
+  void run(StoreTask& task) {
+    if (auto* statement = dynamic_cast<sqlite::StatementTask*>(&task)) {
       return statement->run(service_sql_);
     }
     const auto one = [this](StoreCall& call) { return step(call); };
-    dynamic_cast<sqlite::TransactionTask&>(errand).run(service_sql_, one);
+    dynamic_cast<sqlite::TransactionTask&>(task).run(service_sql_, one);
   }
 
-  /// Empty: the file lies where it lay. Otherwise what was committed lately may not be found by
-  /// the next start. Where only the log is gone, all that is in it goes into the file at once.
+  /// Empty: the file is still at its path. Otherwise the next start may not find the latest
+  /// commits. If only the log is gone, its content goes into the file at once.
   std::string what_is_lost() {
     std::string lost = file_.what_is_wrong();
     if (!lost.empty() && !has_saved_log_) checkpoint(SQLITE_CHECKPOINT_PASSIVE);
@@ -121,7 +121,7 @@ class Ledger {
 
   StepContext context() { return {*table_, fences_, tally_, now_, naming_}; }
 
-  /// The lock says that their process is dead. Who sweeps first hears of them.
+  /// Their process is dead, as the lock was free. The first sweep reports them.
   void end_cut_off_attempts() {
     begin();
     cut_off_ = idem::end_cut_off_attempts(context());
@@ -133,8 +133,8 @@ class Ledger {
     return SQLITE_OK;
   }
 
-  /// The time of the batch, for statements.
-  static void tell_time(sqlite3_context* context, int, sqlite3_value**) {
+  /// The SQL function idem_now(): the batch's time.
+  static void idem_now(sqlite3_context* context, int, sqlite3_value**) {
     const auto* const self = static_cast<const Ledger*>(sqlite3_user_data(context));
     sqlite3_result_int64(context, self->now_.time_since_epoch().count());
   }
@@ -169,7 +169,7 @@ class Ledger {
   int wal_pages_ = 0;
   sqlite::OpenFile file_;
   bool has_saved_log_ = false;
-  std::vector<LifecycleStep> cut_off_;  ///< Ended at the start, and told to nobody yet.
+  std::vector<LifecycleStep> cut_off_;  ///< Ended at the start, and not reported yet.
 };
 
 struct Batch {
@@ -179,8 +179,8 @@ struct Batch {
 
 Batch kind_of(std::span<const QueuedCall> calls) {
   Batch batch;
-  for (const auto& [call, done, errand] : calls) {
-    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(errand);
+  for (const auto& [call, done, task] : calls) {
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(task);
     batch.settles |= transaction != nullptr;
     batch.reserves |= transaction != nullptr && transaction->reserves();
     batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
@@ -218,12 +218,12 @@ class SqliteStore final : public Store, private Transactions {
   Transactions* transactions() noexcept override { return this; }
 
   TransactionEnd run(InTransaction what) override {
-    sqlite::TransactionTask errand(std::move(what));
-    if (!wait_for(errand)) {
+    sqlite::TransactionTask task(std::move(what));
+    if (!wait_for(task)) {
       return {.how = TransactionEnd::How::unavailable, .why = std::string(why_not_to_wait())};
     }
-    if (errand.thrown) std::rethrow_exception(errand.thrown);
-    return std::move(errand.end);
+    if (task.thrown) std::rethrow_exception(task.thrown);
+    return std::move(task.end);
   }
 
   std::expected<SqlRows, std::string> run(std::string_view sql,
@@ -241,24 +241,24 @@ class SqliteStore final : public Store, private Transactions {
   std::expected<SqlRows, std::string> ask_one(sqlite::StatementTask::Whose whose,
                                               std::string_view sql,
                                               std::span<const SqlValue> values) {
-    sqlite::StatementTask errand(whose, sql, values);
-    if (!wait_for(errand)) return std::unexpected(std::string(why_not_to_wait()));
-    return std::move(errand.result);
+    sqlite::StatementTask task(whose, sql, values);
+    if (!wait_for(task)) return std::unexpected(std::string(why_not_to_wait()));
+    return std::move(task.result);
   }
 
-  /// A listing may have to look at the whole table: it goes on in slices between the batches.
+  /// A listing may read the whole table, so it goes on in slices between the batches.
   struct Listing {
     List verb;
     StoreCompletion done;
     std::vector<Record> found;
   };
 
-  /// False: it would wait for itself.
-  bool wait_for(StoreTask& errand) {
+  /// False: the caller's thread would wait for itself.
+  bool wait_for(StoreTask& task) {
     if (!why_not_to_wait().empty()) return false;
     const auto committed = std::make_shared<std::promise<void>>();
     auto waiting = committed->get_future();
-    queue_.push(errand, [committed](const StoreResult&) { committed->set_value(); });
+    queue_.push(task, [committed](const StoreResult&) { committed->set_value(); });
     waiting.wait();
     return true;
   }
@@ -284,8 +284,8 @@ class SqliteStore final : public Store, private Transactions {
     results_.clear();
     ledger_->begin();
     for (auto& queued : calls) {
-      if (queued.errand != nullptr) {
-        ledger_->run(*queued.errand);
+      if (queued.task != nullptr) {
+        ledger_->run(*queued.task);
         results_.emplace_back();
       } else if (auto* list = std::get_if<List>(&queued.call)) {
         listings_.push_back({std::move(*list), std::move(queued.done), {}});
@@ -304,31 +304,27 @@ class SqliteStore final : public Store, private Transactions {
     if (!lost_.empty()) lose(calls);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (!calls[i].done) continue;
-      tell(calls[i], results_[i]);
+      notify(calls[i], results_[i]);
       done_with(calls[i].done, std::move(results_[i]));
     }
-    // After the answers: nobody waits for it but those who come next.
+    // After the answers, so that only later calls wait for it.
     ledger_->checkpoint_if_due();
   }
 
-  /// Nothing is begun in a file that no start will find (P5).
+  /// Nothing may begin in a file that no start will find (P5).
   void refuse(std::span<QueuedCall> calls) {
     for (QueuedCall& queued : calls) {
-      if (auto* const errand = dynamic_cast<sqlite::FileTask*>(queued.errand)) {
-        errand->refuse(lost_);
-      }
+      if (auto* const task = dynamic_cast<sqlite::FileTask*>(queued.task)) task->refuse(lost_);
       if (queued.done) done_with(queued.done, unavailable());
     }
   }
 
-  /// What was committed lies in the file that was taken away, which may come back or not.
+  /// The commit is in a file that was moved away and may or may not come back.
   void lose(std::span<QueuedCall> calls) {
     const auto code =
         ledger_->has_written() ? StoreError::Code::in_doubt : StoreError::Code::unavailable;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      if (auto* const errand = dynamic_cast<sqlite::FileTask*>(calls[i].errand)) {
-        errand->lose(lost_);
-      }
+      if (auto* const task = dynamic_cast<sqlite::FileTask*>(calls[i].task)) task->lose(lost_);
       results_[i] = std::unexpected(StoreError{code, lost_});
     }
   }
@@ -337,11 +333,11 @@ class SqliteStore final : public Store, private Transactions {
     return std::unexpected(StoreError{StoreError::Code::unavailable, lost_});
   }
 
-  void tell(const QueuedCall& queued, const StoreResult& result) const noexcept {
-    if (queued.errand == nullptr) return changes_.tell(queued.call, result);
-    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(queued.errand);
-    if (transaction != nullptr && transaction->told) {
-      changes_.tell(transaction->told->first, transaction->told->second);
+  void notify(const QueuedCall& queued, const StoreResult& result) const noexcept {
+    if (queued.task == nullptr) return changes_.notify(queued.call, result);
+    const auto* const transaction = dynamic_cast<const sqlite::TransactionTask*>(queued.task);
+    if (transaction != nullptr && transaction->changed_by) {
+      changes_.notify(transaction->changed_by->first, transaction->changed_by->second);
     }
   }
 
@@ -369,7 +365,7 @@ class SqliteStore final : public Store, private Transactions {
   std::unique_ptr<Ledger> ledger_;
   std::vector<StoreResult> results_;
   std::deque<Listing> listings_;
-  std::string lost_;  ///< Why nothing can be made durable now.
+  std::string lost_;  ///< Why no commit is durable now; empty: commits are.
   std::jthread thread_;
 };
 
@@ -389,10 +385,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* conne
                                                                   const IdentitySettings& identity,
                                                                   const OpenOptions& options) {
   IDEM_ASSERT(connection != nullptr);
-  SqliteOptions how;
-  how.migrate = options.migrate;
-  how.which = options.which;
-  how.opened = options.opened;
+  const SqliteOptions how{
+      .migrate = options.migrate, .which = options.which, .opened = options.opened};
   auto opened = sqlite::open_database_on(connection, identity, how);
   if (!opened) return std::unexpected(std::move(opened.error().detail));
   return std::make_unique<SqliteStore>(std::move(*opened));

@@ -16,20 +16,22 @@ struct SqliteOptions {
   std::string vfs{};                ///< For tests: name of a registered sqlite3_vfs.
   WhichStore which{};
   std::function<void(const OpenedStore&)> opened{};  ///< On the caller's thread.
-  /// Of a store that is there no settings are asked for: for an upgrade. Nothing may be reserved.
+  /// For an upgrade: skips the check of the settings if the store exists. The caller must not
+  /// reserve.
   bool as_recorded = false;
 };
 
-/// Opens the embedded store at `path`, creating it (mode 0600) where nothing or an empty file is.
+/// Opens the embedded store at `path`; creates it (mode 0600) if there is no file or an empty one.
 /// One process at a time: the file is locked until the store is destroyed.
 ///
-/// Refused, with a message that names the path: owned by another process, not a database, corrupt,
-/// another program's, a newer schema (or an older one without `migrate`), other identity settings
-/// than at its first start, not the store that `which` wants. Nothing is changed then, and no file
-/// made that `which` does not allow.
+/// Refuses, with a message that names the path, a file that another process owns, that is no
+/// database, corrupt or another program's, that has a newer schema (or an older one without
+/// `migrate`), other identity settings than at its first start, or another store id than `which`
+/// wants. It then changes nothing, and makes no file that `which` does not allow.
 ///
-/// Once open it fails closed: when a write or its fsync fails, or the file turns out to be corrupt,
-/// one line goes to stderr and the process aborts; what is durable is the truth of the next start.
+/// Once open it fails closed: if a write or its fsync fails, or the file turns out to be corrupt,
+/// it writes one line to stderr and aborts the process. The next start goes on from what is
+/// durable.
 std::expected<std::unique_ptr<Store>, StoreError> open_sqlite(const std::string& path,
                                                               const IdentitySettings& settings,
                                                               const SqliteOptions& options = {});

@@ -12,11 +12,9 @@ std::expected<void, std::string> check(const std::string&) { return {}; }
 std::expected<std::unique_ptr<Store>, StoreError> open(const std::string& url,
                                                        const IdentitySettings& identity,
                                                        const OpenOptions& options) {
-  SqliteOptions how;
-  how.migrate = options.migrate;
-  how.which = options.which;
-  how.opened = options.opened;
-  return open_sqlite(url.substr(scheme.size()), identity, std::move(how));
+  return open_sqlite(
+      url.substr(scheme.size()), identity,
+      {.migrate = options.migrate, .which = options.which, .opened = options.opened});
 }
 
 std::expected<OpenedStore, StoreError> migrate(const std::string& url) {

@@ -9,7 +9,7 @@
 namespace idem::sqlite {
 namespace {
 
-/// A failure of the medium rolls the whole batch back, and with it what others were promised.
+/// A failure of the medium rolls the whole batch back, and with it other callers' steps.
 void expect_transaction(sqlite3* db) {
   if (sqlite3_get_autocommit(db) != 0) fail_closed(db, "a transaction's work");
 }
@@ -18,7 +18,7 @@ void execute(sqlite3* db, const char* sql) {
   if (sqlite3_exec(db, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail_closed(db, sql);
 }
 
-/// Between statements of the work: what is asked now is the store's, not the service's.
+/// The store's turn between statements of the work.
 class OurTurn {
  public:
   explicit OurTurn(ServiceSql& sql) : sql_(sql) { sql_.works(false); }
@@ -73,7 +73,7 @@ constexpr const char* refers_to_records =
     "a foreign key onto a table of the store: its rows come and go";
 constexpr const char* keep_work = "RELEASE idem_work";
 
-/// Foreign keys that are checked at the commit would fail everybody's.
+/// Deferred foreign keys are checked at the commit, and would fail the whole batch.
 bool has_broken_references(sqlite3* db) {
   int broken = 0;
   int unused = 0;
@@ -97,8 +97,8 @@ void TransactionTask::run(ServiceSql& sql, const Step& step) {
     const auto* execute = std::get_if<Execute>(&*end.reserved);
     if (execute == nullptr) {
       end.how = TransactionEnd::How::not_run;
-      // On its way it may have ended another's lease.
-      told.emplace(std::move(reserve), StoreReply(*end.reserved));
+      // The reserve may have ended an expired lease.
+      changed_by.emplace(std::move(reserve), StoreReply(*end.reserved));
       return;
     }
     granted = true;
@@ -112,8 +112,8 @@ void TransactionTask::run(ServiceSql& sql, const Step& step) {
   work(sql, step);
 }
 
-// Looked at first, so that a stale owner's work is not even run; and one that has completed its
-// record does not do its rows a second time.
+// Reads the record first: a stale owner's work does not run at all, and an owner that has completed
+// its record does not write its rows twice.
 bool TransactionTask::find_attempt(const Step& step) {
   StoreCall find = Find{what_.id};
   const auto found = step(find);
@@ -129,12 +129,12 @@ bool TransactionTask::find_attempt(const Step& step) {
   return record->state != State::completed && record->state != State::expired;
 }
 
-// The file may be brought back, and then it was done.
+// The file may come back, and then the transaction counts as done.
 void TransactionTask::lose(const std::string& why) {
   const bool has_written = granted || end.how == TransactionEnd::How::committed;
   end = {.how = has_written ? TransactionEnd::How::in_doubt : TransactionEnd::How::unavailable,
          .why = why};
-  told.reset();
+  changed_by.reset();
 }
 
 void TransactionTask::work(ServiceSql& sql, const Step& step) {
@@ -169,7 +169,7 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
   auto result = step(*then);
   const auto* reply = result ? &std::get<OwnerReply>(*result) : nullptr;
   if (reply == nullptr || reply->verdict != Verdict::done) {
-    // The step changed nothing, so nothing but the rows is undone.
+    // The step changed nothing: only the rows are undone.
     execute(db, undo_work);
     end.how = TransactionEnd::How::superseded;
     if (reply != nullptr) end.reply = *reply;
@@ -179,20 +179,20 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
   execute(db, keep_work);
   end.how = TransactionEnd::How::committed;
   end.reply = *reply;
-  told.emplace(std::move(*then), std::move(result));
+  changed_by.emplace(std::move(*then), std::move(result));
 }
 
-// A reserve of this very transaction cannot be undone, as others of the batch may have met it; that
-// it was not executed is proven.
+// A reserve of this transaction cannot be undone, as other calls of the batch may have met it. The
+// rollback proves that nothing ran.
 void TransactionTask::give_back(const Step& step, std::string why) {
   end.how = TransactionEnd::How::rolled_back;
   end.why = std::move(why);
-  // Of work that was begun before, other phases may have committed: then nothing is proven.
+  // Earlier phases of resumed work may have committed: then the rollback proves nothing.
   if (!granted || is_taken_up) return;
   StoreCall release =
       Release{what_.id, what_.attempt, ReleaseBasis::proven, "rolled_back", Millis{}};
   auto result = step(release);
-  told.emplace(std::move(release), std::move(result));
+  changed_by.emplace(std::move(release), std::move(result));
 }
 
 void StatementTask::run(ServiceSql& sql) {

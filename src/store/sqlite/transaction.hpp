@@ -10,42 +10,42 @@
 
 namespace idem::sqlite {
 
-/// What a store that has lost its file says instead.
+/// A task that a store without its file refuses, or answers as lost.
 class FileTask : public StoreTask {
  public:
-  /// It was not run.
+  /// The task did not run.
   virtual void refuse(const std::string& why) = 0;
-  /// It was, and was committed to a file that no start will find.
+  /// The task ran, and its commit is in a file that no start will find.
   virtual void lose(const std::string& why) = 0;
 };
 
-/// One InTransaction on its way through the store's thread.
+/// Runs one InTransaction on the store's thread.
 ///
-/// It lies between the steps of a batch, in a savepoint of the batch's transaction: what the work
-/// wrote is kept with the step that ends the attempt, or undone before that step is made. Steps
-/// keep things in memory that no savepoint undoes, so one that changed something is never undone.
+/// It runs between the steps of a batch, in a savepoint of the batch's transaction: the work's rows
+/// are kept together with the step that ends the attempt, or undone before that step. Steps change
+/// memory that no savepoint undoes, so a step that changed something is never undone.
 class TransactionTask final : public FileTask {
  public:
-  /// Does one of the store's steps in the batch's transaction.
+  /// Makes one of the store's steps in the batch's transaction.
   using Step = std::function<StoreResult(StoreCall&)>;
 
   explicit TransactionTask(InTransaction what) : what_(std::move(what)) {}
 
   bool reserves() const noexcept { return what_.reserve.has_value(); }
 
-  /// On the store's thread, within the batch's transaction. Ends the process where the work ended
-  /// that: other callers' steps were in it.
+  /// On the store's thread, within the batch's transaction. Aborts the process if the work ended
+  /// that transaction: it contained other callers' steps.
   void run(ServiceSql& sql, const Step& step);
 
   void refuse(const std::string& why) override { end = {.why = why}; }
   void lose(const std::string& why) override;
 
-  TransactionEnd end{};         ///< Counts once the batch was committed.
-  std::exception_ptr thrown{};  ///< What the work threw; it was rolled back.
-  bool granted = false;         ///< It reserved.
-  bool is_taken_up = false;     ///< What another attempt had begun, in phases.
-  /// What it did to the record, for those who hear of changes.
-  std::optional<std::pair<StoreCall, StoreResult>> told{};
+  TransactionEnd end{};         ///< Valid once the batch is committed.
+  std::exception_ptr thrown{};  ///< The work's exception; the work was rolled back.
+  bool granted = false;         ///< Its reserve was granted.
+  bool is_taken_up = false;     ///< It goes on with phases that another attempt began.
+  /// The call that changed the record, and its result: for the watcher.
+  std::optional<std::pair<StoreCall, StoreResult>> changed_by{};
 
  private:
   bool find_attempt(const Step& step);

@@ -11,7 +11,7 @@ UsageRows::UsageRows(sqlite3* db)
   }
 }
 
-// The rate's moment alone is worth no write: a start forgets it.
+// A change of the rate's moment alone is not written: a start forgets it.
 void UsageRows::add(const std::string& scope, const UsageChange& change) {
   book_.add(scope, change);
   if (change.active != 0 || change.bytes != 0) changed_.insert(scope);

@@ -8,8 +8,8 @@
 
 namespace idem::sqlite {
 
-/// What each scope has of its quota: read whole at a start and kept in memory; of those that
-/// changed, one row each is written before their transaction ends.
+/// Each scope's usage of its quota: read whole at a start and kept in memory. flush() writes one
+/// row for each scope that changed, before the transaction ends.
 class UsageRows {
  public:
   explicit UsageRows(sqlite3* db);

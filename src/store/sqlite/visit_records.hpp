@@ -8,8 +8,8 @@
 
 namespace idem::sqlite {
 
-/// Shows every record of the file, running or not, without id, answer and request; null stands for
-/// one that cannot be read. Until the end or until `see` answers false.
+/// Shows every record of the file, running or not, without id, answer and request; null: the record
+/// cannot be read. Stops at the end or when `see` returns false.
 void visit_records(sqlite3* db, const std::function<bool(const Record*)>& see);
 
 }  // namespace idem::sqlite

@@ -58,7 +58,7 @@ TEST_F(AdminKeys, are_listed_from_a_moment_on) {
   EXPECT_EQ(read("/v1/keys?newer_than=2100-01-01T00:00:00Z")["keys"].items.size(), 0U);
 }
 
-TEST_F(AdminKeys, names_of_many_keys_are_told_without_looking_at_them) {
+TEST_F(AdminKeys, names_of_many_keys_are_given_without_a_look_at_the_records) {
   ask(charge("k"));
   const std::string ref = only("completed")["ref"].string;
   const auto named = post("/v1/keys/refs", R"({"keys":[

@@ -180,7 +180,7 @@ TEST_F(OneConnection, V31_refused_connections_are_counted) {
   EXPECT_EQ(metric("idem_refused_connections_total"), 1);
 }
 
-TEST_F(Metrics, V32_duplicates_are_told_by_tenant_without_telling_the_tenant) {
+TEST_F(Metrics, V32_duplicates_are_counted_by_tenant_without_naming_the_tenant) {
   const auto of = [](const char* tenant) {
     return with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", tenant);
   };

@@ -101,7 +101,7 @@ TEST_F(AdminOrders, V29_S19_that_nothing_is_there_counts_only_once_the_attempt_c
   EXPECT_EQ(ask(charge("older")).status, 201);
 }
 
-TEST_F(AdminOrders, name_who_decides_in_the_body_or_in_the_head) {
+TEST_F(AdminOrders, name_the_operator_in_the_body_or_in_the_head) {
   ask(charge("lost", "drop-after"));
   const Json lost = only("unknown");
   const auto by = [&](std::string_view name) {
@@ -146,7 +146,7 @@ TEST_F(AdminOrders, S19_are_refused_where_the_state_does_not_allow_them) {
   }
   EXPECT_TRUE(is_problem(ask(charge("lost")), 409, "outcome_unknown"));
   EXPECT_EQ(read("/v1/keys/" + lost["ref"].string)["evidence"].items.size(), 3U)
-      << "what was refused is kept, too";
+      << "a refused order is kept, too";
   const auto gone = "/v1/keys/" + std::string(32, 'a');
   EXPECT_TRUE(is_problem(post(gone + "/release", releasing(lost, "r")), 404, "not_found"));
   EXPECT_TRUE(is_problem(post(gone + "/resolve", resolving(lost, "completed", found_answer)), 404,
@@ -212,7 +212,7 @@ TEST_F(AdminOrders, are_refused_when_malformed_and_change_nothing) {
   EXPECT_EQ(after["evidence"].items.size(), 0U);
 }
 
-TEST_F(AdminOrders, what_they_say_reaches_no_terminal_raw) {
+TEST_F(AdminOrders, their_texts_reach_no_terminal_raw) {
   ask(charge("done"));
   const Json done = only("completed");
   post(path(done, "release"),
@@ -286,7 +286,7 @@ TEST_F(StripeOrders, V36_a_stored_server_error_is_released_with_a_reason_and_the
   EXPECT_TRUE(replays(retry, ask(charge("k"))));
 }
 
-TEST_F(StripeOrders, S19_two_operators_who_release_the_same_failure_let_one_retry_run) {
+TEST_F(StripeOrders, S19_two_operators_releasing_the_same_failure_let_one_retry_run) {
   ask(charge("k", "refuse=500"));
   const Json seen = only("completed");
   const auto order = releasing(seen, "nothing of it at the provider");
@@ -301,7 +301,7 @@ TEST_F(StripeOrders, S19_two_operators_who_release_the_same_failure_let_one_retr
   EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
 }
 
-TEST_F(AdminOrders, S19_what_evidence_completed_is_not_released) {
+TEST_F(AdminOrders, S19_a_record_completed_by_evidence_is_not_released) {
   ask(charge("k", "drop-after"));
   const Json lost = only("unknown");
   const auto ran = resolving(lost, "completed", R"(,"response":{"status":500})");
@@ -341,7 +341,7 @@ class TimedOrders : public AdminOrders {
   MovedClock clock_;
 };
 
-TEST_F(TimedOrders, S19_what_is_to_be_seen_in_the_future_proves_nothing) {
+TEST_F(TimedOrders, S19_an_observation_in_the_future_proves_nothing) {
   ask(charge("k", "drop-before"));
   const Json lost = only("unknown");
   clock_.pass(4L * 3600);
@@ -368,7 +368,7 @@ TEST_F(TimedOrders, S15_S19_a_moment_by_another_clock_than_the_stores_is_not_com
   EXPECT_TRUE(is_problem(ask(charge("k")), 409, "outcome_unknown"));
   clock_.pass(4L * 3600);
   EXPECT_EQ(post(path(lost, "resolve"), resolving(lost, "failed_retryable")).status, 200)
-      << "what is seen now is of now by any clock";
+      << "an observation now is of now by any clock";
 }
 
 TEST_F(AdminOrders, S19_an_attempt_that_a_start_ends_is_a_decision_in_the_log) {

@@ -5,7 +5,7 @@
 
 #include "support/admin.hpp"
 
-/// What an operator sees of those outside who fail, and of how things are.
+/// An operator's view of failing dependencies, and of the gateway's state.
 namespace idem::test {
 namespace {
 
@@ -156,10 +156,10 @@ TEST_F(DeadProvider, S19_is_a_line_counts_and_evidence_from_the_first_turn_on) {
   const auto ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
   const Json record = read("/v1/keys/" + ref);
   ASSERT_EQ(record["evidence"].items.size(), 2U);
-  const Json& told = record["evidence"].items[0];
-  EXPECT_EQ(told["source"].string, "poll:bank");
-  EXPECT_TRUE(told["reason"].string.starts_with("no answer: ")) << told["reason"].string;
-  EXPECT_FALSE(told["applied"].boolean);
+  const Json& evidence = record["evidence"].items[0];
+  EXPECT_EQ(evidence["source"].string, "poll:bank");
+  EXPECT_TRUE(evidence["reason"].string.starts_with("no answer: ")) << evidence["reason"].string;
+  EXPECT_FALSE(evidence["applied"].boolean);
   const auto ran = status();
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.output.find("provider bank"), std::string::npos) << ran.output;

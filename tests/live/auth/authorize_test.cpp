@@ -58,7 +58,7 @@ TEST_F(Authorize, T34_V35_a_revoked_caller_gets_no_replay) {
   EXPECT_FALSE(refused.get("Idempotent-Replayed"));
   EXPECT_FALSE(refused.get("Idempotency-Outcome"));
   const auto unknown = ask(charge("never-used"));
-  EXPECT_EQ(unknown.body, refused.body) << "nor is it told whether the key was used";
+  EXPECT_EQ(unknown.body, refused.body) << "nor does it learn whether the key was used";
   say(200, "", "yes");
   EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");
   EXPECT_EQ(upstream_->requests(), 1);
@@ -185,7 +185,7 @@ TEST_F(Authorize, T34_two_lines_of_one_credential_are_refused) {
   EXPECT_EQ(authoriser_->requests(), 0);
 }
 
-TEST_F(Authorize, P14_connection_cannot_take_the_credential_away) {
+TEST_F(Authorize, P14_connection_cannot_remove_the_credential) {
   start_asking();
   say(200);
   const auto asking = with(with(charge("k"), "Authorization", "Bearer a"), "Cookie", "s=1");
@@ -318,7 +318,7 @@ TEST_F(Authorize, S06_over_tls_nobody_else_is_asked) {
   EXPECT_EQ(authoriser_->requests(), 1);
 }
 
-TEST_F(Authorize, S06_what_cannot_be_meant_keeps_the_gateway_from_starting) {
+TEST_F(Authorize, S06_invalid_settings_keep_the_gateway_from_starting) {
   const std::vector<std::vector<std::string>> wrong{
       {"--authorize-url", "127.0.0.1:1/x"},
       {"--authorize-url", "http://127.0.0.1:1"},

@@ -61,16 +61,16 @@ TEST_F(Credentials, S09_two_credentials_are_none) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-// The upstream would see an anonymous request under a scope that was taken from the credential.
-TEST_F(Credentials, P14_connection_cannot_take_the_credential_away) {
+// The upstream would see an anonymous request under a scope that came from the credential.
+TEST_F(Credentials, P14_connection_cannot_remove_the_credential) {
   scope({"--scope", "authorization"});
   EXPECT_TRUE(
       is_problem(ask(with(by("Bearer a"), "Connection", "authorization")), 400, "bad_request"));
   EXPECT_EQ(effects("k"), 0);
 }
 
-// A scope is shown to operators and stands in the store.
-TEST_F(Credentials, T38_a_credential_is_not_taken_for_a_tenants_name) {
+// A scope is shown to operators and is in the store.
+TEST_F(Credentials, T38_a_credential_is_not_read_as_a_tenants_name) {
   for (const auto* name : {"Authorization", "cookie", "Proxy-Authorization"}) {
     GatewayOptions options{.upstream = unused_address(), .store = dir_.path() / "no.db"};
     options.scope = {"--scope", "header:" + std::string(name), "--trust-scope-header"};

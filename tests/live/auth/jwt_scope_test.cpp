@@ -73,7 +73,7 @@ TEST_F(JwtScope, V04_S09_the_claim_is_the_scope_whatever_the_token) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-TEST_F(JwtScope, T33_what_nobody_signed_is_nobody) {
+TEST_F(JwtScope, T33_an_unsigned_token_names_no_principal) {
   const auto token = new_key_.token(claims("acme"), "new");
   ASSERT_EQ(ask(as(token)).status, 201);
   const auto payload = base64url(claims("acme"));
@@ -117,7 +117,7 @@ TEST_F(JwtScope, S09_the_token_is_read_from_one_authorization_field_only) {
   EXPECT_EQ(ask(with(nobody, "Authorization", "bearer  " + token)).status, 201);
 }
 
-TEST_F(JwtScope, P14_connection_cannot_take_the_token_away) {
+TEST_F(JwtScope, P14_connection_cannot_remove_the_token) {
   const auto request =
       with(as(new_key_.token(claims("acme"), "new")), "Connection", "Authorization");
   EXPECT_TRUE(is_problem(ask(request), 400, "bad_request"));
@@ -145,7 +145,7 @@ TEST_F(JwtScope, S09_keys_are_read_again_on_sighup) {
 }
 
 // A body takes as long as its client likes: who it belongs to is asked again once it is here.
-TEST_F(JwtScope, S06_a_body_that_was_coming_when_its_key_was_taken_away_is_nobodys) {
+TEST_F(JwtScope, S06_a_body_still_arriving_when_its_key_is_revoked_belongs_to_no_tenant) {
   start("https://id.test", {"--threads", "1"});
   const auto request = to_wire(as(old_key_.token(claims("acme"), "old")));
   Connection client(gateway_->address());
@@ -194,7 +194,7 @@ TEST_F(JwtScope, S09_a_secret_of_hs256_is_ones_own) {
   EXPECT_NE(start_with("--jwt-key-file", maker.key_text(), others).find("chmod 0400"),
             std::string::npos);
   EXPECT_NE(start_with("--jwt-jwks-file", set, others).find("chmod 0400"), std::string::npos);
-  // What everybody may fetch is nobody's secret.
+  // A key that everybody may fetch is no secret.
   const auto public_set = set_of(new_key_.jwk(R"("kid":"new")"));
   for (const auto& text : {public_set, new_key_.jwk(R"("kid":"new")"), "\n " + public_set}) {
     EXPECT_NE(start_with("--jwt-key-file", text, perms::owner_read).find("it is a JWK"),

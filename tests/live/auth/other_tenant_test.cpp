@@ -50,7 +50,7 @@ TEST_F(OtherTenant, T36_its_records_are_as_if_they_were_not) {
   Connection running(gateway_->address());
   ASSERT_TRUE(running.send(of("acme", at("/held", "running", asked))));
   ASSERT_TRUE(upstream_->wait_for_requests(3));
-  // That acme's own second request hears of each record is what makes the rest mean something.
+  // The rest means something only because acme's own second request finds each record.
   EXPECT_EQ(ask(of("acme", at("/held", "stored", asked))).get("Idempotent-Replayed"), "true");
   EXPECT_TRUE(is_problem(ask(of("acme", at("/broken", "unknown", asked))), 409, "outcome_unknown"));
   EXPECT_TRUE(is_problem(ask(of("acme", at("/held", "running", asked))), 409, "in_progress"));

@@ -74,7 +74,7 @@ TEST_F(Scope, S09_only_a_static_credential_is_a_scope) {
   EXPECT_EQ(by("basic  YTpi").get("Idempotent-Replayed"), "true");
   EXPECT_FALSE(by("Bearer sk_live_1").get("Idempotent-Replayed"));
   EXPECT_FALSE(by("Bearer sk_live_2").get("Idempotent-Replayed"));
-  EXPECT_EQ(by("Bearer eyJ.opaque.token").status, 201) << "what it begins with is no header";
+  EXPECT_EQ(by("Bearer eyJ.opaque.token").status, 201) << "its beginning is no header";
   EXPECT_EQ(effects("k"), 4);
 }
 

@@ -50,8 +50,8 @@ TEST_F(Shares, S22_T39_waiters_of_one_tenant_lock_nobody_out) {
   provider_->release("h");
   const auto answer = first.read_response();
   for (auto& one : waiters) {
-    const auto heard = one.read_response();
-    EXPECT_TRUE(heard.status == 409 || replays(answer, heard)) << heard.raw;
+    const auto response = one.read_response();
+    EXPECT_TRUE(response.status == 409 || replays(answer, response)) << response.raw;
   }
 }
 
@@ -105,7 +105,7 @@ TEST_F(SlowReaders, S22_hold_one_copy_of_an_answer) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-// What a loop would need a second for is done beside it, by a thread that can be told by its name.
+// Work that would need a second of a loop is done beside it, by a thread that is known by its name.
 class LargeBody : public Live {};
 
 TEST_F(LargeBody, T41_is_digested_beside_the_loop) {

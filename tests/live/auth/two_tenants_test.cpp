@@ -73,7 +73,7 @@ struct Tally {
   }
 };
 
-/// What every later answer of one tenant to one key has to be.
+/// The answer that every later request of one tenant under one key must get.
 struct Known {
   int variant = 0;
   std::string body{};
@@ -244,7 +244,7 @@ TEST_F(TwoTenants, T33_V03_no_byte_crosses) {
             << " with a foreign byte, " << all.wrong << " otherwise wrong\n";
   EXPECT_EQ(all.foreign, 0u) << all.example;
   EXPECT_EQ(all.wrong, 0u) << all.example;
-  EXPECT_EQ(all.firsts, marking->runs()) << "each run was somebody's first answer";
+  EXPECT_EQ(all.firsts, marking->runs()) << "each run was one client's first answer";
   EXPECT_GT(all.replays, operations / 8);
   EXPECT_GT(all.misuses, operations / 50);
 }

@@ -68,10 +68,10 @@ TEST_F(Async, S07_each_attempt_carries_its_fence_and_token) {
   EXPECT_EQ(echoed(answer, "Idempotency-Key"), std::vector<std::string>{"k"});
   EXPECT_EQ(echoed(answer, "Content-Type"), std::vector<std::string>{"application/json"});
   EXPECT_EQ(echoed(answer, "Prefer"), std::vector<std::string>{"return=minimal"})
-      << "what was met here is not asked for again";
+      << "an applied preference is not passed on";
 }
 
-TEST_F(Async, S07_duplicates_hear_what_the_table_says) {
+TEST_F(Async, S07_duplicates_get_the_answers_of_the_table) {
   const auto accepted = ask(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
   const auto again = ask(charge("k", "hold=h"));
@@ -82,9 +82,9 @@ TEST_F(Async, S07_duplicates_hear_what_the_table_says) {
   waiter.send(with(charge("k", "hold=h"), "Prefer", "wait=30"));
   EXPECT_EQ(ask(charge("k", "hold=h")).status, 202) << "by now the waiter has been met, too";
   provider_->release("h");
-  const auto heard = waiter.read_response();
-  EXPECT_EQ(heard.status, 201) << heard.raw;
-  EXPECT_EQ(heard.get("Preference-Applied"), "wait=30");
+  const auto final_answer = waiter.read_response();
+  EXPECT_EQ(final_answer.status, 201) << final_answer.raw;
+  EXPECT_EQ(final_answer.get("Preference-Applied"), "wait=30");
   EXPECT_EQ(provider_->effects("k"), 1);
 
   const auto lost = ask(charge("lost", "drop-after"));
@@ -107,9 +107,9 @@ TEST_F(Async, S07_a_record_that_another_mode_made_is_answered_by_the_table) {
   const auto pending = ask(charge("pending"));
   EXPECT_EQ(pending.status, 202);
   start_with({}, address);
-  const auto heard = ask_until_settled(gateway_->address(), charge("pending"));
-  EXPECT_EQ(heard.status, 202) << heard.raw;
-  EXPECT_EQ(heard.get("Location"), pending.get("Location"));
+  const auto final_answer = ask_until_settled(gateway_->address(), charge("pending"));
+  EXPECT_EQ(final_answer.status, 202) << final_answer.raw;
+  EXPECT_EQ(final_answer.get("Location"), pending.get("Location"));
   start_with({"--mode", "wait"}, address);
   Connection waiter(gateway_->address());
   waiter.send(charge("pending"));
@@ -120,7 +120,7 @@ TEST_F(Async, S07_a_record_that_another_mode_made_is_answered_by_the_table) {
   EXPECT_EQ(provider_->effects("pending"), 1);
 }
 
-TEST_F(Async, S07_who_waits_from_the_start_hears_the_answer) {
+TEST_F(Async, S07_a_client_that_waits_from_the_start_gets_the_answer) {
   const auto answer = ask(with(charge("k"), "Prefer", "wait=30"));
   EXPECT_EQ(answer.status, 201) << answer.raw;
   EXPECT_EQ(provider_->effects("k"), 1);
@@ -131,7 +131,7 @@ TEST_F(Async, S07_respond_async_only_where_it_is_permitted) {
   const auto asked = with(charge("a"), "Prefer", "respond-async");
   EXPECT_EQ(ask(asked).status, 201);
   start_with({"--respond-async"});
-  EXPECT_EQ(ask(charge("b")).status, 201) << "who does not ask is served at once";
+  EXPECT_EQ(ask(charge("b")).status, 201) << "a request without the preference is served at once";
   const auto accepted = ask(with(charge("c"), "Prefer", "respond-async"));
   EXPECT_EQ(accepted.status, 202) << accepted.raw;
   EXPECT_EQ(accepted.get("Preference-Applied"), "respond-async");
@@ -163,7 +163,7 @@ TEST_F(Async, S12_a_declared_release_is_tried_again) {
 }
 
 TEST_F(Async, T37_V33_credentials_and_keys_are_not_readable_in_the_store) {
-  const auto secret = [&](std::string_view key, std::string_view token = "told-to-the-echo") {
+  const auto secret = [&](std::string_view key, std::string_view token = "sent-to-the-echo") {
     auto request = with(charge(key), "Authorization", "Bearer " + std::string(token));
     request.target = "/echo";
     return with(std::move(request), "X-Api-Key", "other-canary-value");
@@ -176,7 +176,7 @@ TEST_F(Async, T37_V33_credentials_and_keys_are_not_readable_in_the_store) {
   start_with({"--mode", "async", "--async-keep-header", "Authorization", "--async-keep-header",
               "X-Tenant-Id", "--async-secret-file", file});
   answer = lookup(ended(ask(secret("a-telling-raw-key-2")))["response"].string);
-  EXPECT_EQ(echoed(answer, "Authorization"), std::vector<std::string>{"Bearer told-to-the-echo"});
+  EXPECT_EQ(echoed(answer, "Authorization"), std::vector<std::string>{"Bearer sent-to-the-echo"});
   EXPECT_EQ(echoed(answer, "X-Tenant-Id"), std::vector<std::string>{"acme"});
   EXPECT_TRUE(echoed(answer, "X-Api-Key").empty());
 
@@ -217,9 +217,10 @@ TEST_F(Async, S07_the_status_resource_waits_and_has_a_head) {
   waiter.send(with(looking_up(place), "Prefer", "wait=30"));
   EXPECT_EQ(lookup(place).status, 200);
   provider_->release("h");
-  const auto heard = waiter.read_response();
-  EXPECT_EQ(parse_json(heard.body).value_or(Json())["state"].string, "completed") << heard.raw;
-  EXPECT_EQ(heard.get("Preference-Applied"), "wait=30");
+  const auto final_answer = waiter.read_response();
+  EXPECT_EQ(parse_json(final_answer.body).value_or(Json())["state"].string, "completed")
+      << final_answer.raw;
+  EXPECT_EQ(final_answer.get("Preference-Applied"), "wait=30");
   auto head = looking_up(place);
   head.method = "HEAD";
   Connection connection(gateway_->address());
@@ -270,10 +271,10 @@ TEST_F(Async, V28_pending_past_its_expiry_is_a_stored_timeout_that_the_client_ca
   EXPECT_TRUE(is_problem(retry, 408, "request_timeout"));
   EXPECT_EQ(retry.get("Idempotent-Replayed"), "true");
   EXPECT_TRUE(replays(retry, lookup(state["response"].string)));
-  EXPECT_EQ(provider_->ledger().arrivals, 0) << "what timed out is never run";
+  EXPECT_EQ(provider_->ledger().arrivals, 0) << "a request that timed out is never run";
 }
 
-TEST_F(Async, S15_sigterm_finishes_what_runs_and_leaves_the_rest_for_the_next) {
+TEST_F(Async, S15_sigterm_finishes_running_requests_and_leaves_the_rest_for_the_next) {
   start_with({"--mode", "async", "--async-tenant-concurrency", "1"});
   const auto first = ask(charge("first", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -327,7 +328,7 @@ class AsyncTurns : public Scripted {
   std::string order_;
 };
 
-// What is due the longest is handed out first, and all of that is one tenant's.
+// The request due the longest is handed out first, and all of those are one tenant's.
 TEST_F(AsyncTurns, S22_T39_claims_go_round_the_tenants) {
   ASSERT_NO_FATAL_FAILURE(begin({"--async-concurrency", "2", "--async-tenant-concurrency", "2"}));
   for (int i = 0; i < 20; ++i) ASSERT_EQ(accept("a", i).status, 202);
@@ -362,7 +363,7 @@ TEST_F(Async, S03_a_busy_tenant_does_not_block_another) {
   EXPECT_EQ(provider_->ledger().effects, 22);
 }
 
-TEST_F(Async, S13_an_answer_too_large_to_store_is_said_to_be) {
+TEST_F(Async, S13_an_answer_too_large_to_store_is_reported_as_such) {
   start_with({"--mode", "async", "--response-body-max", "1KiB"});
   const auto state = ended(ask(charge("k", "size=5000")));
   EXPECT_EQ(state["response_status"].integer, 201);
@@ -370,7 +371,7 @@ TEST_F(Async, S13_an_answer_too_large_to_store_is_said_to_be) {
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(Async, S03_a_reload_keeps_what_was_accepted) {
+TEST_F(Async, S03_a_reload_keeps_accepted_requests) {
   auto body = std::string(200'000, 'x');
   body.replace(0, 5, std::string("a\0b\r\n", 5));
   auto request = charge("k", "hold=h", body);

@@ -66,12 +66,13 @@ class Events : public Operated {
         "      headers: [\"Location: /charges/{{/data/id}}\"]\n",
         name, secret_, operation_line());
   }
-  /// What names the record, where it is not the reference.
+  /// The name of the record, where it is not the reference.
   virtual std::string operation_line() const { return "      operation: /data/operation\n"; }
 
   /// As the provider would send it.
-  Response tell(const std::string& body, const std::string& id = "msg_1",
-                std::string_view secret = webhook_example_secret, std::string_view by = "bank") {
+  Response send_event(const std::string& body, const std::string& id = "msg_1",
+                      std::string_view secret = webhook_example_secret,
+                      std::string_view by = "bank") {
     const std::string at = std::to_string(std::time(nullptr));
     return send_once(gateway_->address(),
                      {.method = "POST",
@@ -90,7 +91,7 @@ class Events : public Operated {
   static std::string ref_of(const Response& answer) {
     return parse_json(answer.body).value_or(Json{})["operation_ref"].string;
   }
-  /// An unknown record, of which the provider has told nothing.
+  /// An unknown record, about which the provider has sent no event.
   std::string lose(std::string_view key) {
     const auto lost = ask(charge(key, "drop-after,lose-webhook"));
     EXPECT_EQ(lost.status, 502) << lost.raw;

@@ -10,7 +10,7 @@ namespace {
 
 using Lifecycle = Live;
 
-TEST_F(Lifecycle, sigterm_finishes_what_is_in_flight) {
+TEST_F(Lifecycle, sigterm_finishes_requests_in_flight) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -62,7 +62,7 @@ TEST_F(Lifecycle, T33_without_a_scope_it_does_not_start) {
   EXPECT_NE(second.process().output().find("scope"), std::string::npos);
   options.scope = {"--scope", "header:X-Tenant-Id"};
   Gateway third(options);
-  EXPECT_EQ(third.process().exit_code(), 2) << "a client's word is no scope unless it is trusted";
+  EXPECT_EQ(third.process().exit_code(), 2) << "a client's header is no scope unless it is trusted";
 }
 
 TEST_F(Lifecycle, T15_a_lease_that_does_not_outlast_the_timeout_is_refused) {
@@ -108,7 +108,7 @@ TEST_F(Lifecycle, a_store_of_another_scope_source_is_refused) {
   EXPECT_NE(other.process().exit_code(), 0);
 }
 
-TEST_F(Lifecycle, the_admin_listener_says_that_it_lives_and_is_ready) {
+TEST_F(Lifecycle, the_admin_listener_reports_liveness_and_readiness) {
   for (const auto* path : {"/livez", "/readyz"}) {
     const auto answer =
         send_once(gateway_->admin(),

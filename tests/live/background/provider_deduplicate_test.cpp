@@ -48,7 +48,7 @@ TEST_F(TheProviderThatDeduplicates, knows_a_charge_whose_answer_was_lost) {
   }
 }
 
-TEST_F(TheProviderThatDeduplicates, charges_what_it_had_not_charged) {
+TEST_F(TheProviderThatDeduplicates, charges_only_where_it_had_not_charged) {
   for (const auto* fault : {"drop-before", "500-before", "refuse=429"}) {
     EXPECT_NE(ask(fault, fault).status, 201) << fault;
     const auto again = ask(fault);

@@ -72,7 +72,7 @@ TEST_F(TheInbox, sees_an_id_that_comes_back_with_another_body) {
   EXPECT_EQ(read("?id=m")["conflicts"].integer, 1);
 }
 
-TEST_F(TheInbox, takes_no_message_without_an_id) {
+TEST_F(TheInbox, refuses_a_message_without_an_id) {
   EXPECT_EQ(send(without(message("m", "s"), "webhook-id")).status, 400);
   EXPECT_EQ(read()["rejected"].integer, 1);
   EXPECT_EQ(read()["arrivals"].integer, 0);
@@ -104,7 +104,7 @@ TEST_F(TheInbox, loses_messages_and_answers_as_armed) {
   EXPECT_EQ(read()["ids"]["drop-after"]["arrivals"].integer, 2);
 }
 
-TEST_F(TheInbox, holds_a_message_until_told_to_go_on) {
+TEST_F(TheInbox, holds_a_message_until_it_is_released) {
   provider_.arm("gate-before=h", 1, "/inbox");
   Connection sender(provider_.address());
   sender.send(message("m", "s"));
@@ -139,7 +139,7 @@ class TheInboxWithASecret : public testing::Test {
   std::unique_ptr<Provider> provider_;
 };
 
-TEST_F(TheInboxWithASecret, takes_what_is_signed) {
+TEST_F(TheInboxWithASecret, accepts_signed_messages) {
   EXPECT_EQ(send(signed_message()), 200);
   auto rotated = signed_message();
   rotated.fields.back().value = "v1,other v1a,x " + rotated.fields.back().value;
@@ -147,7 +147,7 @@ TEST_F(TheInboxWithASecret, takes_what_is_signed) {
   EXPECT_EQ(send(signed_message("{}", -200)), 200);
 }
 
-TEST_F(TheInboxWithASecret, refuses_what_is_not) {
+TEST_F(TheInboxWithASecret, refuses_unsigned_messages) {
   auto altered = signed_message();
   altered.body = "[]";
   EXPECT_EQ(send(altered), 401);

@@ -31,7 +31,7 @@ TEST(TheProvider, counts_every_duplicate_that_reaches_it) {
   EXPECT_EQ(provider.ledger().effects, 2);
 }
 
-TEST(TheProvider, tells_arrivals_from_effects) {
+TEST(TheProvider, counts_arrivals_and_effects_apart) {
   const Provider provider;
   send_once(provider.address(), charge("refused", "refuse=429"));
   send_once(provider.address(), charge("dropped", "drop-before"));
@@ -60,7 +60,7 @@ TEST(TheProvider, breaks_answers_as_asked) {
   EXPECT_EQ(provider.effects("k"), 8);
 }
 
-TEST(TheProvider, holds_requests_until_told_to_go_on) {
+TEST(TheProvider, holds_requests_until_they_are_released) {
   const Provider provider;
   Connection held(provider.address());
   Connection gated(provider.address());
@@ -75,7 +75,7 @@ TEST(TheProvider, holds_requests_until_told_to_go_on) {
   EXPECT_EQ(provider.effects("before"), 1);
 }
 
-TEST(TheProvider, answers_what_was_charged_under_a_key) {
+TEST(TheProvider, answers_with_the_charges_of_a_key) {
   const Provider provider;
   EXPECT_EQ(get(provider, "/charges?key=k").body, R"({"charges":[]})");
   const auto first = send_once(provider.address(), charge("k"));
@@ -167,7 +167,7 @@ TEST(TheProvider, arms_faults_for_a_path_and_disarms_them) {
   EXPECT_EQ(provider.ledger().arrivals, 3) << "arming is no request to the provider's business";
 }
 
-TEST(TheProvider, strikes_by_chance_as_often_as_its_seed_says) {
+TEST(TheProvider, random_faults_follow_the_seed) {
   static constexpr int requests = 200;
   const auto struck = [](unsigned seed) {
     const Provider provider;

@@ -44,7 +44,7 @@ class TheProvidersWebhooks : public testing::Test {
     return parse_json(answer.body).value_or(Json{});
   }
 
-  /// What the sender counted, once nothing is under way any more.
+  /// The sender's counts, once nothing is under way any more.
   Json settled() const {
     const auto give_up = std::chrono::steady_clock::now() + patience;
     for (;;) {
@@ -64,7 +64,7 @@ class TheProvidersWebhooks : public testing::Test {
   std::unique_ptr<Provider> sender_;
 };
 
-TEST_F(TheProvidersWebhooks, tell_of_a_charge_with_a_signature) {
+TEST_F(TheProvidersWebhooks, report_a_charge_with_a_signature) {
   ScriptedUpstream receiver(ScriptedUpstream::answer_all);
   const auto sender = make_sender(receiver.address() + "/hooks?from=provider");
   const auto made = send_once(sender->address(), with(charge("k \"1\""), "Idem-Operation", "op-7"));
@@ -93,7 +93,7 @@ TEST_F(TheProvidersWebhooks, tell_of_a_charge_with_a_signature) {
   EXPECT_EQ(data["operation"].string, "op-7");
 }
 
-TEST_F(TheProvidersWebhooks, tell_of_every_charge_and_of_nothing_else) {
+TEST_F(TheProvidersWebhooks, report_every_charge_and_nothing_else) {
   ask("charged");
   ask("lost answer", "drop-after");
   ask("refused", "refuse=500");
@@ -112,7 +112,7 @@ TEST_F(TheProvidersWebhooks, tell_of_every_charge_and_of_nothing_else) {
   EXPECT_EQ(refunds, 1);
 }
 
-TEST_F(TheProvidersWebhooks, come_again_until_the_receiver_takes_them) {
+TEST_F(TheProvidersWebhooks, come_again_until_the_receiver_accepts_them) {
   receiver_->arm("500-before", 1, "/inbox");
   receiver_->arm("drop-after", 1, "/inbox");
   receiver_->arm("status=302", 1, "/inbox");
@@ -178,7 +178,7 @@ TEST_F(TheProvidersWebhooks, come_before_the_answer_as_asked) {
   EXPECT_EQ(inbox()["messages"].integer, 2);
 }
 
-TEST_F(TheProvidersWebhooks, do_not_tell_of_a_replay) {
+TEST_F(TheProvidersWebhooks, do_not_report_a_replay) {
   const Provider sender("127.0.0.1:0",
                         {"--webhook-url", "http://" + receiver_->address() + "/inbox",
                          "--webhook-secret-file", secret(), "--deduplicate", "5m"});

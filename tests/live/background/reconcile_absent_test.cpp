@@ -53,7 +53,9 @@ class ReconcileAbsent : public Reconciling {
     EXPECT_NE(ran.exit_code, 0) << ran.output;
     return left(ran);
   }
-  static std::string left(const Ran& ran) { return finding(told(ran), "undecided")["left"].string; }
+  static std::string left(const Ran& ran) {
+    return finding(report_of(ran), "undecided")["left"].string;
+  }
   std::string state_of(const std::string& key) {
     return read("/v1/keys/" + ref_of(key))["state"].string;
   }
@@ -71,17 +73,17 @@ class ReconcileAbsent : public Reconciling {
   }
 };
 
-// That nothing is there is said by an export of a certain moment and period, and the server judges
+// An export of a certain moment and period proves an absence, and the server judges
 // the moment.
-TEST_F(ReconcileAbsent, S19_what_is_absent_is_settled_only_when_it_is_asked_for) {
+TEST_F(ReconcileAbsent, S19_an_absence_settles_a_record_only_on_request) {
   ASSERT_EQ(ask(charge("never", "drop-before")).status, 502);
   EXPECT_EQ(reconcile(csv(), {"--json", "--resolve", "--response-status", "201"}).exit_code, 0);
   EXPECT_EQ(state_of("never"), "unknown");
   // Nothing shows that a line of it would have been found.
-  EXPECT_EQ(left(without({})), "no line met a record");
+  EXPECT_EQ(left(without({})), "no line matches a record");
   ASSERT_EQ(ask(charge("known")).status, 201);
   charge_directly("foreign", "");
-  EXPECT_EQ(left(without({})), "there are lines that met no record");
+  EXPECT_EQ(left(without({})), "there are lines that match no record");
   // No moment of which anybody can have an export.
   EXPECT_TRUE(left(without({"foreign"})).starts_with("refused: "));
   // Nor does a period prove anything that begins or ends within the attempt.
@@ -101,7 +103,7 @@ TEST_F(ReconcileAbsent, S19_what_is_absent_is_settled_only_when_it_is_asked_for)
   outside.insert(outside.end(), ticks.begin() + static_cast<std::ptrdiff_t>(within), ticks.end());
   const Ran late = reconcile(file_of("c.csv", without(outside)), absent(begin, to, observed));
   EXPECT_EQ(late.exit_code, 0) << late.output;
-  EXPECT_EQ(finding(told(late), "undecided")["resolved_as"].string, "failed_retryable");
+  EXPECT_EQ(finding(report_of(late), "undecided")["resolved_as"].string, "failed_retryable");
   EXPECT_EQ(state_of("never"), "failed_retryable");
   EXPECT_EQ(state_of("later"), "failed_retryable");
   const Json record = read("/v1/keys/" + ref_of("never"));
@@ -115,14 +117,14 @@ TEST_F(ReconcileAbsent, S19_what_is_absent_is_settled_only_when_it_is_asked_for)
 
 // Cut at the end of a line, an export can be read to its end: what was charged counted as absent,
 // and was charged again.
-TEST_F(ReconcileAbsent, S19_an_export_that_lacks_what_ran_proves_no_absence) {
+TEST_F(ReconcileAbsent, S19_an_export_without_the_charges_that_ran_proves_no_absence) {
   ASSERT_EQ(ask(charge("first")).status, 201);
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
   ASSERT_EQ(ask(charge("last")).status, 201);
   const Ran ran = reconcile(file_of("cut.csv", without({"lost", "last"})), absent());
   EXPECT_EQ(ran.exit_code, 5) << ran.output;
   EXPECT_EQ(left(ran), "the export lacks lines of records that ran");
-  EXPECT_EQ(count(told(ran), "ours_only"), 1);
+  EXPECT_EQ(count(report_of(ran), "ours_only"), 1);
   EXPECT_EQ(state_of("lost"), "unknown");
   EXPECT_EQ(effects("lost"), 1);
 }
@@ -135,26 +137,25 @@ TEST_F(ReconcileAbsent, S19_an_export_that_was_not_read_whole_proves_no_absence)
                                  whole.substr(0, whole.find_last_not_of("\r\n") + 1)}) {
     const Ran ran = reconcile(file_of("cut.csv", cut), absent());
     EXPECT_EQ(ran.exit_code, 1) << ran.output;
-    EXPECT_FALSE(told(ran)["complete"].boolean) << ran.output;
-    EXPECT_EQ(count(told(ran), "agree"), 1) << ran.output;
-    EXPECT_EQ(left(ran), "the export was not read whole");
+    EXPECT_FALSE(report_of(ran)["complete"].boolean) << ran.output;
+    EXPECT_EQ(count(report_of(ran), "agree"), 1) << ran.output;
+    EXPECT_EQ(left(ran), "the export was not read completely");
   }
   EXPECT_TRUE(left(whole).starts_with("refused: ")) << "nothing else stood against it";
   EXPECT_EQ(state_of("lost"), "unknown");
 }
 
-// The first page of a list whose pages are told in a way that nobody looked for is all of it only
-// by guessing.
-TEST_F(ReconcileAbsent, S19_a_list_proves_no_absence_unless_it_says_where_it_ends) {
+// The first page of a list that is paged in an unexpected way is the whole list only by a guess.
+TEST_F(ReconcileAbsent, S19_a_list_proves_no_absence_unless_it_states_its_end) {
   ASSERT_EQ(ask(charge("known")).status, 201);
   const auto line = exported("format=jsonl");
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
-  SharedText said;
+  SharedText body;
   ScriptedUpstream list([&](UpstreamConnection& connection) {
-    while (connection.read_request()) connection.write_answer(said.get());
+    while (connection.read_request()) connection.write_answer(body.get());
   });
   const auto page = [&](const std::string& more) {
-    said.set(R"({"data":[)" + line.substr(0, line.find('\n')) + "]" + more + "}");
+    body.set(R"({"data":[)" + line.substr(0, line.find('\n')) + "]" + more + "}");
     std::vector<std::string> words{"--url",      "http://" + list.address() + "/list",
                                    "--by",       "operation",
                                    "--status",   "status",
@@ -163,20 +164,20 @@ TEST_F(ReconcileAbsent, S19_a_list_proves_no_absence_unless_it_says_where_it_end
     words.insert(words.end(), more_words.begin(), more_words.end());
     const Ran ran = run(words);
     EXPECT_EQ(ran.exit_code, 5) << ran.output;
-    EXPECT_TRUE(told(ran)["complete"].boolean) << ran.output;
-    EXPECT_EQ(count(told(ran), "agree"), 1) << ran.output;
+    EXPECT_TRUE(report_of(ran)["complete"].boolean) << ran.output;
+    EXPECT_EQ(count(report_of(ran), "agree"), 1) << ran.output;
     return left(ran);
   };
-  EXPECT_EQ(page(""), "nothing says where the list ends");
-  EXPECT_EQ(page(R"(,"links":{"next":null})"), "nothing says where the list ends");
-  for (const auto* said_so : {R"(,"next":null)", R"(,"next":"")", R"(,"next":false)",
-                              R"(,"has_more":false)", R"(,"hasMore":false)"}) {
-    EXPECT_TRUE(page(said_so).starts_with("refused: ")) << said_so;
+  EXPECT_EQ(page(""), "the list does not say where it ends");
+  EXPECT_EQ(page(R"(,"links":{"next":null})"), "the list does not say where it ends");
+  for (const auto* next_link : {R"(,"next":null)", R"(,"next":"")", R"(,"next":false)",
+                                R"(,"has_more":false)", R"(,"hasMore":false)"}) {
+    EXPECT_TRUE(page(next_link).starts_with("refused: ")) << next_link;
   }
   EXPECT_EQ(state_of("lost"), "unknown");
 }
 
-TEST_F(ReconcileAbsent, what_an_absence_would_prove_nothing_of_is_refused) {
+TEST_F(ReconcileAbsent, an_absence_that_would_prove_nothing_is_refused) {
   const auto file = csv();
   const std::vector<std::string> all{
       "--from", begin, "--to", "2026-01-01T00:00:00Z", "--observed-at", "2026-01-02T00:00:00Z"};

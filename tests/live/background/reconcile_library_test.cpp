@@ -83,7 +83,7 @@ class ReconcileLibrary : public testing::Test {
   std::string export_;
 };
 
-TEST_F(ReconcileLibrary, V37_finds_what_either_side_lacks_by_the_derived_key) {
+TEST_F(ReconcileLibrary, V37_finds_lines_missing_on_either_side_by_the_derived_key) {
   for (const auto* key : {"k1", "k2", "k3"}) ASSERT_EQ(pay(key).status, 201) << key;
   provider_->arm("drop-after", 1, "/charges");
   ASSERT_NE(pay("lost").status, 201);

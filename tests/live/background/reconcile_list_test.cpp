@@ -6,8 +6,8 @@
 #include "support/reconciling.hpp"
 #include "support/scripted_upstream.hpp"
 
-/// Lists that end too early, or never: what stands on the pages that were not read would be called
-/// missing.
+/// Lists that end too early, or never: the lines of the unread pages would be
+/// called missing.
 namespace idem::test {
 namespace {
 
@@ -21,33 +21,33 @@ class ReconcileList : public Reconciling {
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-  /// That it was not read whole, and why.
+  /// Expects that it was not read whole, and the reason.
   static void expect_broken(const Ran& ran, const std::string& why) {
     EXPECT_EQ(ran.exit_code, 1) << ran.output;
-    EXPECT_FALSE(told(ran)["complete"].boolean) << ran.output;
+    EXPECT_FALSE(report_of(ran)["complete"].boolean) << ran.output;
     EXPECT_NE(ran.output.find(why), std::string::npos) << ran.output;
   }
 };
 
-TEST_F(ReconcileList, a_page_that_says_unclearly_what_is_next_is_not_the_last) {
-  SharedText said;
+TEST_F(ReconcileList, a_page_with_an_unclear_next_link_is_not_the_last) {
+  SharedText body;
   ScriptedUpstream list([&](UpstreamConnection& connection) {
-    while (connection.read_request()) connection.write_answer(said.get());
+    while (connection.read_request()) connection.write_answer(body.get());
   });
   for (const auto* next : {R"({"href":"/list?page=2"})", R"(["/list?page=2"])", "{}", "true"}) {
-    said.set(fmt::format(R"({{"data":[],"next":{}}})", next));
+    body.set(fmt::format(R"({{"data":[],"next":{}}})", next));
     expect_broken(read_list(list), "is neither text nor null");
-    said.set(fmt::format(R"({{"data":[],"meta":{{"next":{}}}}})", next));
+    body.set(fmt::format(R"({{"data":[],"meta":{{"next":{}}}}})", next));
     expect_broken(read_list(list, {"--next", "/meta/next"}), "is neither text nor null");
   }
   for (const auto* more :
        {R"("has_more":true)", R"("hasMore":true)", R"("next":null,"has_more":true)"}) {
-    said.set(fmt::format(R"({{"data":[],{}}})", more));
-    expect_broken(read_list(list), "it says that there is more");
-    said.set(fmt::format(R"({{"data":[],"meta":{{{}}}}})", more));
-    expect_broken(read_list(list, {"--next", "/meta/next"}), "it says that there is more");
+    body.set(fmt::format(R"({{"data":[],{}}})", more));
+    expect_broken(read_list(list), "it says that there is another page");
+    body.set(fmt::format(R"({{"data":[],"meta":{{{}}}}})", more));
+    expect_broken(read_list(list, {"--next", "/meta/next"}), "it says that there is another page");
   }
-  said.set(R"({"data":[],"next":null,"has_more":false})");
+  body.set(R"({"data":[],"next":null,"has_more":false})");
   EXPECT_EQ(read_list(list).exit_code, 0);
 }
 
@@ -71,7 +71,7 @@ TEST_F(ReconcileList, pages_that_go_in_a_circle_are_noticed) {
       connection.write_answer(fmt::format(R"({{"data":[],"next":"{}"}})", next));
     }
   });
-  expect_broken(read_list(list), "page 2: what it says comes next was read before");
+  expect_broken(read_list(list), "page 2: its next page was read before");
   EXPECT_EQ(list.requests(), 2);
 }
 
@@ -83,7 +83,7 @@ TEST_F(ReconcileList, a_cursor_that_comes_back_is_noticed) {
     }
   });
   expect_broken(read_list(list, {"--next-parameter", "cursor"}),
-                "page 2: what it says comes next was read before");
+                "page 2: its next page was read before");
   EXPECT_EQ(list.requests(), 2);
 }
 

@@ -7,7 +7,7 @@
 #include "support/async.hpp"
 #include "support/reconciling.hpp"
 
-/// What lines settle, and what is left to tell then.
+/// Lines that settle records, and the report that is left then.
 namespace idem::test {
 namespace {
 
@@ -15,18 +15,18 @@ const std::vector<std::string> resolve{"--json", "--resolve", "--response-status
 
 class ReconcileResolve : public Reconciling {};
 
-// A difference that was settled was still told by the exit code.
-TEST_F(ReconcileResolve, what_is_settled_is_no_difference_any_more) {
+// A difference that was settled still showed in the exit code.
+TEST_F(ReconcileResolve, a_settled_record_is_no_difference_any_more) {
   ASSERT_EQ(ask(charge("released", "refuse=429")).status, 429);
   charge_directly("released", ref_of("released"));
   const Ran looked = reconcile(csv(), {"--json"});
   EXPECT_EQ(looked.exit_code, 5) << looked.output;
-  EXPECT_EQ(told(looked)["differences"].integer, 1);
+  EXPECT_EQ(report_of(looked)["differences"].integer, 1);
   const Ran ran = reconcile(csv(), resolve);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  EXPECT_EQ(told(ran)["differences"].integer, 0);
-  EXPECT_EQ(count(told(ran), "status_differs"), 1) << "it was found all the same";
-  EXPECT_EQ(finding(told(ran), "status_differs")["resolved_as"].string, "completed");
+  EXPECT_EQ(report_of(ran)["differences"].integer, 0);
+  EXPECT_EQ(count(report_of(ran), "status_differs"), 1) << "it was found all the same";
+  EXPECT_EQ(finding(report_of(ran), "status_differs")["resolved_as"].string, "completed");
   EXPECT_EQ(ask(charge("released")).get("Idempotent-Replayed"), "true");
   EXPECT_EQ(effects("released"), 1);
 }
@@ -69,7 +69,7 @@ class ReconcileAccepted : public Reconciling {
 
 // The upstream charged and said 429 all the same; the request rested until the dispatcher would
 // have run it a second time, and the comparison called that undecided.
-TEST_F(ReconcileAccepted, S03_V29_what_would_be_run_again_is_settled_by_its_line) {
+TEST_F(ReconcileAccepted, S03_V29_a_record_that_would_run_again_is_settled_by_its_line) {
   provider_->arm("refuse=429,header=Retry-After:3600");
   const auto accepted = ask(charge("k"));
   ASSERT_EQ(accepted.status, 202) << accepted.raw;
@@ -85,10 +85,10 @@ TEST_F(ReconcileAccepted, S03_V29_what_would_be_run_again_is_settled_by_its_line
   charge_directly("k", ref);
   const Ran looked = reconcile(csv(), {"--json"});
   EXPECT_EQ(looked.exit_code, 5) << looked.output;
-  EXPECT_EQ(finding(told(looked), "status_differs")["state"].string, "pending");
+  EXPECT_EQ(finding(report_of(looked), "status_differs")["state"].string, "pending");
   const Ran ran = reconcile(csv(), resolve);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  EXPECT_EQ(finding(told(ran), "status_differs")["resolved_as"].string, "completed");
+  EXPECT_EQ(finding(report_of(ran), "status_differs")["resolved_as"].string, "completed");
   const Json state = state_when_ended(gateway_->address(), accepted);
   EXPECT_EQ(state["state"].string, "completed");
   EXPECT_EQ(ask(charge("k")).get("Idempotent-Replayed"), "true");

@@ -7,7 +7,7 @@
 
 #include "support/admin.hpp"
 
-/// Outcomes that nobody heard, settled by asking the provider.
+/// Lost outcomes, settled by asking the provider.
 namespace idem::test {
 namespace {
 
@@ -83,13 +83,13 @@ TEST_F(Reconciled, S19_a_lost_answer_is_found_and_replayed_as_it_would_have_been
   const auto shown_record = run_program(built_program("idem"), {"keys", "show", ref},
                                         {"IDEM_ADMIN_URL=http://" + gateway_->admin()});
   EXPECT_EQ(shown_record.exit_code, 0);
-  for (const auto* part : {"poll:bank, of the attempt with fence", "said      found, status 200",
-                           "so        unknown became completed"}) {
+  for (const auto* part : {"poll:bank, about the attempt with fence", "evidence  found, status 200",
+                           "result    unknown became completed"}) {
     EXPECT_NE(shown_record.output.find(part), std::string::npos) << shown_record.output;
   }
 }
 
-TEST_F(Reconciled, S19_what_was_never_done_is_freed_and_a_retry_does_it) {
+TEST_F(Reconciled, S19_an_attempt_that_never_ran_is_freed_and_a_retry_runs) {
   const auto lost = ask(charge("k", "drop-before"));
   ASSERT_EQ(lost.status, 502) << lost.raw;
   const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
@@ -135,7 +135,7 @@ TEST_F(Reconciled, S19_a_gateway_that_dies_with_the_answer_leaves_it_to_the_next
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Reconciled, S19_who_was_asked_stays_asked_when_the_route_names_another) {
+TEST_F(Reconciled, S19_the_recorded_provider_is_asked_though_the_route_names_another) {
   provider_->queries("status=503");
   const auto lost = ask(charge("k", "drop-after"));
   const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;
@@ -170,7 +170,7 @@ class ReconciledByKey : public Reconciled {
   }
 };
 
-TEST_F(ReconciledByKey, S19_what_only_the_clients_key_names_is_found) {
+TEST_F(ReconciledByKey, S19_a_charge_known_only_by_the_clients_key_is_found) {
   const std::string key = "order-4711-of-a-client";
   provider_->queries("status=503");
   const auto lost = ask(charge(key, "drop-after"));
@@ -186,7 +186,7 @@ TEST_F(ReconciledByKey, S19_what_only_the_clients_key_names_is_found) {
   EXPECT_EQ(effects(key), 1);
   const auto never_done = ask(charge("order-4712", "drop-before"));
   const std::string other = parse_json(never_done.body).value_or(Json{})["operation_ref"].string;
-  EXPECT_EQ(settled(other), "failed_retryable") << "what is there is another key's";
+  EXPECT_EQ(settled(other), "failed_retryable") << "the charge there is another key's";
   EXPECT_EQ(gateway_->process().output().find("order-471"), std::string::npos);
 }
 
@@ -195,7 +195,7 @@ class GivenUp : public Reconciled {
   GivenUp() { attempts_ = 2; }
 };
 
-TEST_F(GivenUp, S19_V29_what_nobody_can_tell_is_in_the_operators_queue) {
+TEST_F(GivenUp, S19_V29_a_record_without_evidence_is_in_the_operators_queue) {
   provider_->queries("status=404");
   const auto lost = ask(charge("k", "drop-after"));
   const std::string ref = parse_json(lost.body).value_or(Json{})["operation_ref"].string;

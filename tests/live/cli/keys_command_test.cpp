@@ -87,7 +87,7 @@ TEST_F(KeysCommand, lists_the_oldest_first_with_their_age_and_why_they_are_as_th
   EXPECT_NE(idem({"list", "--newer-than", "24h"}).output.find(refs[0]), std::string::npos);
 }
 
-TEST_F(KeysCommand, V36_a_decision_is_kept_under_the_name_of_whoever_is_logged_in) {
+TEST_F(KeysCommand, V36_a_decision_is_kept_under_the_name_of_the_logged_in_user) {
   ask(charge("k", "refuse=500"));
   const Json record = only("completed");
   const auto released = idem({"release", record["ref"].string, "--fence",
@@ -140,7 +140,7 @@ TEST_F(KeysCommand, V29_resolves_an_unknown_with_the_answer_that_its_caller_shal
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(KeysCommand, exit_codes_tell_what_happened) {
+TEST_F(KeysCommand, exit_codes_name_the_result) {
   const std::string none(32, '0');
   const std::pair<std::vector<std::string>, int> cases[] = {
       {{"show", none}, 4},
@@ -173,7 +173,7 @@ TEST_F(KeysCommand, exit_codes_tell_what_happened) {
             0);
 }
 
-TEST_F(KeysCommand, terminals_are_not_driven_by_what_clients_send) {
+TEST_F(KeysCommand, terminals_are_not_driven_by_bytes_of_clients) {
   auto request = without(charge("k"), "X-Tenant-Id");
   request.fields.push_back({"X-Tenant-Id", "ac\tme\xC2\x9B"});
   ASSERT_EQ(ask(request).status, 201);
@@ -184,7 +184,7 @@ TEST_F(KeysCommand, terminals_are_not_driven_by_what_clients_send) {
 
 using KeysClient = Scripted;
 
-TEST_F(KeysClient, what_is_no_admin_api_or_cuts_its_answer_is_not_reachable) {
+TEST_F(KeysClient, another_server_or_a_cut_answer_counts_as_not_reachable) {
   for (const auto* answer : {"hello\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
                              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}", ""}) {
     ScriptedUpstream other([answer](UpstreamConnection& connection) {

@@ -39,7 +39,7 @@ std::string script_of(const std::string& page, const fs::path& folder) {
 
 class Pages : public testing::Test {
  protected:
-  /// Each of `parts` stands in what the commands print, one behind the other.
+  /// Each of `parts` is in the commands' output, one behind the other.
   void expect_prints(const char* page, const std::vector<std::string>& parts) {
     const fs::path script = dir_.path() / "script.sh";
     fs::create_directory(dir_.path() / "empty");

@@ -10,7 +10,7 @@ namespace {
 
 class ReconcileCommand : public Reconciling {};
 
-TEST_F(ReconcileCommand, books_that_agree_are_said_to_agree) {
+TEST_F(ReconcileCommand, books_that_agree_are_reported_as_such) {
   for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);
   ASSERT_EQ(ask(charge("declined", "", R"({"amount":5,"source":"tok_declined"})")).status, 402);
   const Ran people = reconcile(csv(), {"--refused", "failed"});
@@ -18,7 +18,7 @@ TEST_F(ReconcileCommand, books_that_agree_are_said_to_agree) {
   EXPECT_NE(people.output.find("agree           6"), std::string::npos) << people.output;
   const Ran json = reconcile(csv(), {"--json", "--refused", "failed"});
   EXPECT_EQ(json.exit_code, 0) << json.output;
-  const Json report = told(json);
+  const Json report = report_of(json);
   EXPECT_TRUE(report["complete"].boolean);
   EXPECT_EQ(report["differences"].integer, 0);
   EXPECT_EQ(count(report, "agree"), 6);
@@ -27,8 +27,8 @@ TEST_F(ReconcileCommand, books_that_agree_are_said_to_agree) {
   EXPECT_TRUE(report["findings"].items.empty());
 }
 
-// One of each, and every one is told by its own name.
-TEST_F(ReconcileCommand, V37_finds_what_either_side_lacks) {
+// One of each, and every one is reported by its own name.
+TEST_F(ReconcileCommand, V37_finds_lines_missing_on_either_side) {
   ASSERT_EQ(ask(charge("agrees")).status, 201);
   ASSERT_EQ(ask(charge("changed")).status, 201);
   ASSERT_EQ(ask(charge("twice")).status, 201);
@@ -51,7 +51,7 @@ TEST_F(ReconcileCommand, V37_finds_what_either_side_lacks) {
   text += changed;
   const Ran ran = reconcile(file_of("charges.csv", text), {"--json"});
   EXPECT_EQ(ran.exit_code, 5) << ran.output;
-  const Json report = told(ran);
+  const Json report = report_of(ran);
   EXPECT_TRUE(report["complete"].boolean);
   for (const auto* kind :
        {"duplicate", "status_differs", "theirs_only", "ours_only", "amount_differs", "agree"}) {
@@ -69,7 +69,8 @@ TEST_F(ReconcileCommand, V37_finds_what_either_side_lacks) {
   for (const Json& one : report["findings"].items) {
     if (one["kind"].string == "undecided") undecided.insert(one["why"].string);
   }
-  EXPECT_EQ(undecided, (std::set<std::string>{"they have it", "they have no line of it"}));
+  EXPECT_EQ(undecided,
+            (std::set<std::string>{"the provider has it", "the provider has no line of it"}));
 
   const Ran people = reconcile(file_of("charges.csv", text));
   EXPECT_EQ(people.exit_code, 5);
@@ -98,9 +99,9 @@ TEST_F(ReconcileCommand, statuses_that_nobody_named_are_listed_and_say_neither_y
   EXPECT_EQ(people.exit_code, 5) << people.output;
   EXPECT_NE(people.output.find("\"requires_capture\": 1 lines"), std::string::npos)
       << people.output;
-  EXPECT_EQ(people.output.find("they refused"), std::string::npos) << people.output;
+  EXPECT_EQ(people.output.find("the provider refused"), std::string::npos) << people.output;
   words.push_back("--json");
-  const Json report = told(run(words));
+  const Json report = report_of(run(words));
   ASSERT_EQ(report["statuses_not_named"].items.size(), 1U);
   EXPECT_EQ(report["statuses_not_named"].items[0]["status"].string, "requires_capture");
   EXPECT_EQ(count(report, "agree"), 2);
@@ -122,16 +123,16 @@ TEST_F(ReconcileCommand, all_ways_to_name_a_line_find_the_same) {
       words.insert(words.end(), way.begin(), way.end());
       const Ran ran = run(words);
       EXPECT_EQ(ran.exit_code, 5) << ran.output;
-      const Json report = told(ran);
+      const Json report = report_of(ran);
       EXPECT_EQ(count(report, "agree"), 2) << ran.output;
       EXPECT_EQ(finding(report, "duplicate")["ref"].string, ref_of("k%201"));
       EXPECT_EQ(report["findings"].items.size(), 1U);
     }
   }
-  // By the provider's own id the second charge has no record: nobody ever told it to us.
+  // By the provider's own id the second charge has no record: we never received it.
   const Ran ran = run({csv(), "--json", "--by", "reference", "--our-reference", "/id"});
   EXPECT_EQ(ran.exit_code, 5) << ran.output;
-  const Json report = told(ran);
+  const Json report = report_of(ran);
   EXPECT_EQ(count(report, "agree"), 3) << ran.output;
   EXPECT_EQ(finding(report, "theirs_only")["lines"].items.size(), 1U);
 }
@@ -143,7 +144,7 @@ TEST_F(ReconcileCommand, a_list_is_read_page_by_page) {
   const Ran ran = run({"--url", url, "--next-parameter", "cursor", "--by", "operation", "--amount",
                        "amount", "--json"});
   EXPECT_EQ(ran.exit_code, 5) << ran.output;
-  const Json report = told(ran);
+  const Json report = report_of(ran);
   EXPECT_EQ(count(report, "agree"), 7) << ran.output;
   EXPECT_EQ(finding(report, "theirs_only")["lines"].items.at(0)["line"].integer, 8);
   EXPECT_EQ(report["export"]["lines"].integer, 8);
@@ -167,7 +168,7 @@ TEST_F(ReconcileCommand, a_list_stays_where_it_was_allowed_to_go) {
     const Ran ran = run({"--url", "http://" + list.address() + "/list", "--by", "operation",
                          "--auth-file", auth, "--json"});
     EXPECT_EQ(ran.exit_code, 1) << ran.output;
-    EXPECT_FALSE(told(ran)["complete"].boolean) << ran.output;
+    EXPECT_FALSE(report_of(ran)["complete"].boolean) << ran.output;
     EXPECT_EQ(ran.output.find("secret"), std::string::npos);
   }
   EXPECT_EQ(elsewhere.connections(), 0);
@@ -183,11 +184,10 @@ TEST_F(ReconcileCommand, a_bad_line_loses_nothing_and_is_not_hidden) {
   const auto file = file_of("charges.csv", text + "a,b\r\n");
   const Ran ran = reconcile(file, {"--json"});
   EXPECT_EQ(ran.exit_code, 1) << ran.output;
-  EXPECT_NE(ran.output.find(file + ":2:16: something stands behind a closing quote"),
-            std::string::npos)
+  EXPECT_NE(ran.output.find(file + ":2:16: there is text after a closing quote"), std::string::npos)
       << ran.output;
   EXPECT_NE(ran.output.find(file + ":5:4: has 2 fields, and the first line 9"), std::string::npos);
-  const Json report = told(ran);
+  const Json report = report_of(ran);
   EXPECT_FALSE(report["complete"].boolean);
   EXPECT_EQ(count(report, "agree"), 2);
   EXPECT_EQ(report["export"]["bad_lines"].integer, 2);
@@ -213,7 +213,7 @@ TEST_F(ReconcileCommand, amounts_in_major_units_are_compared_by_their_scale) {
 }
 
 // The lost answer is settled by the line, with the line as its answer; nothing runs again.
-TEST_F(ReconcileCommand, V29_resolve_settles_what_they_have_with_the_line_as_evidence) {
+TEST_F(ReconcileCommand, V29_resolve_settles_matched_records_with_the_line_as_evidence) {
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
   ASSERT_EQ(ask(charge("twice", "drop-after")).status, 502);
   charge_directly("twice", ref_of("twice"));
@@ -221,7 +221,7 @@ TEST_F(ReconcileCommand, V29_resolve_settles_what_they_have_with_the_line_as_evi
       reconcile(csv(), {"--json", "--resolve", "--response-status", "201", "--response-header",
                         "X-Found: by comparison", "--reason", "month's end"});
   EXPECT_EQ(ran.exit_code, 5) << "a duplicate stays one: " << ran.output;
-  const Json report = told(ran);
+  const Json report = report_of(ran);
   EXPECT_EQ(finding(report, "undecided")["resolved_as"].string, "completed") << ran.output;
   EXPECT_FALSE(finding(report, "duplicate").has("resolved_as"));
   const Json record = read("/v1/keys/" + ref_of("lost"));
@@ -255,13 +255,13 @@ TEST_F(ReconcileCommand, a_line_of_an_earlier_record_is_not_called_foreign) {
                                        "--time", "at",     "--from",     from};
   const Ran ran = run(words);
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
-  EXPECT_EQ(count(told(ran), "agree"), 1) << ran.output;
+  EXPECT_EQ(count(report_of(ran), "agree"), 1) << ran.output;
   const auto foreign = file_of("c.csv", "operation,amount,currency,at\n" + std::string(32, '0') +
                                             ",1250,EUR,2100-01-02T00:00:00Z\n");
-  EXPECT_EQ(count(told(run(words)), "theirs_only"), 1);
+  EXPECT_EQ(count(report_of(run(words)), "theirs_only"), 1);
 }
 
-TEST_F(ReconcileCommand, what_is_not_said_clearly_is_refused) {
+TEST_F(ReconcileCommand, an_incomplete_or_contradictory_command_is_refused) {
   const auto file = csv();
   for (const auto& words : std::vector<std::vector<std::string>>{
            {},

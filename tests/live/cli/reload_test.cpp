@@ -6,7 +6,7 @@
 
 #include "support/live.hpp"
 
-/// SIGHUP reads the configuration again: all of it is taken, or nothing.
+/// SIGHUP reads the configuration again: all of it applies, or nothing.
 namespace idem::test {
 namespace {
 
@@ -36,7 +36,7 @@ class Reload : public Live {
   }
 };
 
-TEST_F(Reload, what_the_file_says_applies_from_then_on) {
+TEST_F(Reload, the_new_file_applies_from_then_on) {
   EXPECT_EQ(ask(charge("short")).status, 201);
   write("key: {min_length: 10}\n");
   EXPECT_EQ(ask(charge("other")).status, 201) << "a file is read when it is asked for";
@@ -46,7 +46,7 @@ TEST_F(Reload, what_the_file_says_applies_from_then_on) {
 }
 
 // To advise a new key about one that ran would be to advise a second payment.
-TEST_F(Reload, S13_what_a_key_must_be_is_asked_of_new_keys_only) {
+TEST_F(Reload, S13_the_rules_for_keys_apply_to_new_keys_only) {
   const auto first = ask(charge("short"));
   const auto email = ask(charge("jane@example.org"));
   ASSERT_EQ(ask(charge("lost", "drop-after")).status, 502);
@@ -69,8 +69,8 @@ TEST_F(Reload, S02_a_field_that_carried_keys_is_not_dropped_while_there_are_reco
   put.method = "PUT";
   ask(put);
   write("key: {headers: [x-key]}\n");
-  const auto said = reload("reload_failed");
-  EXPECT_NE(said.find("Idempotency-Key"), std::string::npos) << said;
+  const auto complaint = reload("reload_failed");
+  EXPECT_NE(complaint.find("Idempotency-Key"), std::string::npos) << complaint;
   ask(put);
   EXPECT_EQ(provider_->of_key("k").arrivals, 1) << "it still counts as keyed";
   EXPECT_EQ(gateway_->terminate(), 0);
@@ -78,7 +78,7 @@ TEST_F(Reload, S02_a_field_that_carried_keys_is_not_dropped_while_there_are_reco
   EXPECT_FALSE(gateway_->running()) << "nor at a start";
 }
 
-TEST_F(Reload, S10_S13_a_new_rule_of_what_counts_keeps_the_answers_that_there_are) {
+TEST_F(Reload, S10_S13_a_new_fingerprint_rule_keeps_the_stored_answers) {
   const auto body = [](int note) { return fmt::format(R"({{"amount":1,"note":{}}})", note); };
   const auto rule = [](std::string_view pointer) {
     return fmt::format(
@@ -98,15 +98,15 @@ TEST_F(Reload, S10_S13_a_new_rule_of_what_counts_keeps_the_answers_that_there_ar
   write(rule("/memo"));
   reload("reloaded");
   EXPECT_EQ(json_text(ask(charge("r", "", body(1))).body, "retry"), "never")
-      << "what the former rule saw of it cannot be told any more";
+      << "the former rule's digest of it cannot be computed any more";
   EXPECT_EQ(effects("r"), 1);
 }
 
-TEST_F(Reload, a_wrong_file_changes_nothing_and_is_told_with_its_place) {
+TEST_F(Reload, a_wrong_file_changes_nothing_and_is_reported_with_its_place) {
   write("key: {min_length: 10}\ndefaults: {preset: strip}\n");
-  const auto said = reload("reload_failed");
-  EXPECT_NE(said.find("idem.yaml:3:20: "), std::string::npos) << said;
-  EXPECT_NE(said.find("did you mean stripe?"), std::string::npos) << said;
+  const auto complaint = reload("reload_failed");
+  EXPECT_NE(complaint.find("idem.yaml:3:20: "), std::string::npos) << complaint;
+  EXPECT_NE(complaint.find("did you mean stripe?"), std::string::npos) << complaint;
   EXPECT_EQ(ask(charge("short")).status, 201);
   write("key: {min_length: 10}\n");
   reload("reloaded");
@@ -119,11 +119,12 @@ TEST_F(Reload, a_file_that_is_gone_changes_nothing) {
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 
-TEST_F(Reload, what_needs_a_restart_is_refused_as_a_whole) {
+TEST_F(Reload, a_change_that_needs_a_restart_is_refused_as_a_whole) {
   write("key: {min_length: 10}\nthreads: 3\nlimits: {connections: 99}\n");
-  const auto said = reload("reload_failed");
-  EXPECT_NE(said.find("a restart is needed for threads, limits.connections"), std::string::npos)
-      << said;
+  const auto complaint = reload("reload_failed");
+  EXPECT_NE(complaint.find("a restart is needed for threads, limits.connections"),
+            std::string::npos)
+      << complaint;
   EXPECT_EQ(ask(charge("short")).status, 201);
 }
 
@@ -158,7 +159,7 @@ TEST_F(Reload, a_request_under_way_keeps_the_settings_it_began_with) {
   EXPECT_EQ(before.read_response().get("Idempotency-Outcome"), "unknown");
 }
 
-TEST_F(Reload, every_loop_and_old_connections_take_the_new_settings) {
+TEST_F(Reload, every_loop_and_old_connections_use_the_new_settings) {
   std::vector<std::unique_ptr<Connection>> connections;
   for (int i = 0; i < 8; ++i) {
     connections.push_back(std::make_unique<Connection>(gateway_->address()));
@@ -211,7 +212,7 @@ TEST_F(RoutesLive, a_named_route_is_one_operation_for_all_its_paths) {
   EXPECT_TRUE(is_problem(ask(two), 422, "key_reused"));
 }
 
-TEST_F(RoutesLive, what_a_route_does_may_change_while_it_runs) {
+TEST_F(RoutesLive, the_settings_of_a_route_may_change_while_it_runs) {
   EXPECT_EQ(outcome("1", "status=500"), "unknown");
   write(routes("stripe"));
   reload("reloaded");
@@ -243,7 +244,7 @@ TEST(ConfigAtStart, a_path_that_cannot_be_written_is_named_with_its_place) {
   EXPECT_NE(process.output().find("idem.yaml:5:8: "), std::string::npos) << process.output();
 }
 
-TEST(ConfigCommands, check_print_and_schema_end_as_the_contract_says) {
+TEST(ConfigCommands, check_print_and_schema_have_the_documented_exit_codes) {
   IDEM_NEED_PROGRAM("idem");
   TempDir dir;
   const auto run = [&](std::vector<std::string> arguments, int code) {

@@ -9,7 +9,7 @@
 #include "support/live.hpp"
 #include "support/shared_store.hpp"
 
-// Two gateways, one store: what one of them was told, the other knows.
+// Two gateways, one store: each knows the other's records.
 
 namespace idem::test {
 namespace {
@@ -56,7 +56,7 @@ class TwoGateways : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Stores, TwoGateways, testing::ValuesIn(shared_store_kinds()),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(TwoGateways, V01_what_one_stored_the_other_replays) {
+TEST_P(TwoGateways, V01_one_replays_the_answer_that_the_other_stored) {
   const auto answer = ask_first(charge("k"));
   EXPECT_EQ(answer.status, 201);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(replays(answer, ask_second(charge("k"))));
@@ -72,7 +72,7 @@ TEST_P(TwoGateways, S05_another_request_under_the_key_is_misuse_at_both) {
   EXPECT_EQ(provider_.of_key("k").arrivals, 1);
 }
 
-TEST_P(TwoGateways, S07_who_waits_at_one_is_woken_by_the_other) {
+TEST_P(TwoGateways, S07_a_waiter_at_one_is_woken_by_the_other) {
   auto owner = begin("k", "hold=h");
   auto waiter = park("k");
   EXPECT_FALSE(waiter.socket().readable_within(0));
@@ -93,7 +93,7 @@ TEST_P(TwoGateways, S07_a_released_attempt_has_no_successor_at_the_other) {
   EXPECT_EQ(ask_second(charge("k")).status, 201);
 }
 
-TEST_P(TwoGateways, S07_what_turns_unknown_at_one_is_unknown_at_the_other) {
+TEST_P(TwoGateways, S07_a_record_that_turns_unknown_at_one_is_unknown_at_the_other) {
   auto owner = begin("k", "hold=h,drop-after");
   auto waiter = park("k");
   provider_.release("h");
@@ -107,27 +107,27 @@ TEST_P(TwoGateways, V02_many_at_once_at_both_run_once) {
   constexpr int keys = 20;
   constexpr int clients = 8;
   std::vector<std::thread> threads;
-  std::vector<std::vector<Response>> heard(clients);
+  std::vector<std::vector<Response>> received(clients);
   for (int client = 0; client < clients; ++client) {
     threads.emplace_back([&, client] {
       Connection connection((client % 2 == 0 ? first_ : second_)->address());
       for (int number = 0; number < keys; ++number) {
-        heard[static_cast<std::size_t>(client)].push_back(
+        received[static_cast<std::size_t>(client)].push_back(
             connection.exchange(charge(fmt::format("k-{}", number))));
       }
     });
   }
   for (auto& thread : threads) thread.join();
   for (std::size_t number = 0; number < keys; ++number) {
-    for (const auto& answers : heard) {
+    for (const auto& answers : received) {
       EXPECT_EQ(answers[number].status, 201);
-      EXPECT_EQ(answers[number].body, heard.front()[number].body);
+      EXPECT_EQ(answers[number].body, received.front()[number].body);
     }
     EXPECT_EQ(provider_.effects(fmt::format("k-{}", number)), 1);
   }
 }
 
-TEST_P(TwoGateways, V26_an_operator_at_one_is_heard_at_the_other) {
+TEST_P(TwoGateways, V26_an_operators_order_at_one_applies_at_the_other) {
   auto owner = begin("k", "hold=h,drop-after");
   provider_.release("h");
   EXPECT_TRUE(is_problem(owner.read_response(), 502, "outcome_unknown"));
@@ -161,7 +161,7 @@ TEST_P(TwoGateways, S02_a_node_with_other_routes_or_settings_is_refused) {
   EXPECT_TRUE(ask_second(charge("k")).get("Idempotent-Replayed"));
 }
 
-TEST_P(TwoGateways, S07_V12_how_soon_a_waiter_elsewhere_hears) {
+TEST_P(TwoGateways, S07_V12_how_soon_a_waiter_elsewhere_is_answered) {
   std::vector<double> millis;
   for (int round = 0; round < 21; ++round) {
     const auto key = fmt::format("k-{}", round);
@@ -177,7 +177,7 @@ TEST_P(TwoGateways, S07_V12_how_soon_a_waiter_elsewhere_hears) {
   }
   std::ranges::sort(millis);
   fmt::print(
-      "{}: a waiter at the other gateway heard {:.1f} ms after the owner (median of {}, "
+      "{}: a waiter at the other gateway was answered {:.1f} ms after the owner (median of {}, "
       "longest {:.1f})\n",
       GetParam(), millis[millis.size() / 2], millis.size(), millis.back());
 }

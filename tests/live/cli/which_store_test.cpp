@@ -154,7 +154,7 @@ TEST_F(WhichStoreAtStart, a_full_disk_at_a_start_is_an_error_with_a_sentence) {
   ASSERT_EQ(run_program(built_program("idem"), {"migrate", "--store", "sqlite:" + path.string()})
                 .exit_code,
             0);
-  // What each start writes to a store that is there finds no room in the log.
+  // The writes of a start to an existing store find no room in the log.
   for (const std::uint64_t bytes : {0UL, 4'000UL, 100'000UL, 300'000UL}) {
     is_refused(gateway, bytes);
     is_refused({"worker", "--store", "sqlite:" + path.string()}, bytes);
@@ -170,12 +170,12 @@ TEST_F(WhichStoreAtStart, a_full_file_system_at_a_start_is_an_error_with_a_sente
                            " gateway --listen 127.0.0.1:0 --upstream http://127.0.0.1:9 --scope "
                            "authorization --store sqlite:" +
                            here + "/a/idem.db 2>&1; echo code=$?' || echo code=none";
-  const auto said = output_of(made + "; true");
-  if (said.find("code=") == said.npos || said.ends_with("code=none")) {
-    GTEST_SKIP() << "no file system of one's own can be mounted here: " << said;
+  const auto output = output_of(made + "; true");
+  if (output.find("code=") == output.npos || output.ends_with("code=none")) {
+    GTEST_SKIP() << "no file system of one's own can be mounted here: " << output;
   }
-  EXPECT_NE(said.find("code=1"), said.npos) << said;
-  EXPECT_NE(said.find("disk is full"), said.npos) << said;
+  EXPECT_NE(output.find("code=1"), output.npos) << output;
+  EXPECT_NE(output.find("disk is full"), output.npos) << output;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class PerAddress : public Live {
   }
 };
 
-TEST_F(PerAddress, one_client_cannot_take_the_places_of_others) {
+TEST_F(PerAddress, one_client_cannot_occupy_the_places_of_others) {
   Held greedy(gateway_->address(), "127.0.0.2");
   for (int i = 0; i < per_address; ++i) EXPECT_TRUE(greedy.take());
   for (int i = 0; i < 50; ++i) EXPECT_FALSE(greedy.take());
@@ -92,7 +92,7 @@ class AllConnections : public Live {
   std::vector<std::string> flags() const override { return {"--connections", "12"}; }
 };
 
-TEST_F(AllConnections, above_the_limit_connections_are_closed_and_the_log_says_so) {
+TEST_F(AllConnections, above_the_limit_connections_are_closed_and_logged) {
   std::vector<std::unique_ptr<Held>> clients;
   for (int i = 0; i < 12; ++i) {
     clients.push_back(
@@ -115,7 +115,7 @@ TEST_F(AllConnections, above_the_limit_connections_are_closed_and_the_log_says_s
   EXPECT_TRUE(late.take_all(1));
 }
 
-TEST(ClientLimits, what_is_beyond_the_caps_is_a_usage_error) {
+TEST(ClientLimits, a_value_beyond_the_caps_is_a_usage_error) {
   IDEM_NEED_PROGRAM("idem");
   const TempDir dir;
   const std::vector<std::string> mistakes[] = {

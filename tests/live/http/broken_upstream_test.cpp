@@ -49,7 +49,7 @@ TEST_F(BrokenUpstream, T20_an_unreachable_upstream_is_proven_harmless_and_the_re
   EXPECT_EQ(late.effects("k"), 1);
 }
 
-TEST_F(BrokenUpstream, unkeyed_requests_hear_a_502) {
+TEST_F(BrokenUpstream, unkeyed_requests_get_502) {
   const auto read = [&](std::string_view faults) {
     return ask({.method = "PUT", .target = "/charges?fault=" + std::string(faults), .body = "{}"});
   };
@@ -75,7 +75,7 @@ TEST_F(ShortTimeout, T21_is_unknown_not_a_failure) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ShortTimeout, unkeyed_requests_hear_a_504) {
+TEST_F(ShortTimeout, unkeyed_requests_get_504) {
   EXPECT_TRUE(is_problem(ask({.method = "PUT", .target = "/charges?fault=hold=h", .body = "{}"}),
                          504, "upstream_timeout"));
 }

@@ -4,7 +4,7 @@
 
 #include "support/live.hpp"
 
-/// What a gateway that is told to stop still owes to those whose requests it took.
+/// The duties of a stopping gateway towards the requests that it has accepted.
 namespace idem::test {
 namespace {
 
@@ -21,7 +21,7 @@ class Drain : public Live {
   }
 };
 
-TEST_F(Drain, P22_what_is_in_flight_is_settled_and_answered_with_close) {
+TEST_F(Drain, P22_requests_in_flight_are_settled_and_answered_with_close) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -41,7 +41,7 @@ TEST_F(Drain, P22_what_is_in_flight_is_settled_and_answered_with_close) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Drain, S13_readiness_says_it_while_the_rest_is_finished) {
+TEST_F(Drain, S13_readiness_reports_the_drain_while_the_rest_is_finished) {
   Connection client(gateway_->address());
   client.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -88,7 +88,7 @@ TEST_F(Drain, P22_the_last_answer_survives_a_client_that_still_sends) {
   EXPECT_TRUE(client.closed_by_peer());
   client.socket().close();
   EXPECT_EQ(gateway_->process().exit_code(), 0);
-  EXPECT_EQ(provider_->of_key("next").arrivals, 0) << "what was not answered was not run";
+  EXPECT_EQ(provider_->of_key("next").arrivals, 0) << "an unanswered request was not run";
   EXPECT_EQ(effects("k"), 1);
 }
 
@@ -129,7 +129,7 @@ TEST_F(Drain, P22_a_body_that_never_arrives_does_not_keep_it_from_ending) {
   EXPECT_EQ(effects("k"), 0);
 }
 
-TEST_F(Drain, P22_an_answer_that_nobody_takes_does_not_keep_it_from_ending) {
+TEST_F(Drain, P22_an_answer_that_nobody_reads_does_not_keep_it_from_ending) {
   Connection(gateway_->address()).exchange(charge("k", "size=1000000"));
   Socket client = Socket::connect_with_small_window(gateway_->address(), "127.0.0.1");
   ASSERT_TRUE(client.send_all(to_wire(charge("k", "size=1000000"))));

@@ -37,8 +37,8 @@ TEST_F(Headers, idem_fields_of_the_client_stop_here_and_ours_reach_the_upstream)
   EXPECT_TRUE(echoed(answer, "Idem-Anything").empty());
 }
 
-// A server that puts `_` for `-`, or drops both, would take either for ours.
-TEST_F(Headers, fields_that_a_server_may_take_for_ours_stop_here) {
+// A server that puts `_` for `-`, or drops both, would read either as ours.
+TEST_F(Headers, fields_that_a_server_may_read_as_ours_stop_here) {
   const auto disguised = {"Idem_Attempt", "IDEM.FENCE",    "IdemOperation",
                           "idem_scope",   "-Idem-Attempt", "Id_em-Fence",
                           "Idem_Any",     "idem.any",      "Idem~Any"};
@@ -50,7 +50,7 @@ TEST_F(Headers, fields_that_a_server_may_take_for_ours_stop_here) {
   EXPECT_EQ(echoed(answer, "Idempotent"), Values{"mine"});
 }
 
-// No client escapes a field's name, and whoever decodes it sees another field than we did.
+// No client escapes a field's name, and a server that decodes it sees another field than we did.
 TEST_F(Headers, T33_escaped_field_names_are_refused) {
   for (const auto* name : {"Idem%2dFence", "Idem%2DFence", "%49dem-Fence", "X%2DTenant-Id",
                            "Idempotency%2dKey", "X%5FAny"}) {
@@ -160,14 +160,14 @@ TEST_F(Headers, P13_trailers_never_join_the_headers) {
   EXPECT_EQ(echoed(answer, "Idempotency-Key"), Values{"k"});
 }
 
-TEST_F(Headers, P16_says_that_it_passed_by_and_detects_a_loop) {
+TEST_F(Headers, P16_adds_via_and_detects_a_loop) {
   const auto answer = ask({.method = "GET", .target = "/echo"});
   const auto via = echoed(answer, "Via");
   ASSERT_EQ(via.size(), 1U);
   const auto again = ask({.method = "GET", .target = "/echo", .fields = {{"Via", via[0]}}});
   EXPECT_TRUE(is_problem(again, 508, "loop_detected"));
   const auto other =
-      ask({.method = "GET", .target = "/echo", .fields = {{"Via", "1.1 somebody-else"}}});
+      ask({.method = "GET", .target = "/echo", .fields = {{"Via", "1.1 another-proxy"}}});
   EXPECT_EQ(other.status, 200);
 }
 

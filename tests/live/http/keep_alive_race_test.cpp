@@ -28,7 +28,7 @@ constexpr int requests_all = 5'000;
 constexpr int lanes = 4;
 constexpr microseconds jitter{2'000};
 
-/// What the upstream knows of one key.
+/// The upstream's knowledge of one key.
 struct Entry {
   int effects = 0;     ///< How often its request was read whole, answered or not.
   bool first = false;  ///< The answered one was the first request on its connection.
@@ -127,7 +127,8 @@ class RacingUpstream {
     line.close_at = pace.answered + pace.gap + microseconds(around(random_));
   }
 
-  /// One of three: it closes; it resets; it takes what has come, as if it did the work and died.
+  /// One of three: it closes; it resets; it reads all that has come, as if it did the work and
+  /// died.
   void end(Line& line) {
     switch (random_() % 3) {
       case 0:
@@ -166,7 +167,7 @@ struct Tally {
   std::atomic<int> unreachable{0};  ///< 503, "not executed".
   std::atomic<int> unknown_executed{0};
   std::atomic<int> unknown_unread{0};
-  std::atomic<int> wrong_verdicts{0};  ///< "Not executed" of what was read whole.
+  std::atomic<int> wrong_verdicts{0};  ///< "Not executed" about requests that were read whole.
   std::atomic<int> doubled{0};
 };
 

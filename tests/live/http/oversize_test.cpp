@@ -159,7 +159,7 @@ class Dispatched : public Scripted {
   }
 };
 
-TEST_F(Dispatched, T17_S22_is_read_to_its_end_whoever_leaves_while_it_streams) {
+TEST_F(Dispatched, T17_S22_is_read_to_its_end_though_clients_leave_while_it_streams) {
   const std::string events = "Content-Type: text/event-stream\r\n";
   const std::pair<std::string, bool> answers[] = {
       {created(false), false}, {created(true), true}, {created(true, events), true}};

@@ -51,7 +51,7 @@ class RefusedUpload : public Live {
  protected:
   std::vector<std::string> flags() const override { return {"--request-body-max", "64KiB"}; }
 
-  /// What the client made of its uploads, a line for each outcome.
+  /// The client's report on its uploads, a line for each outcome.
   std::string outcomes(const Client& client, std::size_t bytes,
                        const std::vector<std::string>& fields) {
     ProcessOptions options{.program = "/usr/bin/env", .arguments = client.command};
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(All, RefusedUploadBy, testing::ValuesIn(clients()),
                          [](const auto& client) { return std::string(client.param.name); });
 
 // The plainest client there is: it reads only once it has sent everything.
-TEST_F(RefusedUpload, P19_who_reads_only_after_sending_all_gets_the_answer) {
+TEST_F(RefusedUpload, P19_a_client_that_reads_only_after_sending_all_gets_the_answer) {
   for (int i = 0; i < times(); ++i) {
     for (const std::size_t bytes : {3 * megabyte, 20 * megabyte}) {
       Connection client(gateway_->address());

@@ -23,7 +23,7 @@ class SlowClients {
   struct Form {
     std::string begin;
     std::string drip;   ///< Sent again and again.
-    bool reads = true;  ///< Otherwise it takes nothing of what it asked for.
+    bool reads = true;  ///< Otherwise it reads nothing of its answers.
   };
 
   SlowClients(const std::string& address, Form form) : form_(std::move(form)) {
@@ -40,7 +40,7 @@ class SlowClients {
   /// Waits until all were ended by the other side, or for as long as a test may take.
   void wait() { thread_.join(); }
   int ended() const { return static_cast<int>(std::ranges::count_if(all_, &One::ended)); }
-  int told(std::string_view start) const {
+  int answered_with(std::string_view start) const {
     return static_cast<int>(std::ranges::count_if(
         all_, [&](const One& one) { return one.received.starts_with(start); }));
   }
@@ -48,7 +48,7 @@ class SlowClients {
     return static_cast<int>(std::ranges::count_if(
         all_, [&](const One& one) { return one.received.find(text) != std::string::npos; }));
   }
-  int silent() const { return told("") - told("HTTP/1.1 "); }
+  int silent() const { return answered_with("") - answered_with("HTTP/1.1 "); }
 
  private:
   struct One {
@@ -63,7 +63,7 @@ class SlowClients {
       for (auto& one : all_) {
         if (!one.ended) step(one);
       }
-      ::poll(nullptr, 0, 50);  // What makes them slow.
+      ::poll(nullptr, 0, 50);  // This makes them slow.
     }
   }
 
@@ -110,8 +110,8 @@ class Slowloris : public testing::Test {
     EXPECT_EQ(served, ordinary_requests);
     slow->wait();
     EXPECT_EQ(slow->ended(), slow_clients);
-    std::printf("slow=%d ended=%d told_408=%d; served meanwhile %d of %d\n", slow_clients,
-                slow->ended(), slow->told("HTTP/1.1 408"), served, ordinary_requests);
+    std::printf("slow=%d ended=%d answered_408=%d; served meanwhile %d of %d\n", slow_clients,
+                slow->ended(), slow->answered_with("HTTP/1.1 408"), served, ordinary_requests);
     return slow;
   }
 
@@ -138,7 +138,7 @@ class Slowloris : public testing::Test {
 
 TEST_F(Slowloris, P26_S13_a_head_that_drips_is_ended_with_408) {
   const auto slow = hold_off({.begin = "POST /charges HTTP/1.1\r\nHost: a\r\nX: ", .drip = "a"});
-  EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
+  EXPECT_EQ(slow->answered_with("HTTP/1.1 408"), slow_clients);
   EXPECT_EQ(slow->saying(R"("code":"request_timeout")"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
@@ -146,7 +146,7 @@ TEST_F(Slowloris, P26_S13_a_head_that_drips_is_ended_with_408) {
 TEST_F(Slowloris, P30_a_body_that_drips_is_ended_with_408_and_reserves_nothing) {
   auto request = with(charge("dripped", "", ""), "Content-Length", "100000");
   const auto slow = hold_off({.begin = to_wire(request), .drip = "x"});
-  EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
+  EXPECT_EQ(slow->answered_with("HTTP/1.1 408"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
   const auto whole = send_once(gateway_->address(), charge("dripped"));
   EXPECT_EQ(whole.status, 200) << "the key was never reserved";
@@ -156,7 +156,7 @@ TEST_F(Slowloris, P30_a_body_that_drips_is_ended_with_408_and_reserves_nothing) 
 TEST_F(Slowloris, P30_chunks_that_drip_are_ended_with_408) {
   auto request = with(charge("dripped", "", ""), "Transfer-Encoding", "chunked");
   const auto slow = hold_off({.begin = to_wire(request), .drip = "1\r\nx\r\n"});
-  EXPECT_EQ(slow->told("HTTP/1.1 408"), slow_clients);
+  EXPECT_EQ(slow->answered_with("HTTP/1.1 408"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
 
@@ -167,7 +167,7 @@ TEST_F(Slowloris, connections_that_say_nothing_are_closed) {
 
 TEST_F(Slowloris, connections_that_say_no_more_are_closed) {
   const auto slow = hold_off({.begin = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", .drip = ""});
-  EXPECT_EQ(slow->told("HTTP/1.1 200"), slow_clients);
+  EXPECT_EQ(slow->answered_with("HTTP/1.1 200"), slow_clients);
 }
 
 // Also for HTTP/1.0, where a quiet close would pass for the end of the body.

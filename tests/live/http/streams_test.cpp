@@ -16,7 +16,7 @@ class Streams : public Scripted {
       "HTTP/1.1 201 Created\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
       "Location: /streams/1\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-  /// What every retry of a stream hears.
+  /// The answer to every retry of a stream.
   void expect_not_stored(std::string_view key) {
     const auto retry = ask(charge(key));
     EXPECT_TRUE(is_problem(retry, 409, "response_not_stored"));
@@ -162,7 +162,7 @@ TEST_F(Streams, T25_a_stream_may_last_longer_than_the_upstreams_timeout) {
         if (!connection.read_request()) return;
         connection.write(chunked_head);
         for (int i = 0; i < 6; ++i) {
-          ::poll(nullptr, 0, 400);  // What a slow source does; nobody waits for it to pass.
+          ::poll(nullptr, 0, 400);  // A slow source; nothing waits for it to pass.
           connection.write("9\r\ndata: 1\n\n\r\n");
         }
         connection.write("0\r\n\r\n");

@@ -24,7 +24,7 @@ class TlsIn : public Live {
     Live::SetUp();
   }
 
-  /// What the gateway reads, at its start and on SIGHUP.
+  /// The files that the gateway reads, at its start and on SIGHUP.
   void take(const Authority::Files& files) {
     fs::copy_file(files.certificate, certificate(), fs::copy_options::overwrite_existing);
     fs::copy_file(files.key, key(), fs::copy_options::overwrite_existing);
@@ -131,7 +131,7 @@ TEST_F(TlsIn, a_renewed_certificate_is_read_on_sighup_and_connections_live_on) {
   gateway_->process().signal(SIGHUP);
   ASSERT_TRUE(gateway_->process().wait_for_line("reloaded"));
   auto side = client();
-  EXPECT_FALSE(connect(side).open()) << "it is signed by somebody else now";
+  EXPECT_FALSE(connect(side).open()) << "another authority has signed it now";
   side.ca = another.file();
   EXPECT_EQ(send_once(gateway_->address(), side, charge("2")).status, 201);
   EXPECT_EQ(before.exchange(charge("3")).status, 201);
@@ -158,8 +158,8 @@ TEST_F(TlsIn, a_key_of_another_certificate_is_refused_at_the_start) {
 TEST_F(TlsIn, plain_http_is_not_answered) {
   Connection plain(gateway_->address());
   ASSERT_TRUE(plain.send(charge("k")));
-  const auto said = plain.read_until_close();
-  EXPECT_EQ(said.find("HTTP/1.1 2"), std::string::npos) << said;
+  const auto bytes = plain.read_until_close();
+  EXPECT_EQ(bytes.find("HTTP/1.1 2"), std::string::npos) << bytes;
   EXPECT_EQ(effects("k"), 0);
 }
 
@@ -215,7 +215,7 @@ TEST_F(TlsScope, S09_each_holder_has_keys_of_its_own) {
   EXPECT_EQ(effects("k"), 2);
 }
 
-// Whoever brings an authority of its own chooses its name.
+// A client with an authority of its own chooses its name.
 TEST_F(TlsScope, S09_two_authorities_of_one_name_are_two) {
   Authority other(dir_.path() / "other-pki", "client-ca");
   const auto both = dir_.path() / "both.pem";

@@ -86,7 +86,7 @@ TEST_F(TrustedProxy, S09_an_ipv4_client_of_an_ipv6_listener_is_the_same_peer) {
   EXPECT_EQ(proxy.exchange(charge("k")).status, 200);
 }
 
-TEST_F(TrustedProxy, S09_what_cannot_be_meant_keeps_the_gateway_from_starting) {
+TEST_F(TrustedProxy, S09_invalid_settings_keep_the_gateway_from_starting) {
   const std::vector<std::vector<std::string>> wrong{
       {},
       {"--trusted-proxy", "0.0.0.0/0"},

@@ -141,7 +141,7 @@ TEST_F(Upgrades, P28_of_a_keyed_request_is_refused_and_nothing_runs) {
   const auto run = ask(charge("k"));
   EXPECT_EQ(run.status, 200);
   EXPECT_FALSE(run.get("Idempotent-Replayed")) << "the refused one left no record";
-  // What every client of the h2c kind sends with every request is not asked for, only offered.
+  // Clients of the h2c kind offer an upgrade with every request; they do not ask for it.
   const auto h2c =
       with(with(charge("j"), "Connection", "Upgrade, HTTP2-Settings"), "Upgrade", "h2c");
   EXPECT_EQ(ask(h2c).body, "none|none");

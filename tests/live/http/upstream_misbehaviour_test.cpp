@@ -10,8 +10,8 @@
 #include "support/live.hpp"
 #include "support/scripted_upstream.hpp"
 
-/// Every way an upstream can break, at twenty places of each: what the client hears, what its retry
-/// hears, and how often the upstream was asked.
+/// Every way an upstream can break, at twenty places of each: the client's answer, its retry's
+/// answer, and how often the upstream was asked.
 namespace idem::test {
 namespace {
 
@@ -57,8 +57,8 @@ enum class Meaning { stored, broken, late, released };
 struct Fault {
   const char* name;
   std::size_t request_bytes;  ///< Of the body; large where the fault strikes while it arrives.
-  /// `told`: opened once the client has its answer.
-  void (*play)(UpstreamConnection&, int position, Gate& told);
+  /// `answered`: opened once the client has its answer.
+  void (*play)(UpstreamConnection&, int position, Gate& answered);
   Meaning (*meaning)(int position);
   /// The status and body of the answer, where one came.
   int status = 201;
@@ -80,12 +80,13 @@ constexpr std::size_t small = 40;
 constexpr std::size_t large = 8'000'000;
 constexpr std::size_t medium = 1'000'000;
 
-// It reads no further before the client was told, so that the rest can never have been sent.
-void answer_early(UpstreamConnection& connection, int position, const char* status, Gate& told) {
+// It reads no further before the client has its answer, so that the rest is never sent.
+void answer_early(UpstreamConnection& connection, int position, const char* status,
+                  Gate& answered) {
   connection.wait_for_bytes(place(position, large / 8) + 1);
   connection.write("HTTP/1.1 " + std::string(status) +
                    "\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly");
-  told.wait();
+  answered.wait();
 }
 
 const std::array<Fault, 15> faults{{
@@ -114,7 +115,7 @@ const std::array<Fault, 15> faults{{
        end_gently(c);
      },
      broken},
-    // What lies behind the announced length is no part of the answer (RFC 9112 §6.3).
+    // Bytes behind the announced length are no part of the answer (RFC 9112 §6.3).
     {"long body", small,
      [](UpstreamConnection& c, int p, Gate&) {
        c.read_request();
@@ -153,14 +154,14 @@ const std::array<Fault, 15> faults{{
      },
      broken},
     {"early 413", large,
-     [](UpstreamConnection& c, int p, Gate& told) {
-       answer_early(c, p, "413 Content Too Large", told);
+     [](UpstreamConnection& c, int p, Gate& answered) {
+       answer_early(c, p, "413 Content Too Large", answered);
      },
      stored, 413, [](int) { return std::string("early"); }},
     // A 408 while the request is still being sent proves that it was not run (§11).
     {"early 408", large,
-     [](UpstreamConnection& c, int p, Gate& told) {
-       answer_early(c, p, "408 Request Timeout", told);
+     [](UpstreamConnection& c, int p, Gate& answered) {
+       answer_early(c, p, "408 Request Timeout", answered);
      },
      [](int) { return Meaning::released; }, 408, [](int) { return std::string("early"); }},
     {"reset while reading", medium,
@@ -233,7 +234,7 @@ class UpstreamMisbehaviour : public testing::Test {
     SCOPED_TRACE(std::string(fault.name) + " at position " + std::to_string(position));
     auto request = charge(key, "", std::string(fault.request_bytes, 'x'));
     const auto first = send_once(gateway_->address(), request);
-    told(key).open();
+    answered(key).open();
     const auto retry = send_once(gateway_->address(), request);
     const auto meaning = fault.meaning(position);
     const auto outcome = first.get("Idempotency-Outcome").value_or("unknown");
@@ -282,9 +283,9 @@ class UpstreamMisbehaviour : public testing::Test {
     return arrivals_[key];
   }
 
-  Gate& told(const std::string& key) {
+  Gate& answered(const std::string& key) {
     const std::lock_guard lock(mutex_);
-    return told_[key];
+    return answered_[key];
   }
 
   /// The first request with a key meets its fault; a second one would be answered well.
@@ -304,21 +305,21 @@ class UpstreamMisbehaviour : public testing::Test {
       const auto dash = key.find('-');
       const auto number = static_cast<std::size_t>(std::stoi(key.substr(0, dash)));
       const Fault& fault = faults.at(number);
-      fault.play(connection, std::stoi(key.substr(dash + 1)), told(key));
+      fault.play(connection, std::stoi(key.substr(dash + 1)), answered(key));
       if (fault.meaning(0) != Meaning::stored || fault.request_bytes != small) return;
     }
   }
 
   std::mutex mutex_;
   std::map<std::string, int> arrivals_;
-  std::map<std::string, Gate> told_;
+  std::map<std::string, Gate> answered_;
   Counts counts_;
   TempDir dir_;
   ScriptedUpstream upstream_{[this](UpstreamConnection& c) { serve(c); }, {.keep = false}};
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_F(UpstreamMisbehaviour, S11_T19_T20_every_fault_at_every_position_is_told_for_what_it_is) {
+TEST_F(UpstreamMisbehaviour, S11_T19_T20_every_fault_at_every_position_gets_its_proper_answer) {
   run(false, 8);
 }
 

@@ -27,7 +27,7 @@ class WireAnswers : public Scripted {
 
 const Request get{.method = "GET", .target = "/a"};
 
-TEST_F(WireAnswers, P05_P06_P07_P09_P10_what_is_no_strict_http_is_unknown) {
+TEST_F(WireAnswers, P05_P06_P07_P09_P10_an_answer_that_breaks_strict_http_is_unknown) {
   const char* answers[] = {
       "HTTP/1.1 200 OK\r\nX: a\r\n\tb\r\nContent-Length: 2\r\n\r\nok",         // P05
       "HTTP/1.1 200 OK\r\n X: a\r\nContent-Length: 2\r\n\r\nok",               // P06
@@ -91,7 +91,7 @@ TEST_F(WireAnswers, P12_broken_chunks_are_unknown) {
   EXPECT_EQ(upstream_->requests(), number);
 }
 
-// Decided: trailers are dropped, and consistently so. They are no part of what was stored, and a
+// Decided: trailers are dropped, and consistently so. They are no part of the stored answer, and a
 // replay that lacked what the first answer had would not be byte for byte (P2).
 TEST_F(WireAnswers, T27_P13_trailers_are_dropped_live_and_on_replay) {
   ASSERT_NO_FATAL_FAILURE(start_with(
@@ -180,12 +180,12 @@ TEST_F(WireAnswers, P19_P20_no_body_follows_a_304_or_a_head_live_or_on_replay) {
   }
 }
 
-TEST_F(WireAnswers, P22_an_upstream_that_says_close_is_not_asked_again_on_that_connection) {
+TEST_F(WireAnswers, P22_an_upstream_that_sends_close_is_not_asked_again_on_that_connection) {
   const char* heads[] = {"HTTP/1.1 200 OK\r\nConnection: close\r\n", "HTTP/1.0 200 OK\r\n",
                          "HTTP/1.1 200 OK\r\nConnection: keep-alive, Close\r\n"};
   std::string head;
   ASSERT_NO_FATAL_FAILURE(start([&head](UpstreamConnection& connection) {
-    // It says so and does not do it: only its word keeps the next request off.
+    // It sends "close" and keeps the connection: only that field keeps the next request off.
     while (connection.read_request()) connection.write(head + "Content-Length: 2\r\n\r\nok");
   }));
   int number = 0;

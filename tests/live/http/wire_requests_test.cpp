@@ -62,7 +62,7 @@ TEST_F(WireRequests, P16_ours_comes_after_the_via_that_was_there) {
   EXPECT_TRUE(via[2].starts_with("1.1 idem-")) << via[2];
 }
 
-TEST_F(WireRequests, P26_the_refusal_of_what_is_too_long_arrives_though_the_client_still_sends) {
+TEST_F(WireRequests, P26_the_refusal_of_a_too_long_request_arrives_though_the_client_still_sends) {
   const std::string long_target = "GET /" + std::string(150'000, 'a');
   std::string fields;
   for (int i = 0; i < 101; ++i) fields += "X-" + std::to_string(i) + ": a\r\n";
@@ -105,7 +105,7 @@ TEST_F(WireRequests, P29_http_1_0_is_kept_only_where_it_asks_for_it_and_no_proxy
     kept.send_raw(head + "Connection: keep-alive\r\n\r\n");
     const auto answer = kept.read_response();
     EXPECT_EQ(answer.status, 404);
-    EXPECT_EQ(answer.get("Connection"), "keep-alive") << "HTTP/1.0 has to be told";
+    EXPECT_EQ(answer.get("Connection"), "keep-alive") << "HTTP/1.0 needs it";
   }
   // A proxy that does not understand Connection passes it on, and waits for an end that would not
   // come (RFC 9112 appendix C.2.2).

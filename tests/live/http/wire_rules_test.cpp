@@ -82,7 +82,7 @@ TEST_F(WireRules, P24_a_safe_request_is_asked_once_more_on_a_fresh_connection_on
   EXPECT_EQ(upstream.requests(), 3);
 }
 
-TEST_F(WireRules, P19_P31_what_has_no_body_has_none_and_lengths_are_the_stored_bytes) {
+TEST_F(WireRules, P19_P31_an_answer_without_a_body_has_none_and_lengths_are_the_stored_bytes) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
     while (const auto request = connection.read_request()) {
       if (request->target() == "/none") {
@@ -114,7 +114,7 @@ TEST_F(WireRules, P19_P31_what_has_no_body_has_none_and_lengths_are_the_stored_b
   EXPECT_EQ(client.exchange({.method = "GET", .target = "/b"}).body, "abc");
 }
 
-// A 204 that announces a body: its bytes came a moment later and were taken for the answer to the
+// A 204 that announces a body: its bytes came a moment later and were read as the answer to the
 // next caller's request.
 TEST_F(WireRules, P23_a_body_after_a_204_never_reaches_another_caller) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
@@ -129,15 +129,15 @@ TEST_F(WireRules, P23_a_body_after_a_204_never_reaches_another_caller) {
   EXPECT_EQ(upstream.connections(), 2);
 }
 
-// Two words about one response were resolved in favour of the last, and a retry ran again.
+// Two outcome fields of one response were resolved in favour of the last, and a retry ran again.
 TEST_F(WireRules, S12_an_upstream_that_contradicts_itself_proves_nothing) {
   ScriptedUpstream upstream([](UpstreamConnection& connection) {
-    const char* const words[] = {"Idem-Outcome: store\r\nIdem-Outcome: not-executed\r\n",
-                                 "Idem-Outcome: perhaps\r\n",
-                                 "Idem-Outcome: unknown\r\nConnection: Idem-Outcome\r\n"};
-    for (const auto* word : words) {
+    const char* const fields[] = {"Idem-Outcome: store\r\nIdem-Outcome: not-executed\r\n",
+                                  "Idem-Outcome: perhaps\r\n",
+                                  "Idem-Outcome: unknown\r\nConnection: Idem-Outcome\r\n"};
+    for (const auto* field : fields) {
       if (!connection.read_request()) return;
-      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + std::string(word) + "\r\n");
+      connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + std::string(field) + "\r\n");
     }
   });
   const auto gateway = before(upstream);
@@ -212,7 +212,7 @@ TEST_F(WireRules, T46_the_same_key_under_another_path_is_another_operation) {
 }
 
 TEST_F(WireRules, T64_a_replay_comes_before_the_apis_own_validation) {
-  // The order was filled meanwhile: the API would now refuse, but the retry hears the first answer.
+  // The order was filled meanwhile: the API would now refuse, but the retry gets the first answer.
   const auto first = ask(charge("k"));
   const auto retry = ask(with(charge("k"), "X-Fault", "refuse=409"));
   EXPECT_TRUE(replays(first, retry));

@@ -8,7 +8,7 @@
 namespace idem::test {
 namespace {
 
-/// Everything that must not be found again, each with a word of its own.
+/// Everything that must not be found again, each with a text of its own.
 constexpr std::array<std::string_view, 5> canaries{"canarykey7781", "canarybody7782",
                                                    "canarycredential7783", "canarycookie7784",
                                                    "canaryquery7785"};

@@ -13,7 +13,7 @@ namespace {
 
 using Conflict = Live;
 
-TEST_F(Conflict, T67_V10_in_progress_tells_when_to_ask_again) {
+TEST_F(Conflict, T67_V10_in_progress_carries_the_time_to_retry) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
@@ -31,7 +31,7 @@ TEST_F(Conflict, T67_V10_in_progress_tells_when_to_ask_again) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Conflict, V01_two_at_one_instant_hear_the_same_result) {
+TEST_F(Conflict, V01_two_at_one_instant_get_the_same_result) {
   for (int round = 0; round < 50; ++round) {
     const auto key = fmt::format("k{}", round);
     Connection one(gateway_->address());

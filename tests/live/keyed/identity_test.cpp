@@ -151,7 +151,7 @@ TEST_F(IdentityLive, T45_a_multipart_with_another_boundary_replays) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-/// What the operator's search by a key finds: the refs.
+/// The refs that the operator's search by a key finds.
 std::vector<std::string> refs_of(const Gateway& gateway, std::string_view operation) {
   const auto target = fmt::format("/v1/keys?scope=acme&operation={}&key=k", operation);
   const auto answer = send_once(

@@ -2,7 +2,7 @@
 
 #include "support/live.hpp"
 
-/// What the upstream sees of a key, and which keys are taken at all.
+/// The key's field at the upstream, and the keys that are accepted.
 namespace idem::test {
 namespace {
 
@@ -93,7 +93,7 @@ TEST_F(KeyField, that_looks_like_a_person_is_refused_where_that_is_asked) {
   EXPECT_EQ(provider_->ledger().effects, 1);
 }
 
-TEST_F(KeyField, that_looks_like_a_person_is_taken_otherwise) {
+TEST_F(KeyField, that_looks_like_a_person_is_accepted_otherwise) {
   start({});
   EXPECT_EQ(ask(charge("jane@example.com")).status, 201);
 }

@@ -76,7 +76,7 @@ class KeyTime : public Live {
   MovedClock clock_;
 };
 
-TEST_F(KeyTime, V25_a_new_key_that_is_older_than_the_retention_is_refused_where_it_says_so) {
+TEST_F(KeyTime, V25_a_new_key_older_than_the_retention_is_refused_where_it_carries_its_time) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked"}));
   for (const auto& old : {uuid_made(-day - hour), ulid_made(-day - hour)}) {
     const auto refused = ask(charge(old));
@@ -126,7 +126,7 @@ TEST_F(KeyTime, V25_a_replay_is_never_refused_for_the_age_of_its_key) {
   EXPECT_EQ(effects(key), 1);
 }
 
-// What the check is for: without it the key would run once more when its tombstone is gone, too.
+// The reason of the check: without it the key would run once more when its tombstone is gone, too.
 TEST_F(KeyTime, V25_with_it_a_key_never_runs_again_however_long_ago_its_record_went) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked"}));
   const auto key = uuid_made(0);
@@ -210,7 +210,7 @@ TEST_F(KeyTime, V25_a_request_that_was_sent_first_too_long_ago_is_refused) {
   EXPECT_EQ(arrivals(), 0);
   const auto first = ask(sent_first("e", date_of(-day + hour)));
   EXPECT_EQ(first.status, 201);
-  EXPECT_EQ(ask(charge("f")).status, 201) << "who does not say is not asked";
+  EXPECT_EQ(ask(charge("f")).status, 201) << "a key without a time is not checked";
   EXPECT_EQ(arrivals(), 2);
   clock_.pass(2 * hour);
   for (const auto& date : {date_of(-day + hour), std::string("yesterday"), date_of(-9 * day)}) {

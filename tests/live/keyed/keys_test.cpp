@@ -110,7 +110,7 @@ TEST_F(Keys, V07_the_longest_is_255_bytes) {
   EXPECT_TRUE(replays(first, ask(charge(longest))));
 }
 
-TEST_F(Keys, P14_connection_cannot_take_the_key_away) {
+TEST_F(Keys, P14_connection_cannot_remove_the_key) {
   for (const auto* name : {"Idempotency-Key", "Authorization", "Content-Length"}) {
     const auto answer = ask(with(charge("k"), "Connection", name));
     EXPECT_TRUE(is_problem(answer, 400, "bad_request")) << name;

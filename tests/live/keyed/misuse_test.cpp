@@ -35,7 +35,7 @@ TEST_F(Misuse, T04_beats_unknown) {
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 409, "outcome_unknown"));
 }
 
-TEST_F(Misuse, T42_the_query_is_part_of_what_was_asked) {
+TEST_F(Misuse, T42_the_query_is_part_of_the_fingerprint) {
   auto dry = charge("k");
   dry.target = "/charges?dry_run=true";
   EXPECT_EQ(ask(dry).status, 201);

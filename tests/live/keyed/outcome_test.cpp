@@ -14,7 +14,7 @@ TEST_F(Outcome, T18_T19_T31_a_server_error_after_charging_is_unknown_and_never_r
   for (const int status : {500, 501, 502, 503, 504, 505, 599}) {
     const auto key = fmt::format("status-{}", status);
     const auto first = ask(charge(key, fmt::format("status={}", status)));
-    EXPECT_EQ(first.status, status) << "the first caller hears the upstream's own answer";
+    EXPECT_EQ(first.status, status) << "the first caller gets the upstream's own answer";
     EXPECT_TRUE(first.get("X-Provider-Effect"));
     EXPECT_EQ(first.get("Idempotency-Outcome"), "unknown");
     const auto retry = ask(charge(key));
@@ -73,7 +73,7 @@ TEST_F(Outcome, S01_attempts_have_fences_that_grow) {
   EXPECT_LT(std::atoll(fences[1].c_str()), std::atoll(fences[2].c_str()));
 }
 
-TEST_F(Outcome, S12_the_upstreams_word_wins_and_is_not_passed_on) {
+TEST_F(Outcome, S12_the_upstreams_outcome_field_wins_and_is_not_passed_on) {
   struct {
     const char* key;
     const char* faults;
@@ -94,7 +94,7 @@ TEST_F(Outcome, S12_the_upstreams_word_wins_and_is_not_passed_on) {
 }
 
 // It says itself that it worked, or something that we cannot read: no proof of the contrary.
-TEST_F(Outcome, S12_a_word_beside_a_proof_that_contradicts_it_is_unknown) {
+TEST_F(Outcome, S12_an_outcome_field_beside_a_proof_that_contradicts_it_is_unknown) {
   struct {
     const char* key;
     const char* faults;
@@ -116,7 +116,7 @@ TEST_F(Outcome, S11_a_body_that_ends_by_closing_is_not_known_to_be_whole) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Outcome, unknown_tells_the_retry_not_to_come_back_until_somebody_settles_it) {
+TEST_F(Outcome, unknown_gives_the_retry_no_time_to_come_back_until_it_is_settled) {
   ask(charge("k", "drop-after"));
   const auto retry = ask(charge("k"));
   EXPECT_TRUE(is_problem(retry, 409, "outcome_unknown"));

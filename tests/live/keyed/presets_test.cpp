@@ -73,13 +73,13 @@ class Presets : public Scripted, public testing::WithParamInterface<const char*>
   }
 };
 
-TEST_P(Presets, S12_V16_every_row_is_what_the_preset_says) {
+TEST_P(Presets, S12_V16_every_row_equals_the_preset) {
   int expected_requests = 0;
   for (const auto& row : rows) {
     SCOPED_TRACE(fmt::format("{} {}{}", GetParam(), row.status, row.retry_after ? " later" : ""));
     const auto meaning = under(row, GetParam());
     const auto first = ask(asking_for(row));
-    EXPECT_EQ(first.status, row.status) << "the first caller hears the upstream's own answer";
+    EXPECT_EQ(first.status, row.status) << "the first caller gets the upstream's own answer";
     EXPECT_EQ(upstream_->requests(), ++expected_requests);
     const auto retry = ask(asking_for(row));
     switch (meaning) {
@@ -133,7 +133,7 @@ bool lists(const Json& ranges, int status) {
   });
 }
 
-TEST_P(Presets, S13_the_policy_document_says_of_each_row_what_becomes_of_it) {
+TEST_P(Presets, S13_the_policy_document_gives_the_result_of_each_row) {
   const auto page = ask({.method = "GET", .target = "/.well-known/idempotency"});
   const auto document = parse_json(page.body).value_or(Json{});
   ASSERT_EQ(document["routes"].items.size(), 1U) << page.body;
@@ -151,7 +151,7 @@ TEST_P(Presets, S13_the_policy_document_says_of_each_row_what_becomes_of_it) {
 INSTANTIATE_TEST_SUITE_P(All, Presets, testing::Values("ietf", "stripe", "lenient"),
                          [](const auto& preset) { return std::string(preset.param); });
 
-TEST_F(Scripted, S13_the_policy_document_says_what_a_client_has_to_know) {
+TEST_F(Scripted, S13_the_policy_document_has_all_that_a_client_needs) {
   ASSERT_NO_FATAL_FAILURE(
       start(answer_as_asked, {"--retention", "2h", "--key-header", "X-Request-Key", "--key-syntax",
                               "structured", "--require-key", "false", "--key-min-length", "16",

@@ -9,7 +9,7 @@ namespace {
 
 using Problems = Live;
 
-TEST_F(Problems, S13_what_http_itself_forbids) {
+TEST_F(Problems, S13_requests_that_http_itself_forbids) {
   struct {
     const char* name;
     std::string bytes;

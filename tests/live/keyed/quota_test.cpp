@@ -3,7 +3,7 @@
 #include "support/json.hpp"
 #include "support/live.hpp"
 
-/// What one tenant may have (protocol.md §5, §6), as its clients hear it.
+/// One tenant's quota (protocol.md §5, §6), as its clients see it.
 namespace idem::test {
 namespace {
 
@@ -69,7 +69,7 @@ TEST_F(QuotaLive, V34_bytes_are_bounded_without_being_asked_for) {
   EXPECT_EQ(arrivals(), 3);
 }
 
-TEST_F(QuotaLive, V34_guessing_keys_of_others_tells_nothing) {
+TEST_F(QuotaLive, V34_guessing_keys_of_others_reveals_nothing) {
   ASSERT_NO_FATAL_FAILURE(start({}));
   ASSERT_EQ(ask(charge("theirs")).status, 201);
   const auto guessed = ask(of("umbrella", charge("theirs")));

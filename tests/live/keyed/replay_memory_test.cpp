@@ -34,7 +34,7 @@ TEST_F(ReplayFromMemory, the_same_content_in_other_bytes_is_the_same_request) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(ReplayFromMemory, another_tenant_with_the_same_bytes_hears_nothing_of_it) {
+TEST_F(ReplayFromMemory, another_tenant_with_the_same_bytes_learns_nothing_of_it) {
   const auto other = with(without(charge("k"), "X-Tenant-Id"), "X-Tenant-Id", "globex");
   const auto theirs = ask(other);
   EXPECT_EQ(theirs.status, 201);
@@ -65,7 +65,7 @@ TEST_F(ReplayFromMemory, a_connection_goes_on_behind_it) {
   }
 }
 
-TEST_F(ReplayFromMemory, what_the_operator_sees_counts_it_too) {
+TEST_F(ReplayFromMemory, the_operators_view_counts_it_too) {
   const Request request{
       .method = "GET", .target = "/metrics", .fields = {{"Host", gateway_->admin()}}};
   const auto metrics = send_once(gateway_->admin(), request);

@@ -93,7 +93,7 @@ TEST_F(Replay, T32_V35_cookies_and_credentials_reach_only_the_first_caller) {
   EXPECT_EQ(again.get("X-Kept"), "yes");
 }
 
-/// An operator who wants cookies in replays, and nothing else of what is withheld.
+/// An operator who wants cookies in replays, and no other withheld field.
 class ReplayFields : public Live {
  protected:
   std::vector<std::string> flags() const override {
@@ -147,7 +147,7 @@ TEST_F(Replay, P18_interim_answers_are_forwarded_and_not_replayed) {
   EXPECT_TRUE(again.interim.empty());
 }
 
-TEST_F(Replay, T50_V30_tells_the_expiry_and_does_not_move_it) {
+TEST_F(Replay, T50_V30_states_the_expiry_and_does_not_move_it) {
   ask(charge("k"));
   const auto expiry = ask(charge("k")).get("Idempotency-Expires");
   ASSERT_TRUE(expiry);

@@ -101,17 +101,18 @@ TEST_P(StoreHealth, V15_a_store_that_is_down_is_left_alone_and_found_again_by_it
   EXPECT_NE(log.find("store_available"), log.npos) << log;
 }
 
-// What is known about an attempt that ran is told to the store when it is back, whatever its client
-// was told meanwhile.
-TEST_P(StoreHealth, V15_what_ran_meanwhile_is_settled_when_the_store_is_back) {
+// The gateway settles an attempt that ran when the store is back, whatever answer its client
+// got meanwhile.
+TEST_P(StoreHealth, V15_attempts_that_ran_meanwhile_are_settled_when_the_store_is_back) {
   Connection owner(gateway_->address());
   owner.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));
   server_.stop();
   ASSERT_NO_FATAL_FAILURE(ask_until_given_up());
   provider_->release("h");
-  const auto told = owner.read_response();
-  EXPECT_TRUE(is_problem(told, 504, "outcome_unknown")) << "after the longest wait for a settling";
+  const auto owner_answer = owner.read_response();
+  EXPECT_TRUE(is_problem(owner_answer, 504, "outcome_unknown"))
+      << "after the longest wait for a settling";
   EXPECT_EQ(metric("idem_unsettled_attempts"), 1);
   EXPECT_EQ(metric("idem_store_up"), 0);
   server_.start();

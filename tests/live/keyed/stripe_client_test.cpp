@@ -54,7 +54,7 @@ class StripeClient : public testing::Test {
     return std::make_unique<Process>(options);
   }
 
-  /// What each call came to.
+  /// The result of each call.
   static std::vector<Json> results(Process& client) {
     EXPECT_EQ(client.exit_code(std::chrono::minutes(4)), 0) << client.output();
     std::vector<Json> all;
@@ -81,13 +81,13 @@ class StripeClient : public testing::Test {
 
 testing::AssertionResult is_error(const Json& result, std::string_view name, int status,
                                   std::string_view idem_code, std::string_view should_retry) {
-  const auto said =
+  const auto outcome =
       fmt::format("{} {} {} retry={}", result["error"].string, result["status"].integer,
                   result["idem_code"].string, result["retry"].string);
   const auto expected = fmt::format("{} {} {} retry={}", name, status, idem_code, should_retry);
-  if (said == expected && !result["message"].string.empty()) return testing::AssertionSuccess();
+  if (outcome == expected && !result["message"].string.empty()) return testing::AssertionSuccess();
   return testing::AssertionFailure()
-         << said << ", expected " << expected << ": " << result["message"].string;
+         << outcome << ", expected " << expected << ": " << result["message"].string;
 }
 
 TEST_F(StripeClient, S13_V01_retries_through_a_proxy_that_cuts_answers_charge_once) {
@@ -131,7 +131,7 @@ TEST_F(StripeClient, S13_V02_a_misuse_is_an_idempotency_error) {
   EXPECT_EQ(provider_->ledger().effects, 1);
 }
 
-TEST_F(StripeClient, S13_V05_who_comes_while_the_first_runs_is_told_so_and_may_retry) {
+TEST_F(StripeClient, S13_V05_a_duplicate_while_the_first_runs_gets_in_progress_and_may_retry) {
   ASSERT_NO_FATAL_FAILURE(start());
   provider_->arm("hold=h");
   const auto first = begin(gateway_->address(), {.calls = R"({"key":"k","amount":5})"});
@@ -156,7 +156,7 @@ TEST_F(StripeClient, S13_V05_who_comes_while_the_first_runs_is_told_so_and_may_r
   EXPECT_EQ(provider_->effects("k"), 1);
 }
 
-TEST_F(StripeClient, S13_what_is_wrong_with_a_request_is_an_invalid_request_error) {
+TEST_F(StripeClient, S13_a_mistake_in_a_request_is_an_invalid_request_error) {
   ASSERT_NO_FATAL_FAILURE(start({"--key-time", "checked", "--request-body-max", "64KiB"}));
   EXPECT_TRUE(is_error(make_one(R"({"omit_key":true,"amount":5})"), "StripeInvalidRequestError",
                        400, "key_missing", "false"));
@@ -179,7 +179,7 @@ TEST_F(StripeClient, S13_a_quota_is_a_rate_limit) {
   EXPECT_EQ(provider_->ledger().arrivals, 1);
 }
 
-TEST_F(StripeClient, S13_who_does_not_say_who_he_is_is_not_authenticated) {
+TEST_F(StripeClient, S13_a_client_without_credentials_is_not_authenticated) {
   GatewayOptions options;
   options.scope = {"--scope", "header:X-Tenant-Id", "--trust-scope-header", "--log-format", "text"};
   ASSERT_NO_FATAL_FAILURE(start({}, std::move(options)));
@@ -234,7 +234,7 @@ TEST_F(StripeClient, S13_answers_of_the_upstream_pass_as_they_are) {
   EXPECT_TRUE(replays(first, send_once(gateway_->address(), declined)));
 }
 
-TEST_F(StripeClient, S13_what_is_refused_before_it_has_a_route_speaks_the_form_of_the_defaults) {
+TEST_F(StripeClient, S13_a_refusal_before_routing_has_the_form_of_the_defaults) {
   ASSERT_NO_FATAL_FAILURE(start());
   Connection client(gateway_->address());
   ASSERT_TRUE(client.send_raw("POST /charges HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n"));

@@ -9,7 +9,7 @@
 #include "support/live.hpp"
 #include "support/moved_clock.hpp"
 
-/// What passing time does to records, over the wire, by a clock that the test moves.
+/// Records as time passes, over the wire, by a clock that the test moves.
 namespace idem::test {
 namespace {
 
@@ -51,7 +51,7 @@ TEST_F(Time, T49_V25_a_retry_after_the_expiry_is_refused_and_not_run) {
   EXPECT_TRUE(is_problem(ask(charge("k", "", R"({"amount":1})")), 422, "key_reused"))
       << "misuse is decided first, in every state";
   clock_.pass(29 * day);
-  EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired")) << "the tombstone stands";
+  EXPECT_TRUE(is_problem(ask(charge("k")), 410, "key_expired")) << "the tombstone stays";
   EXPECT_EQ(effects("k"), 1);
 }
 
@@ -100,7 +100,7 @@ TEST_F(Time, T51_a_step_of_the_wall_clock_expires_nothing) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Time, T52_V26_the_reaper_takes_what_is_due_while_traffic_runs) {
+TEST_F(Time, T52_V26_the_reaper_drops_due_records_while_traffic_runs) {
   constexpr int old_keys = 600;  // More than two of its batches.
   Connection client(gateway_->address());
   for (int i = 0; i < old_keys; ++i) {

@@ -39,7 +39,7 @@ class WaitHerd : public Live {
   }
 };
 
-/// Which of them have something to read, waiting until there is one.
+/// Those that have something to read; waits until there is one.
 std::vector<std::size_t> readable(const std::deque<Connection>& connections, int milliseconds) {
   std::vector<pollfd> polled;
   for (auto& connection : connections) {
@@ -54,7 +54,7 @@ std::vector<std::size_t> readable(const std::deque<Connection>& connections, int
   return found;
 }
 
-TEST_F(WaitHerd, S07_V12_thousands_of_waiters_are_one_dispatch_and_hear_the_same_bytes) {
+TEST_F(WaitHerd, S07_V12_thousands_of_waiters_are_one_dispatch_and_get_the_same_bytes) {
   Connection first(gateway_->address());
   first.send(charge("k", "hold=h"));
   ASSERT_TRUE(provider_->wait_held("h", 1));

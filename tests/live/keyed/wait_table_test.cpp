@@ -9,12 +9,12 @@
 namespace idem::test {
 namespace {
 
-enum class Heard { replay, in_progress, woken, unknown, runs, expired };
+enum class Expected { replay, in_progress, woken, unknown, runs, expired };
 
 struct Cell {
   const char* record;
   const char* mode;
-  Heard heard;
+  Expected expected;
 };
 
 void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.record << "_" << cell.mode; }
@@ -60,16 +60,16 @@ class Duplicate : public testing::TestWithParam<Cell> {
   Response answer_;
 };
 
-TEST_P(Duplicate, S07_hears_what_the_table_says) {
+TEST_P(Duplicate, S07_gets_the_answer_of_the_table) {
   ASSERT_NO_FATAL_FAILURE(reach());
-  switch (GetParam().heard) {
-    case Heard::replay:
+  switch (GetParam().expected) {
+    case Expected::replay:
       EXPECT_TRUE(replays(answer_, ask()));
       break;
-    case Heard::in_progress:
+    case Expected::in_progress:
       EXPECT_TRUE(is_problem(ask(), 409, "in_progress"));
       break;
-    case Heard::woken: {
+    case Expected::woken: {
       Connection waiter(gateway_->address());
       waiter.send(charge("k"));
       const auto refusing = with(charge("k"), "Prefer", "wait=0");
@@ -80,16 +80,16 @@ TEST_P(Duplicate, S07_hears_what_the_table_says) {
       EXPECT_TRUE(replays(answer_, waiter.read_response()));
       break;
     }
-    case Heard::unknown:
+    case Expected::unknown:
       EXPECT_TRUE(is_problem(ask(), 409, "outcome_unknown"));
       break;
-    case Heard::runs: {
+    case Expected::runs: {
       const auto again = ask();
       EXPECT_EQ(again.status, 201);
       EXPECT_FALSE(again.get("Idempotent-Replayed"));
       break;
     }
-    case Heard::expired:
+    case Expected::expired:
       EXPECT_TRUE(is_problem(ask(), 410, "key_expired"));
       break;
   }
@@ -97,16 +97,16 @@ TEST_P(Duplicate, S07_hears_what_the_table_says) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Duplicate,
-                         testing::Values(Cell{"in_progress", "conflict", Heard::in_progress},
-                                         Cell{"in_progress", "wait", Heard::woken},
-                                         Cell{"unknown", "conflict", Heard::unknown},
-                                         Cell{"unknown", "wait", Heard::unknown},
-                                         Cell{"failed_retryable", "conflict", Heard::runs},
-                                         Cell{"failed_retryable", "wait", Heard::runs},
-                                         Cell{"completed", "conflict", Heard::replay},
-                                         Cell{"completed", "wait", Heard::replay},
-                                         Cell{"expired", "conflict", Heard::expired},
-                                         Cell{"expired", "wait", Heard::expired}),
+                         testing::Values(Cell{"in_progress", "conflict", Expected::in_progress},
+                                         Cell{"in_progress", "wait", Expected::woken},
+                                         Cell{"unknown", "conflict", Expected::unknown},
+                                         Cell{"unknown", "wait", Expected::unknown},
+                                         Cell{"failed_retryable", "conflict", Expected::runs},
+                                         Cell{"failed_retryable", "wait", Expected::runs},
+                                         Cell{"completed", "conflict", Expected::replay},
+                                         Cell{"completed", "wait", Expected::replay},
+                                         Cell{"expired", "conflict", Expected::expired},
+                                         Cell{"expired", "wait", Expected::expired}),
                          [](const auto& cell) {
                            return std::string(cell.param.record) + "_" + cell.param.mode;
                          });

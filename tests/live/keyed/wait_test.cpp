@@ -62,7 +62,7 @@ TEST_F(Waiting, S07_V12_completion_wakes_them_with_the_stored_answer) {
   EXPECT_EQ(provider_->of_key("k").arrivals, 1);
 }
 
-TEST_F(Waiting, S07_a_released_attempt_is_not_followed_by_those_who_waited) {
+TEST_F(Waiting, S07_waiters_do_not_follow_a_released_attempt) {
   auto first = begin("k", "hold=h,status=429");
   auto waiters = park("k", 5);
   provider_->release("h");
@@ -74,10 +74,10 @@ TEST_F(Waiting, S07_a_released_attempt_is_not_followed_by_those_who_waited) {
     EXPECT_GE(retry_after(answer), 1);
   }
   EXPECT_EQ(provider_->of_key("k").arrivals, 1) << "nobody became the successor by waiting";
-  EXPECT_EQ(ask(charge("k")).status, 201) << "whoever asks anew runs";
+  EXPECT_EQ(ask(charge("k")).status, 201) << "a new request runs";
 }
 
-TEST_F(Waiting, S07_T21_an_attempt_that_turns_unknown_is_told_at_once) {
+TEST_F(Waiting, S07_T21_an_attempt_that_turns_unknown_is_answered_at_once) {
   auto first = begin("k", "hold=h,drop-after");
   auto waiters = park("k", 5);
   provider_->release("h");
@@ -90,7 +90,7 @@ TEST_F(Waiting, S07_T21_an_attempt_that_turns_unknown_is_told_at_once) {
   EXPECT_EQ(effects("k"), 1);
 }
 
-TEST_F(Waiting, S07_an_answer_too_large_to_keep_is_told_to_them_too) {
+TEST_F(Waiting, S07_an_answer_too_large_to_keep_is_reported_to_them_too) {
   auto first = begin("k", "hold=h,size=2000000");
   auto waiters = park("k", 3);
   provider_->release("h");
@@ -108,7 +108,7 @@ TEST_F(Waiting, S07_a_large_stored_answer_reaches_all_of_them_whole) {
   for (auto& waiter : waiters) EXPECT_TRUE(replays(answer, waiter.read_response()));
 }
 
-TEST_F(Waiting, T04_misuse_is_told_at_once) {
+TEST_F(Waiting, T04_misuse_is_answered_at_once) {
   auto first = begin("k", "hold=h");
   EXPECT_TRUE(is_problem(ask(charge("k", "", "{\"amount\":1}")), 422, "key_reused"));
   provider_->release("h");
@@ -125,7 +125,7 @@ TEST_F(Waiting, S07_only_those_of_the_same_key_are_woken) {
   for (auto& waiter : waiters) EXPECT_TRUE(replays(answer, waiter.read_response()));
 }
 
-TEST_F(Waiting, P27_what_a_waiting_client_sends_meanwhile_is_served_afterwards) {
+TEST_F(Waiting, P27_a_waiting_clients_next_request_is_served_afterwards) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 1);
   auto& waiter = waiters.front();
@@ -205,7 +205,7 @@ class WaitingBriefly : public Waiting {
   }
 };
 
-TEST_F(WaitingBriefly, V10_at_the_deadline_it_is_told_what_is_left_of_the_lease) {
+TEST_F(WaitingBriefly, V10_at_the_deadline_it_gets_the_rest_of_the_lease) {
   auto first = begin("k", "hold=h");
   const auto answer = ask(charge("k"));
   EXPECT_TRUE(is_problem(answer, 409, "in_progress"));
@@ -243,7 +243,7 @@ TEST_F(WaitingByPreference, S07_prefer_wait_is_honoured_in_mode_conflict) {
   }
 }
 
-TEST_F(WaitingByPreference, S07_its_time_is_over_when_the_client_said_so) {
+TEST_F(WaitingByPreference, S07_its_time_is_over_after_the_clients_preference) {
   auto first = begin("k", "hold=h");
   const auto answer = ask(with(charge("k"), "Prefer", "wait=1"));
   EXPECT_TRUE(is_problem(answer, 409, "in_progress"));
@@ -287,8 +287,7 @@ class WaitingForTheDead : public Waiting {
 };
 
 // A waiter is nothing durable; and a lease that runs out is an event for those who wait, too.
-TEST_F(WaitingForTheDead,
-       V19_S07_killed_with_waiters_the_attempt_is_unknown_to_those_who_come_next) {
+TEST_F(WaitingForTheDead, V19_S07_killed_with_waiters_the_attempt_is_unknown_to_later_requests) {
   auto first = begin("k", "hold=h");
   auto waiters = park("k", 20);
   gateway_->restart();
@@ -299,7 +298,7 @@ TEST_F(WaitingForTheDead,
   for (auto& waiter : waiters) EXPECT_EQ(waiter.read_response().status, 0);
 }
 
-TEST(WaitFlags, what_is_not_served_is_refused) {
+TEST(WaitFlags, settings_that_cannot_be_served_are_refused) {
   IDEM_NEED_PROGRAM("idem");
   const std::vector<std::string> cases[] = {{"--async-keep-header", "Authorization"},
                                             {"--wait-max", "6m"},

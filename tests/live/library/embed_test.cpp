@@ -59,7 +59,7 @@ class Embed : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Stores, Embed, testing::Values("sqlite", "postgres"),
                          [](const auto& kind) { return kind.param; });
 
-TEST_P(Embed, S17_a_retry_hears_the_same_payment_also_after_a_crash) {
+TEST_P(Embed, S17_a_retry_gets_the_same_payment_also_after_a_crash) {
   const auto first = ask(payment("k"));
   EXPECT_EQ(first.status, 201) << first.raw;
   EXPECT_EQ(first.get("Idempotency-Outcome"), "stored");
@@ -80,7 +80,7 @@ TEST_P(Embed, V19_S17_killed_under_load_it_pays_each_key_once) {
   constexpr int kills = 5;
   std::atomic<int> begun = 0;
   std::mutex mutex;
-  std::map<std::string, std::set<std::string>> heard;  // Under the mutex, as is address_.
+  std::map<std::string, std::set<std::string>> received;  // Under the mutex, as is address_.
   std::vector<std::thread> threads;
   for (int client = 0; client < clients; ++client) {
     threads.emplace_back([&, client] {
@@ -96,7 +96,7 @@ TEST_P(Embed, V19_S17_killed_under_load_it_pays_each_key_once) {
           answer = send_once(address, payment(key));
         }
         const std::lock_guard lock(mutex);
-        heard[key].insert(answer.body);
+        received[key].insert(answer.body);
       }
     });
   }
@@ -109,18 +109,18 @@ TEST_P(Embed, V19_S17_killed_under_load_it_pays_each_key_once) {
   }
   for (auto& one : threads) one.join();
   std::set<std::string> payments;
-  for (const auto& [key, bodies] : heard) {
+  for (const auto& [key, bodies] : received) {
     EXPECT_EQ(bodies.size(), 1U) << key;
     payments.insert(bodies.begin(), bodies.end());
   }
   EXPECT_EQ(payments.size(), static_cast<std::size_t>(keys_each * clients));
-  for (const auto& [key, bodies] : heard) {
+  for (const auto& [key, bodies] : received) {
     EXPECT_EQ(ask(payment(key)).body, *bodies.begin()) << "what was answered once stays";
   }
   service_->signal(SIGKILL);
   service_->wait();
-  EXPECT_EQ(rows(), keys_each * clients) << "and there is no payment that nobody heard of";
-  fmt::print("kills={} keys={} paid_twice=0\n", kills, heard.size());
+  EXPECT_EQ(rows(), keys_each * clients) << "and there is no payment without an answer";
+  fmt::print("kills={} keys={} paid_twice=0\n", kills, received.size());
 }
 
 }  // namespace

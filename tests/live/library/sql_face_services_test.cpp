@@ -70,7 +70,7 @@ bool has_driver(const Language& language, const TestDatabase& database) {
   return Process(options).exit_code() == 0;
 }
 
-constexpr int died = 9;  ///< What DIE_AFTER_COMMIT exits with.
+constexpr int died = 9;  ///< The exit code of DIE_AFTER_COMMIT.
 
 /// The example as a service on a port that the system chose.
 class Service {
@@ -151,7 +151,7 @@ class SqlFaceServices : public testing::TestWithParam<Language> {
   std::unique_ptr<Gateway> gateway_;
 };
 
-TEST_P(SqlFaceServices, S17_a_retry_hears_what_the_service_stored_with_its_row) {
+TEST_P(SqlFaceServices, S17_a_retry_gets_the_answer_that_the_service_stored_with_its_row) {
   start_service();
   const auto first = send_once(gateway_->address(), payment("k"));
   EXPECT_EQ(first.status, 201);
@@ -180,7 +180,7 @@ TEST_P(SqlFaceServices, S17_T57_a_service_that_dies_after_its_commit_has_answere
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_P(SqlFaceServices, S17_T57_the_other_gateway_knows_what_the_dead_service_did) {
+TEST_P(SqlFaceServices, S17_T57_the_other_gateway_knows_the_dead_services_commit) {
   start_service(true);
   const auto other = a_gateway();
   ASSERT_TRUE(other->running()) << other->process().output();
@@ -217,7 +217,7 @@ TEST_P(SqlFaceServices, S17_two_gateways_and_one_row_for_each_key) {
   EXPECT_EQ(payments(), std::to_string(rounds));
 }
 
-TEST_P(SqlFaceServices, S17_what_was_rolled_back_runs_again) {
+TEST_P(SqlFaceServices, S17_work_that_was_rolled_back_runs_again) {
   start_service();
   session_->run("ALTER TABLE payments RENAME TO elsewhere");
   const auto first = send_once(gateway_->address(), payment("k"));
@@ -246,7 +246,7 @@ TEST_P(SqlFaceServices, S17_a_connection_that_breaks_before_the_commit_books_not
 }
 
 /// The commit itself fails, and the connection with it: the service cannot know what became of it.
-TEST_P(SqlFaceServices, S17_what_a_lost_commit_did_is_not_guessed) {
+TEST_P(SqlFaceServices, S17_the_result_of_a_lost_commit_is_not_guessed) {
   start_service();
   session_->run(
       "CREATE FUNCTION cut() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -262,7 +262,7 @@ TEST_P(SqlFaceServices, S17_what_a_lost_commit_did_is_not_guessed) {
   EXPECT_EQ(send_once(gateway_->address(), payment("k2")).status, 201);
 }
 
-TEST_P(SqlFaceServices, S17_who_is_stale_or_was_here_before_books_nothing) {
+TEST_P(SqlFaceServices, S17_a_stale_or_repeated_service_call_books_nothing) {
   start_service();
   const auto stale = send_once(service_->address(), direct_request("late", 1));
   EXPECT_EQ(stale.status, 409) << stale.body;
@@ -273,7 +273,7 @@ TEST_P(SqlFaceServices, S17_who_is_stale_or_was_here_before_books_nothing) {
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_P(SqlFaceServices, S17_what_does_not_come_through_the_gateway_is_refused) {
+TEST_P(SqlFaceServices, S17_a_call_that_bypasses_the_gateway_is_refused) {
   start_service();
   EXPECT_EQ(send_once(service_->address(), payment("k")).status, 400);
   int asked = 0;
@@ -295,7 +295,7 @@ TEST_P(SqlFaceServices, S17_the_command_pays_once_however_often_it_is_run) {
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_P(SqlFaceServices, S17_a_command_that_could_not_pay_says_so) {
+TEST_P(SqlFaceServices, S17_a_command_that_could_not_pay_fails) {
   start_service();
   session_->run("ALTER TABLE payments RENAME TO elsewhere");
   EXPECT_NE(pay("1250", 1).find("503 "), std::string::npos);

@@ -93,7 +93,7 @@ TEST_F(Corpora, malformed_requests_are_refused_and_reach_nobody) {
     Connection client(gateway_->address());
     ASSERT_TRUE(client.open()) << "the gateway is gone after " << one.id;
     client.send_raw(one.bytes);
-    client.socket().half_close();  // What waits for more now ends instead.
+    client.socket().half_close();  // A request that waits for more now ends instead.
     const int status = final_status(client.read_until_close());
     const int passed = upstream_->requests() - before;
     if (passed == 0 && (status == 0 || status >= 400)) continue;
@@ -191,7 +191,7 @@ TEST_F(Corpora, P08_P11_no_smuggled_request_arrives) {
       ++doubtful;
       fmt::print("{}:\n{}\n", doubt, request->head.start_line);
     }
-    // What is left is a request cut short; it must not be the smuggled one either.
+    // The rest is a request cut short; it must not be the smuggled one either.
     if (rest.starts_with("GET /smuggled")) ++smuggled;
   }
   fmt::print("desync: {} attempts, {} forwarded, {} smuggled, {} doubtful\n", list.items.size(),

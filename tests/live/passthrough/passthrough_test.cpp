@@ -117,14 +117,14 @@ TEST_F(PassThrough, P25_an_early_final_answer_comes_while_the_body_is_still_sent
   EXPECT_TRUE(upstream_->wait_for_finished(1));
 }
 
-// What the upstream has not read of the one would be the beginning of the other.
+// The unread rest of the one would be the beginning of the other.
 TEST_F(PassThrough, P23_a_connection_whose_request_was_not_sent_whole_is_not_used_again) {
   ASSERT_NO_FATAL_FAILURE(start([&](UpstreamConnection& connection) {
     if (connection.index() > 0) return ScriptedUpstream::answer_all(connection);
     std::string seen;
     if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
     connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly");
-    while (connection.read_some()) {  // It would take all that ever comes for the body.
+    while (connection.read_some()) {  // It would read all that ever comes as the body.
     }
   }));
   Connection client(gateway_->address());
@@ -241,7 +241,7 @@ TEST_F(PassThrough, P25_a_keyed_request_and_its_answer_may_both_be_large) {
   for (const std::size_t stored_max : {16 * mebibyte, mebibyte}) {
     ASSERT_NO_FATAL_FAILURE(start(
         [&](UpstreamConnection& connection) {
-          // Reads nothing of the body before all of the answer was taken.
+          // Reads nothing of the body before all of the answer was read.
           for (;;) {
             const auto head = connection.peek_head();
             if (!head) return;
@@ -271,7 +271,7 @@ TEST_F(PassThrough, P25_a_keyed_request_and_its_answer_may_both_be_large) {
 }
 
 // A client with nothing more to say before its answer; an upstream that is done with it at once.
-TEST_F(PassThrough, P25_an_early_error_says_that_the_connection_closes) {
+TEST_F(PassThrough, P25_an_early_error_carries_connection_close) {
   ASSERT_NO_FATAL_FAILURE(start([](UpstreamConnection& connection) {
     std::string seen;
     if (!read_until(connection.socket(), seen, "\r\n\r\n")) return;
@@ -286,7 +286,7 @@ TEST_F(PassThrough, P25_an_early_error_says_that_the_connection_closes) {
   EXPECT_EQ(answer.get("Connection"), "close");
 }
 
-// What is kept of one exchange on a connection must not end the next one.
+// State of one exchange on a connection must not end the next one.
 TEST_F(PassThrough, P23_an_error_to_an_upload_does_not_cut_the_next_answer) {
   ASSERT_NO_FATAL_FAILURE(start(
       [](UpstreamConnection& connection) {

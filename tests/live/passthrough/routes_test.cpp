@@ -3,7 +3,7 @@
 
 #include "support/live.hpp"
 
-/// What one route says and others do not, over the wire.
+/// Settings of one route and not of others, over the wire.
 namespace idem::test {
 namespace {
 
@@ -54,7 +54,7 @@ TEST_F(Routes, T37_a_body_that_may_not_be_kept_is_given_once) {
   const auto retry = ask(secret);
   EXPECT_TRUE(is_problem(retry, 409, "response_not_stored"));
   EXPECT_NE(retry.body.find("\"original_status\":201"), std::string::npos) << retry.body;
-  EXPECT_EQ(json_text(retry.body, "title"), "It ran; its answer was not kept");
+  EXPECT_EQ(json_text(retry.body, "title"), "The operation ran; its answer was not kept");
   EXPECT_NE(json_text(retry.body, "detail").find("or this operation keeps none"), std::string::npos)
       << "it was not too large";
   EXPECT_EQ(effects("k"), 1);
@@ -66,7 +66,7 @@ TEST_F(Routes, T37_a_body_that_may_not_be_kept_is_given_once) {
 
 // A refusal that depended on the state of that moment: whether the same key may succeed later is
 // the route's to say.
-TEST_F(Routes, T65_a_refusal_stays_one_unless_the_route_says_otherwise) {
+TEST_F(Routes, T65_a_refusal_stays_one_unless_the_route_declares_otherwise) {
   EXPECT_EQ(ask(charge("kept", "refuse=402")).status, 402);
   const auto again = ask(charge("kept"));
   EXPECT_EQ(again.status, 402);
@@ -82,7 +82,7 @@ TEST_F(Routes, T65_a_refusal_stays_one_unless_the_route_says_otherwise) {
   }
 }
 
-TEST_F(Routes, S12_a_status_that_the_route_names_is_what_it_says) {
+TEST_F(Routes, S12_a_status_has_the_meaning_that_the_route_gives_it) {
   const auto failed = ask(to("/charges/stock", charge("k", "status=500")));
   EXPECT_EQ(failed.get("Idempotency-Outcome"), "stored");
   EXPECT_TRUE(replays(failed, ask(to("/charges/stock", charge("k")))));
@@ -95,7 +95,7 @@ TEST_F(Routes, S12_where_errors_are_rolled_back_a_5xx_is_a_proof) {
   EXPECT_EQ(failed.get("Idempotency-Outcome"), "released");
   EXPECT_EQ(ask(to("/charges/ledger", charge("k"))).status, 201);
   EXPECT_EQ(effects("k"), 1);
-  // What stands in front of the service has promised nothing.
+  // The proxy in front of the service has promised nothing.
   for (const auto* fault : {"refuse=502", "refuse=503", "refuse=504"}) {
     const auto key = std::string("between-") + fault;
     const auto lost = ask(to("/charges/ledger", charge(key, fault)));
@@ -103,7 +103,7 @@ TEST_F(Routes, S12_where_errors_are_rolled_back_a_5xx_is_a_proof) {
   }
 }
 
-TEST_F(Routes, S10_the_route_says_what_counts_as_the_same_request) {
+TEST_F(Routes, S10_the_route_defines_the_same_request) {
   const auto at = [](std::string_view moment, std::string_view version) {
     auto request = charge("k", "", R"({"amount":1250,"sent_at":")" + std::string(moment) + "\"}");
     return with(to("/charges/metered/7", request), "X-Api-Version", version);
@@ -118,7 +118,7 @@ TEST_F(Routes, S10_the_route_says_what_counts_as_the_same_request) {
   EXPECT_EQ(ask(elsewhere).status, 422) << "on other routes everything counts";
 }
 
-TEST_F(Routes, S13_the_policy_document_says_what_each_route_does) {
+TEST_F(Routes, S13_the_policy_document_describes_each_route) {
   const auto document = ask({.method = "GET", .target = "/.well-known/idempotency"}).body;
   for (const std::string_view part :
        {R"("operation":"stripes","methods":["PUT","PATCH"],"path":"/stripes","key_required":true)",

@@ -1,40 +1,17 @@
-#include "store/postgres/postgres_store.hpp"
-#include "store_conformance/harness.hpp"
-#include "support/cutting_proxy.hpp"
-
-#include <idem/fingerprint.hpp>
+#include "store_conformance/faults.hpp"
+#include "store_conformance/postgres/asking.hpp"
 
 #include <fmt/format.h>
 
 #include <latch>
 
 /// The shared store when its server or the way there fails, and when an application's transaction
-/// stands in the way.
+/// blocks it.
 namespace idem::test {
 namespace {
 
 class PostgresFaults : public testing::Test {
  protected:
-  static std::unique_ptr<Store> open(const std::string& uri) {
-    auto store = open_postgres(uri, test_settings(), {});
-    if (store) return std::move(*store);
-    ADD_FAILURE() << store.error().detail;
-    std::abort();
-  }
-
-  template <class Verb>
-  static std::expected<typename Verb::Reply, StoreError> try_ask(Store& store, Verb verb) {
-    if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = store.identity().generation;
-    return ask_and_wait(store, std::move(verb));
-  }
-
-  static Execute run(Store& store, int key_number, int token_number = 1) {
-    const auto outcome = try_ask(store, a_reserve(key_number, token_number));
-    if (outcome && is<Execute>(*outcome)) return std::get<Execute>(*outcome);
-    ADD_FAILURE() << (outcome ? describe(*outcome) : outcome.error().detail);
-    return {};
-  }
-
   static std::string handle(const RecordId& id) { return "'" + to_hex(id.bytes) + "'"; }
   static std::string args(const Execute& run) {
     return fmt::format("{}, {}, '{}'", handle(run.id), run.attempt.fence,
@@ -44,54 +21,21 @@ class PostgresFaults : public testing::Test {
   TestDatabase database_;
 };
 
-std::string socket_of(const std::string& uri) {
-  const auto from = uri.find("host=") + 5;
-  return uri.substr(from, uri.find('&', from) - from) + "/.s.PGSQL.5432";
-}
-
-std::string through(const CuttingProxy& proxy, const std::string& uri) {
-  const auto slash = uri.find("///") + 3;
-  return fmt::format("postgres://postgres@127.0.0.1:{}/{}?sslmode=disable", proxy.port(),
-                     uri.substr(slash, uri.find('?') - slash));
-}
-
-TEST_F(PostgresFaults, S04_two_duplicates_whose_commit_was_not_heard_of_are_one_execution) {
+TEST_F(PostgresFaults, S04_two_duplicates_with_a_lost_commit_reply_are_one_execution) {
   CuttingProxy proxy(socket_of(database_.uri()));
-  const auto store = open(through(proxy, database_.uri()));
-  for (int round = 1; round <= 20; ++round) {
-    proxy.lose_answer_to("idem.reserve_many");
-    std::promise<std::expected<ReserveOutcome, StoreError>> said[2];
-    for (int i = 0; i < 2; ++i) {
-      Reserve verb = a_reserve(round, 1 + i);
-      verb.generation = store->identity().generation;
-      ask(*store, verb, [&said, i](auto outcome) { said[i].set_value(std::move(outcome)); });
-    }
-    int executed = 0;
-    for (int i = 0; i < 2; ++i) {
-      const auto outcome = said[i].get_future().get();
-      ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
-      if (const auto* execute = std::get_if<Execute>(&*outcome)) {
-        ++executed;
-        EXPECT_EQ(execute->attempt.token, token(1 + i));
-      } else {
-        EXPECT_TRUE(is<InProgress>(*outcome)) << describe(*outcome);
-      }
-    }
-    EXPECT_EQ(executed, 1) << "round " << round;
-    EXPECT_EQ(proxy.lost(), round);
-  }
+  const auto store = open_by_uri(through(proxy, database_.uri()));
+  lose_replies_to_duplicates(*store, proxy, "idem.reserve_many");
 }
 
 TEST_F(PostgresFaults, S05_T01_of_many_reserves_of_one_key_in_one_batch_one_runs) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   for (int round = 1; round <= 20; ++round) {
     constexpr int duplicates = 100;
     std::latch done(duplicates);
     std::mutex mutex;
     std::vector<Execute> executed;
     for (int i = 0; i < duplicates; ++i) {
-      Reserve verb = a_reserve(round, 1 + i % 90);  // Some come twice, with one token.
-      verb.generation = store->identity().generation;
+      const Reserve verb = a_reserve_in(*store, round, 1 + i % 90);  // Some twice, with one token.
       ask(*store, verb, [&, asked = verb.token](auto outcome) {
         if (outcome && is<Execute>(*outcome)) {
           const std::lock_guard lock(mutex);
@@ -109,15 +53,15 @@ TEST_F(PostgresFaults, S05_T01_of_many_reserves_of_one_key_in_one_batch_one_runs
   }
 }
 
-TEST_F(PostgresFaults, S04_a_settling_write_whose_answer_was_lost_is_told_as_done) {
+TEST_F(PostgresFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_done) {
   CuttingProxy proxy(socket_of(database_.uri()));
-  const auto store = open(through(proxy, database_.uri()));
+  const auto store = open_by_uri(through(proxy, database_.uri()));
   for (int round = 1; round <= 10; ++round) {
     const Execute attempt = run(*store, round);
     proxy.lose_answer_to("idem.owners_many");
     const auto reply = try_ask(*store, a_complete(attempt));
     ASSERT_TRUE(reply.has_value()) << reply.error().detail;
-    // By itself or by its repeat; either way the first ending stands.
+    // By itself or by its repeat; either way the first ending stays.
     EXPECT_NE(reply->verdict, Verdict::stale);
     EXPECT_EQ(reply->state, State::completed);
     EXPECT_EQ(proxy.lost(), round);
@@ -125,7 +69,7 @@ TEST_F(PostgresFaults, S04_a_settling_write_whose_answer_was_lost_is_told_as_don
 }
 
 TEST_F(PostgresFaults, S17_V13_rows_that_an_application_holds_delay_nobody_else) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   const Execute held = run(*store, 1);
   Psql application(database_.uri());
   application.run("BEGIN");
@@ -136,20 +80,9 @@ TEST_F(PostgresFaults, S17_V13_rows_that_an_application_holds_delay_nobody_else)
   const std::string made =
       other.run("SELECT (idem.reserve('tenant-1', 'pay', 'fresh', 'what is asked')).operation");
 
-  std::latch done(1'000);
-  std::atomic<int> settled{0};
-  std::vector<RecordId> ids(1'000);
+  OtherKeys others(1'000);
   for (int i = 0; i < 1'000; ++i) {
-    Reserve verb = a_reserve(2);
-    random_bytes(verb.id.bytes);
-    verb.generation = store->identity().generation;
-    ask(*store, verb, [&](auto outcome) {
-      if (!outcome || !is<Execute>(*outcome)) return done.count_down();
-      ask(*store, a_complete(std::get<Execute>(*outcome)), [&](auto reply) {
-        if (reply && reply->verdict == Verdict::done) ++settled;
-        done.count_down();
-      });
-    });
+    others.start_one(*store);
     if (i % 100 == 0) {
       // Duplicates of the held ones, in the same batches: their keys are in progress.
       const auto duplicate = try_ask(*store, a_reserve(1, 2));
@@ -167,8 +100,7 @@ TEST_F(PostgresFaults, S17_V13_rows_that_an_application_holds_delay_nobody_else)
       EXPECT_TRUE(is<InProgress>(*being_made)) << describe(*being_made);
     }
   }
-  done.wait();
-  EXPECT_EQ(settled, 1'000);
+  EXPECT_EQ(others.completed(), 1'000);
 
   application.run("COMMIT");
   const auto replayed = try_ask(*store, a_reserve(1, 2));
@@ -178,33 +110,32 @@ TEST_F(PostgresFaults, S17_V13_rows_that_an_application_holds_delay_nobody_else)
   other.run("ROLLBACK");
 }
 
-TEST_F(PostgresFaults, S17_an_owner_whose_record_the_service_holds_is_told_what_it_committed) {
-  const auto store = open(database_.uri());
+TEST_F(PostgresFaults, S17_an_owner_whose_record_the_service_holds_gets_the_committed_answer) {
+  const auto store = open_by_uri(database_.uri());
   const Execute held = run(*store, 1);
   Psql application(database_.uri());
   application.run("BEGIN");
   application.run("SELECT idem.complete(" + args(held) + ", 201, '[]', 'the service')");
-  std::promise<std::expected<OwnerReply, StoreError>> said;
+  std::promise<std::expected<OwnerReply, StoreError>> settled;
   ask(*store, a_complete(held, answer(201, "the gateway")),
-      [&](auto reply) { said.set_value(std::move(reply)); });
+      [&](auto reply) { settled.set_value(std::move(reply)); });
   application.run("COMMIT");
-  const auto reply = said.get_future().get();
+  const auto reply = settled.get_future().get();
   ASSERT_TRUE(reply.has_value()) << reply.error().detail;
   EXPECT_EQ(reply->verdict, Verdict::settled);
   EXPECT_EQ(try_ask(*store, Find{key(1)}).value()->response->body, "the service");
 }
 
 TEST_F(PostgresFaults, V15_terminated_sessions_lose_nothing_and_repeat_nothing) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   constexpr int keys = 2'000;
   std::latch done(keys);
   std::atomic<int> executed{0};
   std::atomic<int> in_doubt{0};
   for (int i = 0; i < keys; ++i) {
-    Reserve verb = a_reserve(1);
+    Reserve verb = a_reserve_in(*store, 1);
     random_bytes(verb.id.bytes);
     random_bytes(verb.token.bytes);
-    verb.generation = store->identity().generation;
     ask(*store, verb, [&](auto outcome) {
       if (outcome && is<Execute>(*outcome)) ++executed;
       if (!outcome) ++in_doubt;
@@ -219,14 +150,14 @@ TEST_F(PostgresFaults, V15_terminated_sessions_lose_nothing_and_repeat_nothing) 
   }
   done.wait();
   fmt::print("executed={} unavailable_or_in_doubt={}\n", executed.load(), in_doubt.load());
-  // None of them had a rival, so whoever was answered runs, and there is a record for each.
+  // None of them had a rival, so every answered reserve runs, and there is a record for each.
   EXPECT_EQ(executed + in_doubt, keys);
   EXPECT_GE(std::stoi(Psql(database_.uri()).run("SELECT count(*) FROM idem.slots")), executed);
 }
 
-TEST_F(PostgresFaults, V15_a_server_that_is_away_is_told_at_once_and_found_again) {
+TEST_F(PostgresFaults, V15_a_server_that_is_away_is_reported_at_once_and_found_again) {
   PostgresServer server;
-  const auto store = open(server.uri());
+  const auto store = open_by_uri(server.uri());
   const Execute attempt = run(*store, 1);
   server.stop();
   const auto refused = try_ask(*store, a_reserve(2));
@@ -245,9 +176,9 @@ TEST_F(PostgresFaults, V15_a_server_that_is_away_is_told_at_once_and_found_again
   EXPECT_TRUE(is<Replay>(try_ask(*store, a_reserve(1, 2)).value()));
 }
 
-TEST_F(PostgresFaults, S02_what_answers_there_later_must_be_the_same_store) {
+TEST_F(PostgresFaults, S02_a_later_server_at_that_place_must_be_the_same_store) {
   PostgresServer server;
-  const auto store = open(server.uri());
+  const auto store = open_by_uri(server.uri());
   run(*store, 1);
   Psql(server.uri()).run("UPDATE idem.identity SET store_id = gen_random_uuid()");
   Psql(server.uri())
@@ -261,8 +192,8 @@ TEST_F(PostgresFaults, S02_what_answers_there_later_must_be_the_same_store) {
       << refused.error().detail;
 }
 
-TEST_F(PostgresFaults, V15_a_lock_that_is_not_to_be_had_is_told_and_nothing_was_done) {
-  const auto store = open(database_.uri());
+TEST_F(PostgresFaults, V15_a_lock_that_is_not_granted_is_reported_and_nothing_was_done) {
+  const auto store = open_by_uri(database_.uri());
   const Execute attempt = run(*store, 1);
   ASSERT_EQ(try_ask(*store, a_mark_unknown(attempt))->verdict, Verdict::done);
   Psql application(database_.uri());
@@ -280,7 +211,7 @@ TEST_F(PostgresFaults, V15_a_lock_that_is_not_to_be_had_is_told_and_nothing_was_
 }
 
 TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a_whole) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   const Execute attempts[] = {run(*store, 1), run(*store, 2)};
   Psql(database_.uri()).run("CREATE TABLE payments (service int)");
   std::latch both_hold(2);
@@ -301,7 +232,7 @@ TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a
     });
   }
   for (auto& service : services) service.join();
-  // Each waits for a while only, so that both may give up; whoever does leaves nothing.
+  // Each waits for a while only, so that both may give up; one that does leaves nothing.
   const bool has_one_won = failures[0].empty() || failures[1].empty();
   EXPECT_FALSE(failures[0].empty() && failures[1].empty());
   for (const std::string& failure : failures) {
@@ -314,10 +245,10 @@ TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a
   }
 }
 
-// A reviewer's: one reserve took up the record under its former name, another one, for which that
+// A reviewer's: one reserve resumed the record under its former name, another one, for which that
 // was over by then, made it anew.
 TEST_F(PostgresFaults, S02_S05_a_record_of_two_names_is_one_though_its_time_ends_meanwhile) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   Reserve old = a_reserve(1);
   old.retention = 1500ms;
   old.tombstone = Millis(0);
@@ -350,7 +281,7 @@ TEST_F(PostgresFaults, S02_S05_a_record_of_two_names_is_one_though_its_time_ends
 }
 
 TEST_F(PostgresFaults, S15_a_day_that_is_over_is_emptied_though_its_table_cannot_be_dropped) {
-  const auto store = open(database_.uri());
+  const auto store = open_by_uri(database_.uri());
   Psql session(database_.uri());
   session.run("SELECT idem.make_day(DATE '2020-01-01')");
   session.run("INSERT INTO idem.answers VALUES ('2020-01-01 12:00Z', 1, 'head', 'body')");

@@ -3,7 +3,7 @@
 
 #include <idem/transaction.hpp>
 
-/// What a start on PostgreSQL checks, makes and refuses.
+/// The checks and refusals of a start on PostgreSQL, and the store that it makes.
 namespace idem::test {
 namespace {
 
@@ -73,7 +73,7 @@ TEST(PostgresOpen, too_few_connections_are_refused_at_the_start) {
   EXPECT_TRUE(refusal(plain).starts_with("this role may have 4 connections")) << refusal(plain);
 }
 
-TEST(PostgresOpen, a_schema_of_somebody_else_stays_as_it_is) {
+TEST(PostgresOpen, a_foreign_schema_stays_as_it_is) {
   const TestDatabase database;
   Psql session(database.uri());
   session.run("CREATE SCHEMA idem; CREATE TABLE idem.theirs (x int)");
@@ -82,7 +82,7 @@ TEST(PostgresOpen, a_schema_of_somebody_else_stays_as_it_is) {
             "1");
 }
 
-TEST(PostgresOpen, V03_no_store_is_made_in_a_schema_that_somebody_else_has_prepared) {
+TEST(PostgresOpen, V03_no_store_is_made_in_a_schema_that_another_role_has_prepared) {
   const TestDatabase database;
   Psql session(database.uri());
   const TestRole attacker(database.uri());
@@ -138,7 +138,7 @@ TEST(PostgresOpen, S02_functions_of_an_older_program_are_replaced_with_migrate_o
   EXPECT_EQ(session.run("SELECT count(*) FROM idem.schema_functions"), "2");
 }
 
-TEST(PostgresOpen, S02_what_an_operator_built_on_a_function_that_goes_stops_the_upgrade) {
+TEST(PostgresOpen, S02_an_operators_view_on_a_dropped_function_stops_the_upgrade) {
   const TestDatabase database;
   EXPECT_EQ(refusal(database.uri()), "");
   Psql session(database.uri());
@@ -167,8 +167,9 @@ TEST(PostgresOpen, S02_functions_of_a_newer_program_are_never_replaced) {
         ", signatures FROM idem.schema_functions"
         " ORDER BY number LIMIT 1");
     for (const bool migrate : {false, true}) {
-      const std::string said = refusal(database.uri(), {.migrate = migrate});
-      EXPECT_TRUE(said.starts_with("its functions are of a newer program, idem ")) << said;
+      const std::string complaint = refusal(database.uri(), {.migrate = migrate});
+      EXPECT_TRUE(complaint.starts_with("its functions are of a newer program, idem "))
+          << complaint;
     }
     session.run("DELETE FROM idem.schema_functions WHERE checksum = 'another'");
   }
@@ -235,13 +236,13 @@ TEST(PostgresOpen, nodes_that_start_at_one_time_make_one_store) {
   EXPECT_EQ(secrets.size(), 1U);
 }
 
-TEST(PostgresOpen, an_uri_that_cannot_be_read_or_reached_says_so_without_a_password) {
+TEST(PostgresOpen, an_uri_that_cannot_be_read_or_reached_is_reported_without_its_password) {
   for (const std::string uri :
        {"postgres://u:s3cret@127.0.0.1:1/db?connect_timeout=1", "postgres://u:s3cret@h/db?s3cret=1",
         "postgres://u:s3cret@[::1/db", "postgres://u:s3cret@h:s3cret/db"}) {
-    const std::string said = refusal(uri);
-    EXPECT_NE(said, "");
-    EXPECT_EQ(said.find("s3cret"), said.npos) << said;
+    const std::string complaint = refusal(uri);
+    EXPECT_NE(complaint, "");
+    EXPECT_EQ(complaint.find("s3cret"), complaint.npos) << complaint;
   }
 }
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-/// What restrictions mean to the store and to the owner of its schema: nothing may be hidden from a
-/// gateway, since what it does not see it runs.
+/// The effect of restrictions on the store and on the owner of its schema: nothing may be hidden
+/// from a gateway, since it runs each key whose record it does not see.
 namespace idem::test {
 namespace {
 
@@ -75,11 +75,12 @@ TEST_F(RowSecurityOwner, S17_a_store_as_whom_policies_bind_is_refused_and_a_runn
   EXPECT_EQ(Psql(gateway.uri()).run(hers), "execute") << "nor is a service as it was until now";
 
   for (const TestRole* role : {&gateway, &service}) {
-    const std::string said = refusal(role->uri());
-    EXPECT_TRUE(said.starts_with("row-level security applies to the role '" + role->name() + "': "))
-        << said;
-    EXPECT_NE(said.find("connect as 'postgres'"), said.npos) << said;
-    EXPECT_NE(said.find("BYPASSRLS"), said.npos) << said;
+    const std::string complaint = refusal(role->uri());
+    EXPECT_TRUE(
+        complaint.starts_with("row-level security applies to the role '" + role->name() + "': "))
+        << complaint;
+    EXPECT_NE(complaint.find("connect as 'postgres'"), complaint.npos) << complaint;
+    EXPECT_NE(complaint.find("BYPASSRLS"), complaint.npos) << complaint;
   }
   EXPECT_EQ(refusal(database_.uri()), "");
 
@@ -123,12 +124,12 @@ TEST_F(RowSecurityOwner, S17_gateway_and_restricted_service_run_each_key_once) {
     Psql session(service.uri());
     both.arrive_and_wait();
     for (int n = 0; n < keys; ++n) {
-      const std::string said = session.run(fmt::format(
+      const std::string complaint = session.run(fmt::format(
           "SELECT CASE WHEN outcome <> 'execute' THEN outcome ELSE (idem.complete("
           "operation, fence, attempt, 201, '[]', repeat('x', 5000)::bytea)).verdict::text"
           " END FROM idem.reserve('shop', 'pay', 'k{}', 'x')",
           n));
-      if (said == "done") ++executed[n];
+      if (complaint == "done") ++executed[n];
     }
   });
   both.arrive_and_wait();
@@ -146,7 +147,7 @@ TEST_F(RowSecurityOwner, S17_gateway_and_restricted_service_run_each_key_once) {
   }
   theirs.join();
   for (const auto& times : executed) EXPECT_EQ(times, 1);
-  // What the service stored is the gateway's to replay, and to list.
+  // The gateway replays and lists the records that the service stored.
   Psql(service.uri())
       .run(
           "SELECT idem.complete(operation, fence, attempt, 202) FROM"
@@ -201,7 +202,7 @@ TEST_F(RowSecurityOwner, with_the_last_restriction_the_tables_are_as_before) {
   EXPECT_EQ(service.run(hers), "execute");
 }
 
-TEST_F(RowSecurityOwner, who_would_go_around_the_wall_is_not_restricted) {
+TEST_F(RowSecurityOwner, a_role_that_bypasses_row_security_is_not_restricted) {
   const TestRole group(database_.uri());
   const TestRole member(database_.uri(), "NOINHERIT IN ROLE " + group.name());
   const TestRole bypassing(database_.uri(), "BYPASSRLS");
@@ -216,7 +217,7 @@ TEST_F(RowSecurityOwner, who_would_go_around_the_wall_is_not_restricted) {
   EXPECT_EQ(owner_.try_run(restricting(plain, "shop")), "IDM05");
   owner_.run("REVOKE SELECT ON idem.answers FROM PUBLIC");
   EXPECT_EQ(with_row_security(), "0") << "refused as a whole";
-  // Rights that are its own are taken from it.
+  // Rights that are its own are revoked.
   owner_.run("REVOKE " + group.name() + " FROM " + member.name());
   grant_all(member);
   owner_.run(restricting(member, "shop"));
@@ -266,7 +267,7 @@ TEST_F(RowSecurityOwner, S17_an_upgrade_walls_restricted_roles_in_again) {
                   " UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.1'",
                   service.name()));
   EXPECT_EQ(Psql(service.uri()).try_run("SELECT idem.record_id('shop', 'pay', 'k')"), "42501");
-  // What it may see of its own scope stays, and nobody's open transaction is in the way.
+  // It still sees its own scope, and no open transaction blocks it.
   owner_.run(fmt::format("GRANT SELECT ON idem.slots TO {}", service.name()));
   Psql application(database_.uri());
   application.run("BEGIN; SELECT count(*) FROM idem.slots");

@@ -133,7 +133,7 @@ TEST_P(RowSecurityWithin, V03_another_scopes_record_is_answered_as_none) {
   if (!GetParam()) service.run("SET idem.scope = 'shop'");
   const std::string before = traces_of("other");
 
-  // Held by somebody, as a record that is not there cannot be: nobody is waited for all the same.
+  // Held by another session, as a missing record cannot be: it is not waited for all the same.
   Psql holder(database_.uri());
   holder.run("BEGIN; SELECT id FROM idem.slots FOR UPDATE");
   service.run("SET lock_timeout = '20ms'");  // A call that waited would say IDM04.
@@ -158,7 +158,7 @@ TEST_P(RowSecurityWithin, V03_another_scopes_record_is_answered_as_none) {
   EXPECT_EQ(owner_->run("SELECT verdict FROM " + call(owners_verbs[0], theirs, "try_")), "done");
 }
 
-TEST_F(RowSecurity, V03_who_set_no_scope_has_none) {
+TEST_F(RowSecurity, V03_a_session_without_a_scope_has_none) {
   const Named attempt = begin(*owner_, "shop", "k");
   const TestRole role(database_.uri());
   restrict(role, "");
@@ -183,7 +183,7 @@ TEST_F(RowSecurity, V03_who_set_no_scope_has_none) {
   EXPECT_EQ(count("idem.slots"), "1");
 }
 
-TEST_F(RowSecurity, V03_a_literal_wall_is_not_lifted_by_what_a_session_sets) {
+TEST_F(RowSecurity, V03_a_literal_wall_is_not_lifted_by_a_sessions_settings) {
   const Named theirs = begin(*owner_, "other", "k");
   const TestRole role(database_.uri());
   const TestRole second(database_.uri());
@@ -199,8 +199,8 @@ TEST_F(RowSecurity, V03_a_literal_wall_is_not_lifted_by_what_a_session_sets) {
     EXPECT_EQ(service.try_run("SELECT " + reserving("other", "k")), "IDM06") << set;
     EXPECT_EQ(service.run("SELECT count(*) FROM idem.find('" + theirs.operation + "')"), "0");
     // With row_security off the rows that would be hidden are an error instead.
-    const std::string said = service.try_run("SELECT 1 / count(*) FROM idem.slots");
-    EXPECT_EQ(said, set == "SET row_security = off" ? "42501" : "22012");
+    const std::string sqlstate = service.try_run("SELECT 1 / count(*) FROM idem.slots");
+    EXPECT_EQ(sqlstate, set == "SET row_security = off" ? "42501" : "22012");
     service.run("RESET row_security");
   }
   EXPECT_EQ(service.try_run("SET ROLE " + second.name()), "42501");

@@ -9,7 +9,8 @@
 #include <set>
 #include <thread>
 
-/// What the functions of the SQL face take, and what they store: never what a replay may not hold.
+/// The arguments that the functions of the SQL face accept and store: no field that a replay may
+/// not hold.
 namespace idem::test {
 namespace {
 
@@ -102,7 +103,7 @@ TEST_F(SqlArguments, S17_a_null_in_whatever_place_is_an_argument_that_is_wrong) 
             "advance complete enqueue mark_unknown owner release renew");
 }
 
-TEST_F(SqlArguments, S17_what_is_no_length_no_attempt_and_no_list_is_refused_by_the_same_code) {
+TEST_F(SqlArguments, S17_a_wrong_length_attempt_or_list_is_refused_by_the_same_code) {
   const std::string current = attempt(owner_, "a");
   const auto& parts = split(current);
   const std::string nobody = parts[0] + ", " + parts[1] + ", '" +
@@ -148,7 +149,7 @@ TEST_F(SqlArguments, S17_what_is_no_length_no_attempt_and_no_list_is_refused_by_
   EXPECT_EQ(state(current), "in_progress");
 }
 
-TEST_F(SqlArguments, S17_T08_who_released_or_does_not_know_sends_nothing_more) {
+TEST_F(SqlArguments, S17_T08_an_attempt_that_was_released_or_is_unknown_sends_nothing_more) {
   for (const std::string ending : {"release", "mark_unknown"}) {
     const std::string ended = attempt(owner_, ending);
     owner_.run("SELECT idem." + ending + "(" + ended + ")");
@@ -160,7 +161,7 @@ TEST_F(SqlArguments, S17_T08_who_released_or_does_not_know_sends_nothing_more) {
 }
 
 // It may run again, and would send its message once more.
-TEST_F(SqlArguments, S17_T08_who_has_sent_a_message_in_this_transaction_cannot_release) {
+TEST_F(SqlArguments, S17_T08_a_transaction_that_sent_a_message_cannot_release) {
   for (const std::string ending : {"release", "mark_unknown"}) {
     const std::string current = attempt(owner_, ending);
     const std::string other = attempt(owner_, "other-" + ending);
@@ -180,7 +181,7 @@ TEST_F(SqlArguments, S17_T08_who_has_sent_a_message_in_this_transaction_cannot_r
 
 // ---- what is stored ----
 
-TEST_F(SqlArguments, S14_what_is_never_stored_is_left_out_as_a_gateway_leaves_it_out) {
+TEST_F(SqlArguments, S14_fields_that_are_never_stored_are_left_out_as_by_a_gateway) {
   const std::string current = attempt(owner_, "a");
   owner_.run(
       "SELECT idem.complete(" + current +

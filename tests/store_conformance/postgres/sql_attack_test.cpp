@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-/// Whoever may make functions and operators in some schema must not have them run by the gateway,
-/// by a service, or by the owner of the schema. What has no schema before its name is looked for on
-/// the session's path, and the best match among all of it is taken.
+/// A role that may make functions and operators in some schema must not have them run by the
+/// gateway, by a service, or by the owner of the schema. What has no schema before its name is
+/// looked for on the session's path, and the best match among all of it is called.
 namespace idem::test {
 namespace {
 
 /// A function and an operator of every name and signature that the system has, in a schema that
-/// comes first on the path of `role`. Each leaves a trace that no rollback takes away, and fails.
+/// comes first on the path of `role`. Each leaves a trace that no rollback removes, and fails.
 constexpr const char* shadows = R"(
   CREATE SCHEMA evil;
   CREATE SEQUENCE evil.calls;
@@ -162,7 +162,7 @@ void use_transactions(Store& store) {
   EXPECT_EQ(advanced.how, TransactionEnd::How::committed) << advanced.why;
 }
 
-/// What the store does to its own tables beside the records.
+/// The store's own work on its tables beside the records.
 void use_own_statements(Store& store) {
   auto& transactions = *store.transactions();
   const std::string id(32, 'a');
@@ -195,7 +195,7 @@ void use_own_statements(Store& store) {
   use(due_flows, {"pay", n(10)});
   use(rest_flow, {id, token, n(0), n(1)});
   use(pass_phase, {id, "started", "first", n(0), n(1), "second"});
-  use(put_off_flow, {id, n(0)});
+  use(postpone_flow, {id, n(0)});
   use(close_flow, {id, token});
 }
 
@@ -219,7 +219,7 @@ TEST_F(SqlAttack, V03_nothing_that_the_store_sends_is_looked_for_on_the_path) {
   EXPECT_EQ(calls(), "f");
 }
 
-TEST_F(SqlAttack, V03_nor_what_the_face_does_for_a_service_and_a_restricted_role) {
+TEST_F(SqlAttack, V03_nor_the_faces_functions_for_a_service_and_a_restricted_role) {
   const TestRole service(database_.uri());
   const TestRole walled(database_.uri());
   grant_all(service);
@@ -252,7 +252,7 @@ TEST_F(SqlAttack, V03_nor_what_the_face_does_for_a_service_and_a_restricted_role
 }
 
 // As it was found: with rights on nothing but a schema that is on everybody's path.
-TEST_F(SqlAttack, V03_a_better_match_in_public_is_not_taken) {
+TEST_F(SqlAttack, V03_a_better_match_in_public_is_not_called) {
   const TestRole attacker(database_.uri());
   owner_.run("GRANT CREATE ON SCHEMA public TO " + attacker.name() +
              "; CREATE TABLE public.loot (who text); GRANT INSERT ON public.loot TO PUBLIC");
@@ -347,7 +347,7 @@ TEST_F(SqlWall, V03_another_scope_is_closed_under_whatever_collation_type_or_vie
                                ", 'pay', 'k' COLLATE pg_temp.ci, 'x', '1 s', '1 s', '1 s',"
                                " 'unknown', true, gen_random_uuid(), '')"),
               "IDM06");
-    EXPECT_EQ(theirs_->try_run("SELECT idem.must_be_open(" + scope + ")"), "42501");
+    EXPECT_EQ(theirs_->try_run("SELECT idem.must_be_own_scope(" + scope + ")"), "42501");
   }
   EXPECT_EQ(theirs_->run("SELECT outcome FROM idem.reserve('acme' COLLATE pg_temp.ci, 'pay', 'k',"
                          " 'x')"),
@@ -376,7 +376,7 @@ TEST_F(SqlWall, V03_another_scopes_record_is_none_under_whatever_collation) {
   EXPECT_EQ(theirs_->run("SELECT count(*) FROM idem.slots"), "0");
 }
 
-TEST_F(SqlWall, V03_what_lies_in_its_own_temporary_schema_is_not_met) {
+TEST_F(SqlWall, V03_objects_of_its_own_temporary_schema_are_not_used) {
   theirs_->run(
       "CREATE TEMP TABLE restricted_roles (role regrole, scope text);"
       " CREATE TEMP TABLE pg_policy (polrelid oid, polroles oid[], polpermissive bool);"

@@ -61,7 +61,7 @@ TEST_F(SqlEnqueue, S17_T08_a_stale_or_ended_attempt_raises_and_the_rows_roll_bac
   EXPECT_EQ(messages(), "0");
 }
 
-TEST_F(SqlEnqueue, S17_what_cannot_be_sent_is_refused) {
+TEST_F(SqlEnqueue, S17_a_message_that_cannot_be_sent_is_refused) {
   const auto attempt = attempt_of("k");
   for (const std::string rest : {"'', 't', 'p'", "'d', '', 'p'", "'d', 't', NULL",
                                  "repeat('d', 256), 't', 'p'", "'d', 't', repeat('p', 1048577)"}) {

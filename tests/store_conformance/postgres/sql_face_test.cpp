@@ -10,7 +10,7 @@
 #include <barrier>
 #include <thread>
 
-/// What a service calls in its own transaction (protocol.md §17).
+/// The functions that a service calls in its own transaction (protocol.md §17).
 namespace idem::test {
 namespace {
 
@@ -50,9 +50,9 @@ constexpr const char* pay = "'tenant-1', 'pay', 'k', 'amount=5'";
 
 TEST_F(SqlFace, S22_a_completion_that_contradicts_an_event_is_contested) {
   const Execute attempt = gateway_reserves(1);
-  Resolve word = a_resolve(1, Resolve::As::completed, attempt.attempt.fence);
-  word.denies = true;
-  EXPECT_EQ(ask_and_wait(*store_, word)->verdict, Resolve::Verdict::wrong_state);
+  Resolve event = a_resolve(1, Resolve::As::completed, attempt.attempt.fence);
+  event.denies = true;
+  EXPECT_EQ(ask_and_wait(*store_, event)->verdict, Resolve::Verdict::wrong_state);
   session_->run("SELECT idem.complete(" + args(attempt) + ", 201)");
   EXPECT_TRUE(ask_and_wait(*store_, Find{key(1)}).value()->is_contested);
 }
@@ -73,7 +73,7 @@ TEST_F(SqlFace, S17_T57_rows_and_completion_are_one_commit) {
   EXPECT_EQ(payments(), "1");
 }
 
-TEST_F(SqlFace, S17_who_comes_too_late_raises_and_its_rows_are_gone) {
+TEST_F(SqlFace, S17_a_late_owner_raises_and_its_rows_are_gone) {
   const Execute attempt = gateway_reserves(1);
   Execute other = attempt;
   other.attempt.fence += 1;
@@ -169,16 +169,16 @@ TEST_F(SqlFace, V09_of_many_at_once_one_pays) {
       for (int i = 0; i < keys; ++i) {
         together.arrive_and_wait();
         session.run("BEGIN");
-        const auto said = session.run(
+        const auto reserved = session.run(
             fmt::format("SELECT outcome || format(' %L, %s, %L', operation, fence, attempt)"
                         " FROM idem.reserve('t', 'pay', 'k{}', 'x')",
                         i));
-        if (said.starts_with("execute ")) {
+        if (reserved.starts_with("execute ")) {
           session.run(fmt::format("INSERT INTO payments VALUES ('{} by {}', {})", i, service, i));
-          session.run("SELECT idem.complete(" + said.substr(8) + ", 201)");
+          session.run("SELECT idem.complete(" + reserved.substr(8) + ", 201)");
           ++paid;
         } else {
-          EXPECT_TRUE(said.starts_with("replay ")) << said;
+          EXPECT_TRUE(reserved.starts_with("replay ")) << reserved;
           ++replayed;
         }
         session.run("COMMIT");
@@ -192,7 +192,7 @@ TEST_F(SqlFace, V09_of_many_at_once_one_pays) {
   EXPECT_EQ(payments(), std::to_string(keys));
 }
 
-TEST_F(SqlFace, V13_T56_who_waits_in_vain_keeps_its_transaction) {
+TEST_F(SqlFace, V13_T56_a_waiter_in_vain_keeps_its_transaction) {
   session_->run("BEGIN");
   EXPECT_EQ(reserve("outcome", pay), "execute");
   Psql rival(database_.uri());
@@ -247,7 +247,7 @@ TEST_F(SqlFace, a_reserve_that_could_not_see_the_winner_is_refused) {
   }
 }
 
-TEST_F(SqlFace, what_is_asked_for_in_a_careless_session_is_durable_all_the_same) {
+TEST_F(SqlFace, a_call_in_a_session_with_lax_settings_is_durable_all_the_same) {
   session_->run("SET synchronous_commit = off");
   session_->run("BEGIN");
   EXPECT_EQ(reserve("outcome", pay), "execute");
@@ -271,7 +271,7 @@ TEST_F(SqlFace, a_sweep_waits_for_the_disk_where_it_gives_an_answer_and_only_the
   EXPECT_EQ(sweep(), "unknown, off");
   session_->run(
       "UPDATE idem.slots SET state = 'pending', request = 'POST', expires_at = idem.now()");
-  EXPECT_EQ(sweep(), "completed, on") << "who asks next hears of the 408, and writes nothing";
+  EXPECT_EQ(sweep(), "completed, on") << "the next asker gets the 408, and writes nothing";
 }
 
 TEST_F(SqlFace, V05_the_primary_key_is_scope_operation_and_key_and_the_reserve_uses_it) {

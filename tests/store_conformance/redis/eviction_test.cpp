@@ -27,7 +27,7 @@ std::int64_t number_in(const RedisServer& server, const std::string& what) {
   return at == info.npos ? -1 : std::strtoll(info.c_str() + at + what.size() + 2, nullptr, 10);
 }
 
-TEST(RedisEviction, T53_what_was_thrown_away_unnoticed_does_not_run_again) {
+TEST(RedisEviction, T53_a_record_evicted_unnoticed_does_not_run_again) {
   constexpr std::uint32_t keys = 3'000;
   const RedisServer server;
   const auto store = open_at(server.url());
@@ -91,7 +91,7 @@ TEST(RedisEviction, T53_what_was_thrown_away_unnoticed_does_not_run_again) {
   EXPECT_GT(damaged, 0);
 }
 
-TEST(RedisEviction, T53_what_lies_beside_a_record_is_missed_too) {
+TEST(RedisEviction, T53_an_entry_beside_a_record_is_missed_too) {
   const RedisServer server;
   const auto store = open_at(server.url());
   const auto lettered = [](char letter, int token_number = 1) {

@@ -1,9 +1,7 @@
+#include "store_conformance/faults.hpp"
 #include "store_conformance/redis/asking.hpp"
-#include "support/cutting_proxy.hpp"
 
 #include <fmt/format.h>
-
-#include <latch>
 
 /// The store in Redis when its server or the way there fails, or is not what it should be.
 namespace idem::test {
@@ -32,34 +30,10 @@ TEST(RedisFaults, S04_two_duplicates_whose_reply_was_lost_are_one_execution) {
   const RedisServer server;
   CuttingProxy proxy(server.socket());
   const auto store = open_at(through(proxy));
-  for (int round = 1; round <= 20; ++round) {
-    proxy.lose_answer_to("EVALSHA");
-    std::promise<std::expected<ReserveOutcome, StoreError>> said[2];
-    for (int i = 0; i < 2; ++i) {
-      Reserve verb = a_reserve(round, 1 + i);
-      verb.generation = store->identity().generation;
-      ask(*store, verb, [&said, i](auto outcome) { said[i].set_value(std::move(outcome)); });
-    }
-    int executed = 0;
-    for (int i = 0; i < 2; ++i) {
-      const auto outcome = said[i].get_future().get();
-      ASSERT_TRUE(outcome.has_value()) << outcome.error().detail;
-      if (const auto* execute = std::get_if<Execute>(&*outcome)) {
-        ++executed;
-        EXPECT_EQ(execute->attempt.token, token(1 + i));
-        const auto record = try_ask(*store, Find{key(round)});
-        ASSERT_TRUE(record && *record);
-        EXPECT_EQ((*record)->attempt, execute->attempt);
-      } else {
-        EXPECT_TRUE(is<InProgress>(*outcome)) << describe(*outcome);
-      }
-    }
-    EXPECT_EQ(executed, 1) << "round " << round;
-    EXPECT_EQ(proxy.lost(), round);
-  }
+  lose_replies_to_duplicates(*store, proxy, "EVALSHA");
 }
 
-TEST(RedisFaults, S04_a_settling_write_whose_reply_was_lost_is_told_as_done) {
+TEST(RedisFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_done) {
   const RedisServer server;
   CuttingProxy proxy(server.socket());
   const auto store = open_at(through(proxy));
@@ -101,17 +75,16 @@ TEST(RedisFaults, S04_a_server_that_sleeps_makes_calls_late_and_loses_none) {
 TEST(RedisFaults, S04_a_step_that_comes_late_is_made_for_the_moment_in_which_it_counts) {
   RedisServer server;
   const auto store = open_at(server.url());
-  Reserve verb = a_reserve(1);
+  Reserve verb = a_reserve_in(*store, 1);
   verb.lease = 2s;
   run(*store, 2);
   // Held back for longer than its lease: it must not be written as one that is over already.
   server.pause();
-  verb.generation = store->identity().generation;
-  std::promise<std::expected<ReserveOutcome, StoreError>> said;
-  ask(*store, verb, [&](auto outcome) { said.set_value(std::move(outcome)); });
+  std::promise<std::expected<ReserveOutcome, StoreError>> reply;
+  ask(*store, verb, [&](auto outcome) { reply.set_value(std::move(outcome)); });
   std::this_thread::sleep_for(2500ms);  // The server's clock has no hands that a test could move.
   server.go_on();
-  const auto outcome = said.get_future().get();
+  const auto outcome = reply.get_future().get();
   ASSERT_TRUE(outcome && is<Execute>(*outcome));
   const auto other = try_ask(*store, a_reserve(1, 2));
   ASSERT_TRUE(other && is<InProgress>(*other)) << describe(*other);
@@ -136,11 +109,7 @@ TEST(RedisFaults, V09_a_server_that_is_killed_keeps_what_it_has_answered) {
     EXPECT_NE(while_down.error().code, StoreError::Code::refused);
     server.start();
     for (int i = 0; i < 40; ++i) {
-      const auto outcome = ask_until_answered(*store, [&] {
-        Reserve verb = a_reserve(1 + round * 40 + i, 2);
-        verb.generation = store->identity().generation;
-        return verb;
-      }());
+      const auto outcome = ask_until_answered(*store, a_reserve(1 + round * 40 + i, 2));
       EXPECT_TRUE(i < 20 ? is<Replay>(outcome) : is<InProgress>(outcome)) << describe(outcome);
     }
   }
@@ -188,14 +157,14 @@ TEST(RedisFaults, S02_full_memory_lets_nothing_begin_and_everything_end) {
   EXPECT_EQ(outcome.error().code, StoreError::Code::unavailable);
   EXPECT_NE(outcome.error().detail.find("OOM"), std::string::npos) << outcome.error().detail;
   EXPECT_EQ(try_ask(*store, a_complete(attempt))->verdict, Verdict::done);
-  EXPECT_TRUE(is<Replay>(*try_ask(*store, a_reserve(1, 2)))) << "and what is stored is told";
+  EXPECT_TRUE(is<Replay>(*try_ask(*store, a_reserve(1, 2)))) << "and the stored answer is replayed";
   server.ask("config set maxmemory 0");
   run(*store, 2);
 }
 
 // ---- changes of the identity that nobody ended ----
 
-TEST(RedisFaults, S02_a_bucket_that_was_left_closed_is_opened_by_who_meets_it) {
+TEST(RedisFaults, S02_a_bucket_left_closed_is_opened_by_the_next_asker) {
   const RedisServer server;
   const auto store = open_at(server.url());
   const std::string closed = "{idem:01}meta";
@@ -231,7 +200,7 @@ TEST(RedisFaults, S02_a_store_whose_identity_is_lost_is_not_made_anew_over_its_r
 }
 
 // A reviewer's: it ended the process, and the next one's.
-TEST(RedisFaults, S12_a_completed_record_without_its_answer_is_told_as_damaged) {
+TEST(RedisFaults, S12_a_completed_record_without_its_answer_is_reported_as_damaged) {
   const RedisServer server;
   const auto store = open_at(server.url());
   Reserve verb = a_reserve(1);
@@ -283,16 +252,12 @@ TEST(RedisFaults, S05_a_slot_that_is_moving_lets_nothing_run_and_loses_nothing) 
               " migrate 127.0.0.1 " + port + " {} 0 5000");
   }
   for (RedisServer& one : cluster.servers()) one.ask("cluster setslot " + slot + " node " + to_id);
-  const auto replayed = ask_until_answered(*store, [&] {
-    Reserve verb = a_reserve(1, 2);
-    verb.generation = store->identity().generation;
-    return verb;
-  }());
+  const auto replayed = ask_until_answered(*store, a_reserve(1, 2));
   EXPECT_TRUE(is<Replay>(replayed)) << describe(replayed);
 }
 
-// Else another asker, for whom its time is not over yet, could take it up meanwhile.
-TEST(RedisFaults, S02_S05_what_is_over_under_a_former_name_is_gone_before_there_is_a_new_one) {
+// Else another asker, for whom its time is not over yet, could resume it meanwhile.
+TEST(RedisFaults, S02_S05_a_record_over_under_a_former_name_is_gone_before_there_is_a_new_one) {
   const RedisServer server;
   const auto store = open_at(server.url());
   Reserve old = a_reserve(1);
@@ -305,9 +270,9 @@ TEST(RedisFaults, S02_S05_what_is_over_under_a_former_name_is_gone_before_there_
   renamed.also = {{key(1)}};
   const auto outcome = [&] {
     for (int tries = 0;; ++tries) {
-      auto said = try_ask(*store, renamed);
-      const bool is_over = said && is<Execute>(*said);
-      if (is_over || tries == 400) return said;
+      auto reply = try_ask(*store, renamed);
+      const bool is_over = reply && is<Execute>(*reply);
+      if (is_over || tries == 400) return reply;
       std::this_thread::sleep_for(5ms);
     }
   }();
@@ -325,7 +290,7 @@ TEST(RedisFaults, S02_fences_grow_also_where_the_servers_clock_has_gone_back) {
   EXPECT_GT(run(*store, 1).attempt.fence, future);
 }
 
-TEST(RedisFaults, S12_a_damaged_record_is_told_as_such_and_runs_nothing) {
+TEST(RedisFaults, S12_a_damaged_record_is_reported_as_such_and_runs_nothing) {
   const RedisServer server;
   const auto store = open_at(server.url());
   Reserve verb = a_reserve(1);

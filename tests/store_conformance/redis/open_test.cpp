@@ -45,20 +45,20 @@ TEST(RedisOpen, T53_a_policy_that_is_changed_under_way_lets_nothing_new_begin) {
   EXPECT_TRUE(is_refused);
   const auto settled = try_ask(*store, a_complete(before));
   ASSERT_TRUE(settled.has_value());
-  EXPECT_EQ(settled->verdict, Verdict::done) << "what runs is settled";
+  EXPECT_EQ(settled->verdict, Verdict::done) << "a running attempt is settled";
 }
 
-TEST(RedisOpen, S02_what_the_settings_would_forget_is_told) {
+TEST(RedisOpen, S02_settings_that_would_lose_records_are_warned_of) {
   const RedisServer server("appendonly=no");
   const RedisServer lax("appendfsync=everysec");
   const RedisServer strict;
   const auto warnings_of = [](const RedisServer& one) {
-    std::vector<std::string> told;
+    std::vector<std::string> warnings;
     const auto store =
         open_redis(one.url(), test_settings(),
-                   {.warn = [&](const std::string& warning) { told.push_back(warning); }});
+                   {.warn = [&](const std::string& warning) { warnings.push_back(warning); }});
     EXPECT_TRUE(store.has_value());
-    return told;
+    return warnings;
   };
   ASSERT_EQ(warnings_of(server).size(), 1U);
   EXPECT_NE(warnings_of(server).front().find("appendonly is off"), std::string::npos);
@@ -118,7 +118,7 @@ TEST(RedisOpen, S15_moments_are_the_servers_own) {
 TEST(RedisOpen, S03_round_trips_are_one_for_each_step) {
   const RedisServer server;
   const auto store = open_at(server.url());
-  run(*store, 100);  // What a first call brings with it.
+  run(*store, 100);  // A first call brings the scripts.
   const auto count = [&](auto step) {
     const int before = calls_of(server, "evalsha");
     step();

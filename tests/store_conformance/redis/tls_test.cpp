@@ -45,7 +45,7 @@ TEST_F(RedisTls, S02_a_server_that_is_believed_is_used) {
   EXPECT_EQ(reply->verdict, Verdict::done);
 }
 
-TEST_F(RedisTls, S02_one_that_is_not_believed_hears_no_password) {
+TEST_F(RedisTls, S02_a_server_that_is_not_trusted_receives_no_password) {
   const RedisServer server = server_for("IP:127.0.0.1");
   const Authority stranger(dir_.path(), "stranger");
   const RedisServer misnamed = server_for("DNS:elsewhere.example");

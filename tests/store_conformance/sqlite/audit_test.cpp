@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-/// The evidence log as the file keeps it: whoever else opens it can only add to it.
+/// The evidence log as the file keeps it: any other program that opens it can only add to it.
 namespace idem::test {
 namespace {
 
@@ -26,14 +26,14 @@ class SqliteAudit : public testing::Test {
     EXPECT_EQ(sqlite3_open(path().c_str(), &db_), SQLITE_OK);
   }
 
-  /// What SQLite says to it; empty when it was done.
+  /// SQLite's error; empty when it was done.
   std::string run(const std::string& text) {
     open_raw();
     char* message = nullptr;
     sqlite3_exec(db_, text.c_str(), nullptr, nullptr, &message);
-    std::string said = message != nullptr ? message : "";
+    std::string error = message != nullptr ? message : "";
     sqlite3_free(message);
-    return said;
+    return error;
   }
   std::vector<std::string> reasons() {
     std::vector<std::string> found;

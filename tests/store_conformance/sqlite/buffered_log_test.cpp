@@ -53,7 +53,7 @@ TEST(SqliteBufferedLog, a_transaction_reads_what_it_spilled) {
   EXPECT_EQ(one(db, "PRAGMA integrity_check"), "ok");
 }
 
-TEST(SqliteBufferedLog, what_was_committed_is_in_the_files) {
+TEST(SqliteBufferedLog, committed_changes_are_in_the_files) {
   const TempFolder folder;
   const auto connection = open_buffered(folder.file("a.db"));
   sqlite3* db = connection.get();
@@ -65,7 +65,7 @@ TEST(SqliteBufferedLog, what_was_committed_is_in_the_files) {
     }
     run(db, "BEGIN");
     run(db, "INSERT INTO t (body) VALUES (zeroblob(100000))");  // Of it nothing may be found.
-    // What a crash at this moment leaves.
+    // The file after a crash at this moment.
     fs::copy_file(folder.file("a.db"), folder.file("b.db"));
     fs::copy_file(folder.file("a.db-wal"), folder.file("b.db-wal"));
     run(db, "ROLLBACK");

@@ -22,7 +22,7 @@ std::string setting(const char* name) {
   return value ? value : "";
 }
 
-/// One write(2) per line: what the parent has read was told, whatever happens next.
+/// One write(2) per line: the parent counts each line it has read as reported.
 void say(const std::string& line) {
   const std::string text = line + "\n";
   if (write(STDOUT_FILENO, text.data(), text.size()) < 0) std::abort();
@@ -136,32 +136,32 @@ TEST_F(SqliteCrash, T01_a_second_process_is_refused_until_the_first_is_gone) {
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().detail.find("another process owns " + path()), std::string::npos);
   const auto third = child("holds_the_file", environment());
-  const auto said = third->wait_for_line("refused");
-  ASSERT_TRUE(said);
-  EXPECT_NE(said->find("another process owns"), std::string::npos);
+  const auto refusal = third->wait_for_line("refused");
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->find("another process owns"), std::string::npos);
   owner->signal(SIGKILL);
   EXPECT_EQ(owner->exit_code(), 128 + SIGKILL);
   EXPECT_TRUE(open());
 }
 
-/// What the killed child had told, from whole lines only.
-struct Told {
+/// The reports of the killed child, from whole lines only.
+struct Reported {
   std::map<std::uint32_t, Fence> reserved;
   std::set<std::uint32_t> completed;
 };
 
-Told told_by(const std::string& output) {
-  Told told;
+Reported reported_by(const std::string& output) {
+  Reported reported;
   std::istringstream lines(output.substr(0, output.rfind('\n') + 1));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string what;
     std::uint32_t number = 0;
     if (!(words >> what >> number)) continue;
-    if (what == "completed") told.completed.insert(number);
-    if (what == "reserved") words >> told.reserved[number];
+    if (what == "completed") reported.completed.insert(number);
+    if (what == "reserved") words >> reported.reserved[number];
   }
-  return told;
+  return reported;
 }
 
 TEST_F(SqliteCrash, P2_whatever_was_acknowledged_survives_a_kill_in_the_middle_of_commits) {
@@ -173,24 +173,24 @@ TEST_F(SqliteCrash, P2_whatever_was_acknowledged_survives_a_kill_in_the_middle_o
     ASSERT_TRUE(hammer->wait_for_line(fmt::format("completed {} ", first + 100 * (round + 1))));
     hammer->signal(SIGKILL);
     ASSERT_EQ(hammer->exit_code(), 128 + SIGKILL);
-    const Told told = told_by(hammer->output());
-    ASSERT_GT(told.completed.size(), 50u);
+    const Reported reported = reported_by(hammer->output());
+    ASSERT_GT(reported.completed.size(), 50u);
 
     const auto store = open();
     ASSERT_TRUE(store);
-    for (const auto& [number, fence] : told.reserved) {
+    for (const auto& [number, fence] : reported.reserved) {
       EXPECT_TRUE(granted.insert(fence).second) << "fence " << fence << " was granted twice";
       const auto record = ask_and_wait(*store, Find{wide_key(number)});
       ASSERT_TRUE(record && *record) << "reserve " << number << " was acknowledged and is lost";
-      EXPECT_EQ((*record)->attempt.fence, fence);
+      EXPECT_EQ((*record)->fence(), fence);
       first = std::max(first, number);
     }
-    for (const std::uint32_t number : told.completed) {
+    for (const std::uint32_t number : reported.completed) {
       const auto outcome = ask_and_wait(*store, wide_reserve(number, *store));
       ASSERT_TRUE(outcome && is<Replay>(*outcome)) << number;
       EXPECT_EQ(std::get<Replay>(*outcome).response, answer(201, body_of(number)));
     }
-    // A fence of this start is above all that were told by those before.
+    // A fence of this start is above all that the starts before reported.
     const auto next = ask_and_wait(*store, wide_reserve(first + 50'000, *store));
     ASSERT_TRUE(next && is<Execute>(*next));
     EXPECT_GT(std::get<Execute>(*next).attempt.fence, *granted.rbegin());

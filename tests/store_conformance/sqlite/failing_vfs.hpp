@@ -5,7 +5,8 @@
 #include <string>
 #include <thread>
 
-/// A sqlite3_vfs that passes everything on, fails what it is told to, and notes who writes.
+/// A sqlite3_vfs that passes everything on, fails the calls that a test names, and notes the
+/// writers.
 namespace idem::test {
 
 struct FailingVfs {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// The file below a store that is open: who takes it away, and who died with it open.
+/// The file below a store that is open: removed, replaced, or left open by a dead process.
 namespace idem::test {
 namespace {
 
@@ -32,14 +32,14 @@ class SqliteFile : public testing::Test {
     store_ = open_by_url("sqlite:" + path(), clock);
   }
 
-  /// What was told to somebody: none for an answer of the store's.
+  /// The error's code; none for an answer of the store's.
   template <class Verb>
   std::optional<Code> error_of(Verb verb) {
     if constexpr (std::is_same_v<Verb, Reserve>) verb.generation = 1;
     const auto reply = ask_and_wait(*store_, std::move(verb));
     return reply ? std::nullopt : std::optional(reply.error().code);
   }
-  std::string heard(int key_number) {
+  std::string outcome_of(int key_number) {
     Reserve verb = a_reserve(key_number, 2);
     verb.generation = 1;
     const auto outcome = ask_and_wait(*store_, verb);
@@ -60,9 +60,11 @@ class SqliteFile : public testing::Test {
     EXPECT_EQ(error_of(a_reserve(3)), Code::unavailable);
     EXPECT_EQ(error_of(a_reserve(1, 2)), Code::unavailable) << "no replay either";
     EXPECT_EQ(error_of(Find{key(1)}), Code::unavailable);
-    EXPECT_EQ(error_of(Complete{key(2), {0, token(1)}, answer(), ""}), Code::unavailable);
+    EXPECT_EQ(error_of(Complete{key(2), {std::nullopt, token(1)}, answer(), ""}),
+              Code::unavailable);
     EXPECT_EQ(error_of(List{}), Code::unavailable);
-    EXPECT_NE(heard(1).find("was moved, replaced or deleted"), std::string::npos) << heard(1);
+    EXPECT_NE(outcome_of(1).find("was moved, replaced or deleted"), std::string::npos)
+        << outcome_of(1);
   }
 
   TestClock clock;
@@ -74,10 +76,10 @@ TEST_F(SqliteFile, T01_a_file_that_is_moved_stores_nothing_until_it_is_back) {
   fs::rename(path(), path("elsewhere.db"));
   expect_nothing_is_stored();
   fs::rename(path("elsewhere.db"), path());
-  EXPECT_EQ(heard(1), "replay");
+  EXPECT_EQ(outcome_of(1), "replay");
   complete(4);
   reopen();
-  EXPECT_EQ(heard(4), "replay");
+  EXPECT_EQ(outcome_of(4), "replay");
 }
 
 TEST_F(SqliteFile, T01_a_file_that_is_deleted_stores_nothing) {
@@ -111,13 +113,13 @@ TEST_F(SqliteFile, T01_a_link_that_is_pointed_elsewhere_is_noticed) {
   close();
   fs::create_symlink(path(), path("link.db"));
   store_ = open_by_url("sqlite:" + path("link.db"), clock);
-  EXPECT_EQ(heard(1), "replay");
+  EXPECT_EQ(outcome_of(1), "replay");
   fs::remove(path("link.db"));
   fs::create_symlink(path("other.db"), path("link.db"));
   expect_nothing_is_stored();
 }
 
-TEST_F(SqliteFile, T01_a_transaction_in_a_file_that_is_gone_says_so) {
+TEST_F(SqliteFile, T01_a_transaction_in_a_file_that_is_gone_fails) {
   Transactions& transactions = *store().transactions();
   ASSERT_TRUE(transactions.run("CREATE TABLE payments (key INTEGER)"));
   const auto pay = [&](int number) {
@@ -223,7 +225,7 @@ TEST_F(SqliteCutOff, T52_a_start_after_a_kill_ends_what_the_dead_process_alone_d
   ASSERT_TRUE(log && log->size() == 1);
   EXPECT_EQ(log->front().source, "start");
   EXPECT_EQ(log->front().evidence, "process_ended");
-  // Who sweeps tells people of them, once.
+  // The sweeper reports them, once.
   EXPECT_EQ(ask_and_wait(*store, Sweep{10})->size(), 4U);
   EXPECT_EQ(ask_and_wait(*store, Sweep{10})->size(), 0U);
   const auto claimed = ask_and_wait(*store, Claim{token(10), "dispatcher", lease, true});
@@ -251,13 +253,13 @@ TEST_F(SqliteCutOff, T52_a_start_asks_for_the_room_that_ending_them_needs) {
   EXPECT_EQ(open_with(612UL * 1024), 0);
 }
 
-// §19: the upstream may be at it until the end of the lease, whoever has died.
+// §19: the upstream may be at it until the end of the lease, also after a death.
 TEST_F(SqliteCutOff, S19_nothing_there_counts_no_sooner_than_by_the_lease) {
   leave_running(true);
   const auto store = open_by_url("sqlite:" + path(), clock);
   const auto found = ask_and_wait(*store, Find{key(1)});
   ASSERT_TRUE(found && *found);
-  const Fence fence = (*found)->attempt.fence;
+  const auto fence = (*found)->fence();
   clock.advance(lease / 2);
   Resolve nothing = a_resolve(1, Resolve::As::failed_retryable, fence, clock.now());
   EXPECT_EQ(ask_and_wait(*store, nothing)->verdict, Resolve::Verdict::too_early);

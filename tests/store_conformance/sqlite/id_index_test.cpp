@@ -40,7 +40,7 @@ TEST(IdIndex, ids_that_begin_alike_are_all_found) {
 }
 
 // Against an ordered set, through splits, emptied blocks and joins; from nothing and from a file.
-TEST(IdIndex, it_is_what_an_ordered_set_is) {
+TEST(IdIndex, it_behaves_as_an_ordered_set) {
   for (const std::size_t begun_with : {0, 1, 5'000}) {
     std::mt19937_64 random(begun_with + 1);
     std::set<Entry> expected;

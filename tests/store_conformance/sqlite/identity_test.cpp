@@ -29,7 +29,7 @@ class SqliteIdentity : public testing::Test {
     return {};
   }
 
-  /// What a node asks for the request under `key`, by the store's live secrets.
+  /// The reserve of a node for the request under `key`, by the store's live secrets.
   Reserve reserve(const Store& store, const std::string& key, int token_number = 1) {
     const Identity& identity = store.identity();
     const RequestDigest digest({.method = "POST",
@@ -113,7 +113,7 @@ TEST_F(SqliteIdentity, T47_a_secret_with_records_cannot_be_dropped) {
   complete(**open({secret(1)}), "a");
   const std::string swapped = refusal(open({secret(2)}));
   expect_has(swapped, secret_id(secret(1)));
-  expect_has(swapped, "behind the others");
+  expect_has(swapped, "after the others");
   expect_has(swapped, path());
   expect_has(refusal(open()), secret_id(secret(1)));
   const auto store = open({secret(2), secret(1)});
@@ -145,7 +145,7 @@ TEST_F(SqliteIdentity, T47_a_running_record_keeps_its_secret_needed) {
   expect_has(refusal(open({secret(2)})), secret_id(secret(1)));
 }
 
-TEST_F(SqliteIdentity, T47_what_cannot_be_read_may_be_of_any_secret) {
+TEST_F(SqliteIdentity, T47_an_unreadable_record_may_be_of_any_secret) {
   complete(**open({secret(1)}), "a");
   sql("UPDATE idem_slots SET record = x'00'");
   EXPECT_FALSE(open({secret(2)}));
@@ -157,7 +157,7 @@ TEST_F(SqliteIdentity, S02_secrets_are_known_in_the_file_by_their_ids_alone) {
   EXPECT_EQ(sql("SELECT id FROM idem_digest_secrets"), secret_id(secret(1)) + ";");
 }
 
-TEST_F(SqliteIdentity, S02_an_empty_store_takes_any_settings) {
+TEST_F(SqliteIdentity, S02_an_empty_store_accepts_any_settings) {
   ASSERT_TRUE(open());
   {
     const auto store = open({secret(1)}, "tenant");

@@ -54,7 +54,7 @@ TEST(SqliteListing, lets_others_have_their_turn_after_each_few_rows) {
       Reserve reserve = a_reserve(number);
       reserve.id.bytes[1] = static_cast<std::uint8_t>(number >> 8);
       reserve.generation = (*store)->identity().generation;
-      Complete complete{reserve.id, {0, reserve.token}, answer(), {}};
+      Complete complete{reserve.id, {std::nullopt, reserve.token}, answer(), {}};
       (*store)->call(std::move(reserve), [](auto) {});
       (*store)->call(std::move(complete), [&](auto) { settled.count_down(); });
     }

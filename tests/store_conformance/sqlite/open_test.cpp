@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-/// What the embedded store makes of the file that it is given.
+/// The embedded store and the file that it is given.
 namespace idem::test {
 namespace {
 
@@ -62,7 +62,7 @@ class SqliteOpen : public testing::Test {
   TempFolder folder;
 };
 
-void expect_says(const std::string& message, const std::string& part) {
+void expect_part(const std::string& message, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
@@ -82,10 +82,10 @@ TEST_F(SqliteOpen, S02_the_secret_is_made_once_and_kept) {
 TEST_F(SqliteOpen, S02_other_settings_are_refused_by_name) {
   make_store();
   const std::string key_scope = refusal({"tenant", test_settings().scope_source});
-  expect_says(key_scope, "key_scope is 'operation'");
-  expect_says(key_scope, "'tenant'");
-  expect_says(key_scope, path());
-  expect_says(refusal({"operation", "jwt:sub"}), "scope_source is 'header:X-Tenant-Id'");
+  expect_part(key_scope, "key_scope is 'operation'");
+  expect_part(key_scope, "'tenant'");
+  expect_part(key_scope, path());
+  expect_part(refusal({"operation", "jwt:sub"}), "scope_source is 'header:X-Tenant-Id'");
   EXPECT_TRUE(open()) << "the refusals changed nothing";
 }
 
@@ -107,15 +107,15 @@ TEST_F(SqliteOpen, T01_a_file_that_is_open_is_refused) {
   const auto second = open();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, StoreError::Code::unavailable);
-  expect_says(second.error().detail, "another process owns " + path());
+  expect_part(second.error().detail, "another process owns " + path());
 }
 
 TEST_F(SqliteOpen, T30_a_file_that_is_no_database_is_refused_and_left_alone) {
   const std::string garbage(20'000, 'g');
   write(garbage);
   const std::string why = refusal();
-  expect_says(why, "not a database");
-  expect_says(why, path());
+  expect_part(why, "not a database");
+  expect_part(why, path());
   EXPECT_EQ(bytes(), garbage);
 }
 
@@ -126,45 +126,45 @@ TEST_F(SqliteOpen, T30_a_corrupt_file_is_refused) {
   for (std::size_t page = 8; page < 14; ++page) content.replace(page * 4096, 2'000, 2'000, '\xaa');
   write(content);
   const std::string why = refusal();
-  expect_says(why, "corrupt");
-  expect_says(why, path());
+  expect_part(why, "corrupt");
+  expect_part(why, path());
 }
 
 TEST_F(SqliteOpen, T30_a_store_without_its_tables_is_refused) {
   make_store();
   sql("DROP TABLE idem_running");
-  expect_says(refusal(), "tables are missing");
+  expect_part(refusal(), "tables are missing");
 }
 
 TEST_F(SqliteOpen, T30_a_running_record_without_its_id_closes_the_store) {
   make_store();
   sql("INSERT INTO idem_running VALUES (1, x'00', 0, x'00')");
-  expect_says(refusal(), "a running record has lost its id");
+  expect_part(refusal(), "a running record has lost its id");
 }
 
 TEST_F(SqliteOpen, T30_a_store_without_its_secret_is_refused) {
   make_store();
   sql("DELETE FROM idem_meta WHERE name = 'secret'");
-  expect_says(refusal(), "identity is damaged");
+  expect_part(refusal(), "identity is damaged");
 }
 
 TEST_F(SqliteOpen, T30_another_programs_database_is_refused_and_left_alone) {
   sql("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
   const std::string before = bytes();
-  expect_says(refusal(), "another program's database");
+  expect_part(refusal(), "another program's database");
   EXPECT_EQ(bytes(), before);
 }
 
 TEST_F(SqliteOpen, S02_a_newer_schema_is_refused) {
   make_store();
   sql("PRAGMA user_version = 99");
-  expect_says(refusal(), "schema version 99");
+  expect_part(refusal(), "schema version 99");
 }
 
 TEST_F(SqliteOpen, S02_an_older_schema_waits_for_migrate) {
   write("");
   sql("PRAGMA application_id = 1229210957");  // "IDEM", of a version before the first.
-  expect_says(refusal(), "--migrate");
+  expect_part(refusal(), "--migrate");
   EXPECT_TRUE(open(test_settings(), true));
   EXPECT_TRUE(open());
 }
@@ -177,21 +177,21 @@ TEST_F(SqliteOpen, S02_a_file_from_before_the_first_release_is_refused_and_left_
     for (const bool migrate : {false, true}) {
       const auto store = open(test_settings(), migrate);
       ASSERT_FALSE(store) << version;
-      expect_says(store.error().detail, "before the first release");
-      expect_says(store.error().detail, path());
+      expect_part(store.error().detail, "before the first release");
+      expect_part(store.error().detail, path());
     }
     EXPECT_EQ(bytes(), before);
   }
 }
 
-TEST_F(SqliteOpen, S02_a_path_that_cannot_be_is_refused_in_words) {
+TEST_F(SqliteOpen, S02_an_impossible_path_is_refused_with_a_sentence) {
   const auto why = [&](const std::string& where) {
     const auto store = open_sqlite(where, test_settings());
     return store ? std::string("was opened") : store.error().detail;
   };
-  expect_says(why(folder.file("no/such/idem.db")), "does not exist");
-  expect_says(why(""), "empty");
-  expect_says(why(folder.file("")), "idem-store");
+  expect_part(why(folder.file("no/such/idem.db")), "does not exist");
+  expect_part(why(""), "empty");
+  expect_part(why(folder.file("")), "idem-store");
 }
 
 TEST_F(SqliteOpen, S02_names_that_sqlite_reads_otherwise_are_files) {
@@ -313,16 +313,16 @@ TEST_F(SqliteCorruptRow, T30_an_id_found_twice_among_the_settled_is_refused) {
   EXPECT_TRUE(is<Replay>(*ask_and_wait(**store, again(0))));
   clock.advance(retention);
   std::size_t reaped = 0;
-  std::size_t told = 0;
+  std::size_t damaged = 0;
   for (int round = 0; round < 6; ++round) {
     const auto steps = ask_and_wait(**store, Reap{1});
     ASSERT_TRUE(steps);
     for (const LifecycleStep& step : *steps) {
-      ++(step.damaged ? told : reaped);
+      ++(step.damaged ? damaged : reaped);
     }
   }
-  EXPECT_EQ(reaped, 2u) << "it stands in nobody's way";
-  EXPECT_EQ(told, 1u) << "and is told once";
+  EXPECT_EQ(reaped, 2u) << "it blocks no other record";
+  EXPECT_EQ(damaged, 1u) << "and is reported once";
   EXPECT_FALSE(ask_and_wait(**store, again(1))) << "and is still not run";
 }
 
@@ -368,10 +368,10 @@ TEST_F(SqliteCorruptRow, T30_a_settled_record_that_lost_its_id_refuses_the_start
   sql("UPDATE idem_slots SET id = x'01' WHERE slot = 2");
   const auto store = open();
   ASSERT_FALSE(store);
-  expect_says(store.error().detail, "lost its id");
+  expect_part(store.error().detail, "lost its id");
 }
 
-TEST_F(SqliteCorruptRow, T30_it_stands_in_nobodys_way) {
+TEST_F(SqliteCorruptRow, T30_it_blocks_no_other_record) {
   sql("UPDATE idem_slots SET record = " + with_byte(2, 9) + " WHERE slot = 2");
   clock.advance(retention);
   const auto store = open();
@@ -408,7 +408,7 @@ TEST_F(SqliteCorruptRow, T30_a_pending_request_that_is_missing_does_not_stop_the
   bool timed_out = false;
   const auto steps = ask_and_wait(**store, Sweep{10});
   for (const auto& step : *steps) timed_out |= step.id == key(11);
-  EXPECT_TRUE(timed_out) << "its client hears a 408 in the end";
+  EXPECT_TRUE(timed_out) << "its client gets a 408 in the end";
 }
 
 }  // namespace

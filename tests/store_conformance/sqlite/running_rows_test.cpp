@@ -10,7 +10,7 @@
 #include <latch>
 
 /// The embedded store keeps what runs in a table of its own, and in memory beside it. A running
-/// record that a start takes for absent would run twice.
+/// record that a start regards as absent would run twice.
 namespace idem::test {
 namespace {
 
@@ -107,7 +107,8 @@ class RunningRows : public testing::Test {
       ASSERT_FALSE(reply) << describe(*reply);
       EXPECT_EQ(reply.error().code, StoreError::Code::damaged);
       EXPECT_FALSE(ask_and_wait(store(), Find{key(key_number)}));
-      EXPECT_FALSE(ask_and_wait(store(), Complete{key(key_number), {0, token(1)}, answer(), ""}));
+      EXPECT_FALSE(
+          ask_and_wait(store(), Complete{key(key_number), {std::nullopt, token(1)}, answer(), ""}));
       clock.advance(2 * lease);
       for (const LifecycleStep& step : ask(Sweep{100})) {
         EXPECT_TRUE(step.id != key(key_number) || step.damaged);
@@ -135,7 +136,8 @@ TEST_F(RunningRows, T01_a_row_that_was_running_before_the_others_is_found_after_
 }
 
 // Their rows are written over those that settle.
-TEST_F(RunningRows, T01_what_begins_while_others_settle_in_one_transaction_is_found_after_a_start) {
+TEST_F(RunningRows,
+       T01_an_attempt_begun_while_others_settle_in_one_transaction_is_found_after_a_start) {
   std::vector<Execute> old;
   for (int n = 0; n < 60; ++n) old.push_back(run(a_reserve(n)));
   // All in one transaction: its calls gather while the store's thread is held.
@@ -219,7 +221,7 @@ TEST_F(RunningRows, S02_a_record_lies_in_one_table_or_the_other) {
   EXPECT_EQ(rows_in("slots"), 1);
 }
 
-TEST_F(RunningRows, T01_what_an_owner_says_of_a_running_record_is_found_after_a_start) {
+TEST_F(RunningRows, T01_an_owners_change_of_a_running_record_is_found_after_a_start) {
   Reserve verb = a_reserve(1);
   verb.dispatched = false;
   const Execute won = run(verb);
@@ -285,11 +287,10 @@ TEST_F(RunningRows, S02_cells_are_used_again) {
   const std::string high = "SELECT coalesce(max(cell), 0) FROM idem_running";
   for (int number = 1; number <= 3; ++number) run(a_reserve(number));
   EXPECT_EQ(number(high), 3);
-  const auto claimed = Execute{key(2), {0, token(1)}, {}};
-  ask(a_complete(claimed));
+  ask(by_token(a_complete({key(2), {{}, token(1)}, {}})));
   run(a_reserve(4));
   EXPECT_EQ(number(high), 3) << "into the gap";
-  ask(a_complete({key(1), {0, token(1)}, {}}));
+  ask(by_token(a_complete({key(1), {{}, token(1)}, {}})));
   reopen();
   run(a_reserve(5));
   EXPECT_EQ(number(high), 3) << "into a gap that a start has found";
@@ -340,7 +341,7 @@ TEST_F(RunningRows, T30_a_running_row_in_a_cell_that_is_none_of_ours_is_in_nobod
   EXPECT_TRUE(is<InProgress>(ask(a_reserve(1, 2))));
   sql("UPDATE idem_running SET cell = 1000000000000");
   pass(100);
-  EXPECT_EQ(ask(a_complete({key(1), {0, token(1)}, {}})).verdict, Verdict::done);
+  EXPECT_EQ(ask(by_token(a_complete({key(1), {{}, token(1)}, {}}))).verdict, Verdict::done);
   EXPECT_EQ(rows_in("running"), 0);
 }
 
@@ -353,7 +354,7 @@ TEST_F(RunningRows, T30_an_id_found_as_running_and_as_settled_is_refused_for_goo
   EXPECT_TRUE(is<Unknown>(ask(a_reserve(2, 2)))) << "swept meanwhile, like any other";
 }
 
-TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
+TEST_F(RunningRows, T30_an_id_found_twice_blocks_no_other_record) {
   for (const int number : {1, 2}) {
     Accept accept = an_accept(number);
     accept.as.generation = 1;
@@ -370,12 +371,12 @@ TEST_F(RunningRows, T30_an_id_found_twice_stands_in_nobodys_way) {
   EXPECT_EQ((*second)->id, key(2));
   clock.advance(retention);
   std::size_t swept = 0;
-  std::size_t told = 0;
+  std::size_t damaged = 0;
   for (int round = 0; round < 4; ++round) {
-    for (const LifecycleStep& step : ask(Sweep{1})) ++(step.damaged ? told : swept);
+    for (const LifecycleStep& step : ask(Sweep{1})) ++(step.damaged ? damaged : swept);
   }
   EXPECT_EQ(swept, 2u) << "those of 2 and 3";
-  EXPECT_EQ(told, 1u) << "that of 1";
+  EXPECT_EQ(damaged, 1u) << "that of 1";
 }
 
 TEST_F(RunningRows, T30_an_id_found_twice_among_those_that_run_is_refused) {

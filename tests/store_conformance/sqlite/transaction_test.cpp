@@ -142,7 +142,7 @@ TEST_F(SqliteTransactions, S17_values_are_named_by_their_number_alone) {
   }
 }
 
-TEST_F(SqliteTransactions, work_that_asks_the_store_is_told_so_and_does_not_wait_for_itself) {
+TEST_F(SqliteTransactions, work_that_asks_the_store_is_refused_and_does_not_wait_for_itself) {
   const auto outcome = ask_and_wait(*store_, reserve(1));
   const auto end = store_->transactions()->run(under(
       std::get<Execute>(outcome.value()),

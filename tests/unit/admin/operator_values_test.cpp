@@ -90,7 +90,7 @@ TEST(AdminJson, names_that_occur_twice_and_other_ambiguous_texts_are_refused) {
   EXPECT_EQ(value->find("absent"), nullptr);
 }
 
-TEST(AdminJson, what_is_written_is_json_whatever_the_bytes) {
+TEST(AdminJson, the_output_is_json_whatever_the_bytes) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   json::Writer out;

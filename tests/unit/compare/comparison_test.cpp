@@ -62,7 +62,7 @@ class Books {
   Comparison& comparison() { return comparison_; }
   Result result() { return std::move(comparison_).result(); }
 
-  /// The only thing that is counted, and the finding if one is told of it.
+  /// The only thing that is counted, and the finding if one is reported.
   Finding only(Kind kind) {
     Result all = result();
     std::uint64_t sum = 0;
@@ -77,7 +77,7 @@ class Books {
   std::uint64_t lines_ = 0;
 };
 
-TEST(Comparison, what_both_have_agrees_and_is_not_told) {
+TEST(Comparison, a_line_of_both_sides_agrees_and_is_not_reported) {
   Result result = Books().ours(charged(1)).theirs(1).result();
   EXPECT_EQ(result.count(Kind::agree), 1U);
   EXPECT_TRUE(result.findings.empty());
@@ -85,7 +85,7 @@ TEST(Comparison, what_both_have_agrees_and_is_not_told) {
   EXPECT_EQ(result.by_existence, 0U);
 }
 
-TEST(Comparison, V37_finds_what_either_side_lacks) {
+TEST(Comparison, V37_finds_lines_missing_on_either_side) {
   EXPECT_EQ(Books().ours(charged(1)).only(Kind::ours_only).ours->ref.bytes[0], 1);
   const Finding theirs = Books().theirs(2).only(Kind::theirs_only);
   EXPECT_FALSE(theirs.ours);
@@ -109,7 +109,7 @@ TEST(Comparison, amounts_and_currencies_are_compared) {
   Books(existence).ours(charged(1)).theirs(1, "1251").only(Kind::agree);
 }
 
-TEST(Comparison, two_lines_for_one_key_are_a_duplicate_whatever_the_record_says) {
+TEST(Comparison, two_lines_for_one_key_are_a_duplicate_whatever_the_record_holds) {
   Finding finding = Books().ours(charged(1)).theirs(1).theirs(1).only(Kind::duplicate);
   ASSERT_EQ(finding.theirs.size(), 2U);
   EXPECT_EQ(finding.theirs[0].id, "ch_1");
@@ -126,7 +126,7 @@ TEST(Comparison, two_lines_for_one_key_are_a_duplicate_whatever_the_record_says)
   Books().ours(charged(1)).theirs(1, "1", false).theirs(1).only(Kind::agree);
 }
 
-TEST(Comparison, a_status_that_says_the_opposite_is_a_difference) {
+TEST(Comparison, a_status_of_the_opposite_meaning_is_a_difference) {
   Ours declined = charged(1);
   declined.status = 402;
   Books().ours(declined).theirs(1).only(Kind::status_differs);
@@ -139,7 +139,7 @@ TEST(Comparison, a_status_that_says_the_opposite_is_a_difference) {
       << "a refusal of something unknown is nothing";
 }
 
-TEST(Comparison, what_nobody_knows_is_told_and_is_no_difference) {
+TEST(Comparison, a_record_of_open_outcome_is_reported_and_is_no_difference) {
   for (const State state : {State::unknown, State::in_progress, State::pending}) {
     const Finding absent = Books().ours(in_state(1, state)).only(Kind::undecided);
     EXPECT_TRUE(absent.theirs.empty());
@@ -151,12 +151,12 @@ TEST(Comparison, what_nobody_knows_is_told_and_is_no_difference) {
   for (const State state : {State::unknown, State::in_progress}) {
     const Finding there = Books().ours(in_state(1, state)).theirs(1).only(Kind::undecided);
     EXPECT_EQ(there.theirs.at(0).line, 1U);
-    EXPECT_EQ(there.why, "they have it");
+    EXPECT_EQ(there.why, "the provider has it");
   }
 }
 
 // It was undecided, no difference and never settled, and the dispatcher ran it a second time.
-TEST(Comparison, a_status_that_nobody_named_says_neither_that_it_happened_nor_that_it_did_not) {
+TEST(Comparison, an_unnamed_status_means_neither_executed_nor_not_executed) {
   const auto line_of = [](std::uint8_t number) {
     return Theirs{.line = number, .happened = false, .unclear = "pending", .at = noon};
   };
@@ -174,14 +174,15 @@ TEST(Comparison, a_status_that_nobody_named_says_neither_that_it_happened_nor_th
     const Name name = ours.ref.bytes;
     (void)books.comparison().add(line_of(1), std::span(&name, 1));
     const Finding finding = books.only(kind);
-    EXPECT_EQ(finding.why.find("they refused"), std::string::npos) << finding.why;
-    EXPECT_NE(finding.why.find("none that was named"), std::string::npos) << finding.why;
+    EXPECT_EQ(finding.why.find("the provider refused"), std::string::npos) << finding.why;
+    EXPECT_NE(finding.why.find("no option names the line's status"), std::string::npos)
+        << finding.why;
     ASSERT_EQ(finding.theirs.size(), 1U);
     EXPECT_EQ(finding.theirs[0].unclear, "pending");
   }
 }
 
-TEST(Comparison, what_happened_and_would_be_run_again_is_a_difference) {
+TEST(Comparison, an_executed_line_of_a_record_that_would_run_again_is_a_difference) {
   const Finding finding =
       Books().ours(in_state(1, State::pending)).theirs(1).only(Kind::status_differs);
   EXPECT_EQ(finding.theirs.at(0).line, 1U);
@@ -244,7 +245,7 @@ TEST(Comparison, a_line_may_lie_under_several_names) {
   EXPECT_EQ(std::move(comparison).result().count(Kind::agree), 1U);
 }
 
-TEST(Comparison, says_how_many_lines_it_could_explain) {
+TEST(Comparison, counts_the_lines_it_could_explain) {
   Books books;
   books.ours(charged(1)).theirs(1).theirs(2).theirs(3, "", false).theirs(0);
   books.theirs(4, "1", true, noon + 24h).theirs(5);

@@ -13,17 +13,17 @@ Lines read(const std::string& text, const std::vector<std::string>& fields = {"k
   Lines first;
   for (const std::size_t step : {1UL, 3UL, 65536UL}) {
     auto reader = compare::read_csv(bytes_of(text, step), fields);
-    const Lines said = reader ? all_of(**reader) : Lines{"! " + reader.error().what};
+    const Lines lines = reader ? all_of(**reader) : Lines{"! " + reader.error().what};
     if (step > 1) {
-      EXPECT_EQ(said, first) << "in steps of " << step;
+      EXPECT_EQ(lines, first) << "in steps of " << step;
     } else {
-      first = said;
+      first = lines;
     }
   }
   return first;
 }
 
-TEST(CompareCsv, reads_what_rfc_4180_has) {
+TEST(CompareCsv, reads_rfc_4180) {
   EXPECT_EQ(read("key,amount\r\nk1,1250\r\nk2,\"7\"\r\n"), (Lines{"2: k1|1250", "3: k2|7"}));
   EXPECT_EQ(read("amount,x,key\n5,,k1\n"), (Lines{"2: k1|5"})) << "columns are found by name";
   EXPECT_EQ(read("key,amount\n\"a \"\"b\"\", c\",1\n"), (Lines{"2: a \"b\", c|1"}));
@@ -34,27 +34,27 @@ TEST(CompareCsv, reads_what_rfc_4180_has) {
   EXPECT_EQ(read("key,amount\n k ,1\n"), (Lines{"2:  k |1"})) << "blanks belong to a field";
 }
 
-TEST(CompareCsv, tells_what_it_cannot_read_and_loses_nothing_else) {
+TEST(CompareCsv, reports_unreadable_lines_and_loses_no_other) {
   EXPECT_EQ(read("key,amount\nk1,1\nk2,2,3\nk3,3\n"),
             (Lines{"2: k1|1", "3:7! has 3 fields, and the first line 2", "4: k3|3"}));
   EXPECT_EQ(read("key,amount\nk1\nk3,3\n"),
             (Lines{"2:3! has 1 fields, and the first line 2", "3: k3|3"}));
   EXPECT_EQ(read("key,amount\nk\"1,1\nk3,3\n"),
-            (Lines{"2:2! a quote inside a field that does not begin so", "3: k3|3"}));
+            (Lines{"2:2! a quote inside a field that does not begin with one", "3: k3|3"}));
   EXPECT_EQ(read("key,amount\n\"k1\"x,1\nk3,3\n"),
-            (Lines{"2:5! something stands behind a closing quote", "3: k3|3"}));
+            (Lines{"2:5! there is text after a closing quote", "3: k3|3"}));
   EXPECT_EQ(read("key,amount\nk1,1\rk2,2\nk3,3\n"),
             (Lines{"2:5! a carriage return alone", "3: k3|3"}));
   EXPECT_EQ(read("key,amount\n\"k1,1\nk2,2\nk3,3\n"),
             (Lines{"2:1! nothing closes this quote", "3: k2|2", "4: k3|3"}));
   EXPECT_EQ(read("key,amount\n\"a\nb\"x,1\nk3,3\n"),
-            (Lines{"3:3! something stands behind a closing quote", "4: k3|3"}));
+            (Lines{"3:3! there is text after a closing quote", "4: k3|3"}));
   EXPECT_EQ(read("key,amount\nk\xFFk,1\nk3,3\n"), (Lines{"2:2! this is no UTF-8", "3: k3|3"}));
 }
 
-// What is cut at the end of a line can be read, and so can what was cut within its last field.
-TEST(CompareCsv, a_last_line_that_nothing_ends_is_read_and_told) {
-  const std::string cut = "! nothing ends the last line; it may be cut";
+// A text cut at the end of a line can be read, and so can one cut within its last field.
+TEST(CompareCsv, a_last_line_without_an_end_is_read_and_reported) {
+  const std::string cut = "! the last line has no end; the file may be cut off";
   EXPECT_EQ(read("key,amount\nk1,12\nk2,1"), (Lines{"2: k1|12", "3: k2|1", "3:0" + cut}));
   EXPECT_EQ(read("key,amount\r\nk1,\"1\""), (Lines{"2: k1|1", "2:0" + cut}));
   EXPECT_EQ(read("key,amount"), (Lines{"1:0" + cut}));

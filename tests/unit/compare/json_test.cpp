@@ -15,11 +15,11 @@ Lines read(const std::string& text,
   Lines first;
   for (const std::size_t step : {1UL, 65536UL}) {
     auto reader = compare::read_json_lines(bytes_of(text, step), fields);
-    const Lines said = reader ? all_of(**reader) : Lines{"! " + reader.error().what};
+    const Lines lines = reader ? all_of(**reader) : Lines{"! " + reader.error().what};
     if (step > 1) {
-      EXPECT_EQ(said, first);
+      EXPECT_EQ(lines, first);
     } else {
-      first = said;
+      first = lines;
     }
   }
   return first;
@@ -38,15 +38,15 @@ TEST(CompareJsonLines, reads_an_object_a_line) {
       << "a number stays as it is spelled";
 }
 
-TEST(CompareJsonLines, tells_what_it_cannot_read_and_loses_nothing_else) {
+TEST(CompareJsonLines, reports_unreadable_lines_and_loses_no_other) {
   EXPECT_EQ(
       read("{\"key\":\"k1\"}\n{\"key\":\n[1]\n{\"key\":1,\"key\":2}\n{\"key\":\"k2\"}\n").size(),
       5U);
-  const Lines said = read("{\"key\":\"k1\"}\n{\"key\" \"x\"}\n[1]\n{\"key\":\"k2\"}\n");
-  ASSERT_EQ(said.size(), 4U);
-  EXPECT_TRUE(said[1].starts_with("2:8! ")) << said[1];
-  EXPECT_EQ(said[2], "3:1! is no JSON object");
-  EXPECT_EQ(said[3], "4: k2|-");
+  const Lines lines = read("{\"key\":\"k1\"}\n{\"key\" \"x\"}\n[1]\n{\"key\":\"k2\"}\n");
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_TRUE(lines[1].starts_with("2:8! ")) << lines[1];
+  EXPECT_EQ(lines[2], "3:1! is no JSON object");
+  EXPECT_EQ(lines[3], "4: k2|-");
   const std::string longer(limits::export_line_bytes_max + 1, ' ');
   EXPECT_EQ(read("{}" + longer + "\n{\"key\":\"k2\"}\n"),
             (Lines{"1:0! is longer than a line may be", "2: k2|-"}));
@@ -65,8 +65,8 @@ TEST(CompareJsonLines, a_byte_order_mark_is_none_of_the_first_line) {
   EXPECT_EQ((*reader)->json(), "{\"key\":1}");
 }
 
-TEST(CompareJsonLines, a_last_line_that_nothing_ends_is_read_and_told) {
-  const std::string cut = "! nothing ends the last line; it may be cut";
+TEST(CompareJsonLines, a_last_line_without_an_end_is_read_and_reported) {
+  const std::string cut = "! the last line has no end; the file may be cut off";
   EXPECT_EQ(read("{\"key\":\"k1\"}\n{\"key\":\"k2\"}"), (Lines{"1: k1|-", "2: k2|-", "2:0" + cut}));
   EXPECT_EQ(read("{\"key\":\"k1\"}\n  "), (Lines{"1: k1|-", "2:0" + cut}));
   EXPECT_EQ(read(""), Lines{});
@@ -88,9 +88,9 @@ TEST(CompareList, goes_through_all_pages) {
     pages = {R"({"data":[{"key":"k1"}]})", wrong, R"({"data":[{"key":"k2"}]})"};
     at = 0;
     auto again = compare::read_list({next, *JsonPointer::parse("/data")}, {"key"});
-    const Lines said = all_of(**again);
-    ASSERT_EQ(said.size(), 2U) << wrong;
-    EXPECT_TRUE(said[1].starts_with("2:0! the page ")) << said[1];
+    const Lines lines = all_of(**again);
+    ASSERT_EQ(lines.size(), 2U) << wrong;
+    EXPECT_TRUE(lines[1].starts_with("2:0! the page ")) << lines[1];
   }
 }
 
@@ -113,7 +113,7 @@ TEST(CompareAmount, is_exact_however_it_is_spelled) {
   EXPECT_EQ(amount("1000000000000000000000000001"), "1000000000000000000000000001");
 }
 
-TEST(CompareAmount, what_can_be_read_in_two_ways_is_none) {
+TEST(CompareAmount, an_ambiguous_number_is_no_amount) {
   for (const auto* wrong : {"", "1,250", "12,50", "EUR 5", "5 EUR", "+5", ".5", "5.", "0x10", "NaN",
                             "01", " 5", "1e400", "1e99999999999999999999"}) {
     EXPECT_TRUE(amount(wrong).starts_with("!")) << wrong << " " << amount(wrong);

@@ -22,22 +22,23 @@ inline compare::ReadBytes bytes_of(std::string text, std::size_t step) {
 
 /// All that a reader says, a text each: "LINE: value|value", "-" for none, "LINE:COLUMN! why".
 inline std::vector<std::string> all_of(compare::ExportReader& reader) {
-  std::vector<std::string> said;
+  std::vector<std::string> lines;
   compare::ExportLine line;
   for (;;) {
     const auto more = reader.next(line);
     if (!more) {
       const auto& bad = more.error();
-      said.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + "! " + bad.what);
-      if (bad.is_end) return said;
+      lines.push_back(std::to_string(bad.line) + ":" + std::to_string(bad.column) + "! " +
+                      bad.what);
+      if (bad.is_end) return lines;
       continue;
     }
-    if (!*more) return said;
+    if (!*more) return lines;
     std::string text = std::to_string(line.line) + ": ";
     for (std::size_t i = 0; i < line.values.size(); ++i) {
       text += (i > 0 ? "|" : "") + line.values[i].value_or("-");
     }
-    said.push_back(text);
+    lines.push_back(text);
   }
 }
 

@@ -1,4 +1,4 @@
-// What a gateway tells about requests: bounded, and nobody silences another.
+// A gateway's observations of requests: bounded, and no client silences another.
 #include "gateway/observation.hpp"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@ namespace {
 
 class Observations : public testing::Test {
  protected:
-  void tell(LogLevel level, std::string_view event, int times) {
-    for (int i = 0; i < times; ++i) observer_.tell(level, event, {{"operation_ref", "0"}});
+  void log(LogLevel level, std::string_view event, int times) {
+    for (int i = 0; i < times; ++i) observer_.log(level, event, {{"operation_ref", "0"}});
   }
 
   std::map<std::string, int> written_;
@@ -24,18 +24,18 @@ class Observations : public testing::Test {
 };
 
 TEST_F(Observations, one_event_does_not_silence_another) {
-  tell(LogLevel::warning, "key_reused", 10'000);
-  tell(LogLevel::warning, "outcome_unknown", 1);
-  tell(LogLevel::info, "request", 1);
+  log(LogLevel::warning, "key_reused", 10'000);
+  log(LogLevel::warning, "outcome_unknown", 1);
+  log(LogLevel::info, "request", 1);
   EXPECT_EQ(written_["outcome_unknown"], 1);
   EXPECT_EQ(written_["request"], 1);
   EXPECT_LT(written_["key_reused"], 10'000);
 }
 
 TEST_F(Observations, errors_are_all_written) {
-  tell(LogLevel::warning, "settle_failed", 1'000);
+  log(LogLevel::warning, "settle_failed", 1'000);
   written_.clear();
-  tell(LogLevel::error, "settle_failed", 1'000);
+  log(LogLevel::error, "settle_failed", 1'000);
   EXPECT_EQ(written_["settle_failed"], 1'000);
 }
 

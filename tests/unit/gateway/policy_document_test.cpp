@@ -9,7 +9,7 @@
 
 #include "support/json.hpp"
 
-/// What the document says is compared with the settings and with the functions that decide.
+/// Compares the document with the settings and with the functions that decide.
 namespace idem::gateway {
 namespace {
 
@@ -55,7 +55,7 @@ std::string meaning(int status, bool retry_after, const AnswerPolicy& policy) {
   }
 }
 
-TEST(PolicyDocument, S13_says_of_each_status_what_the_route_makes_of_it) {
+TEST(PolicyDocument, S13_gives_the_routes_result_of_each_status) {
   for (const auto preset : {Preset::ietf, Preset::stripe, Preset::lenient}) {
     for (const bool rolled_back : {false, true}) {
       GatewaySettings settings;
@@ -76,13 +76,13 @@ TEST(PolicyDocument, S13_says_of_each_status_what_the_route_makes_of_it) {
             EXPECT_EQ(meaning(status, retry_after, rest.answers), outcome) << status;
           }
         }
-        EXPECT_EQ(listed, 400U) << "each final status stands in one list";
+        EXPECT_EQ(listed, 400U) << "each final status is in one list";
       }
     }
   }
 }
 
-TEST(PolicyDocument, S13_lists_every_problem_with_what_it_is_answered_with) {
+TEST(PolicyDocument, S13_lists_every_problem_with_its_status) {
   const auto document = document_of({});
   std::size_t known = 0;
   for (const auto& type : document["problem_types"].items) {
@@ -101,7 +101,7 @@ TEST(PolicyDocument, S13_lists_every_problem_with_what_it_is_answered_with) {
   EXPECT_EQ(find_kind("overloaded"), &all_kinds().back());
 }
 
-TEST(PolicyDocument, S08_says_what_is_asked_of_the_time_in_a_key) {
+TEST(PolicyDocument, S08_states_the_rules_for_the_time_in_a_key) {
   GatewaySettings settings;
   auto document = document_of(settings);
   EXPECT_EQ(document["key_time"].string, "ignored");
@@ -124,7 +124,7 @@ TEST(PolicyDocument, S08_says_what_is_asked_of_the_time_in_a_key) {
   EXPECT_EQ(document_of(settings)["key_time"].string, "required");
 }
 
-TEST(PolicyDocument, S13_says_what_a_key_is_and_how_long_its_answer_is_kept) {
+TEST(PolicyDocument, S13_describes_a_key_and_the_retention_of_its_answer) {
   GatewaySettings settings;
   settings.key_headers = {"A-Key", "B-Key"};
   settings.key = {.syntax = KeySyntax::bare, .bytes_min = 7, .reject_pii = true};

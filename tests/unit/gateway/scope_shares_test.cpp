@@ -24,7 +24,7 @@ TEST(ScopeShares, S22_one_alone_has_half_and_the_next_as_much_as_is_free) {
   while (shares.take("b")) ++taken;
   EXPECT_EQ(taken, 3);
   EXPECT_FALSE(shares.take("a"));
-  EXPECT_TRUE(shares.take("c")) << "whoever comes next finds some";
+  EXPECT_TRUE(shares.take("c")) << "the next one finds some";
   for (int i = 0; i < 6; ++i) shares.give_back("a");
   EXPECT_EQ(shares.taken(), 4U);
   EXPECT_EQ(shares.taken_by("a"), 0U);
@@ -32,7 +32,7 @@ TEST(ScopeShares, S22_one_alone_has_half_and_the_next_as_much_as_is_free) {
   EXPECT_FALSE(shares.take("d", 4)) << "three are left";
 }
 
-TEST(ScopeShares, S22_what_cannot_be_refused_leaves_less_to_others) {
+TEST(ScopeShares, S22_a_request_that_cannot_be_refused_leaves_less_to_others) {
   ScopeShares shares(10);
   shares.take_anyhow("a", 25);
   EXPECT_FALSE(shares.take("b"));
@@ -55,8 +55,8 @@ struct Job {
   int number = 0;
 };
 
-/// Which run, in their order, where so many places become free one after the other and none of
-/// those who got one ends.
+/// The entries that run, in their order, where so many places become free one after the other and
+/// none of those who got one ends.
 std::vector<std::string> served(DispatchTurns<Job>& turns, std::map<std::string, std::size_t> has,
                                 int places) {
   std::vector<std::string> order;
@@ -69,7 +69,7 @@ std::vector<std::string> served(DispatchTurns<Job>& turns, std::map<std::string,
   return order;
 }
 
-TEST(DispatchTurns, S22_a_place_goes_to_who_has_the_fewest_whoever_came_first) {
+TEST(DispatchTurns, S22_a_place_goes_to_the_scope_with_the_fewest_in_any_order_of_arrival) {
   DispatchTurns<Job> turns;
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(turns.hold("pay", "a", {"a", i}, MonotonicTime::max()));
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(turns.hold("pay", "b", {"b", i}, MonotonicTime::max()));
@@ -82,7 +82,7 @@ TEST(DispatchTurns, S22_a_place_goes_to_who_has_the_fewest_whoever_came_first) {
   EXPECT_EQ(served(turns, {}, 6), (std::vector<std::string>{"a0", "b0", "a1", "b1", "a2", "b2"}));
 }
 
-TEST(DispatchTurns, S22_who_may_have_no_place_now_keeps_nobody_waiting) {
+TEST(DispatchTurns, S22_a_scope_that_may_have_no_place_now_delays_no_other) {
   DispatchTurns<Job> turns;
   turns.hold("pay", "a", {"a", 0}, MonotonicTime::max());
   turns.hold("pay", "b", {"b", 0}, MonotonicTime::max());
@@ -95,7 +95,7 @@ TEST(DispatchTurns, S22_who_may_have_no_place_now_keeps_nobody_waiting) {
   EXPECT_FALSE(turns.holds_any("refund", "a"));
 }
 
-TEST(DispatchTurns, S22_one_tenant_holds_its_share_and_what_waits_too_long_comes_back) {
+TEST(DispatchTurns, S22_one_tenant_holds_its_share_and_an_entry_that_waits_too_long_comes_back) {
   DispatchTurns<Job> turns;
   const MonotonicTime now{1h};
   std::size_t held = 0;
@@ -123,15 +123,15 @@ TEST(DispatchBacklogs, S22_a_backlog_rests_until_its_turn_and_not_all_for_one_ti
   EXPECT_EQ(backlogs.rest("a", 10ms, now + 1h, 1), Millis(limits::async_put_back_rest));
 }
 
-Answer of(char letter, std::size_t bytes = 100UL * 1024) {
+WireAnswer of(char letter, std::size_t bytes = 100UL * 1024) {
   return {200, {}, std::string(bytes, letter)};
 }
 
 TEST(AnswersUnderWay, S22_one_answer_is_one_copy_however_many_it_goes_to) {
   const auto answers = std::make_shared<AnswersUnderWay>(1024UL * 1024);
-  std::vector<Answer> sent;
+  std::vector<WireAnswer> sent;
   for (int i = 0; i < 300; ++i) {
-    Answer answer = of('x');
+    WireAnswer answer = of('x');
     ASSERT_TRUE(answers->admit({{1}}, "acme", answer)) << i;
     EXPECT_EQ(answer.body_bytes(), of('x').body);
     EXPECT_TRUE(answer.body.empty());
@@ -142,8 +142,8 @@ TEST(AnswersUnderWay, S22_one_answer_is_one_copy_however_many_it_goes_to) {
 
 TEST(AnswersUnderWay, S22_other_bytes_are_another_answer_whatever_the_record) {
   const auto answers = std::make_shared<AnswersUnderWay>(1024UL * 1024);
-  Answer first = of('x');
-  Answer second = of('y');
+  WireAnswer first = of('x');
+  WireAnswer second = of('y');
   ASSERT_TRUE(answers->admit({{1}}, "acme", first));
   ASSERT_TRUE(answers->admit({{1}}, "acme", second));
   EXPECT_EQ(first.body_bytes(), of('x').body);
@@ -152,9 +152,9 @@ TEST(AnswersUnderWay, S22_other_bytes_are_another_answer_whatever_the_record) {
 
 TEST(AnswersUnderWay, S22_bytes_are_bounded_for_each_scope_and_come_back) {
   const auto answers = std::make_shared<AnswersUnderWay>(1000UL * 1024);
-  std::vector<Answer> sent;
+  std::vector<WireAnswer> sent;
   const auto admit = [&](std::uint8_t record, const std::string& scope) {
-    Answer answer = of('x');
+    WireAnswer answer = of('x');
     const bool admitted = answers->admit({{record}}, scope, answer);
     EXPECT_EQ(answer.body_bytes(), of('x').body) << "also where it was refused";
     if (admitted) sent.push_back(std::move(answer));
@@ -166,17 +166,17 @@ TEST(AnswersUnderWay, S22_bytes_are_bounded_for_each_scope_and_come_back) {
   EXPECT_EQ(sent.size(), 5U);
   EXPECT_TRUE(admit(100, "globex"));
   EXPECT_TRUE(admit(1, "acme")) << "that one is on its way already";
-  Answer own = of('z');
+  WireAnswer own = of('z');
   answers->admit_anyhow({{200}}, "acme", own);
   EXPECT_EQ(own.body_bytes(), of('z').body);
   sent.clear();
-  own = Answer();
+  own = WireAnswer();
   for (std::uint8_t i = 1; i <= 5; ++i) EXPECT_TRUE(admit(i, "acme"));
 }
 
 TEST(AnswersUnderWay, S22_small_answers_are_not_counted) {
   const auto answers = std::make_shared<AnswersUnderWay>(0);
-  Answer answer = of('x', 1'000);
+  WireAnswer answer = of('x', 1'000);
   EXPECT_TRUE(answers->admit({{1}}, "acme", answer));
   EXPECT_EQ(answer.body, of('x', 1'000).body);
 }

@@ -5,7 +5,7 @@
 namespace idem::test {
 namespace {
 
-TEST(Alike, T33_names_that_a_server_may_take_for_one) {
+TEST(Alike, T33_names_that_a_server_may_read_as_one) {
   using http::alike;
   EXPECT_TRUE(alike("X-Tenant-Id", "x-tenant-id"));
   EXPECT_TRUE(alike("X-Tenant-Id", "X_TENANT_ID"));

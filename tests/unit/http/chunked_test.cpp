@@ -209,7 +209,7 @@ TEST(Chunked, a_refusal_and_the_end_stay_until_reset) {
   EXPECT_EQ(after->consumed, 0u);
 }
 
-TEST(Chunked, what_is_encoded_can_be_decoded) {
+TEST(Chunked, encoded_bytes_can_be_decoded) {
   std::string body;
   append_chunk(body, "hello");
   append_chunk(body, "");

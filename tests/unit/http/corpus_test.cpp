@@ -74,7 +74,7 @@ void add_parser_suite(const std::filesystem::path& file, const std::set<std::str
   }
 }
 
-/// Http11Probe says in words which answers it takes; a 2xx among them means that we may choose.
+/// Http11Probe says in words which answers it accepts; a 2xx among them means that we may choose.
 void add_probe_suite(const std::filesystem::path& file, const std::set<std::string>& either,
                      std::vector<Case>& cases) {
   const std::set<std::string> accepting = {"2xx", "2xx or close", "2xx + close"};
@@ -145,8 +145,8 @@ bool read_body(std::string_view& stream, std::size_t piece, const RequestHead& h
   }
 }
 
-/// What a server would make of the bytes of one connection: the requests up to the first that is
-/// refused, cut off or the last.
+/// The requests that a server would read from the bytes of one connection: those up to the first
+/// that is refused, cut off or the last.
 std::vector<Message> connection(std::string_view stream, std::size_t piece) {
   std::vector<Message> messages;
   RequestHead head;

@@ -20,7 +20,7 @@ bool holds(const std::string& network, const std::string& host) {
   return parsed && parsed->contains(address(host));
 }
 
-TEST(Network, S09_holds_what_its_prefix_says) {
+TEST(Network, S09_holds_the_addresses_of_its_prefix) {
   EXPECT_TRUE(holds("192.0.2.7/32", "192.0.2.7"));
   EXPECT_FALSE(holds("192.0.2.7/32", "192.0.2.8"));
   EXPECT_TRUE(holds("10.0.0.0/8", "10.255.255.255"));
@@ -44,7 +44,7 @@ TEST(Network, S09_an_ipv4_client_is_one_however_it_is_spelt) {
   EXPECT_FALSE(holds("192.0.2.0/24", "c000:200::"));
 }
 
-TEST(Network, S09_what_cannot_be_meant_is_refused) {
+TEST(Network, S09_a_malformed_network_is_refused) {
   for (const auto* text : {"",
                            "/",
                            "/8",

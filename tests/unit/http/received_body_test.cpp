@@ -32,7 +32,7 @@ class ReceivedBodies : public testing::Test {
   test::TempDir dir_;
 };
 
-TEST_F(ReceivedBodies, are_what_was_put_in_whatever_the_size_and_the_pieces) {
+TEST_F(ReceivedBodies, come_back_unchanged_in_any_size_and_pieces) {
   const auto spill = space();
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, bound - 1, bound, bound + 1,
                                  2 * bound, 2 * bound + 1, 5 * bound + 77}) {
@@ -77,7 +77,7 @@ TEST_F(ReceivedBodies, beyond_the_space_are_refused_and_leave_nothing) {
   EXPECT_TRUE(first.complete());
 }
 
-TEST_F(ReceivedBodies, a_directory_that_takes_no_file_is_refused_with_its_name) {
+TEST_F(ReceivedBodies, a_directory_that_cannot_hold_a_file_is_refused_with_its_name) {
   const auto refused = SpillSpace::open((dir_.path() / "missing").string());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().find("missing"), std::string::npos) << refused.error();

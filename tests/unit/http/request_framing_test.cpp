@@ -98,7 +98,7 @@ TEST(RequestHead, P14_connection_options_are_tokens) {
   EXPECT_EQ(status_of(request({"Connection: close; x"})), 400);
 }
 
-TEST(RequestHead, P14_connection_must_not_name_what_we_rely_on) {
+TEST(RequestHead, P14_connection_must_not_name_a_field_we_rely_on) {
   for (const char* option :
        {"Content-Length", "transfer-encoding", "HOST", "Authorization", "Idempotency-Key", "cookie",
         "Content-Type", "Idem-Fence", "idem-", "IDEM-Operation", "close, Idempotency-Key"}) {
@@ -110,7 +110,7 @@ TEST(RequestHead, P14_connection_must_not_name_what_we_rely_on) {
   EXPECT_EQ(status_of(request({"Connection: close", "Connection: host"})), 400);
 }
 
-TEST(RequestHead, P14_what_stops_at_this_hop_is_dropped) {
+TEST(RequestHead, P14_hop_by_hop_fields_are_dropped) {
   const auto parsed = parse(request(
       {"Connection: X-Own, keep-alive, close", "Keep-Alive: 5", "Proxy-Connection: x", "TE: a",
        "Trailer: b", "Upgrade: c", "Content-Length: 0", "x-own: d", "X-Other: e", "Via: f",

@@ -22,7 +22,7 @@ std::string with_host(std::string_view host) {
   return fmt::format("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host);
 }
 
-TEST(RequestHead, a_plain_request_is_taken_apart) {
+TEST(RequestHead, a_plain_request_is_parsed) {
   const std::string bytes =
       "POST /v1/payments?x=1 HTTP/1.1\r\nHost: api.example.com:8080\r\nContent-Type: text/plain\r\n"
       "Idempotency-Key:  \t\"abc\" \t\r\nX-Empty:\r\nContent-Length: 12\r\n\r\nbody";

@@ -12,7 +12,7 @@
 namespace idem::http::test_requests {
 
 struct ParsedRequest {
-  std::shared_ptr<const std::string> buffer;  ///< What the head's views point into.
+  std::shared_ptr<const std::string> buffer;  ///< The bytes of the head's views.
   int status = 0;                             ///< Of the refusal; 0 where there was none.
   std::string detail;
   bool complete = false;

@@ -12,7 +12,7 @@ namespace idem::http {
 namespace {
 
 struct Parsed {
-  std::shared_ptr<const std::string> buffer;  ///< What the head's views point into.
+  std::shared_ptr<const std::string> buffer;  ///< The bytes of the head's views.
   int status = 0;                             ///< Of the refusal; 0 where there was none.
   std::string detail;
   bool complete = false;
@@ -44,7 +44,7 @@ std::string response(const std::vector<std::string>& lines,
 
 Parsed with_lines(const std::vector<std::string>& lines) { return parse(response(lines)); }
 
-TEST(ResponseHead, a_plain_response_is_taken_apart) {
+TEST(ResponseHead, a_plain_response_is_parsed) {
   const std::string bytes = response({"Content-Type: a/b", "Content-Length: 5", "Retry-After: 7"},
                                      "HTTP/1.1 201 Created here");
   const auto parsed = parse(bytes + "hello");

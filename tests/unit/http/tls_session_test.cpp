@@ -69,7 +69,7 @@ class TlsSessionTest : public testing::Test {
 };
 
 // Other connections of the loop wait as long as one call takes.
-TEST_F(TlsSessionTest, a_flood_of_key_updates_is_taken_in_portions) {
+TEST_F(TlsSessionTest, a_flood_of_key_updates_is_read_in_portions) {
   ASSERT_NO_FATAL_FAILURE(flood("hello"));
   std::string read(16, '\0');
   int portions = 0;
@@ -88,7 +88,7 @@ TEST_F(TlsSessionTest, a_flood_of_key_updates_is_taken_in_portions) {
   EXPECT_GE(portions, 2);
 }
 
-TEST_F(TlsSessionTest, peek_says_when_it_has_not_seen_all) {
+TEST_F(TlsSessionTest, peek_reports_when_it_has_not_seen_all) {
   ASSERT_NO_FATAL_FAILURE(flood("hello"));
   while (waiting() > 0) {
     const int before = waiting();

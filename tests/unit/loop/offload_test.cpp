@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// Who has a turn on the thread beside the loops.
+/// The turns on the thread beside the loops.
 namespace idem::test {
 namespace {
 

@@ -64,7 +64,7 @@ TEST(Task, begins_when_it_is_awaited_and_goes_on_where_it_waited) {
   EXPECT_FALSE(event.waiting);
 }
 
-TEST(Task, what_is_never_started_is_dropped) {
+TEST(Task, a_task_that_is_never_started_is_dropped) {
   Event event;
   int ended = 0;
   {
@@ -79,7 +79,7 @@ Task<void> awaits(Task<void> inner, int& ended) {
   co_await std::move(inner);
 }
 
-TEST(Task, an_event_that_never_comes_takes_the_whole_chain_with_it) {
+TEST(Task, an_event_that_never_comes_drops_the_whole_chain) {
   Event event;
   int ended = 0;
   Root root = run(awaits(hold_and_wait(event, ended), ended));
@@ -105,7 +105,7 @@ Task<int> caught(Event& event, bool later) {
   co_return result;
 }
 
-TEST(Task, what_escapes_is_thrown_where_it_is_awaited) {
+TEST(Task, an_escaping_exception_is_thrown_where_it_is_awaited) {
   for (const bool later : {false, true}) {
     Event event;
     int result = 0;
@@ -158,7 +158,7 @@ Task<void> fail_after_a_sleep(Loop& loop, int& ended) {
   throw std::runtime_error("as this test wants");
 }
 
-TEST(TaskLoop, counts_what_runs_and_takes_it_along_at_its_end) {
+TEST(TaskLoop, counts_running_tasks_and_drops_them_at_its_end) {
   int ended = 0;
   {
     Loop loop;

@@ -34,7 +34,7 @@ TEST(Metrics, quantiles_are_interpolated_within_their_bucket) {
   EXPECT_DOUBLE_EQ(*quantile(histogram, 0.99), bucket_ends.back());
 }
 
-TEST(Metrics, V32_tenants_are_bounded_and_keep_their_place_whoever_comes) {
+TEST(Metrics, V32_tenants_are_bounded_and_keep_their_place_when_others_come) {
   Tenants tenants(TenantLabel::name, Secret{});
   std::vector<std::jthread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -55,8 +55,7 @@ TEST(Metrics, V32_tenants_are_bounded_and_keep_their_place_whoever_comes) {
   EXPECT_EQ(with_a_place, limits::metric_tenants_max);
 }
 
-TEST(Metrics,
-     V33_a_tenants_digest_is_neither_its_name_nor_the_digest_that_stands_for_a_credential) {
+TEST(Metrics, V33_a_tenants_digest_is_neither_its_name_nor_the_digest_of_a_credential) {
   Tenants tenants(TenantLabel::digest, Secret{1});
   const auto place = tenants.place_of("acme");
   EXPECT_EQ(tenants.label(place).size(), 12U);

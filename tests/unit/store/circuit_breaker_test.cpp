@@ -17,27 +17,27 @@ using Code = StoreError::Code;
 
 constexpr Millis for_ever = 1h;
 
-/// Answers as it is told, on the asker's thread, and counts who came.
+/// Answers as the test sets it, on the asker's thread, and counts the calls.
 constexpr int kept_in_a_cache = 77;
 
 class Failing final : public Store {
  public:
-  struct Told {
+  struct Behaviour {
     std::optional<Code> error = Code::unavailable;  ///< None: it answers.
     bool holds = false;                             ///< It keeps what comes instead.
   };
 
   void call(StoreCall what, StoreCompletion done) override {
-    Told told;
+    Behaviour behaviour;
     {
       const std::lock_guard lock(mutex_);
       ++calls_;
       if (std::holds_alternative<Find>(what)) ++finds_;
-      told = told_;
-      if (told.holds) held_.push_back({std::move(what), std::move(done)});
+      behaviour = behaviour_;
+      if (behaviour.holds) held_.push_back({std::move(what), std::move(done)});
     }
     came_.notify_all();
-    if (!told.holds) done(reply_to(what, told.error));
+    if (!behaviour.holds) done(reply_to(what, behaviour.error));
   }
   void watch(std::shared_ptr<Watcher> watcher) override { watcher_ = std::move(watcher); }
   const Identity& identity() const noexcept override { return identity_; }
@@ -46,9 +46,9 @@ class Failing final : public Store {
   }
   ~Failing() override { let_go(Code::unavailable); }
 
-  void tell(Told told) {
+  void behave(Behaviour behaviour) {
     const std::lock_guard lock(mutex_);
-    told_ = told;
+    behaviour_ = behaviour;
   }
   void let_go(std::optional<Code> error) {
     std::vector<std::pair<StoreCall, StoreCompletion>> held;
@@ -88,7 +88,7 @@ class Failing final : public Store {
 
   mutable std::mutex mutex_;
   std::condition_variable came_;
-  Told told_;
+  Behaviour behaviour_;
   int calls_ = 0;
   int finds_ = 0;
   std::vector<std::pair<StoreCall, StoreCompletion>> held_;
@@ -172,13 +172,13 @@ TEST_F(CircuitBreaker, V15_after_failures_in_a_row_nothing_new_is_asked) {
   EXPECT_EQ(changes_, std::vector<std::string>{"by plan"});
 }
 
-TEST_F(CircuitBreaker, V15_what_a_cache_may_have_said_is_no_success) {
+TEST_F(CircuitBreaker, V15_an_answer_that_a_cache_may_have_given_is_no_success) {
   open(for_ever);
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
-    inner_->tell({std::nullopt});
+    inner_->behave({std::nullopt});
     EXPECT_EQ(asked(reserve(kept_in_a_cache)), std::nullopt);
-    inner_->tell({Code::unavailable});
+    inner_->behave({Code::unavailable});
   }
   EXPECT_EQ(asked(reserve(1)), Code::unavailable);
   wait_for_changes(1);
@@ -190,9 +190,9 @@ TEST_F(CircuitBreaker, V15_a_success_between_failures_begins_the_count_anew) {
   for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
     EXPECT_EQ(asked(reserve(2)), Code::unavailable);
-    inner_->tell({std::nullopt});
+    inner_->behave({std::nullopt});
     EXPECT_EQ(asked(release({})), std::nullopt);
-    inner_->tell({Code::unavailable});
+    inner_->behave({Code::unavailable});
   }
   EXPECT_TRUE(store_->health().answers);
   EXPECT_EQ(store_->health().refused_at_once, 0U);
@@ -203,27 +203,27 @@ TEST_F(CircuitBreaker, V15_that_it_reads_is_no_success_where_it_cannot_write) {
   open(1ms);
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(store_->health().answers);
-    inner_->tell({std::nullopt});
+    inner_->behave({std::nullopt});
     EXPECT_EQ(asked(Find{}), std::nullopt);
     EXPECT_EQ(asked(Count{}), std::nullopt);
-    inner_->tell({Code::unavailable});
+    inner_->behave({Code::unavailable});
     EXPECT_EQ(asked(reserve(i)), Code::unavailable);
   }
   wait_for_changes(1);
   // The probe is answered, and one more that would write is the trial: it is enough.
   for (std::size_t changes = 2; changes < 8; changes += 2) {
-    inner_->tell({std::nullopt});
+    inner_->behave({std::nullopt});
     wait_for_changes(changes);
     EXPECT_TRUE(store_->health().answers);
-    inner_->tell({Code::unavailable});
+    inner_->behave({Code::unavailable});
     EXPECT_EQ(asked(reserve(1)), Code::unavailable);
     EXPECT_FALSE(store_->health().answers);
     wait_for_changes(changes + 1);
   }
-  inner_->tell({std::nullopt});
+  inner_->behave({std::nullopt});
   wait_for_changes(8);
   EXPECT_EQ(asked(reserve(1)), std::nullopt);
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   EXPECT_EQ(asked(reserve(1)), Code::unavailable);
   EXPECT_TRUE(store_->health().answers) << "it has written since, so that the count begins anew";
 }
@@ -233,17 +233,17 @@ TEST_F(CircuitBreaker, V15_where_only_reading_failed_reading_is_enough) {
   for (int round = 0; round < 4; ++round) {
     EXPECT_EQ(asked(Find{}), Code::unavailable);
     EXPECT_EQ(asked(Count{}), Code::unavailable);
-    inner_->tell({std::nullopt});
+    inner_->behave({std::nullopt});
     EXPECT_EQ(asked(Find{}), std::nullopt);
-    inner_->tell({Code::unavailable});
+    inner_->behave({Code::unavailable});
   }
   EXPECT_TRUE(store_->health().answers);
 }
 
-TEST_F(CircuitBreaker, V15_what_the_store_refuses_is_an_answer) {
+TEST_F(CircuitBreaker, V15_a_refusal_by_the_store_is_an_answer) {
   open(for_ever);
   for (const Code final : {Code::refused, Code::damaged}) {
-    inner_->tell({final});
+    inner_->behave({final});
     for (int i = 0; i < 50; ++i) EXPECT_EQ(asked(reserve(i)), final);
   }
   EXPECT_TRUE(store_->health().answers);
@@ -252,7 +252,7 @@ TEST_F(CircuitBreaker, V15_what_the_store_refuses_is_an_answer) {
 }
 
 // P3: what an owner knows must reach the store; its verbs go through at all times.
-TEST_F(CircuitBreaker, V15_what_settles_or_decides_is_always_asked) {
+TEST_F(CircuitBreaker, V15_calls_that_settle_or_decide_are_always_asked) {
   open(for_ever);
   give_up();
   const Attempt attempt{};
@@ -268,7 +268,7 @@ TEST_F(CircuitBreaker, V15_what_settles_or_decides_is_always_asked) {
   EXPECT_EQ(asked(AdoptRoutes{}), Code::unavailable);
   EXPECT_EQ(inner_->calls(), 3 + 10);
   EXPECT_FALSE(store_->health().answers);
-  inner_->tell({std::nullopt});
+  inner_->behave({std::nullopt});
   EXPECT_EQ(asked(Complete{{}, attempt, {}, {}}), std::nullopt);
   wait_for_changes(2);
   EXPECT_TRUE(store_->health().answers) << "the owner's success was the probe";
@@ -279,20 +279,20 @@ TEST_F(CircuitBreaker, V15_what_settles_or_decides_is_always_asked) {
 
 TEST_F(CircuitBreaker, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
   open(for_ever);
-  inner_->tell({Code::in_doubt});
+  inner_->behave({Code::in_doubt});
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   EXPECT_EQ(asked(reserve(1)), Code::unavailable);
   EXPECT_EQ(asked(reserve(2)), Code::unavailable);
   wait_for_changes(1);
   const int before = inner_->calls();
   EXPECT_EQ(asked(reserve(3)), Code::unavailable);
   EXPECT_EQ(inner_->calls(), before);
-  inner_->tell({Code::in_doubt});
+  inner_->behave({Code::in_doubt});
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
   EXPECT_EQ(inner_->calls(), before + 2);
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   EXPECT_EQ(asked(reserve(7)), Code::unavailable) << "it was asked: an answer, and no doubt left";
   EXPECT_EQ(inner_->calls(), before + 3);
   EXPECT_EQ(asked(reserve(7)), Code::unavailable);
@@ -301,13 +301,13 @@ TEST_F(CircuitBreaker, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_
 
 TEST_F(CircuitBreaker, S04_a_token_that_was_released_is_a_doubt_no_more) {
   open(for_ever);
-  inner_->tell({Code::in_doubt});
+  inner_->behave({Code::in_doubt});
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt);
   EXPECT_EQ(asked(release(reserve(7).token)), Code::in_doubt);
   EXPECT_EQ(asked(reserve(1)), Code::in_doubt);
   wait_for_changes(1);
   EXPECT_EQ(asked(reserve(7)), Code::in_doubt) << "its release may have been lost";
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   EXPECT_EQ(asked(release(reserve(7).token)), Code::unavailable);
   const int before = inner_->calls();
   EXPECT_EQ(asked(reserve(7)), Code::unavailable);
@@ -318,12 +318,12 @@ TEST_F(CircuitBreaker, V15_it_is_looked_for_and_found_without_anybody_asking) {
   open(1ms);
   give_up();
   inner_->wait_for_finds(5);
-  inner_->tell({std::nullopt});
+  inner_->behave({std::nullopt});
   wait_for_changes(2);
   EXPECT_EQ(changes_.back(), "back");
   EXPECT_TRUE(store_->health().answers);
   EXPECT_EQ(asked(reserve(1)), std::nullopt);
-  inner_->tell({Code::unavailable});  // And away again.
+  inner_->behave({Code::unavailable});  // And away again.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
   wait_for_changes(3);
   const int before = inner_->finds();
@@ -332,35 +332,35 @@ TEST_F(CircuitBreaker, V15_it_is_looked_for_and_found_without_anybody_asking) {
 
 TEST_F(CircuitBreaker, V15_it_is_looked_for_by_one_call_at_a_time) {
   open(1ms);
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   asked(reserve(1));
   asked(reserve(2));
-  inner_->tell({Code::unavailable, true});
+  inner_->behave({Code::unavailable, true});
   store_->call(StoreCall(reserve(3)), [](StoreResult) {});
   inner_->let_go(Code::unavailable);
   inner_->wait_for_finds(1);
   // Each goes through the thread that would look; the pause is over by the first.
   for (int i = 0; i < 200; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
   EXPECT_EQ(inner_->finds(), 1);
-  inner_->tell({std::nullopt});
+  inner_->behave({std::nullopt});
   inner_->let_go(std::nullopt);
   wait_for_changes(2);
   EXPECT_TRUE(store_->health().answers);
 }
 
-// A reply that was on its way when another one had told already that the store is back.
+// A reply that was on its way when another one had shown already that the store is back.
 TEST_F(CircuitBreaker, V15_a_probe_that_comes_back_late_does_not_end_the_looking) {
   open(1ms);
   give_up();
   inner_->wait_for_finds(1);
-  inner_->tell({Code::unavailable, true});
+  inner_->behave({Code::unavailable, true});
   const int before = inner_->finds();
   inner_->wait_for_finds(before + 1);  // This one is held, or the one behind it.
-  inner_->tell({std::nullopt});
+  inner_->behave({std::nullopt});
   EXPECT_EQ(asked(Complete{}), std::nullopt);
   wait_for_changes(2);
   inner_->let_go(std::nullopt);
-  inner_->tell({Code::unavailable});
+  inner_->behave({Code::unavailable});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(asked(reserve(i)), Code::unavailable);
   wait_for_changes(3);
   const int again = inner_->finds();
@@ -375,7 +375,7 @@ TEST_F(CircuitBreaker, V15_many_threads_are_each_answered_once_while_it_comes_an
     threads.emplace_back([&] {
       for (int i = 0; i < 2'000; ++i) {
         store_->call(StoreCall(reserve(i % 200)), [&](StoreResult) { ++answers; });
-        if (i % 100 == 0) inner_->tell({i % 200 == 0 ? std::optional<Code>() : Code::in_doubt});
+        if (i % 100 == 0) inner_->behave({i % 200 == 0 ? std::optional<Code>() : Code::in_doubt});
       }
     });
   }
@@ -384,10 +384,10 @@ TEST_F(CircuitBreaker, V15_many_threads_are_each_answered_once_while_it_comes_an
   EXPECT_EQ(answers.load(), 8'000);
 }
 
-TEST_F(CircuitBreaker, V15_what_a_completion_asks_while_the_store_closes_is_answered) {
+TEST_F(CircuitBreaker, V15_a_call_from_a_completion_while_the_store_closes_is_answered) {
   open(for_ever);
   give_up();
-  inner_->tell({Code::unavailable, true});
+  inner_->behave({Code::unavailable, true});
   std::atomic<int> answers{0};
   Store& store = *store_;  // Still there while it goes.
   store.call(StoreCall(Complete{}), [&](StoreResult) {

@@ -7,7 +7,7 @@
 namespace idem::test {
 namespace {
 
-TEST(StoreUrl, what_is_meant_otherwise_is_refused_with_the_form_to_write) {
+TEST(StoreUrl, a_wrong_form_is_refused_with_the_form_to_write) {
   const std::pair<const char*, const char*> wrong[] = {
       {"sqlite://./x.db", "write sqlite:./x.db"},
       {"sqlite:///var/lib/x.db", "write sqlite:/var/lib/x.db"},
@@ -56,7 +56,7 @@ TEST(StoreUrl, no_password_is_repeated) {
   }
 }
 
-TEST(StoreUrl, relative_paths_are_taken_from_the_folder) {
+TEST(StoreUrl, relative_paths_start_at_the_folder) {
   const std::pair<const char*, const char*> all[] = {
       {"sqlite:idem.db", "sqlite:/etc/idem/idem.db"},
       {"sqlite:./data/../idem.db", "sqlite:/etc/idem/idem.db"},

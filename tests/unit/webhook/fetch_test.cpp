@@ -31,7 +31,7 @@ ScriptedUpstream::Script answering(std::string bytes) {
   };
 }
 
-TEST(Fetch, sends_what_it_is_given_and_returns_the_answer) {
+TEST(Fetch, sends_the_given_request_and_returns_the_answer) {
   ScriptedUpstream upstream(
       answering("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
                 "HTTP/1.1 201 Created\r\nLocation:  /x \r\nContent-Length: 2\r\n\r\nok"));
@@ -54,7 +54,7 @@ TEST(Fetch, sends_what_it_is_given_and_returns_the_answer) {
   EXPECT_TRUE(seen.ends_with("\r\n\r\n{}")) << seen;
 }
 
-TEST(Fetch, asks_nobody_who_is_not_allowed) {
+TEST(Fetch, asks_no_host_that_is_not_allowed) {
   ScriptedUpstream upstream(ScriptedUpstream::answer_all);
   const std::string& address = upstream.address();
   FetchRequest request = request_to(upstream);
@@ -105,7 +105,7 @@ TEST(Fetch, a_redirect_is_the_answer) {
   EXPECT_EQ(elsewhere.connections(), 0);
 }
 
-TEST(Fetch, tells_whether_anything_was_sent) {
+TEST(Fetch, reports_whether_anything_was_sent) {
   std::string gone;
   {
     ScriptedUpstream upstream(ScriptedUpstream::answer_all);
@@ -138,7 +138,7 @@ TEST(Fetch, tells_whether_anything_was_sent) {
   EXPECT_TRUE(late.error().sent);
 }
 
-TEST(Fetch, reads_no_more_than_it_was_told) {
+TEST(Fetch, reads_no_more_than_its_limit) {
   ScriptedUpstream upstream(answering("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world"));
   FetchRequest request = request_to(upstream);
   request.max_bytes = 10;

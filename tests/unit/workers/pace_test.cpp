@@ -70,7 +70,7 @@ TEST(Idleness, begins_when_nobody_has_asked_for_a_while) {
   EXPECT_FALSE(idleness.is_idle(0, start));
   EXPECT_FALSE(idleness.is_idle(0, start + limits::lifecycle_idle_after - 1ms));
   EXPECT_TRUE(idleness.is_idle(0, start + limits::lifecycle_idle_after));
-  EXPECT_FALSE(idleness.is_idle(1, start + 1h)) << "somebody came";
+  EXPECT_FALSE(idleness.is_idle(1, start + 1h)) << "a request came";
   EXPECT_TRUE(idleness.is_idle(1, start + 1h + limits::lifecycle_idle_after));
   EXPECT_FALSE(idleness.is_idle(std::nullopt, start + 9h)) << "others may use it";
 }
@@ -127,7 +127,7 @@ Seen work(const Model& model, Duration lasts, bool is_idle = false) {
   return seen;
 }
 
-// What each store takes beside requests: SQLite's calls come along with the next group, at most
+// The time of each store beside requests: SQLite's calls come along with the next group, at most
 // 2 ms later.
 constexpr Model sqlite{embedded, 2ms, 17us, 0};
 constexpr Model postgres{limits::lifecycle_slice_sql, 1ms, 80us, 0};
@@ -157,14 +157,14 @@ TEST(Pace, works_off_as_much_as_becomes_due) {
   }
 }
 
-TEST(Pace, comes_back_from_what_lay_there_when_it_began) {
+TEST(Pace, comes_back_after_the_initial_backlog) {
   Model model = with_rate(sqlite, 13'000);
   model.due_at_once = 1'000'000;
   const Seen seen = work(model, 300s);
   EXPECT_LT(seen.late, 16s);
 }
 
-TEST(Pace, leaves_what_becomes_due_at_one_moment_to_small_slices_for_a_while) {
+TEST(Pace, leaves_records_due_at_one_moment_to_small_slices_for_a_while) {
   Model model = sqlite;
   model.due_at_once = 40'000;
   EXPECT_EQ(work(model, limits::lifecycle_late_small).slice_max, model.slice);

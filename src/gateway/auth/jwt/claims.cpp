@@ -18,7 +18,7 @@ JsonObject& JsonObject::operator=(JsonObject&&) noexcept = default;
 JsonObject::~JsonObject() = default;
 
 std::optional<JsonObject> JsonObject::parse(std::string_view text) {
-  // The strict reader decides what is JSON; the other one would let the last of two names win.
+  // The strict reader decides what is JSON: Boost's would accept the last of two equal names.
   const auto strict = canonicalize(text);
   if (!strict) return std::nullopt;
   json::error_code error;

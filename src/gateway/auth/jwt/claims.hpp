@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-/// The door by which Boost.JSON enters: what tokens and key sets say, as plain values.
+/// The only user of Boost.JSON here: the members of tokens and key sets as plain values.
 namespace idem::gateway {
 
-/// The members of one JSON object that are of use here; the others are passed over. An object that
-/// RFC 7493 does not allow (a name twice, bad UTF-8) is none, because its readers disagree.
+/// The members of one JSON object. An object that RFC 7493 does not allow (a name twice, bad UTF-8)
+/// is refused, because its readers disagree.
 class JsonObject {
  public:
   static std::optional<JsonObject> parse(std::string_view text);
@@ -19,7 +19,7 @@ class JsonObject {
   ~JsonObject();
 
   bool has(std::string_view name) const;
-  /// Nothing where it is absent or no string.
+  /// Nothing where it is absent or not a string.
   std::optional<std::string> text(std::string_view name) const;
   std::optional<double> number(std::string_view name) const;
   /// A string, or an array of nothing but strings.

@@ -142,7 +142,7 @@ class Verifier final : public JwtVerifier {
       if (!from || now + rules_.leeway < *from) return Fault(JwtFault::not_yet_valid);
     }
     if (claims.text("iss") != rules_.issuer) return Fault(JwtFault::issuer);
-    // RFC 7519 §4.1.3: who does not find itself in a token's audience must refuse the token.
+    // RFC 7519 §4.1.3: a recipient that is not in the token's audience must refuse the token.
     const auto audiences = claims.texts("aud");
     const bool meant = !claims.has("aud")
                            ? rules_.audience.empty()
@@ -176,9 +176,9 @@ bool looks_like_jwt(std::string_view token) {
 std::string_view describe(JwtFault fault) noexcept {
   switch (fault) {
     case JwtFault::malformed:
-      return "The bearer token is no signed JWT of a form that is taken here.";
+      return "The bearer token is not a signed JWT of a form that is accepted here.";
     case JwtFault::algorithm:
-      return "The bearer token is signed by another algorithm than the one that is taken here.";
+      return "The bearer token is signed by another algorithm than the one that is accepted here.";
     case JwtFault::unknown_key:
       return "The bearer token names a key that is not known here.";
     case JwtFault::signature:
@@ -192,7 +192,7 @@ std::string_view describe(JwtFault fault) noexcept {
     case JwtFault::audience:
       return "The bearer token is for another audience.";
     case JwtFault::claim:
-      return "The bearer token lacks the claim that says who a key belongs to.";
+      return "The bearer token lacks the claim that names the scope.";
   }
   return {};
 }

@@ -10,12 +10,12 @@
 #include <string_view>
 
 /// Scope `jwt:CLAIM` (protocol.md §9): a signed token (RFC 7519 in RFC 7515's compact form) that
-/// says who its bearer is. What a token says about its own verification is never believed: RFC 8725
-/// is followed throughout.
+/// names its bearer. The verification trusts nothing that the token says about it: it follows RFC
+/// 8725 throughout.
 namespace idem::gateway {
 
 struct JwtRules {
-  std::string algorithm;   ///< HS256, RS256, PS256, ES256 or EdDSA; the only one that is taken.
+  std::string algorithm;   ///< HS256, RS256, PS256, ES256 or EdDSA; the only one that is accepted.
   std::string key_file;    ///< PEM of a public key; for HS256 the secret. One of the two files.
   std::string jwks_file;   ///< A JWK Set (RFC 7517 §5); the token's `kid` says which.
   std::string issuer;      ///< What `iss` must be, byte for byte.
@@ -36,7 +36,7 @@ enum class JwtFault : std::uint8_t {
   audience,
   claim,  ///< Absent, empty, no string, too long or with control characters.
 };
-/// A sentence for the client; tells nothing that is not in the token that it sent.
+/// A sentence for the client, without anything that is not in its own token.
 std::string_view describe(JwtFault fault) noexcept;
 
 /// Whether a bearer token is a JWS or JWE in compact form: its first part is a JSON object, however

@@ -24,7 +24,7 @@ std::string_view key_type_of(JwtAlgorithm algorithm) noexcept {
   return {};
 }
 
-/// RFC 7517 §4.1 to §4.4. What a key does not say about itself is no hindrance.
+/// RFC 7517 §4.1 to §4.4. A member that the key does not have excludes nothing.
 bool is_meant_for(JwtAlgorithm algorithm, const JsonObject& jwk) {
   if (jwk.text("kty") != key_type_of(algorithm)) return false;
   if (jwk.has("alg") && jwk.text("alg") != name_of(algorithm)) return false;

@@ -125,8 +125,8 @@ std::string der_of_pair(std::string_view pair) {
   return out;
 }
 
-/// OpenSSL keeps failures in a queue of the thread, where a TLS session would find them and take
-/// them for its own.
+/// OpenSSL keeps failures in a queue of the thread, where a TLS session would find them and report
+/// them as its own.
 struct CleanErrors {
   CleanErrors() = default;
   CleanErrors(const CleanErrors&) = delete;
@@ -167,7 +167,7 @@ Read SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
   if (!key) return std::unexpected("it is no public key that could be read");
   switch (algorithm) {
     case JwtAlgorithm::hs256:
-      return std::unexpected("HS256 takes a secret, not a public key");
+      return std::unexpected("HS256 needs a secret, not a public key");
     case JwtAlgorithm::rs256:
     case JwtAlgorithm::ps256: {
       const bool rsa = EVP_PKEY_is_a(key.get(), "RSA") == 1 ||
@@ -176,7 +176,7 @@ Read SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
       const int bits = EVP_PKEY_get_bits(key.get());
       if (bits < limits::jwt_rsa_bits_min || bits > limits::jwt_rsa_bits_max) {
         return std::unexpected("an RSA key of " + std::to_string(bits) +
-                               " bits; 2048 to 8192 are taken");
+                               " bits; 2048 to 8192 are accepted");
       }
       break;
     }
@@ -189,7 +189,7 @@ Read SignatureKey::checked(JwtAlgorithm algorithm, Key key) {
       if (EVP_PKEY_is_a(key.get(), "ED25519") != 1) return std::unexpected("it is no Ed25519 key");
       break;
   }
-  if (!is_sound(key.get())) return std::unexpected("its numbers make no key");
+  if (!is_sound(key.get())) return std::unexpected("its numbers are not a valid key");
   return SignatureKey(algorithm, std::move(key), {});
 }
 
@@ -202,9 +202,9 @@ Read SignatureKey::of_secret(std::string secret) {
 
 Read SignatureKey::from_file_text(JwtAlgorithm algorithm, std::string_view text) {
   if (algorithm == JwtAlgorithm::hs256) {
-    // The best known forgery: what everybody may know, taken for the secret.
+    // The best known forgery: a public key used as the secret.
     if (text.find("-----BEGIN") != std::string_view::npos) {
-      return std::unexpected("it is a PEM file, and HS256 takes a secret that nobody else knows");
+      return std::unexpected("it is a PEM file, and HS256 needs a secret");
     }
     if (text.find("\"kty\"") != text.npos || text.find("\"keys\"") != text.npos) {
       return std::unexpected("it is a JWK or a set of them; write it as the JWKS file");

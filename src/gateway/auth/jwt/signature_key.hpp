@@ -11,7 +11,7 @@
 
 struct evp_pkey_st;
 
-/// The door by which OpenSSL's signatures enter.
+/// The only user of OpenSSL's signatures.
 namespace idem::gateway {
 
 /// RFC 7518 §3.1, RFC 8037 §3.1 (Ed25519 only). `none` is not among them.
@@ -19,16 +19,16 @@ enum class JwtAlgorithm : std::uint8_t { hs256, rs256, ps256, es256, eddsa };
 std::optional<JwtAlgorithm> find_jwt_algorithm(std::string_view name) noexcept;
 std::string_view name_of(JwtAlgorithm algorithm) noexcept;
 
-/// A key that verifies by one algorithm and no other: what kind of key it is, is checked when it is
-/// read, so that a public key never becomes an HMAC's secret. Never changes; any thread.
+/// A key that verifies by one algorithm and no other. Its kind is checked when it is read, so that
+/// a public key never becomes an HMAC's secret. Never changes; any thread.
 class SignatureKey {
  public:
   /// PEM of a public key (`-----BEGIN PUBLIC KEY-----`); for HS256 the secret's own bytes, without
   /// the line end behind them. The error says what is wrong.
   static std::expected<SignatureKey, std::string> from_file_text(JwtAlgorithm algorithm,
                                                                  std::string_view text);
-  /// A JWK (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2). Whether it is meant for this algorithm is the
-  /// caller's question.
+  /// A JWK (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2). The caller checks whether
+  /// it is meant for this algorithm.
   static std::expected<SignatureKey, std::string> from_jwk(JwtAlgorithm algorithm,
                                                            const JsonObject& jwk);
 

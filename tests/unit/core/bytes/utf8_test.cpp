@@ -24,7 +24,7 @@ TEST(Utf8, a_beginning_cuts_no_sequence) {
   }
 }
 
-TEST(Utf8, what_belongs_to_no_sequence_becomes_a_question_mark) {
+TEST(Utf8, a_byte_of_no_sequence_becomes_a_question_mark) {
   EXPECT_EQ(utf8_of("a\xFF"
                     "b\xE2\x82",
                     9),

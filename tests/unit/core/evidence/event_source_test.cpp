@@ -133,7 +133,7 @@ EventSource source() {
           .rebuild = {.found_status = 201, .body = "/data"}};
 }
 
-TEST(EventSource, reads_what_an_event_says) {
+TEST(EventSource, reads_the_fields_of_an_event) {
   const auto event = read_event(source(), "msg_1",
                                 R"({"type":"charge.succeeded","data":{"id":"ch_1",)"
                                 R"("operation":"000102030405060708090a0b0c0d0e0f","fence":7}})");
@@ -159,8 +159,9 @@ TEST(EventSource, reads_what_an_event_says) {
   EXPECT_FALSE(read_event(named, "m", R"({"id":")" + std::string(256, 'i') + "\"}"));
 }
 
-TEST(EventSource, S19_what_was_said_to_be_done_stays_said) {
-  const auto line = [](Fence fence, const std::string& source, const std::string& said) {
+TEST(EventSource, S19_a_report_of_execution_stays) {
+  const auto line = [](std::optional<Fence> fence, const std::string& source,
+                       const std::string& said) {
     return EvidenceEntry{.fence = fence,
                          .source = source,
                          .evidence = R"({"said":")" + said + R"("})",
@@ -168,27 +169,30 @@ TEST(EventSource, S19_what_was_said_to_be_done_stays_said) {
                          .before = State::unknown,
                          .after = State::unknown};
   };
-  EXPECT_EQ(word_of({line(7, "event:bank", "found")}, 7), Finding::found);
-  EXPECT_EQ(word_of({line(7, "poll:bank", "found")}, 7), Finding::found);
-  EXPECT_EQ(word_of({line(0, "event:bank", "found")}, 7), Finding::found) << "it may be this one";
-  EXPECT_FALSE(word_of({line(6, "event:bank", "found")}, 7));
-  EXPECT_EQ(word_of({line(7, "event:bank", "failed")}, 7), Finding::failed);
-  EXPECT_EQ(word_of({line(7, "poll:bank", "found"), line(0, "event:bank", "failed")}, 7),
+  EXPECT_EQ(reported_finding({line(7, "event:bank", "found")}, 7), Finding::found);
+  EXPECT_EQ(reported_finding({line(7, "poll:bank", "found")}, 7), Finding::found);
+  EXPECT_EQ(reported_finding({line(std::nullopt, "event:bank", "found")}, 7), Finding::found)
+      << "it may be this one";
+  EXPECT_FALSE(reported_finding({line(6, "event:bank", "found")}, 7));
+  EXPECT_EQ(reported_finding({line(7, "event:bank", "failed")}, 7), Finding::failed);
+  EXPECT_EQ(reported_finding(
+                {line(7, "poll:bank", "found"), line(std::nullopt, "event:bank", "failed")}, 7),
             Finding::found);
-  EXPECT_EQ(word_of({line(0, "event:bank", "failed"), line(7, "poll:bank", "found")}, 7),
+  EXPECT_EQ(reported_finding(
+                {line(std::nullopt, "event:bank", "failed"), line(7, "poll:bank", "found")}, 7),
             Finding::found);
-  EXPECT_FALSE(word_of({line(7, "poll:bank", "not_there")}, 7));
-  EXPECT_FALSE(word_of({line(7, "operator", "found")}, 7));
+  EXPECT_FALSE(reported_finding({line(7, "poll:bank", "not_there")}, 7));
+  EXPECT_FALSE(reported_finding({line(7, "operator", "found")}, 7));
   auto applied = line(7, "event:bank", "found");
   applied.applied = true;
-  EXPECT_FALSE(word_of({applied}, 7));
-  EXPECT_FALSE(kept_answer({line(0, "event:bank", "found")}, 7));
+  EXPECT_FALSE(reported_finding({applied}, 7));
+  EXPECT_FALSE(kept_answer({line(std::nullopt, "event:bank", "found")}, 7));
   ASSERT_TRUE(kept_answer({line(7, "poll:bank", "found")}, 7));
   EXPECT_FALSE(kept_answer({line(7, "poll:bank", "found")}, 7)->response);
 }
 
-TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
-  EventSays event{.id = "msg \"1\"", .finding = Finding::found};
+TEST(EventSource, S19_a_kept_event_comes_back_as_it_was) {
+  ProviderEvent event{.id = "msg \"1\"", .finding = Finding::found};
   event.response = StoredResponse{201, {{"Content-Type", "a/b"}, {"X", "say \"hi\" \xc3\xa9"}}, {}};
   for (int c = 0; c < 256; ++c) event.response->body += static_cast<char>(c);
   EvidenceEntry line{.fence = 7,
@@ -208,7 +212,7 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   EXPECT_EQ(kept->line, &log[1]);
   EXPECT_FALSE(kept->is_contradicted);
   EXPECT_FALSE(kept_answer(log, 8)) << "another attempt's";
-  EventSays declined{.id = "msg 2", .finding = Finding::failed};
+  ProviderEvent declined{.id = "msg 2", .finding = Finding::failed};
   declined.response = StoredResponse{402, {}, "declined"};
   EvidenceEntry other = line;
   other.evidence = evidence_of(declined, "body", true);
@@ -226,7 +230,7 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   for (const auto& both : {std::vector{mute, other}, std::vector{other, mute}}) {
     const auto of_two = kept_answer(both, 7);
     ASSERT_TRUE(of_two);
-    EXPECT_FALSE(of_two->response) << "money moved, and a refusal is not what is told of it";
+    EXPECT_FALSE(of_two->response) << "money moved, and a refusal must not be its answer";
     EXPECT_TRUE(of_two->is_contradicted);
   }
   for (const auto& both : {std::vector{mute, line}, std::vector{line, mute}}) {
@@ -237,7 +241,7 @@ TEST(EventSource, S19_what_is_kept_comes_back_as_it_was) {
   EXPECT_FALSE(kept_answer({line}, 7));
   line.applied = false;
   line.source = "operator";
-  EXPECT_FALSE(kept_answer({line}, 7)) << "what a person wrote is no event";
+  EXPECT_FALSE(kept_answer({line}, 7)) << "a person's line is no event";
 }
 
 }  // namespace

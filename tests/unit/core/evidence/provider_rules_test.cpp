@@ -50,7 +50,7 @@ TEST(ProviderRules, match_by_status_and_value) {
       << "what is no JSON says nothing about what is in it";
 }
 
-TEST(ProviderRules, what_is_no_rule_is_refused_with_a_sentence) {
+TEST(ProviderRules, an_invalid_rule_is_refused_with_a_sentence) {
   for (const auto* text : {"", "20", "2000", "6xx", "20x", "200 ", "200 status=x", "captured",
                            "!/a=b", "200 /a~2=x", "200  /a", "200 !"}) {
     const auto parsed = ResponseMatcher::parse(text);
@@ -59,7 +59,7 @@ TEST(ProviderRules, what_is_no_rule_is_refused_with_a_sentence) {
   }
 }
 
-TEST(ProviderRules, S19_what_is_not_clear_says_nothing_yet) {
+TEST(ProviderRules, S19_an_unclear_answer_proves_nothing_yet) {
   const ResponseMatchers rules{.found = {rule("200 /charges/0")},
                                .failed = {rule("200 /declined=true")},
                                .not_there = {rule("404"), rule("200 !/charges/0")}};
@@ -91,18 +91,18 @@ TEST(ProviderRules, rebuild_the_answer_from_theirs) {
                          .content_type = "application/json",
                          .body = "/charges/0",
                          .headers = {{"Location", "/v1/{/charges/0/id}/x"}}};
-  const std::string_view heard = R"({"charges":[{"id":"ch_1","amount":1.10}]})";
-  const auto made = rebuild(part, Finding::found, heard);
+  const std::string_view payload = R"({"charges":[{"id":"ch_1","amount":1.10}]})";
+  const auto made = rebuild(part, Finding::found, payload);
   ASSERT_TRUE(made);
   EXPECT_EQ(made->status, 201);
   EXPECT_EQ(made->body, R"({"id":"ch_1","amount":1.10})");
   const std::vector<Field> fields{{"Content-Type", "application/json"}, {"Location", "/v1/ch_1/x"}};
   EXPECT_EQ(made->headers, fields);
-  EXPECT_EQ(rebuild(part, Finding::failed, heard)->status, 402);
+  EXPECT_EQ(rebuild(part, Finding::failed, payload)->status, 402);
   EXPECT_FALSE(rebuild(part, Finding::found, R"({"charges":[]})"));
   EXPECT_FALSE(rebuild(part, Finding::found, R"({"charges":[{"amount":1}]})"));
   EXPECT_FALSE(rebuild(part, Finding::found, R"({"charges":[{"id":"a\r\nSet-Cookie: x"}]})"))
-      << "what they say must not become a field of its own";
+      << "their value must not become a field of its own";
 }
 
 TEST(ProviderRules, templates_are_replaced_or_refused) {

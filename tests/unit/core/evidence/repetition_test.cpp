@@ -15,7 +15,7 @@ constexpr Declared by_window{.deduplicates = 1h, .timeout = 10s};
 constexpr Declared by_lookup{.has_lookup = true, .lookup_grace = 60s, .timeout = 10s};
 constexpr Declared by_nothing{.timeout = 10s};
 
-TEST(Repetition, S16_what_was_not_made_is_made) {
+TEST(Repetition, S16_a_call_that_was_not_made_is_made) {
   for (const Declared& declared : {by_window, by_lookup, by_nothing}) {
     EXPECT_EQ(next_step({.first_ago = 48h}, declared).step, NextStep::send);
   }
@@ -42,7 +42,7 @@ TEST(Repetition, S19_a_lookup_counts_only_after_the_last_call_and_the_grace) {
   EXPECT_EQ(next(60s + 1ms).step, NextStep::look_up);
 }
 
-TEST(Repetition, S16_past_its_window_what_can_be_looked_up_is) {
+TEST(Repetition, S16_past_its_window_a_call_with_a_lookup_is_looked_up) {
   Declared both = by_lookup;
   both.deduplicates = 1h;
   EXPECT_EQ(next_step({.quiet_for = 5min, .first_ago = 5min}, both).step, NextStep::send);

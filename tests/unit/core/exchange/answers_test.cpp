@@ -22,7 +22,7 @@ TEST(Answers, a_date_is_an_imf_fixdate) {
   EXPECT_EQ(date_of(253402300799, 999), "Fri, 31 Dec 9999 23:59:59 GMT");
 }
 
-std::vector<std::string> dates_of(const Answer& answer) {
+std::vector<std::string> dates_of(const WireAnswer& answer) {
   std::vector<std::string> dates;
   for (const auto& field : answer.headers) {
     if (field.name == "Date" || field.name == "date") dates.push_back(field.value);
@@ -30,7 +30,7 @@ std::vector<std::string> dates_of(const Answer& answer) {
   return dates;
 }
 
-TEST(Answers, S17_what_was_stored_without_a_date_is_dated_alike_in_every_replay) {
+TEST(Answers, S17_an_answer_stored_without_a_date_is_dated_alike_in_every_replay) {
   Replay replay;
   replay.response = {.status = 201, .headers = {{"Location", "/p/1"}}, .body = "paid"};
   replay.completed_at = StoreTime(std::chrono::seconds(784111777));

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Backoff, S18_doubles_up_to_the_longest_and_the_dice_takes_half_away_at_most) {
+TEST(Backoff, S18_doubles_up_to_the_longest_and_chance_removes_half_at_most) {
   EXPECT_EQ(backoff(1, 2s, 1h, 0), 2s);
   EXPECT_EQ(backoff(2, 2s, 1h, 0), 4s);
   EXPECT_EQ(backoff(5, 2s, 1h, 0), 32s);

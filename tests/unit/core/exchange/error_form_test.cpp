@@ -11,7 +11,7 @@
 namespace idem {
 namespace {
 
-std::string field(const Answer& answer, std::string_view name) {
+std::string field(const WireAnswer& answer, std::string_view name) {
   std::string value;
   for (const Field& one : answer.headers) {
     if (equal_names(one.name, name)) value += (value.empty() ? "" : ", ") + one.value;
@@ -22,9 +22,9 @@ std::string field(const Answer& answer, std::string_view name) {
 TEST(ErrorForm, S13_each_problem_is_an_error_to_stripes_clients) {
   for (const ProblemKind& kind : all_kinds()) {
     SCOPED_TRACE(kind.name);
-    const Answer ours =
+    const WireAnswer ours =
         to_answer({.code = kind.code, .detail = "why", .retry_after = Millis(1500)});
-    const Answer answer = in_stripe_form(ours, false);
+    const WireAnswer answer = in_stripe_form(ours, false);
     const auto body = test::parse_json(answer.body).value_or(test::Json());
     EXPECT_EQ(body.members.size(), 1U);
     const auto& error = body["error"];
@@ -47,25 +47,25 @@ TEST(ErrorForm, S13_each_problem_is_an_error_to_stripes_clients) {
   }
 }
 
-TEST(ErrorForm, S13_what_had_no_key_is_repeated_only_where_that_is_safe) {
-  const Answer ours = to_answer({.code = ProblemCode::upstream_failed});
+TEST(ErrorForm, S13_a_request_without_a_key_is_repeated_only_where_that_is_safe) {
+  const WireAnswer ours = to_answer({.code = ProblemCode::upstream_failed});
   EXPECT_EQ(field(in_stripe_form(ours, false), "Stripe-Should-Retry"), "false");
   EXPECT_EQ(field(in_stripe_form(ours, true), "Stripe-Should-Retry"), "true");
 }
 
 TEST(ErrorForm, S13_the_one_answer_of_ours_that_is_stored_is_known_again) {
   const RecordId id{{1, 2, 3}};
-  const Answer timed_out = timed_out_answer(id);
+  const WireAnswer timed_out = timed_out_answer(id);
   const StoredResponse stored{timed_out.status, timed_out.headers, timed_out.body, true};
-  const Answer replay = replay_answer(Replay{stored, {}, {}}, id);
+  const WireAnswer replay = replay_answer(Replay{stored, {}, {}}, id);
   ASSERT_TRUE(replay.problem);
-  const Answer written = in_stripe_form(replay, false);
+  const WireAnswer written = in_stripe_form(replay, false);
   EXPECT_EQ(written.status, 408);
   EXPECT_EQ(field(written, "Idempotent-Replayed"), "true");
   EXPECT_EQ(field(written, "Content-Type"), "application/json");
   StoredResponse other = stored;
   other.body += ' ';
-  EXPECT_FALSE(replay_answer(Replay{other, {}, {}}, id).problem) << "somebody else's";
+  EXPECT_FALSE(replay_answer(Replay{other, {}, {}}, id).problem) << "not ours";
   EXPECT_FALSE(replay_answer(Replay{stored, {}, {}}, RecordId{{4}}).problem) << "another one's";
 }
 

@@ -41,7 +41,7 @@ Woken woken(State state, Fence fence = 41) {
   auto record = std::make_shared<Record>();
   record->id = some_reserve().id;
   record->state = state;
-  record->attempt.fence = fence;
+  record->attempt = Attempt{fence, {}};
   record->stored_request = "request";
   if (state == State::completed) {
     record->response = StoredResponse{201, {}, "it ran", true};
@@ -50,7 +50,7 @@ Woken woken(State state, Fence fence = 41) {
   return {std::shared_ptr<const Record>(std::move(record))};
 }
 
-TEST(ExchangeAsync, S03_what_was_stored_is_accepted_and_never_run_by_who_asked) {
+TEST(ExchangeAsync, S03_a_stored_request_is_accepted_and_never_run_by_its_asker) {
   Accepting script;
   ASSERT_NE(script.asked<Accept>(), nullptr);
   EXPECT_EQ(script.asked<Accept>()->request, "request");
@@ -84,24 +84,24 @@ TEST(ExchangeAsync, S04_an_accept_in_doubt_that_meets_unknown_releases_nothing) 
 }
 
 TEST(ExchangeAsync, S07_the_column_async) {
-  const auto heard = [](ReserveOutcome outcome) {
+  const auto status_of = [](ReserveOutcome outcome) {
     Accepting script;
     script.store_says(std::move(outcome));
     return script.status();
   };
   const auto id = some_reserve().id;
-  EXPECT_EQ(heard(Pending{id}), 202);
-  EXPECT_EQ(heard(InProgress{45s, id, 7, StoreTime{45s}, true}), 202);
-  EXPECT_EQ(heard(InProgress{45s, id, 7, StoreTime{45s}, false}), 409)
+  EXPECT_EQ(status_of(Pending{id}), 202);
+  EXPECT_EQ(status_of(InProgress{45s, id, 7, StoreTime{45s}, true}), 202);
+  EXPECT_EQ(status_of(InProgress{45s, id, 7, StoreTime{45s}, false}), 409)
       << "nobody goes on with that one once its attempt is over";
-  EXPECT_EQ(heard(InProgress{1ms, id, 7, StoreTime{1ms}, false}), 409) << "nobody has that one";
-  EXPECT_EQ(heard(Unknown{{}, {}, id}), 409);
-  EXPECT_EQ(heard(KeyMisuse{State::pending, true, id}), 422);
-  EXPECT_EQ(heard(Expired{{}, id}), 410);
-  EXPECT_EQ(heard(Replay{{201, {}, "x", true}, {}, {}, id}), 201);
+  EXPECT_EQ(status_of(InProgress{1ms, id, 7, StoreTime{1ms}, false}), 409) << "nobody has that one";
+  EXPECT_EQ(status_of(Unknown{{}, {}, id}), 409);
+  EXPECT_EQ(status_of(KeyMisuse{State::pending, true, id}), 422);
+  EXPECT_EQ(status_of(Expired{{}, id}), 410);
+  EXPECT_EQ(status_of(Replay{{201, {}, "x", true}, {}, {}, id}), 201);
 }
 
-TEST(ExchangeAsync, S07_who_waits_for_a_stored_request_waits_for_its_end_over_all_attempts) {
+TEST(ExchangeAsync, S07_a_waiter_for_a_stored_request_waits_for_its_end_over_all_attempts) {
   Accepting script(20s);
   script.store_says(ReserveOutcome(Pending{some_reserve().id}));
   ASSERT_NE(script.as<WaitFor>(), nullptr);
@@ -176,7 +176,7 @@ TEST(ExchangeAsync, S03_it_rests_before_it_is_claimed_again) {
   EXPECT_EQ(rest_after("Sun, 06 Nov 1994 08:49:37 GMT"), 4s);
 }
 
-TEST(ExchangeAsync, S11_what_was_sent_and_lost_is_unknown_and_never_pending_again) {
+TEST(ExchangeAsync, S11_an_attempt_sent_and_lost_is_unknown_and_never_pending_again) {
   Claiming script;
   script.marked();
   script.on(UpstreamReady{});
@@ -184,7 +184,7 @@ TEST(ExchangeAsync, S11_what_was_sent_and_lost_is_unknown_and_never_pending_agai
   ASSERT_NE(script.asked<MarkUnknown>(), nullptr);
 }
 
-TEST(ExchangeAsync, S03_an_attempt_that_somebody_else_has_meanwhile_sends_nothing) {
+TEST(ExchangeAsync, S03_an_attempt_superseded_meanwhile_sends_nothing) {
   Claiming script;
   script.store_says(OwnerReply{Verdict::stale, State::in_progress, {}});
   EXPECT_NE(script.asked<Find>(), nullptr);

@@ -47,7 +47,7 @@ TEST(ExchangeDoubt, S04_a_reserve_in_doubt_that_is_given_up_is_released_by_token
   script.on(RetryDue{});
   const auto* release = script.asked<Release>();
   ASSERT_NE(release, nullptr);
-  EXPECT_EQ(release->attempt, (Attempt{0, some_reserve().token}));
+  EXPECT_EQ(release->attempt, (AttemptRef{std::nullopt, some_reserve().token}));
   EXPECT_EQ(release->basis, ReleaseBasis::proven);
   script.store_fails(Code::unavailable);
   ASSERT_NE(script.as<AskLater>(), nullptr);
@@ -152,7 +152,7 @@ TEST(ExchangeDoubt, T16_the_repeated_write_is_the_first_one_whatever_became_of_t
   EXPECT_EQ(again.attempt, first.attempt);
 }
 
-TEST(ExchangeDoubt, T16_at_the_clients_deadline_it_hears_504_and_the_duty_goes_on) {
+TEST(ExchangeDoubt, T16_at_the_clients_deadline_it_gets_504_and_the_duty_goes_on) {
   ExchangeScript script;
   script.until_sent();
   script.on(script.answered(201));
@@ -183,7 +183,7 @@ TEST(ExchangeDoubt, S04_our_own_completion_whose_reply_was_lost_gives_the_whole_
   EXPECT_EQ(script.header("Idempotent-Replayed"), "");
 }
 
-TEST(ExchangeDoubt, S17_a_record_that_the_service_completed_itself_is_what_is_answered) {
+TEST(ExchangeDoubt, S17_a_record_that_the_service_completed_itself_is_the_answer) {
   ExchangeScript script;
   script.until_sent();
   script.on(UpstreamLost{UpstreamLost::How::closed, {}});
@@ -228,8 +228,8 @@ TEST(ExchangeDoubt, T30_a_row_that_the_store_refuses_ends_in_504_not_in_a_loop) 
   EXPECT_FALSE(script.exchange().owes_settlement());
 }
 
-// Whether it ran cannot be told; so it never runs again, and nobody is told that it did not.
-TEST(ExchangeDoubt, S22_a_damaged_record_is_told_as_such_at_the_reserve) {
+// It may have run; so it never runs again, and no client is answered that it did not.
+TEST(ExchangeDoubt, S22_a_damaged_record_is_reported_as_such_at_the_reserve) {
   ExchangeScript script;
   script.store_fails(Code::in_doubt);
   script.on(RetryDue{});

@@ -112,7 +112,7 @@ TEST_P(ExchangeLost, S03_under_rerun_it_is_left_for_the_next_attempt_once_its_le
   EXPECT_FALSE(script.owes());
 }
 
-// An attempt in phases may have taken up what others had begun: that it did nothing proves nothing.
+// An attempt in phases may have resumed the work of others: its own inaction proves nothing.
 TEST(Exchange, S16_under_resume_nothing_is_released_that_was_not_done) {
   ExchangeScript script(LeasePolicy::resume);
   script.store_says(ReserveOutcome(Execute{some_reserve().id, script.attempt(), "charged", true}));
@@ -168,7 +168,7 @@ TEST(Exchange, S07_each_outcome_of_a_duplicate_has_its_answer) {
   EXPECT_TRUE(replayed.body_has("declined"));
 }
 
-TEST(Exchange, S12_an_answer_that_was_not_kept_is_told_with_its_status_and_location) {
+TEST(Exchange, S12_an_answer_that_was_not_kept_is_reported_with_its_status_and_location) {
   ExchangeScript script;
   script.store_says(ReserveOutcome(Replay{{201, {{"Location", "/p/1"}}, "", false}, {}, {}}));
   EXPECT_EQ(script.status(), 409);
@@ -190,19 +190,19 @@ TEST(Exchange, S12_oversize_completes_durably_without_a_body_before_streaming) {
 }
 
 // An answer too large to keep was stored as completed whatever it said.
-TEST(Exchange, S12_oversize_means_what_its_status_means) {
-  const auto asked = [](int status, std::optional<UpstreamSays> says = {}) {
+TEST(Exchange, S12_an_oversize_answer_has_the_meaning_of_its_status) {
+  const auto asked = [](int status, std::optional<DeclaredOutcome> declared = {}) {
     ExchangeScript script;
     script.until_sent();
     auto head = script.answered(status);
-    head.says = says;
+    head.declared = declared;
     script.on(UpstreamOversize{head});
     return script;
   };
   EXPECT_NE(asked(500).asked<MarkUnknown>(), nullptr);
   EXPECT_NE(asked(429).asked<Release>(), nullptr);
   EXPECT_NE(asked(421).asked<Release>(), nullptr);
-  EXPECT_NE(asked(503, UpstreamSays::not_executed).asked<Release>(), nullptr);
+  EXPECT_NE(asked(503, DeclaredOutcome::not_executed).asked<Release>(), nullptr);
   auto script = asked(500);
   script.store_says(script.done(State::unknown));
   EXPECT_NE(script.as<StreamThrough>(), nullptr);

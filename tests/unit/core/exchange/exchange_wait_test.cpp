@@ -19,7 +19,7 @@ Record record_in(State state, Fence fence = met_fence) {
   Record record;
   record.id = some_reserve().id;
   record.state = state;
-  record.attempt.fence = fence;
+  record.attempt = Attempt{fence, {}};
   record.locked_until = store_then + 45s;
   if (state == State::completed) {
     record.response = StoredResponse{201, {{"Location", "/p/1"}}, "it ran", true};
@@ -68,7 +68,7 @@ TEST(ExchangeWait, S07_the_time_counts_from_before_the_reserve_was_asked) {
   EXPECT_EQ(script.as<WaitFor>()->until, script.now() + wait_time - 5s);
 }
 
-TEST(ExchangeWait, S07_without_time_to_wait_it_is_told_at_once) {
+TEST(ExchangeWait, S07_without_time_to_wait_it_is_answered_at_once) {
   const WaitScript script(Millis{0});
   EXPECT_EQ(script.status(), 409);
   EXPECT_TRUE(script.body_has("\"code\":\"in_progress\""));
@@ -97,7 +97,7 @@ TEST(ExchangeWait, S07_completion_replays_the_stored_bytes_without_copying_them)
   EXPECT_NE(script.header("Idempotency-Expires"), "");
 }
 
-TEST(ExchangeWait, S12_completion_without_a_kept_body_says_so) {
+TEST(ExchangeWait, S12_completion_without_a_kept_body_is_reported) {
   WaitScript script;
   Record record = record_in(State::completed);
   record.response->body_stored = false;
@@ -129,7 +129,7 @@ TEST(ExchangeWait, S07_a_successor_that_runs_already_is_not_waited_for) {
 TEST(ExchangeWait, S07_an_attempt_that_is_not_committed_yet_is_waited_for_once_it_has_a_name) {
   ExchangeScript script(true, wait_time);
   InProgress nameless = running();
-  nameless.fence = 0;
+  nameless.fence.reset();
   script.store_says(ReserveOutcome(nameless));
   script.on(woken(std::nullopt));
   ASSERT_NE(script.as<WaitFor>(), nullptr) << "not committed yet";
@@ -139,7 +139,7 @@ TEST(ExchangeWait, S07_an_attempt_that_is_not_committed_yet_is_waited_for_once_i
   EXPECT_EQ(script.status(), 503) << "its successor is nobody's to wait for";
 }
 
-TEST(ExchangeWait, S07_what_a_successor_left_is_told_as_it_is) {
+TEST(ExchangeWait, S07_a_successors_end_is_answered_by_its_state) {
   for (const auto& [state, status] :
        {std::pair{State::completed, 201}, {State::unknown, 409}, {State::failed_retryable, 503}}) {
     WaitScript script;
@@ -148,7 +148,7 @@ TEST(ExchangeWait, S07_what_a_successor_left_is_told_as_it_is) {
   }
 }
 
-TEST(ExchangeWait, S07_what_an_older_attempt_left_is_no_news) {
+TEST(ExchangeWait, S07_an_older_attempts_end_wakes_no_waiter) {
   for (const auto state :
        {State::failed_retryable, State::completed, State::unknown, State::in_progress}) {
     WaitScript script;
@@ -157,7 +157,7 @@ TEST(ExchangeWait, S07_what_an_older_attempt_left_is_no_news) {
   }
 }
 
-TEST(ExchangeWait, S07_unknown_is_told_at_once_with_the_next_reconciliation_if_there_is_one) {
+TEST(ExchangeWait, S07_unknown_is_answered_at_once_with_the_next_reconciliation_if_there_is_one) {
   WaitScript script;
   script.on(woken(State::unknown));
   EXPECT_EQ(script.status(), 409);
@@ -173,7 +173,7 @@ TEST(ExchangeWait, S07_unknown_is_told_at_once_with_the_next_reconciliation_if_t
   EXPECT_TRUE(scheduled.body_has("\"retry\":\"later\""));
 }
 
-TEST(ExchangeWait, S07_pending_is_waited_for_and_expired_is_told_as_it_is) {
+TEST(ExchangeWait, S07_pending_is_waited_for_and_expired_is_answered_as_expired) {
   WaitScript pending;
   pending.on(woken(State::pending));
   EXPECT_TRUE(pending.waits()) << "a stored request goes on by itself";
@@ -215,7 +215,7 @@ TEST(ExchangeWait, S07_woken_while_it_still_runs_it_goes_on_waiting_for_the_same
   EXPECT_EQ(script.status(), 201);
 }
 
-TEST(ExchangeWait, V10_at_the_deadline_409_tells_what_is_left_of_the_lease) {
+TEST(ExchangeWait, V10_at_the_deadline_409_carries_the_rest_of_the_lease) {
   WaitScript script;
   script.advance(wait_time);
   script.on(WaitOver{});
@@ -243,7 +243,7 @@ TEST(ExchangeWait, V10_a_lease_that_is_over_still_asks_for_a_second) {
   EXPECT_EQ(script.header("Retry-After"), "1");
 }
 
-TEST(ExchangeWait, S07_deadline_and_wake_up_at_once_give_what_the_record_says) {
+TEST(ExchangeWait, S07_deadline_and_wake_up_at_once_give_the_records_answer) {
   WaitScript completed;
   completed.advance(wait_time);
   completed.on(woken(State::completed));
@@ -254,7 +254,7 @@ TEST(ExchangeWait, S07_deadline_and_wake_up_at_once_give_what_the_record_says) {
   EXPECT_EQ(still_running.status(), 409) << "there is no time left to wait again";
 }
 
-TEST(ExchangeWait, S07_only_who_met_a_running_attempt_hears_that_its_preference_was_met) {
+TEST(ExchangeWait, S07_only_a_client_that_met_a_running_attempt_gets_preference_applied) {
   WaitScript waited(5s, 5s);
   waited.on(woken(State::completed));
   EXPECT_EQ(waited.header("Preference-Applied"), "wait=5");
@@ -269,7 +269,7 @@ TEST(ExchangeWait, S07_only_who_met_a_running_attempt_hears_that_its_preference_
   EXPECT_EQ(first.header("Preference-Applied"), "");
 }
 
-TEST(ExchangeWait, S07_what_the_upstream_said_of_preferences_is_not_said_twice) {
+TEST(ExchangeWait, S07_the_upstreams_preference_fields_are_not_sent_twice) {
   WaitScript script(5s, 5s);
   Record record = record_in(State::completed);
   record.response->headers.push_back({"preference-applied", "return=minimal"});

@@ -1,4 +1,4 @@
-// What is told of something outside that fails: at once, few lines, and the end of it.
+// Log lines about a failing dependency: at once, few lines, and the end of it.
 #include "core/exchange/outage.hpp"
 #include "metrics/registry.hpp"
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 MonotonicTime at(Millis time) { return MonotonicTime(Millis(1'000'000) + time); }
 
 TEST(OutageLines,
-     the_first_failure_is_told_at_once_and_then_one_line_an_interval_with_their_number) {
+     the_first_failure_is_logged_at_once_and_then_one_line_an_interval_with_their_number) {
   OutageLines lines(30s);
   const auto first = lines.failed(at(0ms));
   ASSERT_TRUE(first);
@@ -37,7 +37,7 @@ TEST(OutageLines,
   EXPECT_FALSE(lines.succeeded(at(121s)));
 }
 
-TEST(OutageLines, what_comes_and_goes_all_the_time_is_two_lines_an_interval) {
+TEST(OutageLines, a_store_that_comes_and_goes_is_two_lines_an_interval) {
   OutageLines lines(30s);
   int written = 0;
   for (Millis time = 0ms; time < 300s; time += 10ms) {
@@ -87,7 +87,7 @@ TEST(Statuses, each_has_one_place_and_strange_ones_share_that_of_their_hundred) 
   EXPECT_EQ(metrics::status_label(metrics::place_of_status(599)), "5xx");
 }
 
-TEST(Metrics, V31_what_can_be_counted_has_a_series_of_zero_from_the_start) {
+TEST(Metrics, V31_every_count_has_a_series_of_zero_from_the_start) {
   metrics::Registry registry(metrics::TenantLabel::off, Secret{});
   registry.version("1.2.3");
   registry.add_upstream(true);

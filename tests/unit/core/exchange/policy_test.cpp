@@ -11,8 +11,8 @@ namespace {
 using enum Disposition;
 
 Disposition of(int status, bool retry_after = false, bool while_sending = false,
-               std::optional<UpstreamSays> says = {}) {
-  return disposition({status, retry_after, while_sending, says}, {});
+               std::optional<DeclaredOutcome> declared = {}) {
+  return disposition({status, retry_after, while_sending, declared}, {});
 }
 
 // protocol.md §12, column "ietf", row by row, over every status there can be.
@@ -35,7 +35,7 @@ TEST(Policy, S11_a_408_proves_something_only_while_we_were_sending) {
 }
 
 // Envoy, for one, says 503 for a connection that was reset after the request had been sent on.
-TEST(Policy, T31_rolled_back_errors_prove_nothing_where_a_proxy_may_have_said_them) {
+TEST(Policy, T31_rolled_back_errors_prove_nothing_where_a_proxy_may_have_sent_them) {
   const auto under = [](const AnswerPolicy& policy, int status) {
     return disposition({status, false, false, {}}, policy);
   };
@@ -49,20 +49,20 @@ TEST(Policy, T31_rolled_back_errors_prove_nothing_where_a_proxy_may_have_said_th
   EXPECT_EQ(under(policy, 502), unknown);
 }
 
-TEST(Policy, S12_the_upstreams_own_word_beats_the_table_but_not_a_proof) {
-  EXPECT_EQ(of(500, false, false, UpstreamSays::store), store);
-  EXPECT_EQ(of(500, false, false, UpstreamSays::not_executed), release_proven);
-  EXPECT_EQ(of(201, false, false, UpstreamSays::unknown), unknown);
-  EXPECT_FALSE(parse_upstream_says("Store"));
-  EXPECT_FALSE(parse_upstream_says(""));
-  EXPECT_EQ(parse_upstream_says("not-executed"), UpstreamSays::not_executed);
+TEST(Policy, S12_the_upstreams_outcome_field_beats_the_table_but_not_a_proof) {
+  EXPECT_EQ(of(500, false, false, DeclaredOutcome::store), store);
+  EXPECT_EQ(of(500, false, false, DeclaredOutcome::not_executed), release_proven);
+  EXPECT_EQ(of(201, false, false, DeclaredOutcome::unknown), unknown);
+  EXPECT_FALSE(parse_declared_outcome("Store"));
+  EXPECT_FALSE(parse_declared_outcome(""));
+  EXPECT_EQ(parse_declared_outcome("not-executed"), DeclaredOutcome::not_executed);
 }
 
-TEST(Policy, S12_a_word_that_contradicts_a_proof_leaves_neither) {
+TEST(Policy, S12_an_outcome_field_that_contradicts_a_proof_leaves_neither) {
   for (const auto& [status, while_sending] : {std::pair(421, false), {425, false}, {408, true}}) {
-    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::store), unknown) << status;
-    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::unknown), unknown) << status;
-    EXPECT_EQ(of(status, false, while_sending, UpstreamSays::not_executed), release_proven);
+    EXPECT_EQ(of(status, false, while_sending, DeclaredOutcome::store), unknown) << status;
+    EXPECT_EQ(of(status, false, while_sending, DeclaredOutcome::unknown), unknown) << status;
+    EXPECT_EQ(of(status, false, while_sending, DeclaredOutcome::not_executed), release_proven);
     EXPECT_EQ(of(status, false, while_sending), release_proven) << status;
   }
 }
@@ -72,7 +72,7 @@ TEST(Policy, T05_domain_refusals_are_stored) {
   for (const int status : {400, 402, 404, 409, 410, 422}) EXPECT_EQ(of(status), store) << status;
 }
 
-TEST(Policy, T32_what_is_never_stored) {
+TEST(Policy, T32_responses_that_are_never_stored) {
   for (const auto* name :
        {"Set-Cookie", "set-cookie", "SET-COOKIE2", "WWW-Authenticate", "Proxy-Status",
         "Proxy-Authenticate", "Authentication-Info", "Alt-Svc", "Clear-Site-Data", "Connection",
@@ -85,7 +85,7 @@ TEST(Policy, T32_what_is_never_stored) {
   }
 }
 
-TEST(Policy, P33_what_is_withheld_may_be_allowed_and_nothing_else) {
+TEST(Policy, P33_a_withheld_field_may_be_allowed_and_no_other) {
   const std::vector<std::string> allowed{"set-cookie", "Connection", "Idem-Fence", "Proxy-Status"};
   EXPECT_TRUE(may_store("Set-Cookie", allowed));
   for (const auto* name : {"WWW-Authenticate", "Connection", "Idem-Fence", "Proxy-Status"}) {

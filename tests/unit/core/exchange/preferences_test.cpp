@@ -32,7 +32,7 @@ TEST(Preferences, S07_the_first_of_all_lines_counts) {
   EXPECT_EQ(preferred({"wait=x", "wait=20"}), std::nullopt) << "a bad first one hides the second";
 }
 
-TEST(Preferences, S07_what_is_no_number_of_seconds_is_not_heard) {
+TEST(Preferences, S07_a_wait_that_is_no_number_of_seconds_is_ignored) {
   for (const auto* line : {"", "wait", "wait=", "wait=\"\"", "wait=-1", "wait=+1", "wait=1.5",
                            "wait=1s", "wait=1 2", "wait=\"1", "wait=\"\\1\"", "waits=1", "xwait=1",
                            "wait x=1", "a;wait=1", "a=wait=1", "wait:1", "\"wait=1\""}) {
@@ -55,14 +55,15 @@ TEST(Preferences, S07_a_preference_shortens_and_lengthens_up_to_the_routes_maxim
   EXPECT_EQ(wait_rule(0ms, 30s, 5s).applied, 5s);
   EXPECT_EQ(wait_rule(30s, 30s, 5s).time, 5s);
   EXPECT_EQ(wait_rule(0ms, 30s, 90s).time, 30s);
-  EXPECT_EQ(wait_rule(0ms, 30s, 90s).applied, 30s) << "what is met is said, not what was asked";
+  EXPECT_EQ(wait_rule(0ms, 30s, 90s).applied, 30s)
+      << "the applied wait is named, not the asked one";
   EXPECT_EQ(wait_rule(30s, 30s, 0s).time, 0ms);
   EXPECT_EQ(wait_rule(30s, 30s, 0s).applied, 0s);
   EXPECT_EQ(wait_rule(0ms, 0ms, 5s).time, 0ms);
   EXPECT_EQ(wait_rule(0ms, 0ms, 5s).applied, std::nullopt) << "it was not met at all";
 }
 
-TEST(Preferences, S07_respond_async_is_heard_wherever_it_stands) {
+TEST(Preferences, S07_respond_async_is_found_at_any_position) {
   for (const auto* line : {"respond-async", "RESPOND-ASYNC", "wait=10, respond-async",
                            "respond-async;x=y", " a=b ,respond-async", "respond-async=\"\""}) {
     EXPECT_TRUE(prefers_async(line)) << line;
@@ -72,7 +73,7 @@ TEST(Preferences, S07_respond_async_is_heard_wherever_it_stands) {
   }
 }
 
-TEST(Preferences, S07_what_was_met_is_not_passed_on) {
+TEST(Preferences, S07_an_applied_preference_is_not_passed_on) {
   EXPECT_EQ(without_met("respond-async, wait=10"), "");
   EXPECT_EQ(without_met("return=minimal;a=\"b,c\", WAIT=3 , handling=lenient"),
             "return=minimal;a=\"b,c\", handling=lenient");

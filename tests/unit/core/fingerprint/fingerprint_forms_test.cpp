@@ -68,7 +68,7 @@ std::string upload(std::string_view body, const std::string& boundary = "b") {
 
 // Made by Python's hmac and hashlib from the framing that §10 and the headers of src/core describe.
 // They may change only together with fingerprint_version: stored records hold them.
-TEST(FingerprintForms, S10_versions_2_and_3_are_what_an_independent_program_computes) {
+TEST(FingerprintForms, S10_versions_2_and_3_equal_an_independent_programs_results) {
   const auto fields = fingerprints(form_type, "b=2&a=1&b=1");
   ASSERT_EQ(fields.size(), 2U);
   EXPECT_EQ(fields[0].version, 2U);
@@ -130,8 +130,8 @@ TEST(FingerprintForms, T41_every_byte_of_a_form_counts) {
   EXPECT_NE(form("a=" + tail + "1&b=1"), form("a=" + tail + "2&b=1"));
 }
 
-// What two spellings or two kinds of servers might take for one name keeps its order.
-TEST(FingerprintForms, T41_fields_that_somebody_takes_for_one_keep_their_order) {
+// Fields that some server might read as one name keep their order.
+TEST(FingerprintForms, T41_fields_that_some_server_reads_as_one_keep_their_order) {
   for (const auto& [one, other] :
        std::vector<std::pair<std::string, std::string>>{{"a=1", "%61=2"},
                                                         {"a=1", "A=2"},
@@ -152,7 +152,7 @@ TEST(FingerprintForms, T41_a_form_with_names_that_some_server_mends_counts_byte_
   for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
            {"+amount=100", "amount=1"},    // PHP: leading blanks go
            {"%20amount=100", "amount=1"},  //
-           {"amount+=1", "amount=2"},      // whoever trims
+           {"amount+=1", "amount=2"},      // a server that trims
            {"a[b=1", "a_b=2"},             // PHP: an unclosed bracket is an underscore
            {"a[=1", "a[b]=2"},             //
            {"[amount]=1", "amount=2"},     // Rack, qs
@@ -265,7 +265,7 @@ TEST(FingerprintForms, T45_all_else_of_a_multipart_counts) {
   EXPECT_NE(upload(multipart({{a, tail + "1"}}, "b")), upload(multipart({{a, tail + "2"}}, "b")));
 }
 
-// What another reader might read as other parts, with another boundary or more leniently.
+// Bodies that another reader might split otherwise, with another boundary or more leniently.
 TEST(FingerprintForms, T45_a_malformed_multipart_counts_byte_for_byte) {
   const std::string whole = multipart({{"", "1"}}, "b");
   const std::string other = multipart({{"", "1"}}, "c");
@@ -344,7 +344,7 @@ RC_GTEST_PROP(FingerprintFormsProperty, T45_no_two_bodies_of_one_boundary_are_on
 
 // ---- what a route's rule chooses ----
 
-TEST(FingerprintRules, S10_what_is_excluded_does_not_count) {
+TEST(FingerprintRules, S10_an_excluded_member_does_not_count) {
   const FingerprintRule rule{.exclude = {"/metadata/client_time", "/items/1", "/a~1b", "/m~0n"}};
   const std::string first = json(R"({"amount":1,"metadata":{"client_time":1,"k":2}})", rule);
   EXPECT_EQ(first, json(R"({"amount":1,"metadata":{"client_time":2,"k":2}})", rule));
@@ -359,7 +359,7 @@ TEST(FingerprintRules, S10_what_is_excluded_does_not_count) {
                      json(R"({"items":[1,2,4]})", rule), json(R"({"items":{"0":1,"1":2}})", rule)});
 }
 
-TEST(FingerprintRules, S10_only_what_is_included_counts_and_absent_is_not_null) {
+TEST(FingerprintRules, S10_only_included_members_count_and_absent_is_not_null) {
   const FingerprintRule rule{.include = {"/amount", "/to/0", "/"}};
   EXPECT_EQ(json(R"({"amount":1,"to":["a","b"],"x":1})", rule),
             json(R"({"x":2,"to":["a"],"amount":1e0})", rule));
@@ -393,7 +393,7 @@ TEST(FingerprintRules, S10_array_indices_are_those_of_rfc_6901) {
   EXPECT_NE(json("[1,2,3]", {.include = {"/1"}}), json("[1,5,3]", {.include = {"/1"}}));
 }
 
-TEST(FingerprintRules, S10_what_is_excluded_is_absent_for_what_is_included) {
+TEST(FingerprintRules, S10_an_excluded_member_is_absent_for_an_included_one) {
   const FingerprintRule rule{.include = {"/a", "/a/b/c", "/a/d"}, .exclude = {"/a/b"}};
   EXPECT_EQ(json(R"({"a":{"b":{"c":1},"d":2}})", rule), json(R"({"a":{"d":2}})", rule));
   EXPECT_NE(json(R"({"a":{"d":2}})", rule), json(R"({"a":{"d":3}})", rule));
@@ -430,7 +430,7 @@ TEST(FingerprintRules, S10_chosen_headers_count_and_absent_is_not_empty) {
   EXPECT_EQ(with({"X-A", "1", "X-B", "2", "x-a", "3"}), with({"x-b", "2", "X-A", "1", "X-A", "3"}));
 }
 
-TEST(FingerprintRules, a_rule_that_cannot_be_followed_is_refused_in_words) {
+TEST(FingerprintRules, a_rule_that_cannot_be_followed_is_refused_with_a_sentence) {
   const auto why = [](const FingerprintRule& rule) {
     const auto checked = check_rule(rule);
     return checked ? std::string() : checked.error();

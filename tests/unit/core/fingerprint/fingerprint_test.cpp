@@ -53,7 +53,7 @@ void expect_all_differ(const std::vector<std::string>& digests) {
 
 // Made by Python's hmac and hashlib from the framing that fingerprint.hpp and §10 describe. They
 // may change only together with fingerprint_version: stored records hold them.
-TEST(Fingerprint, S10_version_1_is_what_an_independent_program_computes) {
+TEST(Fingerprint, S10_version_1_equals_an_independent_programs_result) {
   const std::string_view headers[] = {"X-Tenant", "T1"};
   const Fingerprint json =
       fingerprint(secret_a, {.method = "POST",
@@ -93,7 +93,7 @@ TEST(Fingerprint, T35_no_join_of_scope_operation_and_key_is_ambiguous) {
   add("a", "b", "c:d");
   add("a" + nul + "b", "c", "d");
   add("a", "b" + nul + "c", "d");
-  // What a frame of an empty part looks like, smuggled into the part before it.
+  // The frame of an empty part, smuggled into the part before it.
   add("a", std::string(8, '\0'), "");
   add("a" + std::string(8, '\0'), "", "");
   add("a", "", std::string(8, '\0'));
@@ -342,15 +342,15 @@ TEST(Fingerprint, S04_tokens_are_never_the_same_twice) {
   EXPECT_GT(std::set<std::uint8_t>(bytes.begin(), bytes.end()).size(), 200U);
 }
 
-TEST(RandomToken, a_child_never_draws_what_its_parent_draws) {
+TEST(RandomToken, a_child_never_draws_the_numbers_of_its_parent) {
   random_token();  // The parent has drawn ahead.
   int ends[2] = {-1, -1};
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
   if (child == 0) {
     const Token token = random_token();
-    const bool told = ::write(ends[1], token.bytes.data(), token.bytes.size()) == 16;
-    ::_exit(told ? 0 : 1);
+    const bool written = ::write(ends[1], token.bytes.data(), token.bytes.size()) == 16;
+    ::_exit(written ? 0 : 1);
   }
   Token of_child;
   ASSERT_EQ(::read(ends[0], of_child.bytes.data(), of_child.bytes.size()), 16);

@@ -42,7 +42,7 @@ TEST(JsonNumber, S10_prints_doubles_as_ecmascript_does) {
   EXPECT_EQ(count, 1000);
 }
 
-TEST(JsonNumber, S10_layout_changes_where_ecmascript_says) {
+TEST(JsonNumber, S10_layout_changes_at_the_limits_of_ecmascript) {
   EXPECT_EQ(ecmascript_number(0.0), "0");
   EXPECT_EQ(ecmascript_number(-0.0), "0");
   EXPECT_EQ(ecmascript_number(1), "1");
@@ -75,7 +75,7 @@ TEST(JsonNumber, S10_canonical_form_rounds_to_the_nearest_double) {
   EXPECT_EQ(canonical("0e99999999999999999999"), "0");
 }
 
-TEST(JsonNumber, S10_canonical_form_refuses_what_overflows_a_double) {
+TEST(JsonNumber, S10_canonical_form_refuses_a_number_that_overflows_a_double) {
   EXPECT_EQ(canonical("1.7976931348623158e308"), "1.7976931348623157e+308");
   for (const std::string_view huge : {"1.7976931348623159e308", "1e309", "1e400", "-1e400",
                                       "1e99999999999999999999", "[1,-1E+99999999999999999999]"}) {
@@ -113,7 +113,7 @@ TEST(JsonNumber, T44_integers_beyond_two_to_the_53_stay_apart) {
   EXPECT_NE(exact("0.1"), exact("0.1000000000000000000000001"));
 }
 
-TEST(JsonNumber, T44_what_no_double_holds_goes_in_exactly_and_unexpanded) {
+TEST(JsonNumber, T44_a_number_that_no_double_holds_goes_in_exactly_and_unexpanded) {
   EXPECT_EQ(exact("1e400"), "#1e400");
   EXPECT_EQ(exact("10.0e399"), "#1e400");
   EXPECT_EQ(exact("-120e399"), "#-12e400");

@@ -25,7 +25,7 @@ std::string canonical(std::string_view text) {
   return form ? *form : "refused: " + std::string(form.error().what);
 }
 
-// What it says and where; both forms must agree on everything but numbers.
+// The error and its place; both forms must agree on everything but numbers.
 std::pair<std::string_view, std::size_t> refusal(std::string_view text) {
   const auto form = canonicalize(text);
   const auto fingerprint = fingerprint_form(text);
@@ -92,7 +92,7 @@ TEST(Json, S10_judges_the_parsing_suite_as_rfc_8259_does) {
   EXPECT_GE(no, 150);
 }
 
-TEST(Json, S10_what_rfc_8259_leaves_open_is_settled) {
+TEST(Json, S10_the_open_cases_of_rfc_8259_are_settled) {
   // A number that a double cannot hold is one that it can round to; what it cannot is refused.
   EXPECT_EQ(canonical("[123.456e-789]"), "[0]");
   EXPECT_EQ(canonical("[-123123123123123123123123123123]"), "[-1.2312312312312312e+29]");
@@ -192,7 +192,7 @@ TEST(Json, S10_surrogates_without_their_other_half_are_refused) {
   EXPECT_EQ(refusal(R"({"\uDEAD":1})"), Refusal("lone surrogate", 2));
 }
 
-TEST(Json, S10_every_byte_is_judged_alike_wherever_it_stands_in_a_string) {
+TEST(Json, S10_every_byte_is_judged_alike_at_any_place_of_a_string) {
   // Strings are read eight bytes at a time where they can be.
   for (std::size_t before = 0; before < 18; ++before) {
     for (int byte = 0; byte < 0x80; ++byte) {

@@ -20,7 +20,7 @@ constexpr std::string_view uuid = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
 // 2016-07-30T23:54:10.259Z, of the ULID specification.
 constexpr std::string_view ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-std::string told(std::string_view key) {
+std::string time_of(std::string_view key) {
   const auto time = time_of_key(key);
   return time ? to_rfc3339(*time) : "none";
 }
@@ -34,13 +34,13 @@ std::string lower(std::string text) {
   return text;
 }
 
-TEST(KeyTime, S08_a_uuid_of_version_7_says_when_it_was_made) {
-  EXPECT_EQ(told(uuid), "2022-02-22T19:22:22.000Z");
-  EXPECT_EQ(told(upper(std::string(uuid))), "2022-02-22T19:22:22.000Z");
-  EXPECT_EQ(told("00000000-0000-7000-8000-000000000000"), "1970-01-01T00:00:00.000Z");
+TEST(KeyTime, S08_a_uuid_of_version_7_carries_its_time) {
+  EXPECT_EQ(time_of(uuid), "2022-02-22T19:22:22.000Z");
+  EXPECT_EQ(time_of(upper(std::string(uuid))), "2022-02-22T19:22:22.000Z");
+  EXPECT_EQ(time_of("00000000-0000-7000-8000-000000000000"), "1970-01-01T00:00:00.000Z");
   EXPECT_TRUE(time_of_key("ffffffff-ffff-7fff-bfff-ffffffffffff"));
   for (const char* variant : {"8", "9", "a", "b", "A", "B"}) {
-    EXPECT_NE(told(std::string(uuid).replace(19, 1, variant)), "none") << variant;
+    EXPECT_NE(time_of(std::string(uuid).replace(19, 1, variant)), "none") << variant;
   }
 }
 
@@ -51,17 +51,17 @@ TEST(KeyTime, S08_other_uuids_and_texts_like_them_say_nothing) {
         "017f22e2-79b0-6cc3-98c4-dc0c0c07398f", "1ec9414c-232a-6b00-b3c8-9f6bdeced846",
         "017f22e2-79b0-7cc3-98c4-dc0c0c07398", "017f22e2-79b0-7cc3-98c4-dc0c0c07398f0",
         "017f22e279-b0-7cc3-98c4-dc0c0c07398f"}) {
-    EXPECT_EQ(told(key), "none") << key;
+    EXPECT_EQ(time_of(key), "none") << key;
   }
   for (const char* variant : {"0", "7", "c", "f"}) {
-    EXPECT_EQ(told(std::string(uuid).replace(19, 1, variant)), "none") << variant;
+    EXPECT_EQ(time_of(std::string(uuid).replace(19, 1, variant)), "none") << variant;
   }
 }
 
-TEST(KeyTime, S08_a_ulid_says_when_it_was_made) {
-  EXPECT_EQ(told(ulid), "2016-07-30T23:54:10.259Z");
-  EXPECT_EQ(told(lower(std::string(ulid))), "2016-07-30T23:54:10.259Z");
-  EXPECT_EQ(told("0000000000000000000000000Z"), "1970-01-01T00:00:00.000Z");
+TEST(KeyTime, S08_a_ulid_carries_its_time) {
+  EXPECT_EQ(time_of(ulid), "2016-07-30T23:54:10.259Z");
+  EXPECT_EQ(time_of(lower(std::string(ulid))), "2016-07-30T23:54:10.259Z");
+  EXPECT_EQ(time_of("0000000000000000000000000Z"), "1970-01-01T00:00:00.000Z");
   EXPECT_TRUE(time_of_key("7ZZZZZZZZZZZZZZZZZZZZZZZZZ"));
 }
 
@@ -70,16 +70,16 @@ TEST(KeyTime, S08_texts_like_ulids_say_nothing) {
        {"8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "ZZZZZZZZZZZZZZZZZZZZZZZZZZ", "01ARZ3NDEKTSV4RRFFQ69G5FA",
         "01ARZ3NDEKTSV4RRFFQ69G5FAVX", "01ARZ3NDEKTSV4RRFFQ69G5FA-", "20241122203045000000000001",
         "00000000000000000000000000"}) {
-    EXPECT_EQ(told(key), "none") << key;
+    EXPECT_EQ(time_of(key), "none") << key;
   }
   for (const char alias : {'I', 'L', 'O', 'U', 'i', 'l', 'o', 'u'}) {
-    EXPECT_EQ(told(std::string(ulid).replace(25, 1, 1, alias)), "none") << alias;
+    EXPECT_EQ(time_of(std::string(ulid).replace(25, 1, 1, alias)), "none") << alias;
   }
 }
 
 // Each byte of each, replaced by each other byte: the time changes, or there is none, or the byte
 // was not the time's.
-TEST(KeyTime, S08_every_byte_changed_is_read_for_what_it_is) {
+TEST(KeyTime, S08_every_changed_byte_is_read_correctly) {
   int none = 0;
   int same = 0;
   int other = 0;
@@ -147,7 +147,7 @@ TEST(ImfFixdate, S08_other_forms_and_days_that_are_none_are_not) {
   }
 }
 
-// Whatever is read is what would be written: no two texts mean one moment.
+// Each text that is read is the one that would be written: no two texts mean one moment.
 TEST(ImfFixdate, S08_every_byte_changed_is_another_moment_or_none) {
   constexpr std::string_view text = "Sun, 06 Nov 1994 08:49:37 GMT";
   const auto original = parse_imf_fixdate(text).value();

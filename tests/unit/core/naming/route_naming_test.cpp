@@ -94,7 +94,7 @@ TEST(RouteNaming, S02_a_pattern_that_changes_must_keep_its_requests) {
                     "quote"));
 }
 
-TEST(RouteNaming, S02_a_route_put_in_front_takes_requests_away) {
+TEST(RouteNaming, S02_a_route_put_in_front_matches_requests_of_later_ones) {
   const Table table{named("quote", {}, "/v1/quotes/{id}")};
   const auto in_front = [&](RouteName first) {
     Table longer = table;
@@ -110,7 +110,7 @@ TEST(RouteNaming, S02_a_route_put_in_front_takes_requests_away) {
   EXPECT_TRUE(in_front(named("other", {}, "/v2/{rest...}")));
 }
 
-TEST(RouteNaming, S02_what_an_earlier_route_took_before_was_never_the_later_ones) {
+TEST(RouteNaming, S02_requests_of_an_earlier_route_were_never_the_later_ones) {
   const Table before{named("special", {"POST"}, "/v1/quotes/special"),
                      named("quote", {}, "/v1/quotes/{id}")};
   const Table renamed{named("vip", {"POST"}, "/v1/quotes/special", {"special"}),
@@ -137,7 +137,7 @@ TEST(RouteNaming, S02_the_refusal_names_the_operation_and_what_to_write) {
             "[\"pay\"] there, or keep the name");
 }
 
-TEST(RouteNaming, a_table_that_is_none_is_refused_in_words) {
+TEST(RouteNaming, an_invalid_table_is_refused_with_a_sentence) {
   EXPECT_EQ(refusal({}), "");
   EXPECT_NE(refusal({unnamed("v1")}), "");
   EXPECT_NE(refusal({unnamed("/{rest...}", {""})}), "");
@@ -164,7 +164,7 @@ std::string operation_of(const Table& table, std::string_view method, std::strin
   return own_operation(method, path);
 }
 
-// Whatever tables: when no stored operation is said to be lost, no request loses one.
+// With any tables: when no stored operation is reported as lost, no request loses one.
 RC_GTEST_PROP(RouteNamingProperty, S02_what_is_accepted_loses_no_request, ()) {
   const auto segment = rc::gen::elementOf(std::vector<std::string>{"/a", "/b", "/{x}", "/"});
   const auto tail = rc::gen::elementOf(std::vector<std::string>{"", "/{r...}"});

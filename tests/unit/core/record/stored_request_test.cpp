@@ -45,7 +45,7 @@ TEST(StoredRequest, S14_every_byte_comes_back) {
   EXPECT_EQ(read->body, parts.body);
 }
 
-TEST(StoredRequest, T30_what_is_cut_longer_or_of_another_version_is_refused) {
+TEST(StoredRequest, T30_cut_longer_or_other_versions_bytes_are_refused) {
   const Parts parts;
   const std::string bytes = encode_request(parts.request);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -65,7 +65,7 @@ TEST(StoredRequest, T30_what_is_cut_longer_or_of_another_version_is_refused) {
   }
 }
 
-TEST(Seal, T37_only_its_secret_opens_it_and_only_for_what_it_was_bound_to) {
+TEST(Seal, T37_only_its_secret_opens_it_and_only_with_its_binding) {
   const std::vector<Secret> secrets{secret_of("new"), secret_of("old")};
   const std::string sealed = seal(secrets[1], "Bearer canary", "record 1");
   EXPECT_EQ(sealed.find("canary"), std::string::npos);
@@ -87,7 +87,7 @@ TEST(Seal, T37_no_byte_of_it_may_change) {
   }
 }
 
-TEST(Seal, T37_what_is_sealed_belongs_to_all_of_its_request) {
+TEST(Seal, T37_the_seal_is_bound_to_all_of_its_request) {
   const Parts parts;
   const auto changed = [&](auto change) {
     StoredRequest other = parts.request;
@@ -103,7 +103,7 @@ TEST(Seal, T37_what_is_sealed_belongs_to_all_of_its_request) {
   EXPECT_FALSE(changed([](auto& r) { r.sealed = "other"; }));
 }
 
-TEST(AsyncRequest, T37_what_counts_as_a_credential) {
+TEST(AsyncRequest, T37_these_fields_count_as_credentials) {
   gateway::GatewaySettings settings;
   settings.scope = {gateway::ScopeSource::Kind::header, "X-Tenant-Id", "header:X-Tenant-Id"};
   for (const auto* name : {"Authorization",
@@ -167,7 +167,7 @@ TEST(LookupLimit, S09_scopes_are_bounded_and_rested_ones_make_room) {
   EXPECT_FALSE(limit.take("one more", now));
 }
 
-TEST(DispatchPlaces, S03_neither_a_route_nor_a_tenant_takes_more_than_its_own) {
+TEST(DispatchPlaces, S03_neither_a_route_nor_a_tenant_uses_more_than_its_own) {
   gateway::DispatchPlaces places;
   gateway::Route route;
   route.name = "payments";

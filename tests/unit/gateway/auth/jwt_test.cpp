@@ -9,7 +9,7 @@
 #include "support/temp_dir.hpp"
 #include "support/token_maker.hpp"
 
-/// Scope jwt:CLAIM as somebody attacks it who may write any token but has no key.
+/// Scope jwt:CLAIM as an attacker sees it who may write any token but has no key.
 namespace idem::test {
 namespace {
 
@@ -69,7 +69,7 @@ class Jwt : public testing::Test {
 
 class JwtOf : public Jwt, public testing::WithParamInterface<const char*> {};
 
-TEST_P(JwtOf, S09_what_the_issuer_signed_is_believed) {
+TEST_P(JwtOf, S09_a_token_signed_by_the_issuer_is_accepted) {
   const TokenMaker& issuer = maker(GetParam());
   const auto verifier = by_key(GetParam(), issuer.key_text());
   ASSERT_TRUE(verifier) << verifier.error();
@@ -100,7 +100,7 @@ TEST_P(JwtOf, S09_no_bit_of_it_can_be_changed) {
   EXPECT_EQ(outcome(*verifier, maker(GetParam(), true).token(good)), "!signature");
 }
 
-TEST_P(JwtOf, S09_only_the_configured_algorithm_is_taken) {
+TEST_P(JwtOf, S09_only_the_configured_algorithm_is_accepted) {
   const TokenMaker& issuer = maker(GetParam());
   const auto verifier = by_key(GetParam(), issuer.key_text());
   ASSERT_TRUE(verifier) << verifier.error();
@@ -220,7 +220,7 @@ TEST_F(Jwt, S09_issuer_audience_and_claim_must_fit) {
 }
 
 // Two readers of one text must not see two tokens.
-TEST_F(Jwt, S09_what_can_be_read_in_two_ways_is_refused) {
+TEST_F(Jwt, S09_an_ambiguous_token_is_refused) {
   const TokenMaker issuer("HS256");
   const auto verifier = *by_key("HS256", issuer.key_text());
   const std::string header = R"({"alg":"HS256"})";

@@ -34,7 +34,7 @@ class AsyncRequests : public testing::Test {
     return settings;
   }
 
-  /// As the store gives it to whoever claims it: stored by `settings` for the key `k`.
+  /// As the store gives it to a claim: stored by `settings` for the key `k`.
   Claimed claimed(const GatewaySettings& settings, std::string_view key = "k") {
     const std::string key_field = "Idempotency-Key: " + std::string(key);
     const auto parsed = parse(request({key_field, "Authorization: Bearer kept", "Cookie: dropped",
@@ -66,7 +66,7 @@ class AsyncRequests : public testing::Test {
       std::move(http::SpillSpace::open(dir_.path().string()).value());
 };
 
-TEST_F(AsyncRequests, T37_comes_back_without_what_was_not_to_be_kept) {
+TEST_F(AsyncRequests, T37_comes_back_without_the_fields_not_to_be_kept) {
   const auto settings = settings_of("pay");
   Claimed made = claimed(settings, "a-raw-key");
   EXPECT_EQ(made.request.find("kept"), std::string::npos);

@@ -81,7 +81,7 @@ class GatewayReserve : public testing::Test {
   std::unique_ptr<Store> store_ = std::move(open_memory({}).value());
 };
 
-TEST_F(GatewayReserve, S02_a_renamed_route_is_refused_or_replays_what_lies_under_its_old_name) {
+TEST_F(GatewayReserve, S02_a_renamed_route_is_refused_or_replays_the_answers_of_its_old_name) {
   const auto before = adopted({route("pay", "/v1/payments"), route("quote", "/v1/quotes/{id}")});
   run(reserve(before, "/v1/payments?x=1"));
   EXPECT_NE(refusal({route("charge", "/v1/payments"), route("quote", "/v1/quotes/{id}")}), "");
@@ -96,7 +96,7 @@ TEST_F(GatewayReserve, S02_a_renamed_route_is_refused_or_replays_what_lies_under
   EXPECT_EQ(reserve(after, "/v1/quotes/7").also.size(), 0U);
 }
 
-TEST_F(GatewayReserve, S02_a_route_that_gets_a_name_replays_what_had_none) {
+TEST_F(GatewayReserve, S02_a_route_that_gets_a_name_replays_its_unnamed_answers) {
   const auto before = adopted({});
   EXPECT_EQ(before.generation, 1U) << "no routes are no change";
   run(reserve(before, "/v1/quotes/7?x=1"));
@@ -132,7 +132,7 @@ TEST_F(GatewayReserve, T47_every_live_secret_is_looked_under_with_its_own_finger
   EXPECT_TRUE(is_misuse(reserve(settings, rotated, "/v1/payments", {}, "other")));
 }
 
-TEST_F(GatewayReserve, S10_a_routes_rule_chooses_what_counts) {
+TEST_F(GatewayReserve, S10_a_routes_rule_chooses_the_members_that_count) {
   Route pay = route("pay", "/v1/payments");
   pay.fingerprint = {.exclude = {"/metadata/client_time"}, .headers = {"x-api-version"}};
   const auto settings = adopted({pay});
@@ -148,7 +148,7 @@ TEST_F(GatewayReserve, S10_a_routes_rule_chooses_what_counts) {
   EXPECT_TRUE(is_misuse(asked("", R"({"metadata":{"client_time":1},"amount":1})")));
 }
 
-// Misuse is told as proven only where both were digested by one rule.
+// Misuse is reported as proven only where both were digested by one rule.
 TEST_F(GatewayReserve,
        S10_a_rule_that_changes_loses_no_record_and_proves_nothing_about_older_ones) {
   const auto with_rule = [&](FingerprintRule rule) {

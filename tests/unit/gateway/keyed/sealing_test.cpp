@@ -29,7 +29,7 @@ class Sealing : public testing::Test {
   Record record_;
 };
 
-TEST_F(Sealing, a_key_is_read_by_who_has_the_secret_only) {
+TEST_F(Sealing, a_key_is_readable_only_with_the_secret) {
   EXPECT_EQ(record_.sealed_key.find("k-1"), std::string::npos);
   EXPECT_NE(record_.sealed_key, seal_key("k-1", "acme", identity_, settings_));
   EXPECT_EQ(opened(), "k-1");

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(RedisReply, what_is_announced_is_not_believed) {
+TEST(RedisReply, announced_sizes_are_not_trusted) {
   for (const std::string_view text : {"$1000000\r\nabc", "*1000000\r\n:1\r\n", "$5\r\nhell"}) {
     std::string_view bytes = text;
     const auto reply = take_reply(bytes);
@@ -63,7 +63,7 @@ TEST(RedisUrl, says_where_and_how) {
   EXPECT_EQ(sentinels->database, 2);
 }
 
-TEST(RedisUrl, what_is_wrong_is_said_without_the_password) {
+TEST(RedisUrl, a_mistake_is_reported_without_the_password) {
   for (const std::string_view text : {"redis://",
                                       "redis://h:0",
                                       "redis://h:99999",
@@ -103,7 +103,7 @@ TEST(RedisUrl, a_store_that_is_shown_shows_no_password) {
   }
 }
 
-TEST(HybridUrl, is_taken_plainly_or_encoded) {
+TEST(HybridUrl, is_accepted_plainly_or_encoded) {
   for (const std::string_view text :
        {"hybrid:?truth=postgres://h/d?a=b&c=d&fast=redis://r/?prefix=p",
         "hybrid:?fast=redis://r/?prefix=p&truth=postgres://h/d?a=b&c=d",
@@ -129,7 +129,7 @@ TEST(RedisServers, slots_are_the_clusters) {
   EXPECT_EQ(slot_of("foo"), 12182U);
 }
 
-TEST(RedisServerCheck, S02_T53_says_what_would_be_forgotten) {
+TEST(RedisServerCheck, S02_T53_warns_of_settings_that_lose_records) {
   const std::string good =
       "redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\ncluster_enabled:0\r\n"
       "aof_enabled:1\r\nconnected_slaves:0\r\n";
@@ -156,15 +156,15 @@ TEST(RedisServerClock, S15_the_quickest_reply_counts_and_a_step_is_followed) {
   EXPECT_FALSE(clock.is_known());
   const MonotonicTime start(1'000s);
   const StoreTime at(5'000'000s);
-  clock.heard(at, start + 20ms);
+  clock.observe(at, start + 20ms);
   EXPECT_EQ(clock.at(start + 20ms), at);
-  clock.heard(at + 100ms, start + 105ms);  // On its way for less.
+  clock.observe(at + 100ms, start + 105ms);  // On its way for less.
   EXPECT_EQ(clock.at(start + 105ms), at + 100ms);
-  clock.heard(at + 200ms, start + 500ms);  // A slow one tells nothing.
+  clock.observe(at + 200ms, start + 500ms);  // A slow one proves nothing.
   EXPECT_EQ(clock.at(start + 500ms), at + 495ms);
-  clock.heard(at - 1h, start + 600ms);  // The server's clock was set back.
+  clock.observe(at - 1h, start + 600ms);  // The server's clock was set back.
   EXPECT_EQ(clock.at(start + 600ms), at - 1h);
-  clock.heard(at + 1h, start + 700ms);
+  clock.observe(at + 1h, start + 700ms);
   EXPECT_EQ(clock.at(start + 700ms), at + 1h);
 }
 

@@ -1,13 +1,13 @@
 #include "store_conformance/harness.hpp"
 
-/// What was said of an attempt while it ran, and the answer that it ends with (protocol.md §22).
+/// Events about an attempt while it ran, and the answer that it ends with (protocol.md §22).
 namespace idem::test {
 namespace {
 
 using As = Resolve::As;
-using Said = Resolve::Verdict;
+using ResolveVerdict = Resolve::Verdict;
 
-class KeptWord : public StoreConformance {
+class KeptEvents : public StoreConformance {
  protected:
   /// An attempt of which an event has said this while it ran.
   Execute run_and_say(int number, bool is_done) {
@@ -16,9 +16,9 @@ class KeptWord : public StoreConformance {
     return first;
   }
   void say(int number, const Execute& attempt, bool is_done) {
-    Resolve word = a_resolve(number, As::completed, attempt.attempt.fence, clock.now());
-    word.denies = !is_done;
-    EXPECT_EQ(ask(word), (Resolve::Reply{Said::wrong_state, State::in_progress}));
+    Resolve event = a_resolve(number, As::completed, attempt.attempt.fence, clock.now());
+    event.denies = !is_done;
+    EXPECT_EQ(ask(event), (Resolve::Reply{ResolveVerdict::wrong_state, State::in_progress}));
   }
   void expect_completed(int number, const OwnerReply& reply, bool is_contradicted) {
     EXPECT_EQ(reply.verdict, Verdict::done);
@@ -29,7 +29,7 @@ class KeptWord : public StoreConformance {
   }
 };
 
-TEST_P(KeptWord, S22_an_owners_answer_is_compared_with_what_was_said) {
+TEST_P(KeptEvents, S22_an_owners_answer_is_compared_with_the_kept_events) {
   const auto ends = [&](int number, bool is_done, int status, bool is_contradicted) {
     const Execute attempt = run_and_say(number, is_done);
     expect_completed(number, ask(a_complete(attempt, answer(status, "b"))), is_contradicted);
@@ -45,29 +45,29 @@ TEST_P(KeptWord, S22_an_owners_answer_is_compared_with_what_was_said) {
   EXPECT_FALSE(find(3)->is_contested);
 }
 
-TEST_P(KeptWord, S22_so_is_a_late_answer_and_evidence_behind_an_unknown_end) {
+TEST_P(KeptEvents, S22_so_is_a_late_answer_and_evidence_behind_an_unknown_end) {
   const Execute late = run_and_say(1, false);
   ask(a_mark_unknown(late));
   EXPECT_EQ(state(1), State::unknown);
   expect_completed(1, ask(a_complete(late)), true);
 
   ask(a_mark_unknown(run_and_say(2, false)));
-  Resolve found = a_resolve(2, As::completed, find(2)->attempt.fence, clock.now());
-  EXPECT_EQ(ask(found), (Resolve::Reply{Said::done, State::completed, true}));
+  Resolve found = a_resolve(2, As::completed, find(2)->fence(), clock.now());
+  EXPECT_EQ(ask(found), (Resolve::Reply{ResolveVerdict::done, State::completed, true}));
   EXPECT_TRUE(find(2)->is_contested);
 
   ask(a_mark_unknown(run_and_say(3, true)));
-  found = a_resolve(3, As::completed, find(3)->attempt.fence, clock.now());
-  EXPECT_EQ(ask(found), (Resolve::Reply{Said::done, State::completed, false}));
+  found = a_resolve(3, As::completed, find(3)->fence(), clock.now());
+  EXPECT_EQ(ask(found), (Resolve::Reply{ResolveVerdict::done, State::completed, false}));
   EXPECT_FALSE(find(3)->is_contested) << "it was done, as was said";
 
   ask(a_mark_unknown(run_and_say(4, true)));
-  found = a_resolve(4, As::completed, find(4)->attempt.fence, clock.now());
+  found = a_resolve(4, As::completed, find(4)->fence(), clock.now());
   found.response = answer(402, "no");
-  EXPECT_EQ(ask(found), (Resolve::Reply{Said::done, State::completed, true}));
+  EXPECT_EQ(ask(found), (Resolve::Reply{ResolveVerdict::done, State::completed, true}));
 }
 
-TEST_P(KeptWord, S22_a_refusal_that_was_kept_does_not_hold_what_is_released) {
+TEST_P(KeptEvents, S22_a_kept_refusal_does_not_hold_a_released_record) {
   ask(a_release(run_and_say(1, false)));
   EXPECT_EQ(state(1), State::failed_retryable);
   EXPECT_EQ(find(1)->last_error_code, "connect_refused");
@@ -75,8 +75,8 @@ TEST_P(KeptWord, S22_a_refusal_that_was_kept_does_not_hold_what_is_released) {
   expect_completed(1, ask(a_complete(second)), false);
 }
 
-// The answer of ours that says that nobody came to run it never stands beside word that it was run.
-TEST_P(KeptWord, S22_what_was_said_to_be_done_is_not_answered_with_a_timeout) {
+// Our timeout answer, which says that the request never ran, is never beside evidence that it ran.
+TEST_P(KeptEvents, S22_an_attempt_reported_as_executed_is_not_answered_with_a_timeout) {
   ask(an_accept(1));
   const Execute attempt = claim();
   say(1, attempt, true);
@@ -87,7 +87,7 @@ TEST_P(KeptWord, S22_what_was_said_to_be_done_is_not_answered_with_a_timeout) {
   EXPECT_EQ(state(1), State::unknown);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, KeptWord, every_store(), name_of_store);
+INSTANTIATE_TEST_SUITE_P(Stores, KeptEvents, every_store(), name_of_store);
 
 }  // namespace
 }  // namespace idem::test
