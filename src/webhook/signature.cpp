@@ -13,7 +13,8 @@ std::expected<std::string, std::string> webhook_signature(const std::vector<std:
   for (const std::string& secret : secrets) {
     const auto key = event_secret(EventSignature::Scheme::standard, secret);
     if (!key) {
-      return std::unexpected("a webhook's secret is whsec_ followed by 24 to 64 bytes in base64");
+      return std::unexpected(
+          "a webhook's secret begins with whsec_, followed by 24 to 64 bytes in base64");
     }
     if (!all.empty()) all += ' ';
     all += "v1," + to_base64(hmac_sha256(*key, signed_text));

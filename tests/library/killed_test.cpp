@@ -28,7 +28,7 @@ Response pay(Guard& guard, const std::string& key, bool in_one, const Transactio
 }
 
 /// Started by the test below, with a crash point armed.
-TEST(Child, disabled_pays_once) {
+TEST(Child, DISABLED_pays_once) {
   auto store = open_as(setting("IDEM_CHILD_KIND"), setting("IDEM_CHILD_STORE"));
   ASSERT_TRUE(store) << store.error();
   Engine engine(std::move(*store));
@@ -60,7 +60,7 @@ TEST_P(Killed, V19_S17_rows_are_there_if_and_only_if_the_answer_is) {
       ProcessOptions options{
           .program = std::filesystem::read_symlink("/proc/self/exe"),
           .arguments = {"--gtest_also_run_disabled_tests",
-                        "--gtest_filter=Child.disabled_pays_once"},
+                        "--gtest_filter=Child.DISABLED_pays_once"},
           .environment = {"IDEM_CHILD_STORE=" + url_, "IDEM_CHILD_KIND=" + GetParam(),
                           "IDEM_CRASH_AT=" + point, "IDEM_CHILD_KEY=" + key}};
       if (in_one) options.environment.push_back("IDEM_CHILD_IN_ONE=1");

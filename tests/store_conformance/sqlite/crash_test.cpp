@@ -56,7 +56,7 @@ std::string body_of(std::uint32_t number) {
 
 // ---- the children ----
 
-TEST(Child, disabled_holds_the_file) {
+TEST(Child, DISABLED_holds_the_file) {
   const auto store = open_sqlite(setting("IDEM_CHILD_STORE"), test_settings());
   if (!store) return say("refused: " + store.error().detail);
   say("holding");
@@ -87,7 +87,7 @@ class Hammer {
   std::atomic<std::uint32_t> next_;
 };
 
-TEST(Child, disabled_hammers) {
+TEST(Child, DISABLED_hammers) {
   const auto store = open_sqlite(setting("IDEM_CHILD_STORE"), test_settings());
   if (!store) return say("refused: " + store.error().detail);
   Hammer hammer(**store, static_cast<std::uint32_t>(std::stoul(setting("IDEM_CHILD_FIRST"))));
@@ -95,7 +95,7 @@ TEST(Child, disabled_hammers) {
   pause();
 }
 
-TEST(Child, disabled_meets_a_failing_disk) {
+TEST(Child, DISABLED_meets_a_failing_disk) {
   FailingVfs& vfs = failing_vfs();
   const auto store =
       open_sqlite(setting("IDEM_CHILD_STORE"), test_settings(), {.vfs = failing_vfs_name});
