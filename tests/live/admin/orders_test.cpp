@@ -76,7 +76,7 @@ TEST_F(AdminOrders, V29_S19_that_nothing_is_there_counts_only_once_the_attempt_c
     answer = post(path(ref, "resolve"), resolving(ref, "failed_retryable"));
     if (answer.status != 409) break;
     EXPECT_TRUE(is_problem(answer, 409, "state_refused"));
-    EXPECT_NE(answer.body.find("observe it after 20"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.body.find("look again after 20"), std::string::npos) << answer.body;
     EXPECT_EQ(json_text(answer.body, "verdict"), "too_early") << answer.body;
     EXPECT_EQ(json_text(answer.body, "counts_from").size(), 24U) << answer.body;
     EXPECT_NE(answer.body.find("Too early until " + json_text(answer.body, "counts_from")),
@@ -308,7 +308,9 @@ TEST_F(AdminOrders, S19_a_record_completed_by_evidence_is_not_released) {
   ASSERT_EQ(post(path(lost, "resolve"), ran).status, 200);
   const auto answer = post(path(lost, "release"), releasing(lost, "clean up"));
   EXPECT_TRUE(is_problem(answer, 409, "state_refused"));
-  EXPECT_NE(answer.body.find("settled by evidence"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find("Evidence that the operation ran completed this record"),
+            std::string::npos)
+      << answer.body;
   EXPECT_EQ(ask(charge("k")).status, 500);
   EXPECT_EQ(effects("k"), 1);
 }

@@ -124,7 +124,7 @@ TEST_F(IdentityLive, S02_an_unsafe_secret_file_is_refused) {
   expect_refused("is no regular file", 2);
   const auto good = good_secret("g");
   restart_with({"--secret-file", good, "--secret-file", good});
-  expect_refused("given before", 2);
+  expect_refused("holds the same secret as an earlier file", 2);
 }
 
 TEST_F(IdentityLive, V08_a_form_in_another_order_replays) {
