@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "support/json.hpp"
 #include "support/live.hpp"
@@ -46,6 +48,16 @@ class Operated : public Live {
     const auto at = ("\n" + answer.body).find("\n" + sample + " ");
     if (at == std::string::npos) return -1;
     return std::strtod(answer.body.c_str() + at + sample.size() + 1, nullptr);
+  }
+  /// The same once it is at least `least`, or as it is after `patience`: a gateway counts behind
+  /// the commit that others already see.
+  double metric_from(const std::string& sample, double least) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      const double value = metric(sample);
+      if (value >= least || std::chrono::steady_clock::now() > until) return value;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
   }
 };
 
