@@ -177,8 +177,8 @@ Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, 
   order->reason = source + ": " + reason;
   using Done = Outbox::Result<std::vector<Ordered>>;
   std::function<Done()> work = [this, verb, order = *order] {
-    Outbox outbox(*transactions_);
-    return (outbox.*verb)(order);
+    Outbox messages(*transactions_);
+    return (messages.*verb)(order);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto done = co_await asking;
