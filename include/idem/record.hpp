@@ -46,7 +46,7 @@ struct Token {
 };
 
 /// Grows, and is never repeated for a key, also after its record is gone (§1). 0 is never granted:
-/// stores and answers write 0 for "none"; C++ has an empty optional.
+/// stores and answers write 0 for "none"; C++ has an empty optional, and a verb with 0 has none.
 using Fence = std::uint64_t;
 
 /// The attempt of an owner's verb. Without a fence (the reply that granted it was lost) the token
@@ -62,8 +62,10 @@ struct Attempt {
   Fence fence = 0;
   Token token;
   bool operator==(const Attempt&) const = default;
-  /// For an owner's verb.
-  operator AttemptRef() const noexcept { return {fence, token}; }
+  /// For an owner's verb. A fence of 0 is none.
+  operator AttemptRef() const noexcept {
+    return {fence != 0 ? std::optional(fence) : std::nullopt, token};
+  }
 };
 
 /// Digest of a request, with the version of the rules that made it (§10).

@@ -93,8 +93,7 @@ void write_times(Text& text, const std::deque<Shard>& shards) {
                   "api.idempotency.request.duration: from a keyed request's head to its answer.",
                   sum(shards, &Shard::request));
   if (const auto p99 = quantile(upstream, 0.99)) {
-    // protocol.md §21 says two to three times; the larger, because a lease that ends early makes
-    // the record unknown.
+    // protocol.md §21. Not less, because a lease that ends early makes the record unknown.
     constexpr double factor = 3;
     text.single("idem_suggested_lease_seconds", "gauge",
                 "api.idempotency.lease.suggested: three times the 99th percentile of the upstream.",

@@ -326,6 +326,23 @@ TEST_P(StoreConformance, S19_evidence_without_an_attempt_contests_the_current_on
   EXPECT_FALSE(find(4)->is_contested) << "nobody ever ran it";
 }
 
+TEST_P(StoreConformance, S19_evidence_with_a_fence_of_0_names_no_attempt) {
+  const Execute running = run(1);
+  EXPECT_EQ(ask(a_resolve(1, As::completed, 0, clock.now())).verdict, ResolveVerdict::wrong_state);
+  EXPECT_TRUE(find(1)->is_contested);
+  ask(a_release(running));
+  EXPECT_EQ(state(1), State::unknown) << "nothing frees work that was reported as executed";
+  clock.advance(lease + 1h);
+  EXPECT_EQ(ask(a_resolve(1, As::failed_retryable, running.attempt.fence, clock.now())).verdict,
+            ResolveVerdict::by_evidence);
+  EXPECT_EQ(ask(Reschedule{.id = key(1), .fence = 0}).verdict, ResolveVerdict::wrong_fence);
+  const auto log = ask(ReadEvidence{key(1)});
+  ASSERT_FALSE(log.empty());
+  EXPECT_EQ(log.front().fence, std::nullopt);
+  ask(a_complete(run(2), answer(500, "failed")));
+  EXPECT_EQ(ask(CacheBust{.id = key(2), .fence = 0}).verdict, ResolveVerdict::wrong_fence);
+}
+
 TEST_P(StoreConformance, S19_a_refusal_does_not_complete_an_attempt_reported_as_executed) {
   const Execute first = run(1);
   ask(a_mark_unknown(first));

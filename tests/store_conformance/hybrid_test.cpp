@@ -179,6 +179,15 @@ TEST_F(Hybrid, S20_an_owner_that_gives_only_the_token_ends_the_attempt_here_too)
   EXPECT_TRUE(is<Replay>(outcome)) << describe(outcome);
 }
 
+TEST_F(Hybrid, S20_a_fence_of_0_ends_the_attempt_here_as_the_token_alone_does) {
+  Complete verb = a_complete(run(1));
+  verb.attempt.fence = 0;
+  ask(verb);
+  const auto [outcome, was_asked] = reserve(1);
+  EXPECT_TRUE(was_asked);
+  EXPECT_TRUE(is<Replay>(outcome)) << describe(outcome);
+}
+
 TEST_F(Hybrid, S10_S20_an_answer_found_under_a_former_name_is_not_kept_under_the_asked_one) {
   Reserve first = a_reserve(1);
   first.fingerprints = {body(2)};

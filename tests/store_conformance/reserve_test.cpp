@@ -216,6 +216,31 @@ TEST_P(StoreConformance, S04_an_owner_whose_reserve_reply_was_lost_settles_by_to
   EXPECT_EQ(ask(by_token(a_complete(stranger))).verdict, Verdict::stale);
 }
 
+TEST_P(StoreConformance, S04_a_fence_of_0_is_none_in_every_owners_verb) {
+  const auto as_zero = [](auto verb, AttemptRef attempt) {
+    attempt.fence = 0;
+    verb.attempt = attempt;
+    return verb;
+  };
+  int number = 0;
+  const auto expect_done = [&](auto make) {
+    const Execute first = run(++number);
+    EXPECT_EQ(ask(as_zero(make(first), first.attempt)).verdict, Verdict::done) << number;
+  };
+  expect_done([](const Execute& first) { return a_complete(first); });
+  expect_done([](const Execute& first) { return a_release(first); });
+  expect_done([](const Execute& first) { return a_mark_unknown(first); });
+  expect_done([](const Execute& first) { return Renew{first.id, first.attempt, lease}; });
+  expect_done([](const Execute& first) { return Advance{first.id, first.attempt, "x"}; });
+  expect_done([](const Execute& first) { return Dispatched{first.id, first.attempt}; });
+  const Execute last = run(++number);
+  const AttemptRef converted = Attempt{0, last.attempt.token};
+  EXPECT_EQ(converted, (AttemptRef{std::nullopt, last.attempt.token}));
+  EXPECT_EQ(ask(as_zero(a_complete(last), Attempt{0, token(2)})).verdict, Verdict::stale)
+      << "the token decides";
+  EXPECT_EQ(ask(a_complete({last.id, {0, last.attempt.token}, {}})).verdict, Verdict::done);
+}
+
 TEST_P(StoreConformance, S04_a_fence_without_its_token_or_a_token_without_its_fence_is_stale) {
   const Execute first = run(1);
   const std::string before = snapshot(1);

@@ -350,6 +350,7 @@ StoreResult do_step(StoreCall& call, const StepContext& context) {
   if (auto bad = what_is_wrong(call)) {
     return std::unexpected(StoreError{StoreError::Code::refused, std::move(*bad)});
   }
+  drop_zero_fence(call);
   return std::visit(StepMaker(context), call);
 }
 

@@ -69,4 +69,16 @@ std::optional<std::string> what_is_wrong(const StoreCall& call) {
   return std::visit(Check(), call);
 }
 
+void drop_zero_fence(StoreCall& call) noexcept {
+  const auto drop = [](std::optional<Fence>& fence) {
+    if (fence == Fence{0}) fence.reset();
+  };
+  std::visit(
+      [&](auto& verb) {
+        if constexpr (requires { verb.attempt.fence; }) drop(verb.attempt.fence);
+        if constexpr (requires { verb.fence; }) drop(verb.fence);
+      },
+      call);
+}
+
 }  // namespace idem

@@ -8,4 +8,9 @@ namespace idem {
 /// an invalid status, no fingerprint. None for a valid call.
 std::optional<std::string> what_is_wrong(const StoreCall& call);
 
+/// A fence of 0 is never granted, so a verb with it names no attempt: it counts as one without a
+/// fence. As a fence of another attempt it would make an owner's completion stale, and keep
+/// positive evidence from contesting the record.
+void drop_zero_fence(StoreCall& call) noexcept;
+
 }  // namespace idem

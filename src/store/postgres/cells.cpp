@@ -122,6 +122,9 @@ std::expected<Record, StoreError> to_record(Cells& cells) {
   if (!fingerprint || !policy || record.state == State{}) {
     return std::unexpected(damaged("a member has an unknown value"));
   }
+  if (!fence && token != Token{}) {
+    return std::unexpected(damaged("its attempt has a token and no fence"));
+  }
   record.fingerprint = *fingerprint;
   record.lease_policy = *policy;
   return record;

@@ -47,7 +47,8 @@ CallResult to_outcome(Cells& cells, const Token& token) {
     return CallResult{std::move(outcome), false, ended_lease};
   };
   if (kind == "execute") {
-    return result(Execute{id, {fence.value_or(0), token}, std::move(recovery_point), again});
+    if (!fence) return refused("execute without a fence");
+    return result(Execute{id, {*fence, token}, std::move(recovery_point), again});
   }
   if (kind == "in_progress") {
     return {ReserveOutcome(InProgress{lease_remaining, id, fence, locked_until, is_stored}), again,

@@ -1,6 +1,7 @@
 #include "store/redis/hybrid_store.hpp"
 
 #include "core/record/no_waiting.hpp"
+#include "core/transitions/verb_check.hpp"
 #include "store/redis/cache.hpp"
 
 #include <idem/limits.hpp>
@@ -64,6 +65,7 @@ class HybridStore final : public Store {
 
   void call(StoreCall what, StoreCompletion done) override {
     if (auto* verb = std::get_if<Reserve>(&what); verb != nullptr && enqueue(*verb, done)) return;
+    drop_zero_fence(what);
     auto ending = ending_of(what);
     if (!ending) return truth_.call(std::move(what), std::move(done));
     truth_.call(std::move(what), [this, ending = std::move(*ending), asked = MonotonicClock::now(),
