@@ -229,6 +229,12 @@ inline constexpr auto store_reply_max = 10s;
 inline constexpr auto store_connect_max = 5s;
 // Setting up a schema, or looking at every record before names change.
 inline constexpr auto store_migration_max = 10min;
+// How an upgrade of tables waits for open transactions. One try ends far below PostgreSQL's
+// deadlock_timeout (1 s), and reserves queue behind it for so long only; in the pauses they go on.
+// 25 s in all: below the 30 s for which another start waits for its turn.
+inline constexpr auto migration_lock_try = 100ms;
+inline constexpr auto migration_lock_pause = 400ms;
+inline constexpr int migration_lock_rounds = 50;
 // Statements of a service that the embedded store, or a session of PostgreSQL, keeps prepared: more
 // than a handful of handlers have, and a bound for services that write values into their texts.
 inline constexpr std::size_t service_statements_max = 128;
@@ -347,7 +353,7 @@ inline constexpr std::size_t store_doubts_max = 16'384;
 // Damaged records with a log line are remembered, so that each has only one; beyond it the lines
 // begin anew. 64 KiB.
 inline constexpr std::size_t damaged_logged_max = 1'000;
-// Rounds of "lost the race, and the winner's row vanished" before saying unavailable.
+// How often a reserve in doubt is asked in all (protocol.md §4).
 inline constexpr int reserve_rounds_max = 5;
 
 // No lease, retention or delay is longer: moments stay far from the end of a 64-bit millisecond

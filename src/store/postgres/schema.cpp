@@ -2,6 +2,7 @@
 
 #include "store/postgres/cells.hpp"
 #include "store/postgres/migrations.hpp"
+#include "store/postgres/table_locks.hpp"
 
 #include <idem/limits.hpp>
 
@@ -108,6 +109,11 @@ Problem why_not(const Found& found, bool may_change) {
 }
 
 Task<Problem> apply_tables(Connection& connection, int version) {
+  const bool is_upgrade = version != 0 && version < migrations().back().version;
+  if (is_upgrade) {
+    auto held = co_await lock_all_tables(connection);
+    if (held) co_return held;
+  }
   for (const Migration& migration : migrations()) {
     if (migration.version <= version) continue;
     const QueryResult applied = co_await connection.run(migration.sql, limits::store_migration_max);

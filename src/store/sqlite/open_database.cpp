@@ -83,6 +83,7 @@ class Opener {
   Opening<std::string> ask(const std::string& sql);
   Opening<std::int64_t> ask_number(const std::string& sql);
   std::unexpected<StoreError> failure() const;
+  std::unexpected<StoreError> upgrade_failure(std::int64_t latest) const;
 
   std::string path_;
   const SqliteOptions& options_;
@@ -227,8 +228,7 @@ Opening<void> Opener::migrate() {
   script +=
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", application_id, latest);
   // Left open: the identity of a new store is made in the same transaction.
-  auto done = run(script);
-  if (!done) return done;
+  if (!run(script)) return upgrade_failure(latest);
   const auto tables = ask_number(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN"
       " ('idem_running', 'idem_slots', 'idem_requests', 'idem_evidence', 'idem_meta',"
@@ -256,6 +256,18 @@ Opening<std::int64_t> Opener::ask_number(const std::string& sql) {
   const auto text = ask(sql);
   if (!text) return std::unexpected(text.error());
   return std::strtoll(text->c_str(), nullptr, 10);
+}
+
+/// When a column gets another name, SQLite checks every view and trigger of the file, also those
+/// that a service has beside the store: a broken one stops the upgrade.
+std::unexpected<StoreError> Opener::upgrade_failure(std::int64_t latest) const {
+  sqlite3* db = connection_.get();
+  if (version_ == 0 || sqlite3_errcode(db) != SQLITE_ERROR) return failure();
+  return refused(
+      fmt::format("{}: cannot be upgraded from schema version {} to {}: {}. SQLite checks every "
+                  "view and trigger of the file for this: repair or drop the one that it names; "
+                  "the store is unchanged",
+                  path_, version_, latest, sqlite3_errmsg(db)));
 }
 
 std::unexpected<StoreError> Opener::failure() const {
