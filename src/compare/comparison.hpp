@@ -108,7 +108,7 @@ struct Result {
 };
 
 /// One comparison: the caller adds all records, then all lines, then calls result(). A record needs
-/// about 150 bytes, and so does a line without a record.
+/// about 200 bytes, and so does a line without a record.
 class Comparison {
  public:
   explicit Comparison(Rules rules) : rules_(rules) {}

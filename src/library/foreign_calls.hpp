@@ -48,7 +48,8 @@ LookedUp look_up(const Repetition<Call>& repetition, const Call& call) {
 template <class Call>
 CallEnd send_once(const std::function<CallEnd(const Call&)>& send, const Call& call,
                   std::string_view what) {
-  CallEnd end;
+  // Until the call has ended, it may have been executed.
+  CallEnd end = CallAmbiguous{"the call threw", {}, {}};
   crash_point(CrashPoint::dispatch_before_first_byte);
   try {
     end = send(call);

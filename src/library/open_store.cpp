@@ -1,3 +1,4 @@
+#include <idem/assert.hpp>
 #include <idem/open_store.hpp>
 
 #include "core/record/which_store.hpp"
@@ -25,10 +26,12 @@ struct Linked {
   const StoreKind* kind;  ///< Null: not linked.
 };
 
-/// For a URL that is neither `memory:` nor `hybrid:`.
+/// For a URL that check_store_url() accepts, or that it is about to ask, other than `memory:` and
+/// `hybrid:`.
 Linked kind_of(const std::string& url) {
   if (is_postgres_url(url)) return {"idem::postgres", &idem_kind_postgres};
   if (is_redis_url(url)) return {"idem::redis", &idem_kind_redis};
+  IDEM_ASSERT(url.starts_with(sqlite));
   return {"idem::sqlite", &idem_kind_sqlite};
 }
 

@@ -38,7 +38,7 @@ std::vector<Setting> settings_of(RouteGiven& route) {
   return table;
 }
 
-std::vector<Setting> settings_for_all(RouteGiven& rest, std::string_view section) {
+std::vector<Setting> settings_for_all(RouteGiven& rest, ForAllSection section) {
   std::vector<Setting> table;
   for (std::size_t row = 0; row < route_settings.size(); ++row) {
     const auto& setting = route_settings[row];

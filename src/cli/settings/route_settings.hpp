@@ -6,6 +6,7 @@
 #include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -202,6 +203,28 @@ inline constexpr std::array route_settings{
                  .role = RouteRole::gateway_and_worker},
 };
 
+/// The sections of the settings for all routes; settings_of(GatewayFlags&) lists each of them.
+inline constexpr std::array<std::string_view, 3> for_all_sections{"upstream.", "defaults.",
+                                                                  "limits."};
+
+// A row of another section would be in no table: file, flag and variable would not know it.
+static_assert(std::ranges::all_of(route_settings, [](const RouteSetting& row) {
+  return row.all.path.empty() || std::ranges::any_of(for_all_sections, [&](auto section) {
+           return row.all.path.starts_with(section);
+         });
+}));
+
+/// A section of the settings for all routes. Another name does not compile.
+class ForAllSection {
+ public:
+  consteval ForAllSection(const char* name)
+      : name_(*std::ranges::find(for_all_sections, std::string_view(name))) {}
+  constexpr operator std::string_view() const noexcept { return name_; }
+
+ private:
+  std::string_view name_;
+};
+
 /// The number of a row, found by its path when the program is compiled.
 class RouteRow {
  public:
@@ -243,6 +266,6 @@ class RouteGiven {
 /// The table of one entry of `routes`. Slots point into `route`.
 std::vector<config::Setting> settings_of(RouteGiven& route);
 /// The rows of those settings for all routes whose path begins with `section`, such as "limits.".
-std::vector<config::Setting> settings_for_all(RouteGiven& rest, std::string_view section);
+std::vector<config::Setting> settings_for_all(RouteGiven& rest, ForAllSection section);
 
 }  // namespace idem::cli
