@@ -340,7 +340,8 @@ TEST_P(StoreConformance, S19_evidence_with_a_fence_of_0_names_no_attempt) {
   ASSERT_FALSE(log.empty());
   EXPECT_EQ(log.front().fence, std::nullopt);
   ask(a_complete(run(2), answer(500, "failed")));
-  EXPECT_EQ(ask(CacheBust{.id = key(2), .fence = 0}).verdict, ResolveVerdict::wrong_fence);
+  EXPECT_EQ(ask(CacheBust{.id = key(2), .fence = 0, .reason = {}}).verdict,
+            ResolveVerdict::wrong_fence);
 }
 
 TEST_P(StoreConformance, S19_a_refusal_does_not_complete_an_attempt_reported_as_executed) {

@@ -85,7 +85,7 @@ TEST_F(SqliteUpgrade, S02_a_services_broken_view_or_trigger_stops_it_and_is_name
     const auto refused = open(true, name);
     ASSERT_FALSE(refused) << broken;
     EXPECT_EQ(refused.error().code, StoreError::Code::refused);
-    for (const std::string part :
+    for (const std::string& part :
          {path(name), std::string("from schema version 1 to "), std::string("theirs"),
           std::string("no such table: main.gone"), std::string("repair or drop"),
           std::string("the store is unchanged")}) {
