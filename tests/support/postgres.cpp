@@ -119,7 +119,13 @@ TestRole::TestRole(std::string database, const std::string& attributes)
   Psql(database_).run("CREATE ROLE " + name_ + " LOGIN " + attributes);
 }
 
-TestRole::~TestRole() { Psql(database_).run("DROP OWNED BY " + name_ + "; DROP ROLE " + name_); }
+TestRole::~TestRole() {
+  Psql superuser(database_);
+  // A session that was closed a moment ago may still be dropping its temporary objects.
+  superuser.run("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '" +
+                name_ + "'");
+  superuser.run("DROP OWNED BY " + name_ + "; DROP ROLE " + name_);
+}
 
 std::string TestRole::uri() const {
   const std::string superuser = "user=postgres";
