@@ -217,5 +217,7 @@ inline constexpr std::size_t listed_rows_default = 100;
 // An unknown record that is older needs a person: a provider's webhook or the first turns at it
 // would have ended it.
 inline constexpr auto unknown_is_old = 15min;
+// A reaper that is further behind needs a person: under full load up to 20 s are usual.
+inline constexpr auto reap_is_late = 2min;
 
 }  // namespace idem::inline v0_1::limits

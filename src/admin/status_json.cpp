@@ -15,6 +15,10 @@ using metrics::Availability;
 
 std::int64_t seconds_of(Millis time) { return std::max<std::int64_t>(time.count(), 0) / 1'000; }
 
+std::int64_t whole_seconds(std::chrono::duration<double> time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
 Millis oldest_unknown(const Census& census) {
   return census.oldest_unknown ? census.now - *census.oldest_unknown : Millis(0);
 }
@@ -205,6 +209,11 @@ std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& regist
     }
   }
   add_records(troubles, status);
+  if (const auto age = registry.reap_age(); age && *age > limits::reap_is_late) {
+    troubles.push_back(
+        {"reap_behind", "records past their retention have been waiting for the reaper for " +
+                            std::to_string(whole_seconds(*age)) + " seconds"});
+  }
   if (status.gauges.unsettled_attempts > 0) {
     troubles.push_back(
         {"unsettled", number_of(status.gauges.unsettled_attempts, "outcome", "outcomes") +
@@ -235,6 +244,12 @@ std::string status_page(const Status& status, metrics::Registry& registry, Monot
   write_one(out, "authorizer", registry.has_authorizer(), registry.authorizer(), now);
   write_providers(out, registry, now);
   write_unsettled(out, status);
+  out.name("reap_oldest_due_seconds");
+  if (const auto age = registry.reap_age()) {
+    out.number(whole_seconds(*age));
+  } else {
+    out.null();
+  }
   write_outbox(out, status.gauges);
   out.end_object();
   return out.take() + "\n";

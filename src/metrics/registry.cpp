@@ -120,19 +120,25 @@ void write_census(Text& text, const Census& census, std::uint64_t swept) {
 }
 
 // A reaper that is stuck, or whose store does not answer, looks like one that falls behind.
-void write_reaping(Text& text, const std::deque<Shard>& shards) {
+std::optional<std::chrono::duration<double>> reap_age_of(const std::deque<Shard>& shards) {
   std::optional<Moment::Point> since;
   for (const Shard& shard : shards) {
     const auto its = shard.reap_due_since.value();
     if (its) since = std::min(since.value_or(*its), *its);
   }
-  if (!since) return;  // Another process reaps.
+  if (!since) return std::nullopt;
   const std::chrono::duration<double> age = std::chrono::steady_clock::now() - *since;
+  return std::max(age, std::chrono::duration<double>::zero());
+}
+
+void write_reaping(Text& text, const std::deque<Shard>& shards) {
+  const auto age = reap_age_of(shards);
+  if (!age) return;
   text.single(
       "idem_reap_oldest_due_age_seconds", "gauge",
       "api.idempotency.reap.oldest: how long, at most, an answer or tombstone has been due for "
       "the reaper.",
-      std::max(age.count(), 0.0));
+      age->count());
 }
 
 void write_tenants(Text& text, const std::deque<Shard>& shards, const Tenants& tenants) {
@@ -298,6 +304,11 @@ void Registry::add_provider(std::string name, std::shared_ptr<const ProviderCoun
 Shard& Registry::add_shard() {
   const std::lock_guard lock(mutex_);
   return shards_.emplace_back();
+}
+
+std::optional<std::chrono::duration<double>> Registry::reap_age() {
+  const std::lock_guard lock(mutex_);
+  return reap_age_of(shards_);
 }
 
 std::string Registry::exposition(const Gauges& gauges) {

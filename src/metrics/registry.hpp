@@ -55,6 +55,10 @@ class Registry {
   Availability& upstream() noexcept { return upstream_; }
   Availability& authorizer() noexcept { return authorizer_; }
 
+  /// How long, at most, an answer or tombstone has been due for the reaper. None: another process
+  /// reaps. Safe from any thread.
+  std::optional<std::chrono::duration<double>> reap_age();
+
   /// The Prometheus text format 0.0.4: the sum of all shards, and `gauges`. Safe from any thread.
   std::string exposition(const Gauges& gauges);
 

@@ -59,6 +59,10 @@ void add_unsettled(Rows& rows, const Value& status) {
   const std::string at_least = seen_all ? "" : "at least ";
   rows.push_back({"contested", at_least + text_of(status.find("contested"))});
   rows.push_back({"leases overdue", at_least + text_of(status.find("leases_overdue"))});
+  if (const auto* const age = status.find("reap_oldest_due_seconds");
+      age != nullptr && !std::holds_alternative<std::nullptr_t>(age->is)) {
+    rows.push_back({"reaper behind by", text_of(age) + " s at most"});
+  }
   rows.push_back({"outcomes not stored", text_of(status.find("unsettled_attempts"))});
 }
 
