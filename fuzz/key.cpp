@@ -1,4 +1,4 @@
-// The key's field value. What is accepted is 1 to 255 printable bytes and means the same key when
+// The key's field value. An accepted key has 1 to 255 printable bytes and means the same key when
 // it is quoted; spaces around and parameters behind change nothing; each value has one reading,
 // which the syntax options can only shut out; a refusal never repeats the value.
 #include "fuzz/check.hpp"

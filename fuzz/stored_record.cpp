@@ -1,4 +1,4 @@
-// Records and answers as they lie in a store. What is decoded is encoded to the same bytes; a
+// Records and answers as they lie in a store. A decoded value encodes to the same bytes; a
 // record with a byte less or more is refused; any answer that can be written is read back.
 #include "core/bytes/checksum.hpp"
 #include "core/record/stored_record_codec.hpp"

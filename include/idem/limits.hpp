@@ -98,7 +98,8 @@ inline constexpr auto jwt_leeway_cap = 60s;
 inline constexpr auto jwt_cache_time = 60s;
 inline constexpr std::size_t jwt_cache_entries_max = 1'024;
 
-// An authoriser that takes seconds is down. Nothing is reserved meanwhile, so the cap is patience.
+// An authoriser that takes seconds is down. Nothing is reserved meanwhile, so the cap may be
+// generous.
 inline constexpr auto authorize_timeout_default = 5s;
 inline constexpr auto authorize_timeout_cap = 60s;
 // How long a revoked caller may still be let through; off by default.

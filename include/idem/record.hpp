@@ -124,7 +124,8 @@ struct StoredResponse {
   bool operator==(const StoredResponse&) const = default;
 };
 
-/// A whole record. Which members mean something depends on the state; transitions keep that true.
+/// A whole record. The state decides which members have a meaning; transitions keep the others
+/// empty.
 struct Record {
   RecordId id;
   std::string scope;

@@ -190,7 +190,7 @@ inline constexpr std::size_t comparison_lookups_max = 100'000;
 // How far the moments of the two sides may be apart: clocks, and the time that a charge takes.
 inline constexpr auto comparison_slack_default = 5min;
 // The default delay until a provider's export lists executed work: settlement files come once a
-// day. Too long a time costs patience, too short a one a second charge.
+// day. Too long a time delays the decision; too short a one can cause a second charge.
 inline constexpr auto export_delay_default = 24h;
 inline constexpr auto comparison_progress_interval = 2s;
 // Tries of a page, which changes nothing.

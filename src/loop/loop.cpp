@@ -31,8 +31,8 @@ class Counted {
   std::atomic<std::size_t>& running_;
 };
 
-/// An exception here is out of memory in a coroutine's body, or a bug. What the coroutine had
-/// reserved stays in the store and its lease runs out, which is the safe ending.
+/// An exception here is out of memory in a coroutine's body, or a bug. The coroutine's
+/// reservation stays in the store until its lease ends, which is the safe ending.
 Task<void> report_escaped(Task<void> task) {
   try {
     co_await std::move(task);

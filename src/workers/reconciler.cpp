@@ -267,7 +267,7 @@ bool Reconciler::apply_kept(Task& task, bool cannot_ask) {
   verb.observed_at = kept->line->observed_at;
   const auto reply = resolve_in(store_, verb);
   if (!reply && reply.error().is_final()) {
-    leave_to_people(task, "what was kept cannot be applied: " + reply.error().detail, {}, now());
+    leave_to_people(task, "the store refused the kept event: " + reply.error().detail, {}, now());
   }
   if (reply && reply->verdict == Verdict::by_evidence) {
     report_contradiction(task, name_of(kept->said), "unknown");
@@ -364,8 +364,9 @@ void Reconciler::resolve(Task& task, Finding finding, const Provider::Answer& an
   }
   if (reply->verdict == Verdict::too_early) return wait_for_proof(task, observed_at);
   if (reply->verdict == Verdict::missing_response) {
-    return leave_to_people(task, "it was done, and no answer can be made of what the provider sent",
-                           {}, observed_at);
+    return leave_to_people(
+        task, "the provider says that the work was done, and its reply makes no answer", {},
+        observed_at);
   }
   if (reply->verdict == Verdict::by_evidence) {
     report_contradiction(task, name_of(finding), "unknown");

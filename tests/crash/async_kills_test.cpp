@@ -9,7 +9,7 @@
 #include "support/shared_store.hpp"
 
 // Two gateways on one store, both of which accept and dispatch; they are killed in turn while
-// clients of both go on. What one accepted the other may run, and each request runs once.
+// clients of both go on. Each may run what the other accepted, and each request runs once.
 
 namespace idem::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-/// Protocol §20: whatever the cache says, or does not, is never a reason to run a request again,
+/// protocol.md §20: whatever the cache says, or does not, is never a reason to run a request again,
 /// and never anything that the deciding store would not say.
 namespace idem::test {
 namespace {
@@ -54,7 +54,7 @@ class Hybrid : public testing::Test {
     return std::move(*store);
   }
 
-  /// Until it is connected the store is asked. What a node before this one wrote proves nothing.
+  /// Until it is connected the store is asked. Entries of an earlier node prove nothing.
   void ask_cache_once() {
     if (const std::string before = key_in_cache(99); !before.empty()) server_.ask("del " + before);
     for (int tries = 0; tries < 400; ++tries) {

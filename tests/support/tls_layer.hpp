@@ -37,7 +37,7 @@ class TlsLayer {
   void say_end();
 
   /// So many KeyUpdate records, which carry nothing for the reader, and `last` behind them: to
-  /// be sent as they are. What is sent otherwise from now on goes nowhere.
+  /// be sent as they are. Bytes sent in another way from now on go nowhere.
   std::string behind_key_updates(int count, std::string_view last);
 
   std::string alpn() const;

@@ -91,7 +91,7 @@ class Pages {
       if (text && !text->empty()) return *text;
     }
     if (has_flag(page.body, "true")) {
-      return std::unexpected("it says that there is another page, and " + place_.next +
+      return std::unexpected("the provider announces another page, and " + place_.next +
                              " does not name it");
     }
     const std::string_view link = page.header("Link");

@@ -21,8 +21,8 @@ constexpr auto live = config::Change::live;
 
 using Table = std::vector<Setting>;
 
-// One line a setting: {path in the file, flag, shape, slot, help, how it changes}. What can be
-// changed by a reload says `live`.
+// One line a setting: {path in the file, flag, shape, slot, help, how it changes}. A reload
+// applies changes of those marked `live`.
 Table process_settings(GatewayFlags& f) {
   return {
       {"listen", "--listen", text, &f.listen, "HOST:PORT for clients; port 0: any free port"},

@@ -183,14 +183,16 @@ WireAnswer unknown_answer(std::optional<Millis> reconcile_in, const RecordId& id
   return problem(
       ProblemCode::outcome_unknown,
       "An earlier attempt was sent, and no answer shows how it ended. Idem does not run it "
-      "again until evidence settles it.",
+      "again until evidence settles it. Do not use a new key: the work may be done already.",
       id, State::unknown, reconcile_in, reconcile_in ? RetryAdvice::later : RetryAdvice::never);
 }
 
 WireAnswer released_answer(const RecordId& id, Millis retry_after, bool is_gone) {
-  return problem(ProblemCode::attempt_released,
-                 "The attempt was released; ask again with the same key.", id,
-                 is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
+  return problem(
+      ProblemCode::attempt_released,
+      "The attempt that had this key ended without executing the work. This request did not run; "
+      "send it again with the same key.",
+      id, is_gone ? std::nullopt : std::optional(State::failed_retryable), retry_after);
 }
 
 WireAnswer timed_out_answer(const RecordId& id) {
@@ -201,9 +203,12 @@ WireAnswer timed_out_answer(const RecordId& id) {
 }
 
 WireAnswer store_unavailable_answer(Millis retry_after) {
-  return to_answer({.code = ProblemCode::store_unavailable,
-                    .detail = "The record of this key could not be reached, so nothing was run.",
-                    .retry_after = retry_after});
+  return to_answer(
+      {.code = ProblemCode::store_unavailable,
+       .detail =
+           "Idem cannot reach its store, so this request did not run. Send it again with the same "
+           "key.",
+       .retry_after = retry_after});
 }
 
 WireAnswer record_damaged_answer(const RecordId& id) {
@@ -226,10 +231,10 @@ WireAnswer overloaded_answer(std::string detail) {
 }
 
 WireAnswer accept_in_doubt_answer(Millis retry_after) {
-  return to_answer({.code = ProblemCode::store_unavailable,
-                    .detail = "Whether the request was stored is not known yet. Ask again with the "
-                              "same key: it will run once.",
-                    .retry_after = retry_after});
+  return to_answer(
+      {.code = ProblemCode::store_unavailable,
+       .detail = "Idem may have stored the request. Send it again with the same key: it runs once.",
+       .retry_after = retry_after});
 }
 
 }  // namespace idem

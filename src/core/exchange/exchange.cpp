@@ -10,6 +10,12 @@ namespace {
 
 constexpr Millis store_retry_hint{1000};
 
+// What a client is to do behind these details.
+const std::string again = " Send the same request again with the same key.";
+const std::string may_have_run =
+    " It may have run. Send the same request again with the same key to learn the outcome; never "
+    "use a new key.";
+
 template <class... Visitors>
 struct Overloaded : Visitors... {
   using Visitors::operator()...;
@@ -155,13 +161,14 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
               // It may be our own lost reservation, swept meanwhile. Nothing was sent under our
               // token, and only our token releases it; to another attempt this release is stale.
               reserve_in_doubt_ = false;
-              return settle(Release{reserve_.id,
-                                    {std::nullopt, reserve_.token},
-                                    ReleaseBasis::proven,
-                                    "reserve_in_doubt",
-                                    Millis{}},
-                            unreachable_answer("The store's reply was lost; nothing was sent.",
-                                               reserve_.id, store_retry_hint));
+              return settle(
+                  Release{reserve_.id,
+                          {std::nullopt, reserve_.token},
+                          ReleaseBasis::proven,
+                          "reserve_in_doubt",
+                          Millis{}},
+                  unreachable_answer("The store's reply was lost; nothing was sent." + again,
+                                     reserve_.id, store_retry_hint));
             }
             return finish(unknown_answer(unknown.reconcile_in, reserve_.id));
           },
@@ -172,9 +179,12 @@ ExchangeAction Exchange::on_outcome(ReserveOutcome outcome, MonotonicTime now) {
           [&](Pending& pending) { return on_pending(pending, now); },
           [&](QuotaExceeded& quota) {
             if (settings_.no_record) return finish(*settings_.no_record);
-            return finish(to_answer({.code = ProblemCode::quota_exceeded,
-                                     .detail = "This caller has too many new keys at present.",
-                                     .retry_after = quota.retry_after}));
+            return finish(to_answer(
+                {.code = ProblemCode::quota_exceeded,
+                 .detail =
+                     "This scope has used up its quota of keys. Nothing ran; send the request "
+                     "again with the same key after the time in Retry-After.",
+                 .retry_after = quota.retry_after}));
           },
       },
       outcome);
@@ -186,7 +196,8 @@ ExchangeAction Exchange::on_marked(StoreResult result, MonotonicTime now) {
   }
   if (!result) {
     // The mark may or may not be there, but nothing was sent: release is right in both cases.
-    return release_unsent("store_unavailable", "The store failed before anything was sent.", now);
+    return release_unsent("store_unavailable", "The store failed before anything was sent." + again,
+                          now);
   }
   const auto reply = std::get<OwnerReply>(*result);
   if (reply.verdict != Verdict::done) {
@@ -202,16 +213,16 @@ ExchangeAction Exchange::on_ready(MonotonicTime now) {
   // §6: the last check before the first byte. A process that was stopped beyond its lease must not
   // send; it knows that it did not, so the release is proven.
   if (now + settings_.dispatch_timeout > lease_end_) {
-    return release_unsent("lease_too_short",
-                          "The lease no longer covered the dispatch timeout; nothing was sent.",
-                          now);
+    return release_unsent(
+        "lease_too_short",
+        "The lease no longer covered the dispatch timeout; nothing was sent." + again, now);
   }
   phase_ = Phase::sending;
   return Send{attempt_, reserve_.id, lease_end_ - settings_.dispatch_timeout};
 }
 
-// Earlier attempts may have committed phases. That this one did nothing proves nothing about the
-// request, so the next attempt gets it.
+// Earlier attempts may have committed phases, even if this one did nothing: the request stays open
+// for the next attempt.
 bool Exchange::goes_on() const noexcept { return reserve_.lease_policy == LeasePolicy::resume; }
 
 ExchangeAction Exchange::release_unsent(std::string error_code, std::string detail,
@@ -299,8 +310,7 @@ ExchangeAction Exchange::on_committed(WorkCommitted event) {
 
 ExchangeAction Exchange::on_unknown(WorkUnknown event) {
   IDEM_ASSERT(phase_ == Phase::sending);
-  WireAnswer answer =
-      outcome_unknown(502, "The work may have been done; its outcome is not known yet.");
+  WireAnswer answer = outcome_unknown(502, "The work began, and its outcome is not known yet.");
   return settle(
       MarkUnknown{
           reserve_.id, attempt_, std::move(event.error_code), {}, std::move(event.reference)},
@@ -316,7 +326,7 @@ ExchangeAction Exchange::on_left(MonotonicTime now) {
 WireAnswer Exchange::outcome_unknown(int status, std::string detail,
                                      std::optional<Millis> reconcile_in) const {
   return to_answer({.code = ProblemCode::outcome_unknown,
-                    .detail = std::move(detail),
+                    .detail = std::move(detail) + may_have_run,
                     .status = status,
                     .retry = reconcile_in ? RetryAdvice::later : RetryAdvice::never,
                     .operation = reserve_.id,
@@ -351,7 +361,7 @@ ExchangeAction Exchange::on_settle(StoreResult result) {
       phase_ = Phase::done;
       return Done{};
     }
-    return finish(outcome_unknown(504, "The outcome could not be recorded."));
+    return finish(outcome_unknown(504, "The work ended, and Idem could not store how."));
   }
   const auto reply = std::get<OwnerReply>(*result);
   contradicted_ |= reply.is_contradicted;
@@ -395,7 +405,7 @@ ExchangeAction Exchange::settled_answer(const OwnerReply& reply) {
 ExchangeAction Exchange::on_read(StoreResult result) {
   if (!result) {
     if (!result.error().is_final()) return retry_later();
-    return finish(outcome_unknown(504, "The record of this operation cannot be read."));
+    return finish(outcome_unknown(504, "Idem cannot read the record of this operation."));
   }
   const auto record = std::get<std::optional<Record>>(std::move(*result));
   if (record) return answer_from(*record);
@@ -456,9 +466,10 @@ ExchangeAction Exchange::on_deadline() {
   }
   if (settling_) {
     phase_ = Phase::owing;
-    return AnswerClient{outcome_unknown(504, "The outcome could not be recorded in time.")};
+    return AnswerClient{
+        outcome_unknown(504, "The work ended, and Idem could not store how in time.")};
   }
-  return finish(outcome_unknown(504, "The record of this operation could not be read in time."));
+  return finish(outcome_unknown(504, "Idem could not read the record of this operation in time."));
 }
 
 ExchangeAction Exchange::finish_damaged(const StoreError& error) {

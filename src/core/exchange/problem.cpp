@@ -59,7 +59,7 @@ std::string_view meaning_of(RetryAdvice advice) {
     case later:
       return "Ask again later with the same key; never with a new one.";
     case never:
-      return "The same request will get the same answer again.";
+      return "A retry gets the same answer until a person or evidence settles it.";
   }
   return "";
 }

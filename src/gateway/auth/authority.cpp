@@ -22,7 +22,8 @@ Task<Refusal> Authority::check() {
   const Millis asked_at = uptime();
   const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
   if (!is_scope_trusted(client_, settings->scope)) {
-    co_return Refusal(scope_missing(*settings, "The scope field of this peer is not trusted."));
+    co_return Refusal(
+        scope_missing(*settings, "The scope field of this peer is not trusted. Nothing ran."));
   }
   auto scope = scopes_.read(client_, *settings);
   if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));

@@ -48,7 +48,8 @@ bool has_two_of_one(const http::RequestHead& head) {
 WireAnswer no_verdict() {
   return to_answer(
       {.code = ProblemCode::store_unavailable,
-       .detail = "The authorization service did not say whether the caller may do this.",
+       .detail =
+           "The authorization service did not say whether the caller may do this. Nothing ran.",
        .retry_after = Millis(1000)});
 }
 
@@ -195,8 +196,8 @@ Task<Authorizer::Reply> Authorizer::over(std::unique_ptr<http::Wire>& wire,
   auto body = co_await small_body(call);
   if (refused && body) reply.refusal->body = std::move(*body);
   if (refused && !names_error(reply.refusal->body)) {
-    reply.refusal->problem = std::make_shared<const Problem>(
-        Problem{.code = ProblemCode::scope_missing, .detail = "The caller may not do this."});
+    reply.refusal->problem = std::make_shared<const Problem>(Problem{
+        .code = ProblemCode::scope_missing, .detail = "The caller may not do this. Nothing ran."});
   }
   if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
   co_return reply;

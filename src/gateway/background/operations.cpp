@@ -105,7 +105,8 @@ class Lookup {
     const auto rest = shared_.lookups->take(authority_.scope(), MonotonicClock::now());
     if (rest) {
       co_return to_answer({.code = ProblemCode::quota_exceeded,
-                           .detail = "This caller looks up operations too often.",
+                           .detail = "This caller looks up operations too often. Ask again after "
+                                     "the time in Retry-After.",
                            .retry_after = *rest});
     }
     const Target target = target_of(client_.head());

@@ -21,10 +21,11 @@ std::optional<Problem> judged(ClientTime sent, std::string_view what, const Rout
     case ClientTimeIs::too_old:
       break;
   }
-  return Problem{.code = ProblemCode::key_expired,
-                 .detail = std::string(what) +
-                           " is longer ago than answers are kept here, so it is not known whether "
-                           "the operation ran."};
+  return Problem{
+      .code = ProblemCode::key_expired,
+      .detail = std::string(what) +
+                " is longer ago than Idem keeps answers, so an earlier request may have run. "
+                "Nothing ran now."};
 }
 
 std::optional<Problem> refused_by_key(std::string_view key, KeyTimeRule rule, const Route& route,

@@ -52,9 +52,12 @@ class Passthrough {
   }
 
  private:
-  static constexpr std::string_view closed_detail = "The upstream closed before it answered.";
-  static constexpr std::string_view timeout_detail = "The upstream did not answer within its time.";
-  static constexpr std::string_view broken_detail = "The upstream's answer was not valid HTTP.";
+  static constexpr std::string_view closed_detail =
+      "The upstream closed before it answered. The request may have run.";
+  static constexpr std::string_view timeout_detail =
+      "The upstream did not answer within its time. The request may have run.";
+  static constexpr std::string_view broken_detail =
+      "The upstream's answer was not valid HTTP. The request may have run.";
   static constexpr std::string_view stopped_detail =
       "The gateway is stopping, and the upstream has a part of the request.";
   static constexpr std::string_view switched_detail =

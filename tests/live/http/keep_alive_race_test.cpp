@@ -35,7 +35,8 @@ struct Entry {
 };
 
 /// Answers each request and closes the connection within 2 ms of the moment at which the next one
-/// of that lane is to be expected. What has arrived by then is read and swallowed, or never read.
+/// of that lane is to be expected. It has read the bytes that arrived by then and drops them, or
+/// never reads them.
 class RacingUpstream {
  public:
   explicit RacingUpstream(unsigned seed)
