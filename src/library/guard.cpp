@@ -17,7 +17,7 @@ using library::work_failed;
 using How = TransactionEnd::How;
 
 /// Fields that a handler must not set: Idem's own, and those that would break the framing.
-bool is_unfit(const Field& field) {
+bool is_not_returned(const Field& field) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 127; };
   return is_reserved_field(field.name) || field.name.empty() ||
          std::ranges::any_of(field.name, is_control) ||
@@ -59,7 +59,7 @@ Response to_response(WireAnswer answer) {
 }
 
 WireAnswer to_answer(Response response) {
-  std::erase_if(response.headers, is_unfit);
+  std::erase_if(response.headers, is_not_returned);
   return {response.status, std::move(response.headers), std::move(response.body), nullptr};
 }
 

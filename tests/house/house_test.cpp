@@ -113,17 +113,39 @@ TEST(House, includes_point_one_way) {
         const bool fine = std::any_of(prefixes.begin(), prefixes.end(), [&](const auto& prefix) {
           return match[1].str().starts_with(prefix);
         });
-        // Only the composition root and the store's own folder name a concrete store.
+        // Only the store's own folder includes a concrete store.
         bool concrete = false;
         for (const std::string store : {"store/sqlite", "store/postgres", "store/redis"}) {
-          concrete |= match[1].str().starts_with(store + "/") && house != "src/" + store &&
-                      house != "src/library";
+          concrete |= match[1].str().starts_with(store + "/") && house != "src/" + store;
         }
         EXPECT_TRUE(fine && !concrete) << file << " includes " << match[1];
       }
     }
   }
   EXPECT_GT(seen, 100U) << "the scan found too little to mean anything";
+}
+
+// Whoever knows where the code lies finds its tests. In `live`, a folder is named after one of src.
+TEST(House, folders_of_tests_are_those_of_the_code) {
+  std::set<std::string> folders;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "src")) {
+    if (entry.is_directory()) folders.insert(fs::relative(entry.path(), root / "src"));
+  }
+  const auto names = [&](const std::string& name) {
+    return std::ranges::any_of(folders, [&](const std::string& folder) {
+      return folder == name || folder.ends_with("/" + name);
+    });
+  };
+  std::size_t seen = 0;
+  for (const std::string lane : {"unit", "live", "store_conformance"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / "tests" / lane)) {
+      if (!entry.is_directory()) continue;
+      ++seen;
+      const std::string folder = fs::relative(entry.path(), root / "tests" / lane);
+      EXPECT_TRUE(lane == "unit" ? folders.contains(folder) : names(folder)) << entry.path();
+    }
+  }
+  EXPECT_GT(seen, 20U);
 }
 
 /// Headers that name a library which a service may not have: whoever wants one says so.

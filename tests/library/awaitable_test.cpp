@@ -187,16 +187,16 @@ TEST_P(Awaitable, T57_an_exception_out_of_a_handler_is_unknown_and_never_run_aga
 }
 
 TEST_P(Awaitable, S16_a_handlers_own_outcome_is_believed) {
-  const auto saying = [](Outcome outcome) {
+  const auto returning = [](Outcome outcome) {
     return [outcome](const Request&, AsyncExecution&) -> awaitable<Outcome> { co_return outcome; };
   };
-  const auto busy = serve_here(payment("k1"), saying(NotExecuted{{503, {}, "busy"}}));
+  const auto busy = serve_here(payment("k1"), returning(NotExecuted{{503, {}, "busy"}}));
   EXPECT_EQ(busy.body, "busy");
   EXPECT_EQ(field_of(busy, "Idempotency-Outcome"), "released");
   EXPECT_EQ(serve_here(payment("k1"), committing(paying())).status, 201);
-  EXPECT_EQ(code_of(serve_here(payment("k2"), saying(OutcomeUnknown{}))), "outcome_unknown");
+  EXPECT_EQ(code_of(serve_here(payment("k2"), returning(OutcomeUnknown{}))), "outcome_unknown");
   EXPECT_EQ(code_of(serve_here(payment("k2"), committing(paying()))), "outcome_unknown");
-  const auto declined = serve_here(payment("k3"), saying(Response{402, {}, "declined"}));
+  const auto declined = serve_here(payment("k3"), returning(Response{402, {}, "declined"}));
   EXPECT_TRUE(replays(declined, serve_here(payment("k3"), committing(paying()))));
   const auto failed = serve_here(payment("k4"), committing(paying(0)));
   EXPECT_EQ(failed.status, 500);

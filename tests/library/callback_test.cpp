@@ -31,7 +31,7 @@ std::future<Response> ask(CallbackGuard& guard, const Request& request, Callback
   return promise->get_future();
 }
 
-CallbackHandler saying(Outcome outcome) {
+CallbackHandler returning(Outcome outcome) {
   return
       [outcome = std::move(outcome)](std::shared_ptr<HandlerTurn> turn) { turn->finish(outcome); };
 }
@@ -76,13 +76,13 @@ TEST(Callback, S04_an_attempt_not_settled_in_time_is_settled_later) {
     return Fault::none;
   };
   Service service(std::move(plan));
-  const auto first = ask(*service.guard, payment("k"), saying(Response{201, {}, "done"})).get();
+  const auto first = ask(*service.guard, payment("k"), returning(Response{201, {}, "done"})).get();
   EXPECT_EQ(first.status, 504) << first.body;
   EXPECT_EQ(code_of(first), "outcome_unknown");
   is_away = false;
   Response retry;
   while (retry.status != 201) {
-    retry = ask(*service.guard, payment("k"), saying(NotExecuted{})).get();
+    retry = ask(*service.guard, payment("k"), returning(NotExecuted{})).get();
     ASSERT_TRUE(retry.status == 201 || code_of(retry) == "in_progress") << retry.body;
   }
   EXPECT_EQ(retry.body, "done");
@@ -100,7 +100,7 @@ TEST(Callback, T57_a_turn_that_is_dropped_or_answers_twice_counts_once) {
     kept = turn;
   });
   EXPECT_EQ(twice.get().body, "first");
-  EXPECT_EQ(ask(*service.guard, payment("k2"), saying(Response{})).get().body, "first");
+  EXPECT_EQ(ask(*service.guard, payment("k2"), returning(Response{})).get().body, "first");
   service.engine.reset();
   // It outlived the engine.
   EXPECT_EQ(kept->request().scope, "acme");
@@ -119,7 +119,7 @@ TEST(Callback, S06_a_refusal_arrives_before_serve_returns_and_a_guard_may_go_fir
   Service service({});
   Request request = payment("k");
   request.scope.clear();
-  auto refused = ask(*service.guard, request, saying(Response{}));
+  auto refused = ask(*service.guard, request, returning(Response{}));
   ASSERT_EQ(refused.wait_for(0s), std::future_status::ready);
   EXPECT_EQ(code_of(refused.get()), "scope_missing");
   std::shared_ptr<HandlerTurn> kept;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <set>
 
 /// Parts of the fault tests of several stores.
 namespace idem::test {
@@ -37,6 +38,21 @@ inline void lose_replies_to_duplicates(Store& store, CuttingProxy& proxy, const 
       }
     }
     EXPECT_EQ(executed, 1) << "round " << round;
+    EXPECT_EQ(proxy.lost(), round);
+  }
+}
+
+/// 20 completions, and the reply to a message with `part` lost by the proxy on the way to the
+/// store: each is applied, and reported as one of `verdicts`.
+inline void lose_replies_to_completions(Store& store, CuttingProxy& proxy, const std::string& part,
+                                        const std::set<Verdict>& verdicts) {
+  for (int round = 1; round <= 20; ++round) {
+    const Execute attempt = run(store, round);
+    proxy.lose_answer_to(part);
+    const auto reply = try_ask(store, a_complete(attempt));
+    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
+    EXPECT_TRUE(verdicts.contains(reply->verdict)) << "round " << round;
+    EXPECT_EQ(reply->state, State::completed);
     EXPECT_EQ(proxy.lost(), round);
   }
 }

@@ -1,5 +1,6 @@
 #include "store/redis/hybrid_store.hpp"
 #include "store/stores.hpp"
+#include "store_conformance/forwarding_store.hpp"
 #include "store_conformance/harness.hpp"
 #include "support/external_data.hpp"
 #include "support/redis.hpp"
@@ -17,16 +18,14 @@ namespace idem::test {
 namespace {
 
 /// Counts what the deciding store is asked.
-class Counted final : public Store {
+class Counted final : public ForwardingStore {
  public:
   Counted(std::shared_ptr<Store> inner, std::atomic<int>& reserves)
-      : inner_(std::move(inner)), reserves_(reserves) {}
+      : ForwardingStore(*inner), inner_(std::move(inner)), reserves_(reserves) {}
   void call(StoreCall what, StoreCompletion done) override {
     if (std::holds_alternative<Reserve>(what)) ++reserves_;
-    inner_->call(std::move(what), std::move(done));
+    ForwardingStore::call(std::move(what), std::move(done));
   }
-  void watch(std::shared_ptr<Watcher> watcher) override { inner_->watch(std::move(watcher)); }
-  const Identity& identity() const noexcept override { return inner_->identity(); }
 
  private:
   std::shared_ptr<Store> inner_;

@@ -1,4 +1,5 @@
 #include "workers/lifecycle.hpp"
+#include "store_conformance/forwarding_store.hpp"
 #include "store_conformance/harness.hpp"
 
 #include <idem/limits.hpp>
@@ -12,25 +13,22 @@ namespace idem::test {
 namespace {
 
 /// Notes how many records each call asked for, and how many came of them.
-class Noting final : public Store {
+class Noting final : public ForwardingStore {
  public:
-  explicit Noting(Store& behind) : behind_(behind) {}
+  explicit Noting(Store& behind) : ForwardingStore(behind) {}
 
   void call(StoreCall what, StoreCompletion done) override {
     const auto* const sweep = std::get_if<Sweep>(&what);
     const auto* const reap = std::get_if<Reap>(&what);
-    if (sweep == nullptr && reap == nullptr) return behind_.call(std::move(what), std::move(done));
+    if (sweep == nullptr && reap == nullptr) return inner().call(std::move(what), std::move(done));
     const std::size_t most = sweep != nullptr ? sweep->limit : reap->limit;
-    behind_.call(std::move(what), [this, most, done = std::move(done)](StoreResult result) mutable {
+    inner().call(std::move(what), [this, most, done = std::move(done)](StoreResult result) mutable {
       note(most, result ? std::get<std::vector<LifecycleStep>>(*result).size() : 0);
       done(std::move(result));
     });
   }
-  void watch(std::shared_ptr<Watcher> watcher) override { behind_.watch(std::move(watcher)); }
-  const Identity& identity() const noexcept override { return behind_.identity(); }
-  std::size_t lifecycle_slice() const noexcept override { return behind_.lifecycle_slice(); }
   std::optional<std::uint64_t> asked() const noexcept override {
-    if (!is_asked_on_) return behind_.asked();
+    if (!is_asked_on_) return ForwardingStore::asked();
     return ++asked_;
   }
   /// As if requests came all the time.
@@ -56,7 +54,6 @@ class Noting final : public Store {
     noted_.notify_all();
   }
 
-  Store& behind_;
   bool is_asked_on_ = false;
   mutable std::uint64_t asked_ = 0;
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/evidence/event_source.hpp"
+#include "store_conformance/forwarding_store.hpp"
 #include "store_conformance/harness.hpp"
 #include "workers/reconciler.hpp"
 
@@ -10,35 +11,29 @@ using Provider = workers::Provider;
 using ProviderReply = std::expected<Provider::Answer, std::string>;
 
 /// Refuses one kind of verb.
-class Refusing final : public Store {
+class Refusing final : public ForwardingStore {
  public:
-  Refusing(Store& inner, std::size_t kind) : inner_(inner), kind_(kind) {}
+  Refusing(Store& inner, std::size_t kind) : ForwardingStore(inner), kind_(kind) {}
   void call(StoreCall what, StoreCompletion done) override {
-    if (what.index() != kind_) return inner_.call(std::move(what), std::move(done));
+    if (what.index() != kind_) return inner().call(std::move(what), std::move(done));
     done(std::unexpected(StoreError{StoreError::Code::refused, "it is damaged"}));
   }
-  void watch(std::shared_ptr<Watcher> watcher) override { inner_.watch(std::move(watcher)); }
-  const Identity& identity() const noexcept override { return inner_.identity(); }
 
  private:
-  Store& inner_;
   std::size_t kind_;
 };
 
 /// Calls `intrude` before the first verb of one kind, as another process would.
-class Intruding final : public Store {
+class Intruding final : public ForwardingStore {
  public:
   Intruding(Store& inner, std::size_t kind, std::function<void()> intrude)
-      : inner_(inner), kind_(kind), intrude_(std::move(intrude)) {}
+      : ForwardingStore(inner), kind_(kind), intrude_(std::move(intrude)) {}
   void call(StoreCall what, StoreCompletion done) override {
     if (what.index() == kind_ && intrude_) std::exchange(intrude_, nullptr)();
-    inner_.call(std::move(what), std::move(done));
+    inner().call(std::move(what), std::move(done));
   }
-  void watch(std::shared_ptr<Watcher> watcher) override { inner_.watch(std::move(watcher)); }
-  const Identity& identity() const noexcept override { return inner_.identity(); }
 
  private:
-  Store& inner_;
   std::size_t kind_;
   std::function<void()> intrude_;
 };

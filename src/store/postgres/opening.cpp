@@ -194,8 +194,8 @@ Task<std::expected<Opened, std::string>> open_database(Connection& connection,
       " SELECT pg_advisory_xact_lock(1229210957, 3)",
       limits::store_migration_max);
   if (!begun) co_return std::unexpected(failure_text(begun.error()));
-  auto unfit = co_await bring_schema(connection, options.migrate);
-  if (unfit) co_return std::unexpected(std::move(*unfit));
+  auto unsuitable = co_await bring_schema(connection, options.migrate);
+  if (unsuitable) co_return std::unexpected(std::move(*unsuitable));
   const auto there = co_await find_store_id(connection);
   if (!there) co_return std::unexpected(there.error());
   // A refusal commits nothing, so the new schema is gone.

@@ -188,9 +188,9 @@ Task<bool> Servers::connect(Server& server) {
   }
   if (!check_) co_return true;
   auto checking = check_(connection);
-  auto unfit = co_await std::move(checking);
-  if (!unfit) co_return true;
-  server.why = std::move(*unfit);
+  auto refusal = co_await std::move(checking);
+  if (!refusal) co_return true;
+  server.why = std::move(*refusal);
   connection.close(server.why);
   co_return false;
 }

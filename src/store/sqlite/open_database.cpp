@@ -438,7 +438,7 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
                                                            const SqliteOptions& options) {
   const char* const path = sqlite3_db_filename(db, "main");
   const std::string name = path == nullptr || *path == '\0' ? "the connection" : path;
-  if (const auto why = why_unfit(db)) return refused(name + ": " + *why);
+  if (const auto why = why_refused(db)) return refused(name + ": " + *why);
   auto connection = Opener(name, options).adopt(db);
   auto opened = connection ? finish(*connection, name, settings, options)
                            : std::unexpected(std::move(connection.error()));

@@ -45,7 +45,7 @@ constexpr Demand demands[] = {
 
 }  // namespace
 
-std::optional<std::string> why_unfit(sqlite3* db) {
+std::optional<std::string> why_refused(sqlite3* db) {
   const char* const path = sqlite3_db_filename(db, "main");
   if (path == nullptr || *path == '\0') return "it is no database in a file";
   if (sqlite3_uri_boolean(path, "nolock", 0) != 0 || sqlite3_uri_boolean(path, "immutable", 0)) {

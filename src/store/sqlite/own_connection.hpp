@@ -9,7 +9,7 @@ struct sqlite3;
 namespace idem::sqlite {
 
 /// Why no store can be opened on it, a sentence; none: it is fit. Changes nothing.
-std::optional<std::string> why_unfit(sqlite3* db);
+std::optional<std::string> why_refused(sqlite3* db);
 
 /// Whether another connection could read the file now, although this one has locked it.
 bool is_open_to_others(sqlite3* db);

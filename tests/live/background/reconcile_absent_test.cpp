@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "support/reconciling.hpp"
+#include "support/reconcile_operated.hpp"
 #include "support/scripted_upstream.hpp"
 
 /// When `idem reconcile` believes that what is not in an export did not happen: a retry then runs
@@ -11,7 +11,7 @@
 namespace idem::test {
 namespace {
 
-class ReconcileAbsent : public Reconciling {
+class ReconcileAbsent : public ReconcileOperated {
  protected:
   static constexpr const char* begin = "2020-01-01T00:00:00Z";
   /// A period that all records of a test lie in, and an export that was made behind it: that

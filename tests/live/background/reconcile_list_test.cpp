@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "support/reconciling.hpp"
+#include "support/reconcile_operated.hpp"
 #include "support/scripted_upstream.hpp"
 
 /// Lists that end too early, or never: the lines of the unread pages would be
@@ -11,7 +11,7 @@
 namespace idem::test {
 namespace {
 
-class ReconcileList : public Reconciling {
+class ReconcileList : public ReconcileOperated {
  protected:
   static constexpr int rounds_max = 10;  ///< Of a circle that nobody notices.
 

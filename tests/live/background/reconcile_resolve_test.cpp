@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "support/async.hpp"
-#include "support/reconciling.hpp"
+#include "support/reconcile_operated.hpp"
 
 /// Lines that settle records, and the report that is left then.
 namespace idem::test {
@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<std::string> resolve{"--json", "--resolve", "--response-status", "201"};
 
-class ReconcileResolve : public Reconciling {};
+class ReconcileResolve : public ReconcileOperated {};
 
 // A difference that was settled still showed in the exit code.
 TEST_F(ReconcileResolve, a_settled_record_is_no_difference_any_more) {
@@ -62,7 +62,7 @@ TEST_F(ReconcileResolve, evidence_is_not_cut_within_a_letter) {
   }
 }
 
-class ReconcileAccepted : public Reconciling {
+class ReconcileAccepted : public ReconcileOperated {
  protected:
   std::vector<std::string> flags() const override { return {"--mode", "async"}; }
 };

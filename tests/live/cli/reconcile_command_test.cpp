@@ -2,13 +2,13 @@
 
 #include <set>
 
-#include "support/reconciling.hpp"
+#include "support/reconcile_operated.hpp"
 #include "support/scripted_upstream.hpp"
 
 namespace idem::test {
 namespace {
 
-class ReconcileCommand : public Reconciling {};
+class ReconcileCommand : public ReconcileOperated {};
 
 TEST_F(ReconcileCommand, books_that_agree_are_reported_as_such) {
   for (int i = 0; i < 5; ++i) ASSERT_EQ(ask(charge(fmt::format("k{}", i))).status, 201);

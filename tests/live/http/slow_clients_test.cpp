@@ -44,7 +44,7 @@ class SlowClients {
     return static_cast<int>(std::ranges::count_if(
         all_, [&](const One& one) { return one.received.starts_with(start); }));
   }
-  int saying(std::string_view text) const {
+  int count_with(std::string_view text) const {
     return static_cast<int>(std::ranges::count_if(
         all_, [&](const One& one) { return one.received.find(text) != std::string::npos; }));
   }
@@ -139,7 +139,7 @@ class Slowloris : public testing::Test {
 TEST_F(Slowloris, P26_S13_a_head_that_drips_is_ended_with_408) {
   const auto slow = hold_off({.begin = "POST /charges HTTP/1.1\r\nHost: a\r\nX: ", .drip = "a"});
   EXPECT_EQ(slow->answered_with("HTTP/1.1 408"), slow_clients);
-  EXPECT_EQ(slow->saying(R"("code":"request_timeout")"), slow_clients);
+  EXPECT_EQ(slow->count_with(R"("code":"request_timeout")"), slow_clients);
   EXPECT_EQ(upstream_.requests(), ordinary_requests);
 }
 

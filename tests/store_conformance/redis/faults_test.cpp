@@ -37,15 +37,7 @@ TEST(RedisFaults, S04_a_settling_write_whose_reply_was_lost_is_reported_as_done)
   const RedisServer server;
   CuttingProxy proxy(server.socket());
   const auto store = open_at(through(proxy));
-  for (int round = 1; round <= 20; ++round) {
-    const Execute attempt = run(*store, round);
-    proxy.lose_answer_to("EVALSHA");
-    const auto reply = try_ask(*store, a_complete(attempt));
-    ASSERT_TRUE(reply.has_value()) << reply.error().detail;
-    EXPECT_EQ(reply->verdict, Verdict::done);
-    EXPECT_EQ(reply->state, State::completed);
-    EXPECT_EQ(proxy.lost(), round);
-  }
+  lose_replies_to_completions(*store, proxy, "EVALSHA", {Verdict::done});
 }
 
 TEST(RedisFaults, S02_scripts_that_the_server_forgot_are_brought_again) {

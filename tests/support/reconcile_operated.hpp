@@ -13,7 +13,7 @@ namespace idem::test {
 
 /// `idem reconcile` against what really happened at the provider. 0: all agree, 1: not compared as
 /// a whole, 2: usage, 3: not reachable, 5: they differ.
-class Reconciling : public Operated {
+class ReconcileOperated : public Operated {
  protected:
   std::vector<std::string> flags() const override {
     return {"--lease", "2s", "--upstream-timeout", "1s", "--evidence-grace", "0s"};

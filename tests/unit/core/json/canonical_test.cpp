@@ -1,4 +1,4 @@
-// RFC 8785 as a whole: names, strings, order, refusals; numbers are in json_number_test.cpp.
+// RFC 8785 as a whole: names, strings, order, refusals; numbers are in number_test.cpp.
 #include <idem/json.hpp>
 #include <idem/limits.hpp>
 
