@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "support/admin_answers.hpp"
+
 namespace idem::test {
 
 std::string to_wire(const Request& request) {
@@ -112,7 +114,9 @@ bool Connection::closed_by_peer() { return buffer_.empty() && !fill() && trouble
 
 Response send_once(std::string_view address, const Request& request) {
   Connection connection(address);
-  return connection.exchange(request);
+  Response response = connection.exchange(request);
+  note_answer(address, request, response);
+  return response;
 }
 
 Response send_once(std::string_view address, const TlsSide& side, const Request& request) {

@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "support/admin_answers.hpp"
+
 namespace idem::test {
 namespace {
 
@@ -150,7 +152,9 @@ std::string Process::wait_for_address(std::string_view role) {
   const auto at = line ? line->find(mark) : std::string::npos;
   if (at == std::string::npos) return {};
   const auto start = at + mark.size();
-  return line->substr(start, line->find(json ? '"' : ' ', start) - start);
+  std::string address = line->substr(start, line->find(json ? '"' : ' ', start) - start);
+  if (role == "admin") watch_admin(address);
+  return address;
 }
 
 void Process::signal(int number) {

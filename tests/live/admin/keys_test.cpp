@@ -50,6 +50,22 @@ TEST_F(AdminKeys, are_listed_with_values_of_their_answers_as_they_are_spelled) {
   }
 }
 
+TEST_F(AdminKeys, are_named_without_reading_a_record) {
+  ask(charge("k"));
+  const std::string ref = read("/v1/keys")["keys"].items.at(0)["ref"].string;
+  const auto named =
+      post("/v1/keys/refs", R"({"keys":[{"scope":"acme","operation":"POST /charges","key":"k"},)"
+                            R"({"scope":"other","operation":"POST /charges","key":"k"}]})");
+  ASSERT_EQ(named.status, 200) << named.raw;
+  const Json page = parse_json(named.body).value_or(Json{});
+  ASSERT_EQ(page["refs"].items.size(), 2U);
+  const auto has_ref = [&](const Json& refs) {
+    return std::ranges::any_of(refs.items, [&](const Json& one) { return one.string == ref; });
+  };
+  EXPECT_TRUE(has_ref(page["refs"].items[0]));
+  EXPECT_FALSE(has_ref(page["refs"].items[1]));
+}
+
 TEST_F(AdminKeys, are_listed_from_a_moment_on) {
   ask(charge("k"));
   const std::string created = read("/v1/keys")["keys"].items.at(0)["created_at"].string;

@@ -238,6 +238,41 @@ TEST_F(Worker, S18_the_admin_api_names_the_mistake_in_an_order) {
   EXPECT_EQ(answer.status, 415);
 }
 
+TEST_F(Worker, S18_the_admin_api_shows_and_decides_as_its_page_says) {
+  const auto ask = [&](std::string method, const std::string& target, std::string body = {}) {
+    return send_once(admin_, {.method = std::move(method),
+                              .target = target,
+                              .fields = {{"Host", admin_},
+                                         {"Content-Type", "application/json"},
+                                         {"Idem-Operator", "grace"}},
+                              .body = std::move(body)});
+  };
+  provider_->arm("refuse=422", 2, "/inbox");
+  const auto dead = send("poison", "a");
+  ASSERT_TRUE(wait_for(dead, "dead")) << worker_->output();
+  for (const std::string target : {"/v1/dlq", "/v1/outbox?state=dead"}) {
+    const Json page = parse_json(ask("GET", target).body).value_or(Json{});
+    ASSERT_EQ(page["messages"].items.size(), 1U) << target;
+    EXPECT_EQ(page["messages"].items[0]["id"].string, dead) << target;
+  }
+  for (const auto* folder : {"/v1/dlq/", "/v1/outbox/"}) {
+    const Json shown = parse_json(ask("GET", folder + dead).body).value_or(Json{});
+    EXPECT_EQ(shown["payload"].string, "poison") << folder;
+    EXPECT_EQ(shown["history"].items.size(), 2U) << folder;
+  }
+  const std::string order = R"({"id":")" + dead + R"(","reason":"r")";
+  EXPECT_EQ(ask("POST", "/v1/dlq/redrive", order + R"(,"dry_run":true})").status, 200);
+  EXPECT_EQ(ask("POST", "/v1/dlq/discard", order + "}").status, 200);
+  EXPECT_EQ(state_of(dead), "discarded");
+  EXPECT_EQ(ask("POST", "/v1/outbox/" + dead + "/retry", "{}").status, 409);
+  provider_->arm("refuse=429,header=Retry-After:3600", 1, "/inbox");
+  const auto waiting = send("later", "b");
+  ASSERT_TRUE(worker_->wait_for_line("answered 429")) << worker_->output();
+  EXPECT_EQ(ask("POST", "/v1/outbox/" + waiting + "/retry", "{}").status, 200);
+  EXPECT_TRUE(wait_for(waiting, "delivered"));
+  EXPECT_EQ(ask("GET", "/livez").status, 200);
+}
+
 TEST_F(Worker, S18_a_message_that_was_put_off_can_be_hastened) {
   provider_->arm("refuse=429,header=Retry-After:3600", 1, "/inbox");
   const auto id = send("later", "a");
