@@ -46,8 +46,8 @@ BEGIN
   RETURN idem.reply('done', s, at);
 END $$;
 
--- One owner's verb on a record that another transaction may hold: `patient` as in idem.reserve_one(). NULL: it is
--- held.
+-- One owner's verb on a record that another transaction may hold: `patient` as in idem.reserve_one(). Returns NULL if
+-- another transaction holds the record.
 CREATE OR REPLACE FUNCTION idem.owner_one(
   verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
   reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean
