@@ -29,7 +29,7 @@ RETURN stored = ANY (offered);
 -- version 3 on a digest begins with the name of its rule.
 CREATE OR REPLACE FUNCTION idem.comparable(a bytea, b bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN substr(a, 1, 4) = substr(b, 1, 4)
-   AND (substr(a, 1, 4) < '\x00000003' OR substr(a, 1, 12) = substr(b, 1, 12));
+   AND (substr(a, 1, 4) < E'\\x00000003' OR substr(a, 1, 12) = substr(b, 1, 12));
 
 CREATE OR REPLACE FUNCTION idem.is_same_attempt(s idem.slots, fence bigint, token uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE

@@ -48,7 +48,7 @@ BEGIN
   r.id := idem.record_id(scope, operation, key);
   r.scope := scope;
   r.operation := operation;
-  r.fingerprint := '\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
+  r.fingerprint := E'\\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
   r.token := attempt;
   r.owner := owner;
   r.lease := idem.in_ms(lease, 'lease');
