@@ -142,7 +142,7 @@ Task<void> CallScheduler::serve(Worker& worker) {
     }
     // Another lane has reached the server that replaced this one.
     if (worker.timeline < lineage_->timeline()) worker.connection.close();
-    bool reached = worker.connection.is_open();
+    bool reached = worker.connection.is_open() && worker.compared == doubts_;
     if (!reached) reached = co_await reach(worker);
     if (!reached) {
       if (keeps_days) days_.postpone(retry_at_);
@@ -159,11 +159,14 @@ Task<void> CallScheduler::serve(Worker& worker) {
 Task<bool> CallScheduler::reach(Worker& worker) {
   Connection& connection = worker.connection;
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
-  auto connected = co_await connection.open(limits::store_connect_max);
+  const std::uint64_t doubts = doubts_;
+  std::expected<void, std::string> connected;
+  if (!connection.is_open()) connected = co_await connection.open(limits::store_connect_max);
   if (connected) {
     const auto checked = co_await check_again(connection, store_id_, *lineage_);
     if (checked) {
       worker.timeline = *checked;
+      worker.compared = doubts;
       out_of_reach_ = false;
       co_return true;
     }
@@ -242,7 +245,8 @@ Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
 }
 
 Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
-  auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_);
+  auto reply =
+      co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_, store_id_);
   if (reply) {
     if (!reply->why_not.empty()) connection.close();  // This ends its transaction.
     finish(waiting, {std::move(*reply)});
@@ -295,6 +299,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
                                const Failure& failure) {
   if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
   if (is_other_server(failure)) connection.close();
+  if (may_be_another_store(failure)) ++doubts_;
   if (is_race(failure)) {
     std::vector<Waiting> late;
     for (Waiting& one : batch) {
