@@ -163,6 +163,7 @@ BEGIN
   PERFORM idem.be_durable();
   before := idem.limit_lock_wait();
   SELECT t.* INTO s FROM idem.slots t WHERE t.id = enqueue_anywhere.operation FOR UPDATE;
+  PERFORM idem.must_not_contradict_itself(s);
   IF s.id IS NULL OR NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, fence, attempt) THEN
     PERFORM idem.must('enqueue', operation, ROW('stale', idem.state_at(s, at), NULL)::idem.owner_reply);
   END IF;

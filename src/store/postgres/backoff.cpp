@@ -46,6 +46,8 @@ bool may_be_another_store(const Failure& failure) {
   return is_of(failure, {"3F000", "42P01", "42883", "IDM03"});
 }
 
+bool is_damage(const Failure& failure) { return failure.sqlstate == "IDM08"; }
+
 bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
 
 }  // namespace idem::postgres

@@ -17,6 +17,17 @@ bool is_within(const Waiting& waiting, Millis length) {
   return MonotonicClock::now() - waiting.since < length;
 }
 
+/// The record that a call names; none: it names none.
+std::optional<RecordId> id_in(const StoreCall& call) {
+  return std::visit(
+      [](const auto& verb) -> std::optional<RecordId> {
+        if constexpr (requires { verb.as.id; }) return verb.as.id;
+        if constexpr (requires { RecordId(verb.id); }) return verb.id;
+        return std::nullopt;
+      },
+      call);
+}
+
 }  // namespace
 
 CallScheduler::CallScheduler(Loop& loop, std::string uri, ChangeNotifier& changes)
@@ -315,6 +326,14 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));
+  }
+  if (is_damage(failure)) {
+    for (Waiting& one : batch) {
+      finish(one, {std::unexpected(StoreError{StoreError::Code::damaged,
+                                              "the record is damaged: " + failure.message,
+                                              id_in(one.call)})});
+    }
+    return;
   }
   refuse(std::move(batch),
          is_refusal(failure) ? StoreError::Code::refused : StoreError::Code::unavailable,

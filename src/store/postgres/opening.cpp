@@ -29,7 +29,7 @@ Task<Problem> check_server(Connection& connection) {
   co_return why_unsafe(*answer, connection.backend());
 }
 
-/// Idem has checksums of stored answers and requests only.
+/// Idem has checksums of stored answers, requests and evidence only.
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
   const QueryResult answer =
@@ -38,9 +38,9 @@ Task<Problem> warn_of_server(Connection& connection,
   if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
-        "data_checksums is off: Idem has checksums of stored answers and requests, but nothing "
-        "finds "
-        "damage in another column of a record; stop the server and run pg_checksums --enable");
+        "data_checksums is off: Idem finds damage in stored answers, requests and evidence, and "
+        "records that contradict themselves, but not damage in every column of a record; stop the "
+        "server and run pg_checksums --enable");
   }
   co_return std::nullopt;
 }
