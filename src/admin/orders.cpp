@@ -111,7 +111,8 @@ Read<std::optional<StoredResponse>> read_response(const Value& object) {
     if (!bytes) return wrong("/response/body_b64", "must be base64 (RFC 4648, with padding)");
     response.body = std::move(*bytes);
   }
-  const bool has_no_body = response.status == 204 || response.status == 304;
+  const bool has_no_body =
+      response.status == 204 || response.status == 205 || response.status == 304;
   if (has_no_body && !response.body.empty()) {
     return wrong("/response/body_b64", "must be empty: an answer of this status has no body");
   }

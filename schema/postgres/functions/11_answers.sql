@@ -1,9 +1,12 @@
 -- Answers as bytes. The head holds the version, the status, whether the body was kept, then the framed fields.
+--
+-- A literal with a backslash begins with E, here and in the other files: PL/pgSQL parses a body under the caller's
+-- standard_conforming_strings.
 
 -- An expression, which PostgreSQL inlines into the caller's plan: as a query it took most of a reserve's time.
 CREATE OR REPLACE FUNCTION idem.little_endian(value bigint, bytes integer) RETURNS bytea LANGUAGE sql IMMUTABLE
 RETURN substr(
-  set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte('\x0000000000000000'::bytea,
+  set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(set_byte(E'\\x0000000000000000'::bytea,
     0, (value & 255)::integer), 1, (value >> 8 & 255)::integer), 2, (value >> 16 & 255)::integer),
     3, (value >> 24 & 255)::integer), 4, (value >> 32 & 255)::integer), 5, (value >> 40 & 255)::integer),
     6, (value >> 48 & 255)::integer), 7, (value >> 56 & 255)::integer), 1, bytes);
@@ -22,6 +25,10 @@ RETURN NOT (lower(field COLLATE "C") = ANY (ARRAY[
     'authorization', 'set-cookie', 'set-cookie2', 'www-authenticate', 'authentication-info', 'alt-svc',
     'clear-site-data', 'idempotent-replayed', 'idempotency-outcome', 'idempotency-expires'] COLLATE "C")
   OR left(lower(field COLLATE "C"), 6) = 'proxy-' OR left(lower(field COLLATE "C"), 5) = 'idem-');
+
+-- True for a value with control characters, as in src/http/head_fields.cpp: no parser accepts it. A tab is allowed.
+CREATE OR REPLACE FUNCTION idem.has_controls(value text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN value COLLATE "C" ~ E'[\x01-\x08\x0a-\x1f\x7f]';
 
 -- `headers`: an array of pairs, [["Content-Type", "application/json"], ...]. Fields that are never stored are left out,
 -- as the gateway does. For bytes that are not UTF-8, pass a `head` to the functions that have this parameter.
@@ -42,20 +49,26 @@ BEGIN
   END IF;
   FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
     IF jsonb_typeof(pair) <> 'array' OR jsonb_array_length(pair) <> 2 OR pair->>0 IS NULL
-       OR pair->>0 !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR coalesce(pair->>1, E'\n') ~ '[\r\n]' THEN
+       OR pair->>0 !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR pair->>1 IS NULL THEN
       RAISE EXCEPTION 'headers: % is not a pair of a field name and a value', left(pair::text, 100)
         USING ERRCODE = 'IDM05', HINT = 'Write [["Content-Type", "application/json"]].';
     END IF;
+    IF idem.has_controls(pair->>1) THEN
+      RAISE EXCEPTION 'headers: the value of the field % has a control character', pair->>0
+        USING ERRCODE = 'IDM05', HINT = 'Write the value in one line; of the control characters it may have tabs.';
+    END IF;
     IF lower((pair->>0) COLLATE "C") = 'connection' THEN
       of_the_connection := of_the_connection
-        || regexp_split_to_array(btrim(lower((pair->>1) COLLATE "C"), E' \t'), '[ \t]*,[ \t]*');
+        || regexp_split_to_array(btrim(lower((pair->>1) COLLATE "C"), E' \t'), E'[ \t]*,[ \t]*');
     END IF;
   END LOOP;
-  head := '\x01'::bytea || idem.little_endian(status, 2)
-          || CASE WHEN body_stored THEN '\x01'::bytea ELSE '\x00'::bytea END;
+  head := E'\\x01'::bytea || idem.little_endian(status, 2)
+          || CASE WHEN body_stored THEN E'\\x01'::bytea ELSE E'\\x00'::bytea END;
   FOR pair IN SELECT * FROM jsonb_array_elements(headers) LOOP
     CONTINUE WHEN NOT idem.may_store(pair->>0) OR lower((pair->>0) COLLATE "C") = ANY (of_the_connection);
-    head := head || idem.framed(convert_to(pair->>0, 'UTF8')) || idem.framed(convert_to(pair->>1, 'UTF8'));
+    -- Blanks around a value are no part of it (RFC 9110 §5.5).
+    head := head || idem.framed(convert_to(pair->>0, 'UTF8'))
+                 || idem.framed(convert_to(btrim(pair->>1, E' \t'), 'UTF8'));
   END LOOP;
   RETURN head;
 END $$;
@@ -128,6 +141,10 @@ BEGIN
   IF idem.status_of(head) NOT BETWEEN 200 AND 599 THEN
     RAISE EXCEPTION 'a response of status %: write one from 200 to 599', idem.status_of(head) USING ERRCODE = 'IDM05';
   END IF;
+  IF idem.status_of(head) IN (204, 205, 304) AND octet_length(body) > 0 THEN
+    RAISE EXCEPTION 'a response of status % has no body', idem.status_of(head) USING ERRCODE = 'IDM05',
+      HINT = 'Leave the body out, or write another status.';
+  END IF;
   -- Then names and values in turn, each behind its length in four bytes.
   WHILE place <= length(head) LOOP
     size := CASE WHEN place + 3 <= length(head) AND get_byte(head, place + 2) = 0
@@ -146,10 +163,12 @@ BEGIN
       IF name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' THEN
         RAISE EXCEPTION '% is not the name of a field', name USING ERRCODE = 'IDM05';
       END IF;
-    ELSIF position('\x0d'::bytea IN part) > 0 OR position('\x0a'::bytea IN part) > 0
-          OR position('\x00'::bytea IN part) > 0 THEN
-      RAISE EXCEPTION 'the value of the field % has a byte 0D, 0A or 00', name USING ERRCODE = 'IDM05',
-        HINT = 'Write the value in one line, without these bytes.';
+    ELSIF idem.has_controls(encode(part, 'escape')) OR position(E'\\x00'::bytea IN part) > 0 THEN
+      RAISE EXCEPTION 'the value of the field % has a control character', name USING ERRCODE = 'IDM05',
+        HINT = 'Write the value in one line; of the control characters it may have tabs.';
+    ELSIF part <> btrim(part, E'\x20\x09'::bytea) THEN
+      RAISE EXCEPTION 'the value of the field % has blanks around it', name USING ERRCODE = 'IDM05',
+        HINT = 'They are no part of a value: leave them out.';
     END IF;
     place := place + 4 + size;
   END LOOP;

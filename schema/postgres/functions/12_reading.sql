@@ -29,7 +29,7 @@ RETURN stored = ANY (offered);
 -- version 3 on a digest begins with the name of its rule.
 CREATE OR REPLACE FUNCTION idem.comparable(a bytea, b bytea) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN substr(a, 1, 4) = substr(b, 1, 4)
-   AND (substr(a, 1, 4) < '\x00000003' OR substr(a, 1, 12) = substr(b, 1, 12));
+   AND (substr(a, 1, 4) < E'\\x00000003' OR substr(a, 1, 12) = substr(b, 1, 12));
 
 CREATE OR REPLACE FUNCTION idem.is_same_attempt(s idem.slots, fence bigint, token uuid) RETURNS boolean
 LANGUAGE sql IMMUTABLE
@@ -63,11 +63,48 @@ RETURN s.checksum IS NOT NULL AND CASE
   ELSE s.response_status IS DISTINCT FROM idem.status_of(head) OR s.body_kept IS DISTINCT FROM idem.has_body(head)
 END;
 
+-- True for a record whose members no function of Idem leaves together: then one of them is damaged, and the record
+-- answers nothing and runs nothing, whatever its state says. It needs no checksum, because a record says the same thing
+-- more than once: its times follow from one another, and only an ended attempt has an answer, a basis, or its times.
+-- Differences of times are immutable, sums are not: with sums PostgreSQL would not inline this.
+CREATE OR REPLACE FUNCTION idem.contradicts_itself(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN CASE
+  WHEN s.id IS NULL THEN false
+  WHEN s.state IN ('completed', 'expired') THEN (
+    s.expires_at - s.completed_at = idem.ms(s.retention) AND s.tombstone_until - s.expires_at = idem.ms(s.tombstone)
+    AND CASE s.state
+          WHEN 'completed' THEN s.changed_at = s.completed_at
+          ELSE s.changed_at = s.expires_at
+               AND num_nonnulls(s.response_status, s.response_head, s.response_body, s.answer, s.body_kept,
+                                s.checksum) = 0
+        END) IS NOT TRUE
+  WHEN num_nonnulls(s.completed_at, s.tombstone_until, s.response_status, s.response_head, s.response_body, s.answer,
+                    s.body_kept) > 0
+       OR s.checksum IS NOT NULL AND s.request IS NULL THEN true
+  WHEN s.state = 'failed_retryable' THEN s.release_basis IS NULL OR s.expires_at IS NULL OR s.request IS NOT NULL
+  WHEN s.state = 'pending' THEN s.expires_at IS NULL OR s.request IS NULL
+  ELSE s.release_basis IS NOT NULL
+END;
+
+-- True if it is proven that a running attempt has sent nothing.
+CREATE OR REPLACE FUNCTION idem.has_sent_nothing(s idem.slots) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN NOT s.dispatched AND coalesce(s.unsent_token = s.token, false);
+
 -- The record at a moment: NULL where it counts as none; a completed one past its expiry as the reaper will leave it.
--- Without a large answer; idem.find() adds that.
+-- Without a large answer; idem.find() adds that. One that contradicts itself reads as completed, with
+-- the status 0 and without an answer.
 CREATE OR REPLACE FUNCTION idem.view_of(s idem.slots, at timestamptz) RETURNS idem.slots LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF idem.contradicts_itself(s) THEN
+    s.state := 'completed';
+    s.response_head := NULL;
+    s.response_body := NULL;
+    s.answer := NULL;
+    s.response_status := 0;
+    s.checksum := NULL;
+    RETURN s;
+  END IF;
   IF NOT idem.is_live(s, at) THEN RETURN NULL; END IF;
   IF idem.state_at(s, at) <> s.state THEN
     s.state := 'expired';

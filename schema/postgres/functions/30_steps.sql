@@ -26,6 +26,7 @@ BEGIN
   s.owner := begin_attempt.owner;
   s.locked_until := at + idem.ms(lease);
   s.dispatched := begin_attempt.dispatched;
+  s.unsent_token := CASE WHEN NOT begin_attempt.dispatched THEN begin_attempt.token END;
   s.changed_at := at;
   -- The reference names an earlier attempt's work: a question about this attempt must not use it.
   s.upstream_reference := '';
@@ -122,7 +123,7 @@ CREATE OR REPLACE FUNCTION idem.end_overdue(INOUT s idem.slots, at timestamptz) 
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF s.state = 'in_progress' AND at >= s.locked_until THEN
-    IF NOT s.dispatched THEN
+    IF idem.has_sent_nothing(s) THEN
       -- Nothing was sent, and after its lease an owner may not send: that is proof (§3, §11).
       s := idem.release_attempt(s, 'proven', 'lease_expired', 0, at);
     ELSIF s.lease_policy = 'unknown' THEN
@@ -130,6 +131,16 @@ BEGIN
     END IF;
   ELSIF s.state = 'pending' AND at >= s.expires_at THEN
     s := idem.time_out(s, at);
+  END IF;
+END $$;
+
+-- No step goes on from a record that contradicts itself. Called by those that do not answer `damaged` instead.
+CREATE OR REPLACE FUNCTION idem.must_not_contradict_itself(s idem.slots) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF idem.contradicts_itself(s) THEN
+    RAISE EXCEPTION 'the record of % contradicts itself', idem.handle(s.id) USING ERRCODE = 'IDM08',
+      HINT = 'A medium, or a statement by hand, has changed it. Inform an operator.';
   END IF;
 END $$;
 
@@ -151,7 +162,7 @@ BEGIN
     upstream_reference = s.upstream_reference, created_at = s.created_at, changed_at = s.changed_at,
     completed_at = s.completed_at, expires_at = s.expires_at, tombstone_until = s.tombstone_until,
     charged = s.charged, contested = s.contested, provider = s.provider, sealed_key = s.sealed_key,
-    checksum = s.checksum
+    checksum = s.checksum, unsent_token = s.unsent_token
   WHERE t.id = s.id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the record of % is gone', idem.handle(s.id) USING ERRCODE = 'IDM04';

@@ -46,11 +46,11 @@ BEGIN
   INSERT INTO idem.slots
     (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
      lease_policy, retention, tombstone, recovery_point, request, created_at, changed_at, expires_at, charged,
-     provider, sealed_key, checksum)
+     provider, sealed_key, checksum, unsent_token)
   VALUES
     (s.id, s.scope, s.operation, s.generation, s.fingerprint, s.state, s.fence, s.token, s.owner, s.locked_until,
      s.dispatched, s.lease_policy, s.retention, s.tombstone, s.recovery_point, s.request, s.created_at,
-     s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key, s.checksum)
+     s.changed_at, s.expires_at, s.charged, s.provider, s.sealed_key, s.checksum, s.unsent_token)
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM idem.add_usage(s.scope, idem.active_of(s), s.charged);

@@ -25,6 +25,19 @@ BEGIN
   RETURN o;
 END $$;
 
+-- Of a record that contradicts itself: its key does not run, whoever asks.
+CREATE OR REPLACE FUNCTION idem.damaged_outcome(s idem.slots) RETURNS idem.outcome LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  o idem.outcome;
+BEGIN
+  o.outcome := 'damaged';
+  o.operation := s.id;
+  o.state := s.state;
+  o.ended_lease := false;
+  RETURN o;
+END $$;
+
 -- The outcome of a live record that gets no new attempt now.
 CREATE OR REPLACE FUNCTION idem.state_outcome(s idem.slots, ended_lease boolean, at timestamptz) RETURNS idem.outcome
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -9,6 +9,13 @@ CREATE OR REPLACE FUNCTION idem.owner_step(
 DECLARE
   asked text COLLATE "C" := verb;
 BEGIN
+  IF idem.is_same_attempt(s, asked_fence, asked_token) AND idem.contradicts_itself(s) THEN
+    -- The attempt's own answer is the best evidence, but it does not take the place of one that may be stored.
+    IF asked <> 'complete' OR num_nonnulls(s.response_status, s.response_head, s.answer) > 0 THEN
+      PERFORM idem.must_not_contradict_itself(s);
+    END IF;
+    s.state := 'in_progress';
+  END IF;
   IF NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, asked_fence, asked_token) THEN
     RETURN idem.reply('stale', s, at);
   END IF;
@@ -19,6 +26,7 @@ BEGIN
       WHEN 'dispatched' THEN
         IF s.dispatched THEN RETURN idem.reply('done', s, at); END IF;
         s.dispatched := true;
+        s.unsent_token := NULL;
       -- A renewal that arrives late never shortens the lease.
       WHEN 'renew' THEN s.locked_until := greatest(s.locked_until, at + idem.ms(lease));
       WHEN 'advance' THEN s.recovery_point := owner_step.recovery_point;
@@ -46,8 +54,8 @@ BEGIN
   RETURN idem.reply('done', s, at);
 END $$;
 
--- One owner's verb on a record that another transaction may hold: `patient` as in idem.reserve_one(). NULL: it is
--- held.
+-- One owner's verb on a record that another transaction may hold: `patient` as in idem.reserve_one(). Returns NULL if
+-- another transaction holds the record.
 CREATE OR REPLACE FUNCTION idem.owner_one(
   verb text, id uuid, fence bigint, token uuid, lease bigint, recovery_point text, head bytea, body bytea,
   reference text, basis idem.release_basis, error_code text, retry_in bigint, reconcile_in bigint, patient boolean

@@ -39,7 +39,7 @@ BEGIN
       FROM generate_series(1, cardinality(ids)) a(number) JOIN idem.slots s ON s.id = ids[a.number]
       WHERE verbs[a.number] = 'complete' COLLATE "C" AND s.state = 'in_progress' AND s.token = tokens[a.number]
         AND fences[a.number] IN (0, s.fence) AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
-      FOR UPDATE OF s SKIP LOCKED
+        AND s.response_status IS NULL FOR UPDATE OF s SKIP LOCKED
   ), settled AS (
     UPDATE idem.slots s SET
       state = 'completed', request = NULL, sealed_key = NULL, release_basis = NULL, last_error_code = '',

@@ -11,6 +11,10 @@ DECLARE
 BEGIN
   FOR n IN 1..cardinality(also) LOOP
     SELECT * INTO other FROM idem.slots t WHERE t.id = also[n];
+    IF idem.contradicts_itself(other) THEN
+      s := other;
+      RETURN;
+    END IF;
     CONTINUE WHEN NOT idem.is_live(other, at);
     IF also_offered[n] = '' THEN compared := offered; ELSE compared := idem.fingerprints(also_offered[n]); END IF;
     IF idem.matches(compared, other.fingerprint) THEN
@@ -77,6 +81,7 @@ BEGIN
     END IF;
   END IF;
   at := idem.now();
+  IF idem.contradicts_itself(before) THEN RETURN idem.damaged_outcome(before); END IF;
   -- A record under another name that is over by now is not replaced: the key may have a record under its own name.
   IF before.id IS NULL OR before.id <> r.id AND NOT idem.is_live(before, at) THEN RETURN NULL; END IF;
   IF idem.is_answered(before, compared, at) THEN
@@ -138,10 +143,12 @@ BEGIN
     at := idem.now();
     compared := offered;
     SELECT * INTO s FROM idem.slots t WHERE t.id = r.id;
+    IF idem.contradicts_itself(s) THEN RETURN idem.damaged_outcome(s); END IF;
     IF has_names AND NOT (idem.is_live(s, at) AND idem.matches(offered, s.fingerprint)) THEN
       named := idem.find_under_names(s, r.id, offered, also, also_offered, at);
       s := named.s;
       compared := named.compared;
+      IF idem.contradicts_itself(s) THEN RETURN idem.damaged_outcome(s); END IF;
     END IF;
     IF idem.is_answered(s, compared, at) THEN
       o := idem.answered_outcome(s, r, compared, request IS NOT NULL, at);

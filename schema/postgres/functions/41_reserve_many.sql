@@ -69,13 +69,15 @@ BEGIN
   WITH inserted AS (
     INSERT INTO idem.slots
       (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
-       lease_policy, retention, tombstone, created_at, changed_at, charged, provider, sealed_key)
+       lease_policy, retention, tombstone, created_at, changed_at, charged, provider, sealed_key,
+       unsent_token)
     SELECT ids[a.number], scopes[a.number], operations[a.number], asked_generation, substr(offered[a.number], 1, 36),
            'in_progress', nextval('idem.fences'), tokens[a.number], owners[a.number], at + idem.ms(leases[a.number]),
            dispatches[a.number], CASE WHEN policies[a.number] = 'unknown' COLLATE "C" THEN 'unknown'
                                       ELSE policies[a.number]::idem.lease_policy END,
            retentions[a.number], tombstones[a.number],
-           at, at, CASE WHEN q IS NULL THEN 0 ELSE 1024 END, providers[a.number], sealed_keys[a.number]
+           at, at, CASE WHEN q IS NULL THEN 0 ELSE 1024 END, providers[a.number], sealed_keys[a.number],
+           CASE WHEN NOT dispatches[a.number] THEN tokens[a.number] END
     FROM unnest(batch.new_calls) a(number)
     WHERE batch.locked[a.number] AND NOT EXISTS (SELECT FROM idem.slots s WHERE s.id = ids[a.number])
     RETURNING id, fence

@@ -51,10 +51,11 @@ BEGIN
   PERFORM idem.be_durable();
   INSERT INTO idem.slots
     (id, scope, operation, generation, fingerprint, state, fence, token, owner, locked_until, dispatched,
-     lease_policy, retention, tombstone, created_at, changed_at)
+     lease_policy, retention, tombstone, created_at, changed_at, unsent_token)
   VALUES
     (asked_id, make_new.scope, make_new.operation, asked_generation, make_new.fingerprint, 'in_progress', asked_fence,
-     asked_token, make_new.owner, due_at, make_new.dispatched, policy, make_new.retention, make_new.tombstone, at, at);
+     asked_token, make_new.owner, due_at, make_new.dispatched, policy, make_new.retention, make_new.tombstone, at, at,
+     CASE WHEN NOT make_new.dispatched THEN asked_token END);
   INSERT INTO idem.lease_due_batches VALUES (due_at, ARRAY[asked_id]);
 END $$;
 
@@ -107,6 +108,7 @@ BEGIN
   -- Locks the record before anything is read of it.
   SELECT * INTO s FROM idem.slots t WHERE t.id = asked_id FOR UPDATE;
   IF NOT FOUND THEN RETURN NULL; END IF;
+  PERFORM idem.must_not_contradict_itself(s);
   IF s.state = 'in_progress' AND s.token = asked_token AND asked_fence = s.fence THEN
     RETURN ARRAY[pg_current_xact_id()::text, 'own', 'in_progress'];
   END IF;
@@ -148,7 +150,7 @@ BEGIN
     upstream_reference = CASE WHEN reference = '' COLLATE "C" THEN s.upstream_reference ELSE reference END
   WHERE s.id = asked_id AND s.state = 'in_progress' AND s.token = asked_token AND asked_fence IN (0, s.fence)
     AND s.charged = 0                    -- idem.owner_one() completes counted records, and those with evidence.
-    AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
+    AND s.response_status IS NULL AND NOT s.contested AND s.last_error_code = '' COLLATE "C"
   RETURNING s.expires_at, s.answer INTO until, apart;
   IF FOUND THEN
     IF apart IS NOT NULL THEN INSERT INTO idem.answers VALUES (until, apart, head, body); END IF;

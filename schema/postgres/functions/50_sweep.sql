@@ -64,9 +64,14 @@ BEGIN
       SELECT t.* FROM unnest(checked) i(id) JOIN idem.slots t ON t.id = i.id
         WHERE t.state IN ('pending', 'in_progress')
     LOOP
+      IF idem.contradicts_itself(before) THEN
+        later := later || before.id;     -- It stays as it is until a person has looked.
+        moments := moments || (at + interval '1 hour');
+        CONTINUE;
+      END IF;
       due := CASE before.state WHEN 'pending' THEN before.expires_at ELSE before.locked_until END;
       IF due <= at THEN
-        IF before.state = 'in_progress' AND before.dispatched AND before.lease_policy <> 'unknown' THEN
+        IF before.state = 'in_progress' AND NOT idem.has_sent_nothing(before) AND before.lease_policy <> 'unknown' THEN
           IF NOT idem.park_for_reserve(before.id, due, at) THEN
             later := later || before.id;
             moments := moments || due;

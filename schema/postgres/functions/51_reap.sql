@@ -21,6 +21,7 @@ BEGIN
   RETURN due;
 END $$;
 
+-- A record that contradicts itself stays, because its key would run again.
 -- Of `checked`, but not of `but`: completed records become tombstones, failed ones and tombstones go. In arrays: all
 -- that changed, with the state before and the moment at which it was due; the new tombstones, with their ends.
 CREATE OR REPLACE FUNCTION idem.reap_records(
@@ -38,6 +39,7 @@ BEGIN
       FROM unnest(checked) i(id) JOIN idem.slots t ON t.id = i.id
       WHERE (t.state IN ('completed', 'failed_retryable') AND t.expires_at <= at
              OR t.state = 'expired' AND t.tombstone_until <= at) AND t.id <> ALL (but)
+        AND NOT idem.contradicts_itself(t)
       ORDER BY due_at LIMIT most FOR UPDATE OF t SKIP LOCKED
   ), gone AS (
     DELETE FROM idem.slots t USING due d WHERE t.ctid = d.place AND d.state <> 'completed'
@@ -99,7 +101,9 @@ BEGIN
 
     -- The records that are left, and the new tombstones, are checked again, but not in this call.
     IF reaped.ids IS NULL OR cardinality(reaped.ids) < cardinality(checked) THEN
-      SELECT array_agg(t.id), array_agg(CASE t.state WHEN 'expired' THEN t.tombstone_until ELSE t.expires_at END)
+      SELECT array_agg(t.id),
+             array_agg(CASE WHEN idem.contradicts_itself(t) THEN at + interval '1 hour'
+                            WHEN t.state = 'expired' THEN t.tombstone_until ELSE t.expires_at END)
         INTO more, more_moments
         FROM unnest(checked) i(id) JOIN idem.slots t ON t.id = i.id
         WHERE t.state IN ('completed', 'failed_retryable', 'expired');

@@ -12,7 +12,7 @@ BEGIN
     WHERE w.state = 'pending' AND w.moment <= at AND t.state = 'pending' AND t.locked_until <= at AND t.expires_at > at
     ORDER BY w.moment, w.id LIMIT 1 FOR UPDATE OF t SKIP LOCKED;
   IF NOT FOUND THEN RETURN; END IF;
-  IF idem.has_damaged_request(s) THEN
+  IF idem.has_damaged_request(s) OR idem.contradicts_itself(s) THEN
     -- It never runs. A claim meets it again in an hour, until it expires.
     s.locked_until := at + interval '1 hour';
     PERFORM idem.update_record(s);

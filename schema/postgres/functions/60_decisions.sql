@@ -19,6 +19,7 @@ BEGIN
   PERFORM idem.be_durable();
   PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = resolve.id FOR UPDATE;
+  PERFORM idem.must_not_contradict_itself(s);
   at := idem.now();
   verdict := 'not_found';
   is_contradicted := false;
@@ -80,6 +81,7 @@ BEGIN
   PERFORM idem.be_durable();
   PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = cache_bust.id FOR UPDATE;
+  PERFORM idem.must_not_contradict_itself(s);
   at := idem.now();
   verdict := 'not_found';
   IF idem.is_live(s, at) THEN
@@ -87,7 +89,9 @@ BEGIN
     verdict := CASE
       WHEN before <> 'completed' OR s.response_status < 500 THEN 'wrong_state'
       WHEN cache_bust.fence = 0 OR cache_bust.fence <> s.fence THEN 'wrong_fence'
-      WHEN s.contested OR EXISTS (SELECT FROM idem.evidence e WHERE e.id = cache_bust.id AND e.applied
+      -- A damaged line may be the one that says so.
+      WHEN s.contested OR idem.has_damaged_evidence(cache_bust.id) OR EXISTS (SELECT FROM idem.evidence e
+             WHERE e.id = cache_bust.id AND e.applied
                    AND e.after_state = 'completed' AND e.fence = cache_bust.fence) THEN 'by_evidence'
       ELSE 'done'
     END;
@@ -120,6 +124,7 @@ BEGIN
   PERFORM idem.be_durable();
   PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = reschedule.id FOR UPDATE;
+  PERFORM idem.must_not_contradict_itself(s);
   at := idem.now();
   verdict := 'not_found';
   IF idem.is_live(s, at) THEN

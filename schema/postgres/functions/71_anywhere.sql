@@ -48,7 +48,7 @@ BEGIN
   r.id := idem.record_id(scope, operation, key);
   r.scope := scope;
   r.operation := operation;
-  r.fingerprint := '\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
+  r.fingerprint := E'\\x00000000'::bytea || sha256(idem.length_framed(convert_to(operation, 'UTF8')) || request);
   r.token := attempt;
   r.owner := owner;
   r.lease := idem.in_ms(lease, 'lease');
@@ -163,6 +163,7 @@ BEGIN
   PERFORM idem.be_durable();
   before := idem.limit_lock_wait();
   SELECT t.* INTO s FROM idem.slots t WHERE t.id = enqueue_anywhere.operation FOR UPDATE;
+  PERFORM idem.must_not_contradict_itself(s);
   IF s.id IS NULL OR NOT idem.is_live(s, at) OR NOT idem.is_same_attempt(s, fence, attempt) THEN
     PERFORM idem.must('enqueue', operation, ROW('stale', idem.state_at(s, at), NULL)::idem.owner_reply);
   END IF;

@@ -63,7 +63,7 @@ END $$;
 CREATE OR REPLACE FUNCTION idem.functions_in_scope() RETURNS SETOF regprocedure LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT p.oid::regprocedure FROM pg_proc p
-    WHERE p.pronamespace = 'idem'::regnamespace AND p.prosecdef AND p.proname LIKE '%\_in\_scope';
+    WHERE p.pronamespace = 'idem'::regnamespace AND p.prosecdef AND p.proname LIKE E'%\\_in\\_scope';
 END;
 
 DO $$

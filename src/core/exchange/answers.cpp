@@ -84,10 +84,8 @@ StoredResponse stored_head(const WireAnswer& answer, bool body_is_stored,
   StoredResponse stored;
   stored.status = answer.status;
   stored.body_stored = body_is_stored;
-  stored.headers.reserve(answer.headers.size());
-  for (const auto& field : answer.headers) {
-    if (may_store(field.name, replay_fields)) stored.headers.push_back(field);
-  }
+  stored.headers = answer.headers;
+  keep_storable(stored.headers, replay_fields);
   return stored;
 }
 

@@ -100,6 +100,15 @@ Disposition by_preset(const AnswerFacts& facts, Preset preset) noexcept {
   }
 }
 
+bool names(std::string_view list, std::string_view name) noexcept {
+  for (;;) {
+    const auto comma = list.find(',');
+    if (equal_names(without_blanks(list.substr(0, comma)), name)) return true;
+    if (comma == list.npos) return false;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
 Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) noexcept {
@@ -136,6 +145,24 @@ bool may_store(std::string_view name, std::span<const std::string> allowed) noex
       "Upgrade",    "Content-Length", "Via", "Proxy-Connection", "Authorization"};
   if (is_withheld(name)) return is_among(name, allowed);
   return !is_among(name, never) && !has_prefix(name, "Proxy-") && !is_reserved_field(name);
+}
+
+std::string_view without_blanks(std::string_view text) noexcept {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+void keep_storable(std::vector<Field>& fields, std::span<const std::string> allowed) {
+  std::vector<std::string> of_the_connection;
+  for (const Field& field : fields) {
+    if (equal_names(field.name, "Connection")) of_the_connection.push_back(field.value);
+  }
+  std::erase_if(fields, [&](const Field& field) {
+    return !may_store(field.name, allowed) ||
+           std::ranges::any_of(of_the_connection,
+                               [&](const auto& list) { return names(list, field.name); });
+  });
 }
 
 }  // namespace idem

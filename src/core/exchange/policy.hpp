@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// The meaning of a complete answer of the upstream, and which of its fields may be stored.
 namespace idem {
@@ -49,6 +50,13 @@ Disposition disposition(const AnswerFacts& facts, const AnswerPolicy& policy) no
 /// and Idem's own. `allowed` may name fields that are only withheld. Names are compared without
 /// case.
 bool may_store(std::string_view field_name, std::span<const std::string> allowed = {}) noexcept;
+
+/// Removes the fields that are never stored, and those that a Connection field among them names
+/// (RFC 9110 §7.6.1): they are of that connection only.
+void keep_storable(std::vector<Field>& fields, std::span<const std::string> allowed = {});
+
+/// Without the spaces and tabs around it, which are no part of a field's value (RFC 9110 §5.5).
+std::string_view without_blanks(std::string_view text) noexcept;
 
 /// True for fields that are withheld for their content (cookies, credentials): an operator may
 /// allow them. False for fields that frame a message or a connection, which are never stored.

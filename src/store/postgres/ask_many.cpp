@@ -52,7 +52,12 @@ CallResult to_found(Cells& cells) {
   if (!record) return {std::unexpected(std::move(record.error()))};
   if (cells.boolean()) return {std::unexpected(damaged(request_differs, record->id))};
   if (record->response) {
-    if (cells.is_null()) return {std::unexpected(damaged(answer_differs, record->id))};
+    // idem.view_of() gives a record that contradicts itself no status.
+    const bool contradicts = record->response->status == 0;
+    if (cells.is_null()) {
+      return {
+          std::unexpected(damaged(contradicts ? record_contradicts : answer_differs, record->id))};
+    }
     auto response = decode_answer(cells.bytes());
     if (!response) return {std::unexpected(damaged(response.error()))};
     record->response = std::move(*response);

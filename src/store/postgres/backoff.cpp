@@ -41,6 +41,13 @@ bool is_contention(std::string_view sqlstate) {
 
 bool is_other_server(const Failure& failure) { return is_of(failure, {"25006", "57P"}); }
 
+// invalid_schema_name, undefined_table, undefined_function.
+bool may_be_another_store(const Failure& failure) {
+  return is_of(failure, {"3F000", "42P01", "42883", "IDM03"});
+}
+
+bool is_damage(const Failure& failure) { return failure.sqlstate == "IDM08"; }
+
 bool is_refusal(const Failure& failure) { return is_of(failure, {"IDM", "22"}); }
 
 }  // namespace idem::postgres

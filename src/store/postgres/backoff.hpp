@@ -21,6 +21,11 @@ bool is_race(const Failure& failure);
 bool is_contention(std::string_view sqlstate);
 /// The server accepts no writes, or none now: another one of the URI may.
 bool is_other_server(const Failure& failure);
+/// The schema, or something in it, is gone, or has another generation: perhaps another store was
+/// made in its place. The connection's store has to be compared before the next call.
+bool may_be_another_store(const Failure& failure);
+/// The record of the call, or a line of its evidence, is damaged.
+bool is_damage(const Failure& failure);
 /// A repeat will fail in the same way.
 bool is_refusal(const Failure& failure);
 

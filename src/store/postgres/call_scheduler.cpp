@@ -17,6 +17,17 @@ bool is_within(const Waiting& waiting, Millis length) {
   return MonotonicClock::now() - waiting.since < length;
 }
 
+/// The record that a call names; none: it names none.
+std::optional<RecordId> id_in(const StoreCall& call) {
+  return std::visit(
+      [](const auto& verb) -> std::optional<RecordId> {
+        if constexpr (requires { verb.as.id; }) return verb.as.id;
+        if constexpr (requires { RecordId(verb.id); }) return verb.id;
+        return std::nullopt;
+      },
+      call);
+}
+
 }  // namespace
 
 CallScheduler::CallScheduler(Loop& loop, std::string uri, ChangeNotifier& changes)
@@ -142,7 +153,7 @@ Task<void> CallScheduler::serve(Worker& worker) {
     }
     // Another lane has reached the server that replaced this one.
     if (worker.timeline < lineage_->timeline()) worker.connection.close();
-    bool reached = worker.connection.is_open();
+    bool reached = worker.connection.is_open() && worker.compared == doubts_;
     if (!reached) reached = co_await reach(worker);
     if (!reached) {
       if (keeps_days) days_.postpone(retry_at_);
@@ -159,11 +170,14 @@ Task<void> CallScheduler::serve(Worker& worker) {
 Task<bool> CallScheduler::reach(Worker& worker) {
   Connection& connection = worker.connection;
   if (out_of_reach_ && MonotonicClock::now() < retry_at_) co_return false;
-  auto connected = co_await connection.open(limits::store_connect_max);
+  const std::uint64_t doubts = doubts_;
+  std::expected<void, std::string> connected;
+  if (!connection.is_open()) connected = co_await connection.open(limits::store_connect_max);
   if (connected) {
     const auto checked = co_await check_again(connection, store_id_, *lineage_);
     if (checked) {
       worker.timeline = *checked;
+      worker.compared = doubts;
       out_of_reach_ = false;
       co_return true;
     }
@@ -242,7 +256,8 @@ Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
 }
 
 Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
-  auto reply = co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_);
+  auto reply =
+      co_await adopt_routes(connection, std::get<AdoptRoutes>(waiting.call), settings_, store_id_);
   if (reply) {
     if (!reply->why_not.empty()) connection.close();  // This ends its transaction.
     finish(waiting, {std::move(*reply)});
@@ -295,6 +310,7 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
                                const Failure& failure) {
   if (failure.sqlstate.empty()) return on_lost(std::move(batch), failure);
   if (is_other_server(failure)) connection.close();
+  if (may_be_another_store(failure)) ++doubts_;
   if (is_race(failure)) {
     std::vector<Waiting> late;
     for (Waiting& one : batch) {
@@ -310,6 +326,14 @@ void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batc
     // One call fails the batch: each is sent alone.
     for (Waiting& one : batch) one.alone = true;
     return lanes_.put_back(std::move(batch));
+  }
+  if (is_damage(failure)) {
+    for (Waiting& one : batch) {
+      finish(one, {std::unexpected(StoreError{StoreError::Code::damaged,
+                                              "the record is damaged: " + failure.message,
+                                              id_in(one.call)})});
+    }
+    return;
   }
   refuse(std::move(batch),
          is_refusal(failure) ? StoreError::Code::refused : StoreError::Code::unavailable,

@@ -42,7 +42,8 @@ class CallScheduler final : Timed {
     Worker(Loop& loop, const std::string& uri, Lane of) : lane(of), connection(loop, uri) {}
     Lane lane;
     Connection connection;
-    std::int64_t timeline = 0;  ///< Of its server.
+    std::int64_t timeline = 0;   ///< Of its server.
+    std::uint64_t compared = 0;  ///< `doubts_` when its store was compared last.
     std::optional<Resumption<bool>> parked{};
   };
   struct Later {
@@ -54,7 +55,8 @@ class CallScheduler final : Timed {
   Task<void> serve(Worker& worker);
   Task<void> park(Worker& worker);
   void wake(Worker& worker);
-  /// False: the server is out of reach, now or at a recent try.
+  /// Connects, unless the connection is open, and compares its store. False: the server is out of
+  /// reach, now or at a recent try, or the store is another one.
   Task<bool> reach(Worker& worker);
   Task<void> work(Worker& worker, std::vector<Waiting> batch);
   Task<void> ask_alone(Connection& connection, Waiting waiting);
@@ -79,6 +81,8 @@ class CallScheduler final : Timed {
   IdentitySettings settings_;
   Uuid store_id_{};
   std::shared_ptr<Lineage> lineage_ = std::make_shared<Lineage>();
+  /// Failures that another store may have caused: then each connection's store is compared again.
+  std::uint64_t doubts_ = 0;
   std::uint64_t leases_ended_ = 0;
   bool out_of_reach_ = false;
   std::string why_out_of_reach_;

@@ -40,6 +40,8 @@ class Cells {
 };
 
 inline constexpr std::string_view answer_differs = "its answer is not the one that was stored";
+inline constexpr std::string_view record_contradicts =
+    "its state, its times and its answer contradict each other";
 inline constexpr std::string_view request_differs = "its request is not the one that was accepted";
 StoreError damaged(std::string_view why, std::optional<RecordId> record = {});
 

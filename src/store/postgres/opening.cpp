@@ -8,6 +8,7 @@
 #include "store/postgres/schema.hpp"
 #include "store/postgres/server_check.hpp"
 
+#include <idem/fingerprint.hpp>
 #include <idem/limits.hpp>
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ Task<Problem> check_server(Connection& connection) {
   co_return why_unsafe(*answer, connection.backend());
 }
 
-/// Idem has checksums of stored answers and requests only.
+/// Idem has checksums of stored answers, requests and evidence only.
 Task<Problem> warn_of_server(Connection& connection,
                              const std::function<void(const std::string&)>& warn) {
   const QueryResult answer =
@@ -37,9 +38,9 @@ Task<Problem> warn_of_server(Connection& connection,
   if (!answer) co_return failure_text(answer.error());
   if (answer->cell(0, 0) == "off" && warn) {
     warn(
-        "data_checksums is off: Idem has checksums of stored answers and requests, but nothing "
-        "finds "
-        "damage in another column of a record; stop the server and run pg_checksums --enable");
+        "data_checksums is off: Idem finds damage in stored answers, requests and evidence, and "
+        "records that contradict themselves, but not damage in every column of a record; stop the "
+        "server and run pg_checksums --enable");
   }
   co_return std::nullopt;
 }
@@ -121,6 +122,21 @@ Task<std::expected<std::optional<Uuid>, std::string>> find_store_id(Connection& 
   co_return std::optional(*found);
 }
 
+/// Gives a new store a first generation that no other store has. A schema may be dropped and made
+/// again under open connections: each reserve of a node of the former store is then refused within
+/// its own statement, because its generation is another one. Below 2^52, so that AdoptRoutes can
+/// add to it and every reader of JSON can hold it.
+void begin_at_random(Identity& identity, RecordedIdentity& recorded) {
+  std::array<std::uint8_t, 8> bytes{};
+  random_bytes(bytes);
+  std::uint64_t first = 0;
+  for (const std::uint8_t byte : bytes) first = first << 8 | byte;
+  first = (first >> 13) + 1;
+  recorded.generation = first;
+  identity.generation = first;
+  for (SecretEpoch& epoch : recorded.epochs) epoch.from = first;
+}
+
 /// An identity, and the row to be recorded for it.
 struct Settled {
   Identity identity;
@@ -141,6 +157,7 @@ Task<std::expected<Settled, std::string>> settle_once(Connection& connection,
     return GenerationCensus{};
   };
   auto identity = settle_identity(*recorded, settings, note, chooses);
+  if (!before && identity) begin_at_random(*identity, **recorded);
   if (is_asked) {
     const auto census = co_await take_census(connection);
     if (!census) co_return std::unexpected(census.error());
@@ -236,7 +253,8 @@ Task<std::expected<std::int64_t, std::string>> check_again(Connection& connectio
 
 Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connection,
                                                               AdoptRoutes& verb,
-                                                              const IdentitySettings& settings) {
+                                                              const IdentitySettings& settings,
+                                                              const Uuid& store_id) {
   // If this node vanished here, every reserve of every node would wait for its lock.
   const QueryResult begun = co_await connection.run(
       "BEGIN; SET LOCAL search_path = pg_catalog, pg_temp;"
@@ -247,6 +265,13 @@ Task<std::expected<AdoptRoutes::Reply, Failure>> adopt_routes(Connection& connec
   const QueryResult alone = co_await connection.ask("SELECT idem.lock_generation_exclusively()",
                                                     no_params, limits::store_reply_max);
   if (!alone) co_return std::unexpected(alone.error());
+  // The names that this node makes are not found in another store: it must not get its generation.
+  const auto there = co_await read_store_id(connection);
+  if (!there) co_return std::unexpected(Failure{{}, there.error()});
+  if (*there != store_id) {
+    AdoptRoutes::Reply refused{0, another_store(store_id, *there)};
+    co_return refused;
+  }
   auto naming = co_await read_naming(connection);
   if (!naming) co_return std::unexpected(std::move(naming.error()));
   const auto recorded = co_await read_identity(connection);

@@ -65,7 +65,11 @@ CallResult to_outcome(Cells& cells, const Token& token) {
   if (kind == "expired") return result(Expired{completed_at, id});
   if (kind == "pending") return result(Pending{id});
   if (kind == "quota_exceeded") return result(QuotaExceeded{retry_in});
-  if (kind == "damaged") return {std::unexpected(damaged(answer_differs, id))};
+  // Only an answer that was read has a moment.
+  const bool has_answer = completed_at != StoreTime{};
+  if (kind == "damaged") {
+    return {std::unexpected(damaged(has_answer ? answer_differs : record_contradicts, id))};
+  }
   return refused("an unknown outcome");
 }
 

@@ -70,7 +70,8 @@ std::expected<void, PostgresError> complete_on(pg_conn* connection, const Record
                                                std::string_view upstream_reference) {
   // As every face does (protocol.md §14).
   StoredResponse stored = response;
-  std::erase_if(stored.headers, [](const Field& field) { return !may_store(field.name); });
+  keep_storable(stored.headers);
+  for (Field& field : stored.headers) field.value = std::string(without_blanks(field.value));
   std::string head;
   encode_answer(stored, head);
   Params params = of_attempt(id, attempt);

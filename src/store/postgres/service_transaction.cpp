@@ -55,7 +55,9 @@ std::string with_number(std::string_view reserve_sql) {
 
 /// The end after an owner's verb that failed.
 TransactionEnd end_of_step(Session& session, const Failure& failure) {
-  if (is_other_server(failure) || is_forgotten(failure)) session.close();
+  if (is_other_server(failure) || is_forgotten(failure) || may_be_another_store(failure)) {
+    session.close();
+  }
   const bool is_passing = failure.sqlstate.empty() || is_race(failure) ||
                           is_other_server(failure) || is_forgotten(failure);
   return ended(is_passing ? How::unavailable : How::rolled_back, failure_text(failure),
@@ -78,7 +80,9 @@ TransactionEnd end_of_commit(const QueryResult& committed) {
 std::string_view last_cell(const Rows& rows) { return rows.cell(0, rows.columns() - 1); }
 
 NotAdmitted not_admitted(Session& session, const Failure& failure) {
-  if (is_other_server(failure) || is_forgotten(failure)) session.close();
+  if (is_other_server(failure) || is_forgotten(failure) || may_be_another_store(failure)) {
+    session.close();
+  }
   NotAdmitted none{ended(How::unavailable, failure_text(failure))};
   // A lost session left nothing, because no COMMIT was sent; another one may succeed.
   none.is_race = failure.sqlstate.empty() || is_race(failure) || is_other_server(failure) ||

@@ -254,7 +254,7 @@ TEST_F(RowSecurityOwner, an_open_transaction_delays_a_restriction_for_a_moment_a
   EXPECT_EQ(Psql(service.uri()).run(hers), "in_progress");
 }
 
-TEST_F(RowSecurityOwner, S17_an_upgrade_walls_restricted_roles_in_again) {
+TEST_F(RowSecurityOwner, S17_an_upgrade_restricts_restricted_roles_again) {
   const TestRole service(database_.uri());
   owner_.run(restricting(service, "shop"));
   EXPECT_EQ(Psql(service.uri()).run(hers), "execute");

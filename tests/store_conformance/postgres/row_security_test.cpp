@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-/// Roles that may work in one scope only (schema/postgres/functions/72_wall.sql).
+/// Roles that may work in one scope only (schema/postgres/functions/72_restricted_roles.sql).
 namespace idem::test {
 namespace {
 
@@ -183,7 +183,7 @@ TEST_F(RowSecurity, V03_a_session_without_a_scope_has_none) {
   EXPECT_EQ(count("idem.slots"), "1");
 }
 
-TEST_F(RowSecurity, V03_a_literal_wall_is_not_lifted_by_a_sessions_settings) {
+TEST_F(RowSecurity, V03_a_literal_restriction_is_not_lifted_by_a_sessions_settings) {
   const Named theirs = begin(*owner_, "other", "k");
   const TestRole role(database_.uri());
   const TestRole second(database_.uri());
@@ -208,7 +208,7 @@ TEST_F(RowSecurity, V03_a_literal_wall_is_not_lifted_by_a_sessions_settings) {
   EXPECT_EQ(service.try_run("SELECT idem.lift_restriction('" + role.name() + "')"), "42501");
   EXPECT_EQ(service.try_run("SELECT idem.restrict_to_scope('" + role.name() + "')"), "42501");
 
-  // Behind two walls there is no scope, but each of them can be chosen.
+  // Under two restrictions there is no scope, but each of them can be chosen.
   const TestRole both(database_.uri(), "IN ROLE " + role.name() + ", " + second.name());
   Psql pooled(both.uri());
   for (const std::string scope : {"shop", "other"}) {

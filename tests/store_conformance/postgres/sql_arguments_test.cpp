@@ -58,9 +58,9 @@ const std::vector<Function> of_attempts = {
 };
 
 TEST_F(SqlArguments, S17_a_null_in_whatever_place_is_an_argument_that_is_wrong) {
-  const TestRole walled(database_.uri());
-  owner_.run("SELECT idem.restrict_to_scope('" + walled.name() + "', 'shop')");
-  Psql service(walled.uri());
+  const TestRole restricted(database_.uri());
+  owner_.run("SELECT idem.restrict_to_scope('" + restricted.name() + "', 'shop')");
+  Psql service(restricted.uri());
   const auto refuse_nulls = [&](Psql& session, const std::string& name,
                                 const std::vector<std::string>& arguments,
                                 const std::set<std::size_t>& may_be_null) {
@@ -92,8 +92,8 @@ TEST_F(SqlArguments, S17_a_null_in_whatever_place_is_an_argument_that_is_wrong) 
     refuse_nulls(*session, "record_id", {"'shop'", "'pay'", "'k'"}, {});
     refuse_nulls(*session, "find", {split(current).front()}, {});
   }
-  refuse_nulls(owner_, "restrict_to_scope", {"'" + walled.name() + "'", "'shop'"}, {1});
-  refuse_nulls(owner_, "lift_restriction", {"'" + walled.name() + "'"}, {});
+  refuse_nulls(owner_, "restrict_to_scope", {"'" + restricted.name() + "'", "'shop'"}, {1});
+  refuse_nulls(owner_, "lift_restriction", {"'" + restricted.name() + "'"}, {});
   // None was forgotten: what a service can call without more rights is named above, or only reads.
   EXPECT_EQ(owner_.run("SELECT string_agg(DISTINCT replace(p.proname, 'try_', ''), ' ' ORDER BY"
                        " replace(p.proname, 'try_', '')) FROM pg_proc p"
@@ -201,9 +201,9 @@ TEST_F(SqlArguments, S14_fields_that_are_never_stored_are_left_out_as_by_a_gatew
 
 TEST_F(SqlArguments, S14_no_head_of_bytes_brings_them_in) {
   const std::string current = attempt(owner_, "a");
-  const TestRole walled(database_.uri());
-  owner_.run("SELECT idem.restrict_to_scope('" + walled.name() + "', 'shop')");
-  Psql service(walled.uri());
+  const TestRole restricted(database_.uri());
+  owner_.run("SELECT idem.restrict_to_scope('" + restricted.name() + "', 'shop')");
+  Psql service(restricted.uri());
   const std::string kept = "'\\x01c90001'::bytea";  // 201, with its body.
   const auto field = [](const std::string& name) {
     return " || idem.framed('" + name + "') || idem.framed('x')";

@@ -221,13 +221,13 @@ TEST_F(SqlAttack, V03_nothing_that_the_store_sends_is_looked_for_on_the_path) {
 
 TEST_F(SqlAttack, V03_nor_the_faces_functions_for_a_service_and_a_restricted_role) {
   const TestRole service(database_.uri());
-  const TestRole walled(database_.uri());
+  const TestRole restricted(database_.uri());
   grant_all(service);
   owner_.run(shadows);
   mislead(service);
-  owner_.run("SELECT idem.restrict_to_scope('" + walled.name() + "', 'shop')");
-  mislead(walled);
-  for (const TestRole* role : {&service, &walled}) {
+  owner_.run("SELECT idem.restrict_to_scope('" + restricted.name() + "', 'shop')");
+  mislead(restricted);
+  for (const TestRole* role : {&service, &restricted}) {
     Psql session(role->uri());
     const auto attempt = [&](const std::string& name) {
       return session.run(
@@ -294,11 +294,11 @@ TEST_F(SqlAttack, V03_every_function_is_bound_to_the_systems_path) {
             "");
 }
 
-// ---- the wall and what a role may make of its own ----
+// ---- the restriction and what a role may make of its own ----
 
-class SqlWall : public SqlAttack {
+class SqlRestriction : public SqlAttack {
  protected:
-  SqlWall() : role_(database_.uri()) {
+  SqlRestriction() : role_(database_.uri()) {
     owner_.run("SELECT idem.restrict_to_scope('" + role_.name() + "', 'acme')");
     owner_.run(
         "SELECT idem.complete(operation, fence, attempt, 201, '[]', 'secret') FROM"
@@ -329,7 +329,7 @@ class SqlWall : public SqlAttack {
   std::unique_ptr<Psql> theirs_;
 };
 
-TEST_F(SqlWall, V03_another_scope_is_closed_under_whatever_collation_type_or_view) {
+TEST_F(SqlRestriction, V03_another_scope_is_closed_under_whatever_collation_type_or_view) {
   ASSERT_EQ(theirs_->run("SELECT 'ACME' = 'acme' COLLATE pg_temp.ci"), "t");
   for (const std::string& scope : names_of_another_) {
     for (const std::string function : {"record_id", "record_id_in_scope"}) {
@@ -355,7 +355,7 @@ TEST_F(SqlWall, V03_another_scope_is_closed_under_whatever_collation_type_or_vie
       << "its own is open, and another one's answer is not in it";
 }
 
-TEST_F(SqlWall, V03_another_scopes_record_is_none_under_whatever_collation) {
+TEST_F(SqlRestriction, V03_another_scopes_record_is_none_under_whatever_collation) {
   const std::string id = owner_.run("SELECT quote_literal(id) FROM idem.slots");
   const std::string attempt =
       owner_.run("SELECT format('%L, %s, %L', id, fence, token) FROM idem.slots");
@@ -376,7 +376,7 @@ TEST_F(SqlWall, V03_another_scopes_record_is_none_under_whatever_collation) {
   EXPECT_EQ(theirs_->run("SELECT count(*) FROM idem.slots"), "0");
 }
 
-TEST_F(SqlWall, V03_objects_of_its_own_temporary_schema_are_not_used) {
+TEST_F(SqlRestriction, V03_objects_of_its_own_temporary_schema_are_not_used) {
   theirs_->run(
       "CREATE TEMP TABLE restricted_roles (role regrole, scope text);"
       " CREATE TEMP TABLE pg_policy (polrelid oid, polroles oid[], polpermissive bool);"

@@ -21,6 +21,12 @@ constexpr const char* back_to_version_2 = R"(
   ALTER TABLE idem.outbox RENAME COLUMN no_call_in_flight_since TO quiet_since;
   ALTER TABLE idem.flows RENAME COLUMN no_call_in_flight_since TO quiet_since;
   ALTER TABLE idem.outbox RENAME COLUMN claim TO fence;
+  CREATE OR REPLACE FUNCTION idem.has_sent_nothing(s idem.slots) RETURNS boolean LANGUAGE sql
+    IMMUTABLE RETURN NOT s.dispatched;
+  CREATE OR REPLACE FUNCTION idem.has_damaged_evidence(of uuid) RETURNS boolean LANGUAGE sql
+    STABLE RETURN false;
+  ALTER TABLE idem.slots DROP COLUMN unsent_token;
+  ALTER TABLE idem.evidence DROP COLUMN checksum;
   DELETE FROM idem.schema_version WHERE version > 2;
   UPDATE idem.schema_functions SET checksum = 'older', program = '0.0.9';
   DO $$
@@ -34,6 +40,15 @@ constexpr const char* back_to_version_2 = R"(
       old := replace(old, 'expiry_due_batches', 'expiry_looks');
       old := replace(old, 'parked_records', 'standing');
       old := replace(old, 'no_call_in_flight_since', 'quiet_since');
+      old := regexp_replace(old, 's\.unsent_token := [^;]*;', '', 'g');
+      old := replace(old, ', unsent_token = s.unsent_token', '');
+      old := regexp_replace(old, ',\s+(s\.)?unsent_token\)', ')', 'g');
+      old := regexp_replace(old, ',\s+CASE WHEN NOT [a-z_.[\]]+ THEN'
+                                 ' (tokens\[a\.number\]|asked_token) END', '');
+      IF f.proname = 'append_evidence' THEN
+        old := regexp_replace(replace(old, ', checksum)', ')'),
+                              ',\s+idem\.evidence_checksum\([^)]*\)', '');
+      END IF;
       IF f.proname IN ('claim_messages', 'note_sending', 'note_delivery') THEN
         old := replace(regexp_replace(old, '\mclaim\M', 'fence', 'g'), 'of_claim', 'of_fence');
         EXECUTE 'DROP FUNCTION ' || f.oid::regprocedure;
@@ -45,7 +60,8 @@ constexpr const char* back_to_version_2 = R"(
 /// The tables that all stores have, and the types; days have tables of their own.
 const std::string all_tables =
     "SELECT string_agg(line, E'\\n' ORDER BY line COLLATE \"C\") FROM ("
-    "SELECT concat_ws(' ', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod),"
+    "SELECT concat_ws(' ', c.relname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum),"
+    "  a.attname, format_type(a.atttypid, a.atttypmod),"
     "  a.attnotnull, a.attstorage, a.attidentity, pg_get_expr(d.adbin, d.adrelid)) FROM pg_class c"
     "  JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND"
     "  d.adnum = a.attnum WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN "

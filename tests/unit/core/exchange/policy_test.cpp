@@ -97,5 +97,19 @@ TEST(Policy, P33_a_withheld_field_may_be_allowed_and_no_other) {
   EXPECT_FALSE(is_withheld("Connection"));
 }
 
+TEST(Policy, S14_what_connection_names_is_not_stored) {
+  std::vector<Field> fields{{"X-Of-It", "1"},         {"connection", " close ,x-of-it,, "},
+                            {"X-Kept", "2"},          {"Set-Cookie", "a=b"},
+                            {"Connection", "x-also"}, {"X-Also", "3"},
+                            {"X-Als", "4"},           {"ETag", "5"}};
+  keep_storable(fields);
+  EXPECT_EQ(fields, (std::vector<Field>{{"X-Kept", "2"}, {"X-Als", "4"}, {"ETag", "5"}}));
+  fields = {{"Set-Cookie", "a=b"}, {"Connection", "set-cookie"}};
+  keep_storable(fields, std::vector<std::string>{"Set-Cookie"});
+  EXPECT_TRUE(fields.empty());
+  EXPECT_EQ(without_blanks(" \t"), "");
+  EXPECT_EQ(without_blanks("\ta b "), "a b");
+}
+
 }  // namespace
 }  // namespace idem::test
