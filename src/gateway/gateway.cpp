@@ -3,6 +3,7 @@
 #include "core/exchange/answers.hpp"
 #include "core/record/store_clock.hpp"
 #include "gateway/auth/authority.hpp"
+#include "gateway/auth/share_name.hpp"
 #include "gateway/background/events.hpp"
 #include "gateway/background/operations.hpp"
 #include "gateway/forward.hpp"
@@ -146,6 +147,25 @@ class GatewayService final : public Gateway {
  public:
   GatewayService(Loop& loop, GatewayShared& shared, SharedSettings settings)
       : loop_(loop),
+/// Tells the connection whose it is, where it will close because its client still sends. While the
+/// request's head exists.
+class LingersAs {
+ public:
+  LingersAs(http::ServerStream& client, const ScopeSource& scope) noexcept
+      : client_(client), scope_(scope) {}
+  ~LingersAs() {
+    if (client_.body_finished()) return;
+    const ShareName name(client_, scope_);
+    if (name.is_scope()) client_.linger_as(name.text());
+  }
+  LingersAs(const LingersAs&) = delete;
+  LingersAs& operator=(const LingersAs&) = delete;
+
+ private:
+  http::ServerStream& client_;
+  const ScopeSource& scope_;
+};
+
         shared_(shared),
         observer_(shared.observing),
         settings_(std::move(settings)),
@@ -221,6 +241,7 @@ class GatewayService final : public Gateway {
  private:
   Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
                             const Route& route) {
+    const LingersAs lingers(client, settings->scope);
     Observation seen(observer_);
     const auto& head = client.head();
     if (!offered_protocols(head).empty()) {
