@@ -75,7 +75,22 @@ ErrorForm unrouted_form(const RouteTable& routes) {
   return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
 }
 
-/// A place among the keyed requests of one loop, for as long as this lives.
+/// True for a field beside, or in place of, one that decides about the record, whose name a server
+/// may read as that one's (P14): the upstream would run another request than the fingerprint says.
+bool disguises_what_we_rely_on(const http::RequestHead& head, const Route& route) {
+  const auto poses = [](std::string_view name, std::string_view as) {
+    return http::alike(name, as) && !http::same_name(name, as);
+  };
+  return std::ranges::any_of(head.fields, [&](const http::FieldView& field) {
+    if (field.known != http::FieldName::other) return false;
+    return poses(field.name, "Content-Type") || poses(field.name, "Content-Encoding") ||
+           std::ranges::any_of(route.fingerprint.headers, [&](const std::string& chosen) {
+             return poses(field.name, chosen);
+           });
+  });
+}
+
+/// A place among the requests of one loop, for as long as this lives.
 class RequestPlace {
  public:
   /// `scope` must outlive it and stay as it is. Where there is one for all, it is not counted.
@@ -279,6 +294,14 @@ class LingersAs {
       seen.replayed(authority.scope());
       seen.finished({kept->id}, route, answer->status);
       co_await client.answer(*answer);
+    if (disguises_what_we_rely_on(head, route)) {
+      const http::Refusal disguise{
+          400,
+          "a server may read a field of this request as Content-Type, Content-Encoding or one "
+          "of the route's fingerprint.headers; send only the exact name"};
+      co_await client.refuse(disguise);
+      co_return;
+    }
       co_return;
     }
     co_await admit_and_serve(client, settings, route, seen, authority, replay_name);
