@@ -61,6 +61,14 @@ void Observer::upstream_failed(metrics::Forwarded result, std::string_view detai
                                                  why, false));
 }
 
+void Observer::upstream_broke_off(bool by_timeout) {
+  if (by_timeout) {
+    upstream_failed(metrics::Forwarded::timeout, "its answer did not go on within its time");
+  } else {
+    upstream_failed(metrics::Forwarded::cut, "its answer was cut");
+  }
+}
+
 void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
   using Reason = http::ConnectFailure::Reason;
   auto reason = metrics::NotReached::connect;

@@ -34,6 +34,8 @@ class Observer {
   /// tried. Few lines are logged for many failures (OutageLines).
   void upstream_answered();
   void upstream_failed(metrics::Forwarded result, std::string_view detail);
+  /// It ended in the middle of an answer, of which the client may have a part already.
+  void upstream_broke_off(bool by_timeout);
   void upstream_not_reached(const http::ConnectFailure& failure);
   /// The upstream closed the connection before it accepted a byte.
   void upstream_took_nothing();

@@ -243,7 +243,11 @@ class KeyedDriver {
     if (sent) sent = co_await send_begun();
     StreamEnd end = StreamEnd::client_left;
     if (sent) end = co_await stream_body(client_, call, route_.upstream_timeout);
-    if (end == StreamEnd::broken) co_return;
+    if (end == StreamEnd::stopped) co_return;
+    if (end == StreamEnd::broken) {
+      dispatch_.broke_off();
+      co_return;
+    }
     co_await read_out();
   }
 
