@@ -6,6 +6,7 @@
 #include "gateway/forward.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
+#include "gateway/keyed/exchange_rules.hpp"
 #include "gateway/keyed/heartbeat.hpp"
 #include "loop/store_link.hpp"
 
@@ -234,13 +235,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
     const Route& route = work.request->route();
     const RecordId id = work.claimed.id;
     const Millis rest = places_.rest(id, dice());
-    const ExchangeSettings rules{.dispatch_timeout = route.upstream_timeout,
-                                 .renew_interval = work.lease / 3,
-                                 .replay_fields = route.replay_fields,
-                                 .answers = route.answers,
-                                 .store_body = route.store_body,
-                                 .rest = rest,
-                                 .reconcile_in = route.reconcile_in};
+    ExchangeSettings rules = exchange_rules(route, work.lease);
+    rules.rest = rest;
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
     bool released = false;
     MonotonicTime ended_at{};
