@@ -181,9 +181,15 @@ void Observation::settled() {
   }
 }
 
-void Observation::contradicted(Observer& observer, const RecordId& id) {
+void Observation::contradicted(Observer& observer, const RecordId& id, std::string_view event) {
   observer.shard().contradictions.add();
-  observer.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
+  const std::string ref = to_hex(id.bytes);
+  if (event.empty()) {
+    observer.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", ref}});
+  } else {
+    observer.log(LogLevel::error, "answer_contradicts_event",
+                 {{"operation_ref", ref}, {"event_id", std::string(event)}});
+  }
 }
 
 void Observation::finished(const Ending& ending, const Route& route, int status) {

@@ -82,8 +82,9 @@ class Observation {
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
-  /// Counts and logs an error: the stored answer contradicts an event.
-  static void contradicted(Observer& observer, const RecordId& id);
+  /// Counts and logs an error: the stored answer contradicts an event. `event`: its id, where this
+  /// process knows it.
+  static void contradicted(Observer& observer, const RecordId& id, std::string_view event = {});
 
   /// The client is about to be answered. The log names the route: a path may hold names of people.
   void finished(const Exchange& exchange, const Route& route, int status) {
