@@ -148,6 +148,9 @@ inline constexpr std::size_t async_backlogs_max = 4'096;
 // Claimed requests that wait in memory for a place, and for how long: enough that the next request
 // uses a free place at once. If this process dies they are stuck until their lease ends.
 inline constexpr std::size_t async_held_max = 64;
+// Answers of settled requests that are read to their end beside the places: each has an upstream
+// connection and, where it is not all sent, its request. Beyond that a request keeps its place.
+inline constexpr std::size_t async_unread_max = 128;
 inline constexpr auto async_held_time_max = 5s;
 // Rests after a release: half to all of the first, doubled with each release, at most the second. A
 // client may lose that minute after its upstream is back.

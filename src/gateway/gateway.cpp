@@ -3,6 +3,7 @@
 #include "core/exchange/answers.hpp"
 #include "core/record/store_clock.hpp"
 #include "gateway/auth/authority.hpp"
+#include "gateway/auth/share_name.hpp"
 #include "gateway/background/events.hpp"
 #include "gateway/background/operations.hpp"
 #include "gateway/forward.hpp"
@@ -74,27 +75,49 @@ ErrorForm unrouted_form(const RouteTable& routes) {
   return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
 }
 
-/// A place among the keyed requests of one loop, for as long as this lives.
+/// True for a field beside, or in place of, one that decides about the record, whose name a server
+/// may read as that one's (P14): the upstream would run another request than the fingerprint says.
+bool disguises_what_we_rely_on(const http::RequestHead& head, const Route& route) {
+  const auto poses = [](std::string_view name, std::string_view as) {
+    return http::alike(name, as) && !http::same_name(name, as);
+  };
+  return std::ranges::any_of(head.fields, [&](const http::FieldView& field) {
+    if (field.known != http::FieldName::other) return false;
+    return poses(field.name, "Content-Type") || poses(field.name, "Content-Encoding") ||
+           std::ranges::any_of(route.fingerprint.headers, [&](const std::string& chosen) {
+             return poses(field.name, chosen);
+           });
+  });
+}
+
+/// A place among the requests of one loop, for as long as this lives.
 class RequestPlace {
  public:
-  /// `scope` must outlive it and stay as it is. Where there is one for all, it is not counted.
-  RequestPlace(ScopeShares& shares, const ScopeSource& source, const std::string& scope)
-      : shares_(shares),
-        scope_(scope),
-        counts_(source.kind != ScopeSource::Kind::fixed),
-        has_(!counts_ || shares_.take(scope_)) {}
+  /// Of a keyed request. Where `scope` is empty, it is not counted.
+  RequestPlace(ScopeShares& shares, std::string_view scope) : shares_(shares) { take(scope); }
+  /// Of another one, whose caller nobody has checked.
+  RequestPlace(ScopeShares& shares, const http::ServerStream& client, const ScopeSource& source)
+      : shares_(shares), is_of_plenty_(shares.take_of_plenty()) {
+    if (!is_of_plenty_) take(ShareName(client, source).text());
+  }
   ~RequestPlace() {
-    if (has_ && counts_) shares_.give_back(scope_);
+    if (is_of_plenty_) shares_.give_back_of_plenty();
+    if (held_ != nullptr) shares_.let_go(held_);
   }
   RequestPlace(const RequestPlace&) = delete;
   RequestPlace& operator=(const RequestPlace&) = delete;
   bool has() const noexcept { return has_; }
 
  private:
+  void take(std::string_view scope) {
+    if (!scope.empty()) held_ = shares_.hold(scope);
+    has_ = scope.empty() || held_ != nullptr;
+  }
+
   ScopeShares& shares_;
-  const std::string& scope_;
-  const bool counts_;
-  const bool has_;
+  ScopeShares::Held held_ = nullptr;
+  const bool is_of_plenty_ = false;
+  bool has_ = true;
 };
 
 /// True for a field that Connection may not remove between us and the upstream (RFC 9110 §7.6.1):
@@ -123,6 +146,25 @@ bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings
   }
   return strips;
 }
+
+/// Tells the connection whose it is, where it will close because its client still sends. While the
+/// request's head exists.
+class LingersAs {
+ public:
+  LingersAs(http::ServerStream& client, const ScopeSource& scope) noexcept
+      : client_(client), scope_(scope) {}
+  ~LingersAs() {
+    if (client_.body_finished()) return;
+    const ShareName name(client_, scope_);
+    if (name.is_scope()) client_.linger_as(name.text());
+  }
+  LingersAs(const LingersAs&) = delete;
+  LingersAs& operator=(const LingersAs&) = delete;
+
+ private:
+  http::ServerStream& client_;
+  const ScopeSource& scope_;
+};
 
 /// Counts the answer to one request when that is over.
 class AnswerCount {
@@ -183,6 +225,11 @@ class GatewayService final : public Gateway {
     if (reads && is_operation_path(http::path_of(head.origin_form))) {
       const SharedSettings settings = settings_;
       drop_untrusted_scope(client, settings->scope);
+      const RequestPlace place(requests_, client, settings->scope);
+      if (!place.has()) {
+        co_await refuse_busy(client, "Ask again later.");
+        co_return;
+      }
       Authority authority(scopes_, authorizer_, client, settings_);
       co_await serve_operation(client, shared_, authority, *settings);
       co_return;
@@ -194,6 +241,7 @@ class GatewayService final : public Gateway {
     }
     const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
     drop_untrusted_scope(client, settings->scope);
+    const LingersAs lingers(client, settings->scope);
     if (passed_before(head, settings->via_name)) {
       const Problem problem{.code = ProblemCode::loop_detected,
                             .detail = "Via names this gateway: the request came back to it."};
@@ -212,13 +260,30 @@ class GatewayService final : public Gateway {
     const KeyRule rule = key_rule(head.method, route);
     const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
     if (!has_key && rule != KeyRule::required) {
-      co_await pass_through(client, pool_, *settings, route, observer_);
+      // Nobody is asked who the caller is: the upstream does that. But a slow request occupies a
+      // connection, whoever is slow.
+      const RequestPlace place(requests_, client, settings->scope);
+      if (place.has()) {
+        co_await pass_through(client, pool_, *settings, route, observer_);
+      } else {
+        co_await refuse_busy(client, "Nothing was run. Send it again.");
+      }
       co_return;
     }
     co_await serve_with_key(client, *settings, route);
   }
 
  private:
+  // The connection goes, too: kept open it would occupy the place of another caller's.
+  static Task<void> refuse_busy(http::ServerStream& client, std::string_view advice) {
+    client.close_after();
+    const Problem problem{
+        .code = ProblemCode::overloaded,
+        .detail = "This caller has too many requests under way. " + std::string(advice),
+        .retry_after = Millis(1000)};
+    co_await refuse(client, problem);
+  }
+
   Task<void> serve_with_key(http::ServerStream& client, const GatewaySettings& settings,
                             const Route& route) {
     Observation seen(observer_);
@@ -229,16 +294,24 @@ class GatewayService final : public Gateway {
       co_await client.refuse(refusal);
       co_return;
     }
+    if (disguises_what_we_rely_on(head, route)) {
+      const http::Refusal disguise{
+          400,
+          "a server may read a field of this request as Content-Type, Content-Encoding or one "
+          "of the route's fingerprint.headers; send only the exact name"};
+      co_await client.refuse(disguise);
+      co_return;
+    }
     Authority authority(scopes_, authorizer_, client, settings_);
     auto refusal = co_await authority.check();
     if (refusal) {
       co_await client.answer(*refusal);
       co_return;
     }
-    const RequestPlace place(requests_, settings.scope, authority.scope());
+    const bool all_one = settings.scope.kind == ScopeSource::Kind::fixed;
+    const RequestPlace place(requests_, all_one ? std::string_view() : authority.scope());
     if (!place.has()) {
-      const WireAnswer busy = overloaded_answer("This caller has too many requests under way.");
-      co_await client.answer(busy);
+      co_await refuse_busy(client, "Ask again with the same key.");
       co_return;
     }
     refusal = co_await authority.check_again();  // The first check may have taken long.
@@ -390,7 +463,7 @@ class GatewayService final : public Gateway {
   ErrorForm unrouted_ = ErrorForm::problem;
   ScopeReader scopes_;
   RequestName request_name_;
-  ScopeShares requests_;  ///< The keyed ones that are being served.
+  ScopeShares requests_;  ///< Those that are being served, with a key or without.
   ReplayCache replays_{limits::replay_cache_bytes};
   std::shared_ptr<Authorizer> authorizer_;  ///< Held by the requests that ask it.
 };

@@ -61,6 +61,14 @@ void Observer::upstream_failed(metrics::Forwarded result, std::string_view detai
                                                  why, false));
 }
 
+void Observer::upstream_broke_off(bool by_timeout) {
+  if (by_timeout) {
+    upstream_failed(metrics::Forwarded::timeout, "its answer did not go on within its time");
+  } else {
+    upstream_failed(metrics::Forwarded::cut, "its answer was cut");
+  }
+}
+
 void Observer::upstream_not_reached(const http::ConnectFailure& failure) {
   using Reason = http::ConnectFailure::Reason;
   auto reason = metrics::NotReached::connect;
@@ -173,9 +181,15 @@ void Observation::settled() {
   }
 }
 
-void Observation::contradicted(Observer& observer, const RecordId& id) {
+void Observation::contradicted(Observer& observer, const RecordId& id, std::string_view event) {
   observer.shard().contradictions.add();
-  observer.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
+  const std::string ref = to_hex(id.bytes);
+  if (event.empty()) {
+    observer.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", ref}});
+  } else {
+    observer.log(LogLevel::error, "answer_contradicts_event",
+                 {{"operation_ref", ref}, {"event_id", std::string(event)}});
+  }
 }
 
 void Observation::finished(const Ending& ending, const Route& route, int status) {

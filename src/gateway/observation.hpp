@@ -34,6 +34,8 @@ class Observer {
   /// tried. Few lines are logged for many failures (OutageLines).
   void upstream_answered();
   void upstream_failed(metrics::Forwarded result, std::string_view detail);
+  /// It ended in the middle of an answer, of which the client may have a part already.
+  void upstream_broke_off(bool by_timeout);
   void upstream_not_reached(const http::ConnectFailure& failure);
   /// The upstream closed the connection before it accepted a byte.
   void upstream_took_nothing();
@@ -80,8 +82,9 @@ class Observation {
   void sending() { asked_at_ = Clock::now(); }
   void sent() { observer_->shard().upstream.observe(upstream_took_ = since(asked_at_)); }
 
-  /// Counts and logs an error: the stored answer contradicts an event.
-  static void contradicted(Observer& observer, const RecordId& id);
+  /// Counts and logs an error: the stored answer contradicts an event. `event`: its id, where this
+  /// process knows it.
+  static void contradicted(Observer& observer, const RecordId& id, std::string_view event = {});
 
   /// The client is about to be answered. The log names the route: a path may hold names of people.
   void finished(const Exchange& exchange, const Route& route, int status) {

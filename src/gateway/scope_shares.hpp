@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace idem::gateway {
 
@@ -22,6 +23,21 @@ class ScopeShares {
   void take_anyhow(std::string_view scope, std::size_t amount);
   /// Gives back what take() or take_anyhow() took.
   void give_back(std::string_view scope, std::size_t amount = 1);
+
+  /// One of what take() takes, found once for both ends: the path of every request.
+  using Held = std::pair<const std::string, std::size_t>*;
+  /// Null: it is not free, or more than this scope's share.
+  Held hold(std::string_view scope);
+  void let_go(Held held);
+
+  /// One of nobody's share, which spares its name, as long as few are taken in all: an eighth. One
+  /// scope may have these besides its share, and still leaves as much to the next one.
+  bool take_of_plenty() noexcept {
+    if (taken_ >= places_ / 8) return false;
+    ++taken_;
+    return true;
+  }
+  void give_back_of_plenty() noexcept { --taken_; }
 
   std::size_t taken() const noexcept { return taken_; }
   std::size_t taken_by(std::string_view scope) const;

@@ -71,6 +71,7 @@ class AsioServer final : public Server {
       : loops_(std::move(loops)),
         options_(options),
         accepted_(std::make_shared<Accepted>(loops_.size())),
+        lingering_(std::make_shared<LingerRoom>(admission.proxies)),
         admission_(std::make_shared<Admission>(std::move(admission))),
         acceptor_(loops_.front().loop->context()) {}
 
@@ -106,6 +107,7 @@ class AsioServer final : public Server {
   }
 
   void use_proxies(std::vector<Network> proxies) override {
+    lingering_->use_proxies(proxies);
     admission_->use_proxies(std::move(proxies));
   }
 
@@ -190,8 +192,8 @@ class AsioServer final : public Server {
   std::vector<ServingLoop> loops_;
   ServerStream::Options options_;
   std::shared_ptr<Accepted> accepted_;
+  std::shared_ptr<LingerRoom> lingering_;
   std::shared_ptr<Admission> admission_;
-  std::shared_ptr<LingerRoom> lingering_ = std::make_shared<LingerRoom>();
   Acceptor acceptor_;
   std::shared_ptr<const TlsContext> tls_;  ///< The first loop's thread only.
   std::size_t next_ = 0;

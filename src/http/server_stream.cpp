@@ -118,6 +118,7 @@ Task<bool> ServerStream::next_request() {
   suppress_body_ = false;
   unparked_ = false;
   body_received_ = 0;
+  lingers_as_.clear();
   const bool begun = !wire_.unread().empty();
   receive_by(MonotonicClock::now() + (begun ? options_.head_time : options_.idle_time));
   const bool complete = co_await wait_for_head();

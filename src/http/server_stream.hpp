@@ -88,6 +88,8 @@ class ServerStream {
   /// The connection will be closed after this answer, which says so.
   void close_after() noexcept { keep_alive_ = false; }
   bool aborted() const noexcept { return aborted_; }
+  /// Whose share of the LingerRoom this connection uses if it closes after the present request.
+  void linger_as(std::string_view scope) { lingers_as_ = scope; }
 
   /// Passes a 101 on, which ends HTTP on this connection: from here on wire() is the caller's to
   /// read and write, and the connection closes after it. False: the client went away.
@@ -166,6 +168,7 @@ class ServerStream {
   MonotonicTime receive_until_ = MonotonicTime::max();
   MonotonicTime send_at_ = MonotonicTime::max();
   MonotonicTime send_until_ = MonotonicTime::max();
+  std::string lingers_as_;                     ///< Empty: not known.
   std::optional<MonotonicTime> linger_until_;  ///< While the client's rest is read and dropped.
   Wire* cut_at_drain_ = nullptr;
   std::optional<Latch> full_;  ///< While parked behind a full buffer.

@@ -35,10 +35,10 @@ Task<void> ServerStream::linger(LingerRoom& room) {
     if (got > 0) last_byte_at = MonotonicClock::now();
     const bool is_late = got == 0 && wire_.trouble() == Wire::Trouble::timeout;
     if (got == 0 && !is_late) break;
-    if (place && is_late) break;
+    if (place && (is_late || place->ended())) break;
     if (!place && (is_late || dropped > limits::linger_brief_bytes)) {
       if (!peer_address_ || draining_) break;
-      auto taken = room.take(*peer_address_);
+      auto taken = room.take(*peer_address_, lingers_as_);
       if (!taken) break;
       place.emplace(std::move(*taken));
     }

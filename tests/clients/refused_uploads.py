@@ -1,7 +1,9 @@
 """refused_uploads.js by Python's http.client, or by requests where that is installed.
-   python3 refused_uploads.py http.client|requests URL BYTES TIMES [NAME=VALUE...]"""
+   python3 refused_uploads.py http.client|slow|requests URL BYTES TIMES [NAME=VALUE...]
+slow: http.client that sends all but 300 bytes only once the answer has come."""
 import collections
 import http.client
+import select
 import sys
 import urllib.parse
 
@@ -10,15 +12,26 @@ body = b"x" * int(size)
 headers = dict(field.split("=", 1) for field in given)
 
 
+def late(connection):
+    yield body[:300]
+    select.select([connection.sock], [], [], 30)
+    yield body[300:]
+
+
 def once():
     if kind == "requests":
         import requests
 
         return requests.post(url, data=body, headers=headers).status_code
     place = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(place.netloc)
+    secure = place.scheme == "https"
+    connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(place.netloc)
     try:
-        connection.request("POST", place.path, body=body, headers=headers)
+        if kind == "slow":
+            fields = {"Content-Length": size, **headers}
+            connection.request("POST", place.path, body=late(connection), headers=fields)
+        else:
+            connection.request("POST", place.path, body=body, headers=headers)
         answer = connection.getresponse()
         answer.read()
         return answer.status

@@ -188,6 +188,22 @@ void check_times(const RouteGiven& given, const Parsed& parsed, const gateway::R
   if (parsed[RouteRow("tombstone")]) check_tombstone(given, route, complaints);
 }
 
+/// Stripe's client takes any 2xx for the object that it asked for: a 202 would be a payment whose
+/// `id` and `status` are missing. Checks effective values where this route gives one of them.
+void check_preset(const RouteGiven& given, const gateway::Route& route, Complaints& complaints) {
+  if (route.answers.preset != Preset::stripe || !route.ever_async()) return;
+  const bool by_mode = route.mode == gateway::Mode::async;
+  const Given& async = by_mode ? given.one("mode") : given.one("respond_async");
+  const Given& preset = given.one("preset");
+  if (!async.given && !preset.given) return;  // Inherited: the complaint is about the defaults.
+  const std::string what = by_mode ? "mode async" : "respond_async";
+  complaints.add(async.given ? async.place : preset.place,
+                 what +
+                     " answers 202 before the work ran, and Stripe's client takes that for the "
+                     "payment; write preset ietf with it, or leave out " +
+                     what + " (mode wait lets a duplicate wait)");
+}
+
 void parse_async_fields(const GivenList& kept, gateway::Route& out, Complaints& complaints) {
   if (!kept.given) return;
   if (!parse_field_names(kept, out.async_keep_fields, complaints)) return;
@@ -202,6 +218,7 @@ void parse_async_fields(const GivenList& kept, gateway::Route& out, Complaints& 
 void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& complaints) {
   const Parsed parsed = parse_members(given, out, complaints);
   parse_words(given, out);
+  check_preset(given, out, complaints);
   check_times(given, parsed, out, complaints);
   parse_replay_headers(given.list("replay_headers"), out, complaints);
   parse_async_fields(given.list("async.keep_headers"), out, complaints);

@@ -6,7 +6,9 @@
 #include "gateway/forward.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
+#include "gateway/keyed/exchange_rules.hpp"
 #include "gateway/keyed/heartbeat.hpp"
+#include "gateway/scope_shares.hpp"
 #include "loop/store_link.hpp"
 
 #include <idem/assert.hpp>
@@ -234,20 +236,22 @@ class LoopDispatcher final : public Dispatcher, Timed {
     const Route& route = work.request->route();
     const RecordId id = work.claimed.id;
     const Millis rest = places_.rest(id, dice());
-    const ExchangeSettings rules{.dispatch_timeout = route.upstream_timeout,
-                                 .renew_interval = work.lease / 3,
-                                 .replay_fields = route.replay_fields,
-                                 .answers = route.answers,
-                                 .store_body = route.store_body,
-                                 .rest = rest,
-                                 .reconcile_in = route.reconcile_in};
+    ExchangeSettings rules = exchange_rules(route, work.lease);
+    rules.rest = rest;
     auto exchange = std::make_shared<Exchange>(rules, work.claimed, work.lease);
+    Dispatch dispatch(pool_, route, observer_);
+    std::string head;  // As long as the request may still be sent.
     bool released = false;
-    MonotonicTime ended_at{};
     {
       const Heartbeat heartbeat(loop_, shared_.store, exchange);
-      released = co_await carry_out(work, *exchange, ended_at);
+      released = co_await carry_out(work, *exchange, dispatch, head);
     }
+    const MonotonicTime ended_at = MonotonicClock::now();
+    // Also of an answer that is not kept: the work must not be cut at its head. The outcome is
+    // settled, so it delays no other request for as long as there is room to read beside them.
+    const bool has_rest = dispatch.has_rest();
+    const bool beside = has_rest && unread_.take(work.claimed.scope);
+    if (has_rest && !beside) co_await read_out(dispatch);
     places_.give_back(route, work.claimed.scope);
     if (released) {
       places_.released(id);
@@ -259,16 +263,18 @@ class LoopDispatcher final : public Dispatcher, Timed {
       look_again_.store((look_again_.load() * 7 + took.count()) / 8);
     }
     look();
+    if (beside) {
+      co_await read_out(dispatch);
+      unread_.give_back(work.claimed.scope);
+    }
     note_drained();
   }
 
-  /// True when it was released. `ended_at`: the time before it read the rest of an answer that is
-  /// not kept.
-  Task<bool> carry_out(const Work& work, Exchange& exchange, MonotonicTime& ended_at) {
+  /// True when it was released.
+  Task<bool> carry_out(const Work& work, Exchange& exchange, Dispatch& dispatch,
+                       std::string& head) {
     const Route& route = work.request->route();
     Observation seen(observer_);
-    Dispatch dispatch(pool_, route, observer_);
-    std::string head;  // As long as the request may still be sent.
     bool released = false;
     ExchangeAction action = exchange.start(work.claimed_at);
     for (;;) {
@@ -296,11 +302,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
         break;  // Its client reads the record.
       }
     }
-    ended_at = MonotonicClock::now();
     const auto* answer = std::get_if<AnswerClient>(&action);
     seen.finished(exchange, route, answer != nullptr ? answer->answer.status : 0);
-    // Also of an answer that is not kept: the work must not be cut at its head.
-    if (dispatch.has_rest()) co_await read_out(dispatch);
     co_return released;
   }
 
@@ -338,7 +341,8 @@ class LoopDispatcher final : public Dispatcher, Timed {
   }
 
   void note_drained() {
-    const bool idle = !claiming_ && places_.taken() == 0 && turns_.held() == 0;
+    const bool idle =
+        !claiming_ && places_.taken() == 0 && turns_.held() == 0 && unread_.taken() == 0;
     if (draining_.load() && idle) drained_.store(true);
   }
 
@@ -348,6 +352,7 @@ class LoopDispatcher final : public Dispatcher, Timed {
   http::UpstreamPool pool_;
   std::multiset<http::Wire*> endless_;  ///< They are cut when the gateway stops.
   DispatchPlaces places_;
+  ScopeShares unread_{limits::async_unread_max};  ///< Answers that are read without a place.
   DispatchTurns<Work> turns_;
   DispatchBacklogs backlogs_;
   Breaker breaker_{{.pause_first = limits::async_rest_first, .pause_max = limits::async_rest_max}};

@@ -339,7 +339,7 @@ class EventHandler {
     if (reply.verdict == Verdict::done) {
       observer_.shard().reconciled[static_cast<std::size_t>(metrics::Reconciled::resolved)].add();
       log(LogLevel::info, "reconciled", "completed");
-      if (reply.is_contradicted) Observation::contradicted(observer_, *id_);
+      if (reply.is_contradicted) Observation::contradicted(observer_, *id_, event_.id);
       co_return event_answer(200, "applied");
     }
     auto judging = judge_refusal(reply, fence);

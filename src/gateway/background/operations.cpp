@@ -59,6 +59,8 @@ WireAnswer status_of(const Record& record, Millis look_again) {
   if (record.state != State::in_progress && record.state != State::unknown && record.expires_at) {
     add_text(json, "expires_at", to_rfc3339(*record.expires_at));
   }
+  // Evidence says that it ran: "unknown" alone would read as if nobody knew anything.
+  if (record.is_contested) json += ",\"contested\":true";
   if (record.state == State::completed && record.response) {
     json += ",\"response_status\":" + std::to_string(record.response->status);
     add_text(json, "response", path + std::string(response_part));

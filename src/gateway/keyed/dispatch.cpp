@@ -8,6 +8,7 @@
 #include <idem/limits.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace idem::gateway {
 
@@ -30,6 +31,7 @@ Task<ExchangeEvent> Dispatch::send(std::string_view method, std::string_view hea
   IDEM_ASSERT(wire_ != nullptr);
   call_.emplace(std::move(wire_));
   broken_ = given_back_ = false;
+  is_counted_ = true;
   const MonotonicTime deadline = MonotonicClock::now() + route_.upstream_timeout;
   const auto answered = co_await call_->run(method, head, body, not_after, deadline, on_interim);
   if (answered) {
@@ -67,7 +69,9 @@ Task<ExchangeEvent> Dispatch::read_answer() {
   const bool too_large = call_->head().framing == http::Framing::content_length &&
                          call_->head().content_length > route_.response_body_bytes_max;
   if (too_large || is_stream(call_->head(), call_->body())) {
-    observer_.upstream_answered();
+    // A stream has no end that could be waited for: its head is the answer.
+    is_counted_ = is_stream(call_->head(), call_->body());
+    if (is_counted_) observer_.upstream_answered();
     co_return UpstreamOversize{std::move(answered)};
   }
   if (call_->head().framing == http::Framing::until_close && !call_->wire().end_is_proven()) {
@@ -84,7 +88,8 @@ Task<ExchangeEvent> Dispatch::read_answer() {
     crash_point(CrashPoint::response_mid_body);
     body_.append(*piece);
     if (body_.size() > route_.response_body_bytes_max) {
-      observer_.upstream_answered();
+      is_counted_ = call_->body().finished();
+      if (is_counted_) observer_.upstream_answered();
       co_return UpstreamOversize{std::move(answered)};
     }
     if (call_->body().finished()) break;
@@ -123,6 +128,16 @@ ExchangeEvent Dispatch::lost(UpstreamLost::How how, std::optional<int> status) {
   return UpstreamLost{how, status};
 }
 
+void Dispatch::broke_off() {
+  broken_ = true;
+  if (std::exchange(is_counted_, true)) return;
+  observer_.upstream_broke_off(call_->wire().trouble() == http::Wire::Trouble::timeout);
+}
+
+void Dispatch::count_rest() {
+  if (!std::exchange(is_counted_, true)) observer_.upstream_answered();
+}
+
 bool Dispatch::has_rest() const noexcept {
   if (!call_ || broken_ || given_back_) return false;
   return !call_->body().finished() || call_->answered_while_sending();
@@ -140,11 +155,18 @@ Task<void> Dispatch::read_out(std::function<bool()> is_draining) {
     if (!std::exchange(drains, is_draining()) && drains) {
       end = std::min(end, now + limits::drain_send_max);
     }
-    if (now >= end) co_return;
+    if (now >= end) {
+      count_rest();  // It is we who do not wait.
+      co_return;
+    }
     call_->wire().deadline(std::min(end, now + route_.upstream_timeout));
     const auto piece = co_await call_->next_piece();
-    if (!piece) co_return;
+    if (!piece) {
+      broke_off();
+      co_return;
+    }
   }
+  count_rest();
   call_->wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
   co_await call_->finish_sending();
   give_back();

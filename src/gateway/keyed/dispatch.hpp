@@ -34,6 +34,8 @@ class Dispatch {
   http::UpstreamCall& call() noexcept { return *call_; }
   /// The upstream has answered, and the request is not all sent or the answer not all read.
   bool has_rest() const noexcept;
+  /// After UpstreamOversize: the caller has read the answer up to where it broke off.
+  void broke_off();
   /// The end of the answer has not come yet.
   bool is_unread() const noexcept { return has_rest() && !call_->body().finished(); }
   /// The answer is not meant to end (is_stream()). After its head.
@@ -50,6 +52,7 @@ class Dispatch {
   ExchangeEvent not_reached(http::ConnectFailure failure);
   ExchangeEvent lost(UpstreamLost::How how, std::optional<int> status);
   void give_back();
+  void count_rest();
 
   http::UpstreamPool& pool_;
   const Route& route_;
@@ -60,6 +63,7 @@ class Dispatch {
   std::string body_;
   bool broken_ = false;      ///< The connection broke off or was too late: no more can be read.
   bool given_back_ = false;  ///< `call_` has no connection.
+  bool is_counted_ = true;   ///< False: how the answer ends is still to be counted.
 };
 
 }  // namespace idem::gateway

@@ -8,6 +8,7 @@
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
+#include "gateway/keyed/exchange_rules.hpp"
 #include "gateway/keyed/heartbeat.hpp"
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/keyed/waiters.hpp"
@@ -57,18 +58,13 @@ WaitRule wait_of(const http::RequestHead& head, const Route& route) {
 ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route, bool async,
                                    Millis look_again) {
   const WaitRule wait = wait_of(head, route);
-  return {.dispatch_timeout = route.upstream_timeout,
-          .renew_interval = route.lease / 3,
-          .replay_fields = route.replay_fields,
-          .answers = route.answers,
-          .store_body = route.store_body,
-          .wait = wait.time,
-          .wait_applied = wait.applied,
-          .respond_async = async,
-          .async_applied = async && route.mode != Mode::async,
-          .look_again = look_again,
-          .reconcile_in = route.reconcile_in,
-          .no_record = {}};
+  ExchangeSettings rules = exchange_rules(route, route.lease);
+  rules.wait = wait.time;
+  rules.wait_applied = wait.applied;
+  rules.respond_async = async;
+  rules.async_applied = async && route.mode != Mode::async;
+  rules.look_again = look_again;
+  return rules;
 }
 
 /// Frees its memory, too: an assigned-to string would keep its own, so the body is moved out.
@@ -243,7 +239,11 @@ class KeyedDriver {
     if (sent) sent = co_await send_begun();
     StreamEnd end = StreamEnd::client_left;
     if (sent) end = co_await stream_body(client_, call, route_.upstream_timeout);
-    if (end == StreamEnd::broken) co_return;
+    if (end == StreamEnd::stopped) co_return;
+    if (end == StreamEnd::broken) {
+      dispatch_.broke_off();
+      co_return;
+    }
     co_await read_out();
   }
 

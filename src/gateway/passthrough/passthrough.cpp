@@ -113,8 +113,8 @@ class Passthrough {
       going = co_await call.read_head(client_.head().method, sink);
     }
     if (going) {
-      observer_.upstream_answered();
       if (call.head().status == 101) {
+        observer_.upstream_answered();
         co_await switch_protocols(call);
       } else {
         co_await pass_answer(call, upload);
@@ -168,8 +168,15 @@ class Passthrough {
     const auto piece = call.body().next_if_here(call.wire());
     if (piece) {
       const http::ServerStream::StreamStart start{*piece, call.body().finished()};
+      // A stream has no end that could be waited for: its head is the answer.
+      const bool endless = !start.whole && is_stream(call.head(), call.body());
+      if (endless) observer_.upstream_answered();
       const bool begun = co_await client_.begin_stream(head, framing, start);
-      if (begun && !start.whole) co_await stream_body(client_, call, route_.upstream_timeout);
+      StreamEnd end = begun ? StreamEnd::whole : StreamEnd::client_left;
+      if (begun && !start.whole) {
+        end = co_await stream_body(client_, call, route_.upstream_timeout);
+      }
+      if (!endless) note_end(call, end);
     }
     if (upload.started()) {
       if (!piece || client_.aborted() || !call.wants_rest()) {
@@ -181,7 +188,10 @@ class Passthrough {
       call.wire().write_deadline(MonotonicClock::now() + route_.upstream_timeout);
       co_await call.finish_sending();
     }
-    if (!piece) co_await fail_call(UpstreamCall::Failure::malformed);
+    if (!piece) {
+      note_failure(UpstreamCall::Failure::malformed);
+      co_await fail_call(UpstreamCall::Failure::malformed);
+    }
     if (auto reusable = call.take_reusable()) pool_.give_back(std::move(reusable));
   }
 
@@ -228,6 +238,15 @@ class Passthrough {
       case UpstreamCall::Failure::nothing_sent:
         observer_.upstream_failed(metrics::Forwarded::closed, closed_detail);
         break;
+    }
+  }
+
+  // Only now is the answer known to be one: the client of one that breaks off has none.
+  void note_end(UpstreamCall& call, StreamEnd end) {
+    if (end != StreamEnd::broken) {
+      observer_.upstream_answered();
+    } else {
+      observer_.upstream_broke_off(call.wire().trouble() == http::Wire::Trouble::timeout);
     }
   }
 

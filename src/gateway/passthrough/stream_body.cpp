@@ -22,7 +22,7 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
   while (sent) {
     if (endless && client.draining()) {
       client.abort_stream();
-      co_return StreamEnd::broken;
+      co_return StreamEnd::stopped;
     }
     if (!call.sent_elsewhere()) {
       call.wire().read_deadline(MonotonicClock::now() + upstream_timeout);
@@ -32,7 +32,7 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
     if (!call.sent_elsewhere()) call.wire().no_read_deadline();
     if (!piece) {
       client.abort_stream();
-      co_return StreamEnd::broken;
+      co_return endless&& client.draining() ? StreamEnd::stopped : StreamEnd::broken;
     }
     if (piece->empty()) break;
     sent = co_await client.stream_piece(*piece);

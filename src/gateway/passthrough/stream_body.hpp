@@ -13,9 +13,9 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 
 /// After begin_stream(): sends the rest of the upstream's body to the client, piece by piece, each
 /// of which may take the upstream's timeout. Where it breaks off, the client's connection is
-/// aborted, so that the client sees a cut and no end. A stream is cut at drain. `client_left`: the
-/// upstream goes on with its answer.
-enum class StreamEnd : std::uint8_t { whole, client_left, broken };
+/// aborted, so that the client sees a cut and no end. A stream is cut at drain (`stopped`).
+/// `client_left`: the upstream goes on with its answer.
+enum class StreamEnd : std::uint8_t { whole, client_left, broken, stopped };
 Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call,
                             Millis upstream_timeout);
 

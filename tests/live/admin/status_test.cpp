@@ -91,6 +91,43 @@ TEST_F(StatusOf, answers_that_do_not_come_are_counted_by_reason) {
   EXPECT_TRUE(has_trouble("unknown_for_people"));
 }
 
+class BrokenOff : public StatusOf {
+ protected:
+  std::vector<std::string> flags() const override { return {"--response-body-max", "1KiB"}; }
+  Response put(const std::string& faults) {
+    return ask({.method = "PUT", .target = "/charges?fault=" + faults, .body = "{}"});
+  }
+  std::int64_t counted(const std::string& result) {
+    return metric("idem_upstream_requests_total{result=\"" + result + "\"}");
+  }
+};
+
+// Its client has a part already and no whole answer, so the upstream has not answered.
+TEST_F(BrokenOff, T22_an_answer_that_is_relayed_is_counted_by_its_end) {
+  EXPECT_EQ(put("truncate").status, 0);
+  EXPECT_EQ(counted("answered"), 0);
+  EXPECT_EQ(counted("cut"), 1);
+  EXPECT_TRUE(gateway_->process().wait_for_line("warning upstream_failing reason=cut"));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(put("truncate-chunked").status, 0);
+  EXPECT_EQ(lines("upstream_recovered"), 0) << "a head is no recovery";
+  EXPECT_EQ(lines("upstream_failing"), 1);
+  EXPECT_EQ(metric("idem_upstream_up"), 0);
+  EXPECT_EQ(put("size=4000").status, 201);
+  EXPECT_TRUE(gateway_->process().wait_for_line("info upstream_recovered failures=5"));
+  EXPECT_EQ(counted("answered"), 1);
+  EXPECT_EQ(counted("cut"), 5);
+}
+
+TEST_F(BrokenOff, T22_T24_so_is_one_that_is_too_large_to_keep) {
+  EXPECT_EQ(ask(charge("whole", "size=4000")).status, 201);
+  EXPECT_EQ(counted("answered"), 1);
+  EXPECT_EQ(ask(charge("cut", "size=4000,truncate")).status, 0);
+  EXPECT_EQ(counted("answered"), 1);
+  EXPECT_EQ(counted("cut"), 1);
+  EXPECT_TRUE(gateway_->process().wait_for_line("warning upstream_failing reason=cut"));
+  EXPECT_TRUE(is_problem(ask(charge("cut")), 409, "response_not_stored"));
+}
+
 class JsonStatus : public StatusOf {
  protected:
   std::vector<std::string> flags() const override {

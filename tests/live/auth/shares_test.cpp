@@ -65,12 +65,82 @@ TEST_F(Shares, S22_T39_requests_of_one_tenant_lock_nobody_out) {
   const auto refused = ask(charge("one-more"));
   EXPECT_TRUE(is_problem(refused, 503, "overloaded")) << refused.raw;
   EXPECT_TRUE(refused.get("Retry-After"));
+  EXPECT_EQ(refused.get("Connection"), "close") << "kept open it would lock others out";
   EXPECT_NE(refused.body.find("\"retry\":\"same_key\""), std::string::npos) << refused.body;
   EXPECT_EQ(ask(of("globex", charge("k0"))).status, 201);
   provider_->release("h");
   for (auto& client : clients) EXPECT_EQ(client.read_response().status, 201);
   EXPECT_EQ(ask(charge("one-more")).status, 201);
   EXPECT_EQ(provider_->ledger().effects, 34);
+}
+
+/// Slow requests without a key: what the upstream does with them is not known here.
+class UnkeyedShares : public Shares {
+ protected:
+  /// Of 64: the first eighth without a look at the caller, and half of the others.
+  static constexpr int most = 8 + 28;
+  static Request slow() {
+    return {.method = "PUT", .target = "/charges?fault=hold=h", .fields = {}, .body = "{}"};
+  }
+  static Request quick() { return {.method = "GET", .target = "/echo", .fields = {}}; }
+  /// So many requests of one caller that it may have no more.
+  void occupy(const Request& request, std::string_view from = {}) {
+    for (int i = 0; i < most; ++i) {
+      held_.emplace_back(gateway_->address(), from);
+      held_.back().send(request);
+    }
+    ASSERT_TRUE(provider_->wait_held("h", most));
+  }
+  void expect_busy(const Request& request) {
+    for (int i = 0; i < 40; ++i) {
+      const auto refused = ask(request);
+      ASSERT_TRUE(is_problem(refused, 503, "overloaded")) << refused.raw;
+      ASSERT_EQ(refused.get("Connection"), "close");
+    }
+  }
+  void let_go() {
+    provider_->release("h");
+    for (auto& client : held_) EXPECT_EQ(client.read_response().status, 201);
+  }
+  std::deque<Connection> held_;
+};
+
+TEST_F(UnkeyedShares, S22_T39_slow_requests_of_one_tenant_lock_nobody_out) {
+  ASSERT_NO_FATAL_FAILURE(occupy(of("acme", slow())));
+  expect_busy(of("acme", quick()));
+  EXPECT_TRUE(is_problem(ask(charge("k")), 503, "overloaded")) << "with a key or without";
+  EXPECT_EQ(ask(of("globex", quick())).status, 200);
+  EXPECT_EQ(ask(of("globex", charge("k"))).status, 201);
+  let_go();
+  EXPECT_EQ(ask(of("acme", quick())).status, 200);
+}
+
+TEST_F(UnkeyedShares, S22_T39_where_no_scope_is_known_the_address_has_a_share) {
+  ASSERT_NO_FATAL_FAILURE(occupy(slow(), "127.0.0.2"));
+  Connection same(gateway_->address(), "127.0.0.2");
+  EXPECT_TRUE(is_problem(same.exchange(quick()), 503, "overloaded"));
+  EXPECT_EQ(ask(quick()).status, 200);
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  let_go();
+}
+
+class UnkeyedCredentials : public UnkeyedShares {
+ protected:
+  void SetUp() override {
+    UnkeyedShares::SetUp();
+    auto options = this->options(provider_->address());
+    options.scope = {"--scope", "authorization"};
+    options.store = dir_.path() / "by_credential.db";
+    gateway_ = std::make_unique<Gateway>(std::move(options));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+};
+
+TEST_F(UnkeyedCredentials, S22_T39_a_credential_has_a_share_before_anyone_has_checked_it) {
+  ASSERT_NO_FATAL_FAILURE(occupy(with(slow(), "Authorization", "Bearer one")));
+  expect_busy(with(quick(), "Authorization", "Bearer one"));
+  EXPECT_EQ(ask(with(quick(), "Authorization", "Bearer two")).status, 200);
+  let_go();
 }
 
 class SlowReaders : public Live {

@@ -363,6 +363,36 @@ TEST_F(Async, S03_a_busy_tenant_does_not_block_another) {
   EXPECT_EQ(provider_->ledger().effects, 22);
 }
 
+class AsyncStreams : public Scripted {};
+
+// The outcome is settled at the stream's head. What is read behind it occupies nobody's place.
+TEST_F(AsyncStreams, S22_T25_an_answer_without_an_end_blocks_no_other_request) {
+  Gate end;
+  ASSERT_NO_FATAL_FAILURE(start(
+      [&](UpstreamConnection& connection) {
+        while (const auto request = connection.read_request()) {
+          if (request->body != "stream") {
+            connection.write_answer();
+            continue;
+          }
+          connection.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
+          end.wait();
+          return;
+        }
+      },
+      {"--mode", "async", "--async-concurrency", "1", "--async-tenant-concurrency", "1"}));
+  const auto ended = [&](const Response& accepted) {
+    return state_when_ended(gateway_->address(), accepted);
+  };
+  for (const auto* key : {"s1", "s2", "s3"}) {
+    EXPECT_EQ(ended(ask(charge(key, {}, "stream")))["state"].string, "completed") << key;
+  }
+  EXPECT_EQ(ended(ask(charge("k")))["response_status"].integer, 200);
+  EXPECT_EQ(upstream_->requests(), 4);
+  end.open();
+  EXPECT_EQ(gateway_->terminate(), 0);
+}
+
 TEST_F(Async, S13_an_answer_too_large_to_store_is_reported_as_such) {
   start_with({"--mode", "async", "--response-body-max", "1KiB"});
   const auto state = ended(ask(charge("k", "size=5000")));

@@ -1,4 +1,5 @@
 #include "live/background/events.hpp"
+#include "support/async.hpp"
 
 /// The providers that may settle a record, and events about attempts that ended otherwise
 /// (protocol.md §22).
@@ -64,6 +65,9 @@ class EventsMeanwhile : public Events {
     provider_->release("h");
     return client.read_response();
   }
+  Json shown_to_its_scope() {
+    return parse_json(ask(looking_up("/.idem/operations/" + ref_)).body).value_or(Json{});
+  }
   std::string ref_;
 };
 
@@ -71,6 +75,9 @@ TEST_F(EventsMeanwhile, S22_a_kept_refusal_contests_a_positive_answer) {
   EXPECT_EQ(event_meanwhile("", false).status, 201);
   const Json record = record_of(ref_);
   EXPECT_EQ(record["state"].string, "completed");
+  const Json seen = shown_to_its_scope();
+  EXPECT_EQ(seen["state"].string, "completed");
+  EXPECT_TRUE(seen["contested"].boolean);
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
   EXPECT_NE(gateway_->process().output().find("answer_contradicts_event"), std::string::npos);
 }
@@ -83,6 +90,7 @@ TEST_F(EventsMeanwhile, S22_a_kept_charge_contests_a_negative_answer) {
 
 TEST_F(EventsMeanwhile, S22_a_kept_event_that_agrees_contests_nothing) {
   EXPECT_EQ(event_meanwhile("", true).status, 201);
+  EXPECT_EQ(shown_to_its_scope()["contested"].kind, Json::Kind::null) << "not a member";
   EXPECT_EQ(metric("idem_contradictions_total"), 0);
 }
 

@@ -152,6 +152,8 @@ TEST_F(Events, T63_a_failure_is_no_answer_where_the_work_was_reported_as_execute
   EXPECT_EQ(record_of(ref)["state"].string, "unknown");
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
   EXPECT_EQ(send_event(succeeded(ref, fence_of(ref)), "msg_3").body, "{\"event\":\"applied\"}\n");
+  EXPECT_TRUE(gateway_->process().wait_for_line("answer_contradicts_event operation_ref=" + ref +
+                                                " event_id=msg_3"));
   EXPECT_EQ(ask(charge("k")).status, 201);
 }
 

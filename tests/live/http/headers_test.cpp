@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "support/json.hpp"
 #include "support/live.hpp"
@@ -8,7 +9,15 @@
 namespace idem::test {
 namespace {
 
-using Headers = Live;
+class Headers : public Live {
+ protected:
+  std::vector<std::string> flags() const override {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << "routes: [{match: {path: \"/charges\"}, fingerprint: {headers: "
+                           "[X-Account]}}]\n";
+    return {"--config", file};
+  }
+};
 using Values = std::vector<std::string>;
 
 Request echo_charge(std::string_view key, std::string_view faults = {}) {
@@ -83,6 +92,24 @@ TEST_F(Headers, P14_two_content_types_are_refused) {
   const auto two = with(charge("k"), "content-type", "text/plain");
   EXPECT_TRUE(is_problem(ask(with(two, "Content-Type", "application/json")), 400, "bad_request"));
   EXPECT_EQ(provider_->ledger().arrivals, 0);
+}
+
+// CGI and WSGI read Content_Encoding and Content-Encoding as one variable: the upstream would see
+// another request than the fingerprint does.
+TEST_F(Headers, P14_no_field_poses_as_one_that_the_fingerprint_reads) {
+  const auto first = ask(charge("k"));
+  EXPECT_EQ(first.status, 201) << first.raw;
+  for (const auto* name : {"Content_Encoding", "content.encoding", "ContentEncoding",
+                           "Content_Type", "Content-Type-", "X_Account"}) {
+    const auto disguised = with(charge("k"), name, "br");
+    EXPECT_TRUE(is_problem(ask(disguised), 400, "bad_request")) << name;
+    EXPECT_TRUE(is_problem(ask(with(charge("new"), name, "br")), 400, "bad_request")) << name;
+  }
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  EXPECT_EQ(ask(with(charge("other"), "X-Account", "1")).status, 201) << "the real one";
+  EXPECT_EQ(provider_->ledger().arrivals, 2);
+  const Request unkeyed{.method = "GET", .target = "/echo", .fields = {{"Content_Type", "x"}}};
+  EXPECT_EQ(echoed(ask(unkeyed), "Content_Type"), Values{"x"}) << "nothing is decided by it";
 }
 
 TEST_F(Headers, S10_how_a_body_is_encoded_counts) {

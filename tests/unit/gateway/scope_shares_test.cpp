@@ -32,6 +32,39 @@ TEST(ScopeShares, S22_one_alone_has_half_and_the_next_as_much_as_is_free) {
   EXPECT_FALSE(shares.take("d", 4)) << "three are left";
 }
 
+TEST(ScopeShares, S22_a_place_that_is_held_counts_as_one_that_is_taken) {
+  ScopeShares shares(6);
+  const auto first = shares.hold("a");
+  const auto second = shares.hold("a");
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(shares.take("a"));
+  EXPECT_FALSE(shares.hold("a")) << "it has half";
+  EXPECT_EQ(shares.taken_by("a"), 3U);
+  EXPECT_TRUE(shares.hold("b"));
+  shares.let_go(first);
+  shares.let_go(second);
+  shares.give_back("a");
+  EXPECT_EQ(shares.taken(), 1U);
+  for (int i = 0; i < 10'000; ++i) shares.let_go(shares.hold("scope " + std::to_string(i)));
+  EXPECT_EQ(shares.taken(), 1U);
+}
+
+TEST(ScopeShares, S22_the_first_eighth_is_nobodys_and_leaves_enough_to_others) {
+  ScopeShares shares(64);
+  int plenty = 0;
+  while (shares.take_of_plenty()) ++plenty;
+  EXPECT_EQ(plenty, 8);
+  int taken = 0;
+  while (shares.take("a")) ++taken;
+  EXPECT_EQ(taken, 28);
+  taken = 0;
+  while (shares.take("b")) ++taken;
+  EXPECT_EQ(taken, 14);
+  while (plenty-- > 0) shares.give_back_of_plenty();
+  EXPECT_EQ(shares.taken(), 42U);
+}
+
 TEST(ScopeShares, S22_a_request_that_cannot_be_refused_leaves_less_to_others) {
   ScopeShares shares(10);
   shares.take_anyhow("a", 25);
