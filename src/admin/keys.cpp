@@ -4,6 +4,7 @@
 #include "admin/order_reading.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
+#include "admin/verdicts.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/exchange/problem.hpp"
 #include "core/naming/record_handle.hpp"
@@ -42,69 +43,10 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
   return std::nullopt;
 }
 
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::done:
-      return "done";
-    case Verdict::not_found:
-      return "not_found";
-    case Verdict::wrong_state:
-      return "wrong_state";
-    case Verdict::wrong_fence:
-      return "wrong_fence";
-    case Verdict::missing_response:
-      return "missing_response";
-    case Verdict::too_early:
-      return "too_early";
-    case Verdict::by_evidence:
-      return "by_evidence";
-    case Verdict::superseded:
-      return "superseded";
-  }
-  return "";
-}
-
-/// A note for the evidence log that a "not there" comes too early. It depends only on the lease's
-/// end and the grace, so it is known before the store decides. Empty: it does not come too early.
-std::string too_early_note(const std::optional<Record>& record, const Resolve& verb) {
-  const bool is_its = record && record->state == State::unknown && record->fence() == verb.fence;
-  if (!is_its || verb.observed_at > record->locked_until + verb.grace) return "";
-  return " (refused: too early until " + to_rfc3339(record->locked_until + verb.grace) + ")";
-}
-
-std::string why_refused(const Resolve::Reply& reply, const Record* record,
-                        const std::string& counts_from) {
-  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
-  switch (reply.verdict) {
-    case Verdict::done:
-    case Verdict::not_found:
-    case Verdict::superseded:  // Never a reply to these orders.
-      break;
-    case Verdict::wrong_state:
-      return "The record is " + state +
-             "; evidence settles unknown records, and a release only a completed one whose stored "
-             "answer is a 5xx.";
-    case Verdict::wrong_fence:
-      return "The fence is of another attempt than the current one" +
-             (record != nullptr
-                  ? ", which has fence " + std::to_string(stored_fence(record->fence()))
-                  : "") +
-             ".";
-    case Verdict::by_evidence:
-      return record != nullptr && record->is_contested
-                 ? "Evidence says that the operation ran, so the record is contested: no order "
-                   "frees it. Complete it with positive evidence and an answer."
-                 : "Evidence that the operation ran completed this record; a release would run the "
-                   "operation again.";
-    case Verdict::missing_response:
-      return "To complete a record, give the response for its caller.";
-    case Verdict::too_early:
-      if (counts_from.empty()) return "Too early: the attempt may still run.";
-      return "Too early until " + counts_from +
-             ": while the attempt may still run, an absence proves nothing; look again after " +
-             counts_from + ".";
-  }
-  return "";
+/// What no store filters by.
+bool is_shown(const Record& record, const KeysQuery& query) {
+  const bool is_new_enough = !query.created_from || record.created_at >= *query.created_from;
+  return is_new_enough && (!query.contested || record.is_contested);
 }
 
 }  // namespace
@@ -195,7 +137,7 @@ Task<WireAnswer> KeysApi::list(std::string_view text) {
   }
   std::vector<ListedKey> keys;
   for (Record& record : records) {
-    if (query->created_from && record.created_at < *query->created_from) continue;
+    if (!is_shown(record, *query)) continue;
     auto values = co_await values_of(record, *query);
     if (!values) co_return store_trouble(values.error());
     keys.push_back({std::move(record), std::move(*values)});
@@ -229,7 +171,7 @@ Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
     if (!found) co_return store_trouble(found.error());
     auto& record = std::get<std::optional<Record>>(*found);
     if (!record || !is_listed(wanted, *record)) continue;
-    if (query.created_from && record->created_at < *query.created_from) continue;
+    if (!is_shown(*record, query)) continue;
     std::string values;
     if (!query.values.empty()) values = admin::values_of(record->response, query.values);
     keys.push_back({without_bodies(std::move(*record)), std::move(values)});
@@ -290,12 +232,10 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::s
   verb.observed_at = order->observed_at.value_or(now);
   verb.grace = parts_.evidence_grace;
   const std::string reason = verb.reason;
-  if (verb.as == Resolve::As::failed_retryable) {
-    StoreCall find = Find{id};
-    auto found = co_await ask(find);
-    if (!found) co_return store_trouble(found.error());
-    verb.reason += too_early_note(std::get<std::optional<Record>>(*found), verb);
-  }
+  StoreCall find = Find{id};
+  const auto found = co_await ask(find);
+  if (!found) co_return store_trouble(found.error());
+  verb.reason += foreseen(std::get<std::optional<Record>>(*found), verb, now);
   StoreCall call = std::move(verb);
   auto result = co_await ask(call);
   if (!result) co_return store_trouble(result.error());
@@ -318,6 +258,18 @@ Task<WireAnswer> KeysApi::release(RecordId id, const std::string& source, std::s
   order->id = id;
   order->source = source;
   const std::string reason = order->reason;
+  StoreCall count = Count{};
+  const auto counted = co_await ask(count);
+  if (!counted) co_return store_trouble(counted.error());
+  StoreCall find = Find{id};
+  const auto found = co_await ask(find);
+  if (!found) co_return store_trouble(found.error());
+  StoreCall read = ReadEvidence{id};
+  const auto log = co_await ask(read);
+  if (!log) co_return store_trouble(log.error());
+  order->reason +=
+      foreseen(std::get<std::optional<Record>>(*found), *order,
+               std::get<std::vector<EvidenceEntry>>(*log), std::get<Census>(*counted).now);
   StoreCall call = std::move(*order);
   auto result = co_await ask(call);
   if (!result) co_return store_trouble(result.error());
@@ -347,17 +299,14 @@ Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
   StoreCall find = Find{id};
   auto found = co_await ask(find);
   // The record may have changed meanwhile: it only adds details to the verdict.
-  const auto* record = found ? &std::get<std::optional<Record>>(*found) : nullptr;
-  const bool known = record != nullptr && record->has_value();
-  std::string counts_from;
-  if (known && reply.verdict == Verdict::too_early) {
-    counts_from = to_rfc3339((*record)->locked_until + parts_.evidence_grace);
-  }
+  const std::optional<Record> record =
+      found ? std::get<std::optional<Record>>(*found) : std::nullopt;
+  const std::string from = counts_from(reply, record, parts_.evidence_grace);
   Problem problem{.code = ProblemCode::state_refused, .detail = {}};
-  problem.detail = why_refused(reply, known ? &**record : nullptr, counts_from);
+  problem.detail = why_refused(reply, record, from);
   problem.operation = id;
   problem.state = reply.state;
-  co_return refused_answer(problem, name_of(reply.verdict), counts_from);
+  co_return refused_answer(problem, name_of(reply.verdict), from);
 }
 
 }  // namespace idem::admin

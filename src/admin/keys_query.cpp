@@ -43,6 +43,9 @@ class QueryReader {
       return parse_age(name, value, query_.list.created_before, query_.older_than);
     } else if (name == "newer_than") {
       return parse_age(name, value, query_.created_from, query_.newer_than);
+    } else if (name == "contested") {
+      if (value != "true") return wrong(name, "must be true; leave it out to list all records");
+      query_.contested = true;
     } else if (name == "limit") {
       return parse_limit(value);
     } else if (name == "cursor") {
@@ -111,8 +114,9 @@ std::optional<State> parse_state(std::string_view name) {
 
 std::expected<KeysQuery, std::string> parse_keys_query(std::string_view query,
                                                        const ParseDuration& parse_duration) {
-  static constexpr std::array<std::string_view, 9> known{
-      "state", "scope", "operation", "key", "older_than", "newer_than", "limit", "cursor", "value"};
+  static constexpr std::array<std::string_view, 10> known{
+      "state",      "scope",     "operation", "key",    "older_than",
+      "newer_than", "contested", "limit",     "cursor", "value"};
   QueryReader reader(parse_duration);
   auto pairs = parse_query(query, known);
   if (!pairs) return std::unexpected(std::move(pairs.error()));

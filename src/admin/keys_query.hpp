@@ -25,6 +25,8 @@ struct KeysQuery {
   /// As an age or a moment: older records are left out of the page.
   std::optional<Millis> newer_than;
   std::optional<StoreTime> created_from;
+  /// Other records are left out of the page.
+  bool contested = false;
   /// Values of each record's stored body, by their names in the listing.
   std::vector<std::pair<std::string, JsonPointer>> values;
 };

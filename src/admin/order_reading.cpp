@@ -42,7 +42,11 @@ Read<std::string> read_text(const Value& object, std::string_view name, std::siz
 Read<std::string> decided_by(std::string source, std::string_view body) {
   const auto value = json::parse(body);
   const Value* const by = value ? value->find("by") : nullptr;
-  if (by == nullptr) return source;
+  if (by == nullptr && source != operator_source) return source;
+  if (!value) return wrong("byte " + std::to_string(value.error().offset), value.error().what);
+  if (by == nullptr) {
+    return wrong("/by", "is missing, and so is the field Idem-Operator; say by name who decides");
+  }
   const auto* name = std::get_if<std::string>(&by->is);
   if (name == nullptr || !is_operator_name(*name)) {
     return wrong("/by", "must be one name of 1 to 64 visible characters");

@@ -20,12 +20,12 @@ Read<Value> read_object(std::string_view body, std::initializer_list<std::string
 /// A text that is not only white space.
 Read<std::string> read_text(const Value& object, std::string_view name, std::size_t bytes_max);
 
-/// The source of a decision by an operator who gives no name.
+/// The source of an operator's decision, in front of the name.
 inline constexpr std::string_view operator_source = "operator";
 /// 1 to limits::operator_name_bytes_max visible characters of ASCII.
 bool is_operator_name(std::string_view name) noexcept;
 /// The decider as the evidence log names it: `source`, from the request's head, or the member `by`
-/// of the order in `body`. Two different names are an error.
+/// of the order in `body`. Two different names are an error, and so is none.
 Read<std::string> decided_by(std::string source, std::string_view body);
 
 }  // namespace idem::admin

@@ -10,14 +10,14 @@ namespace {
 // A sweeper runs every second, and later only with a backlog.
 constexpr Millis sweep_delay_max = std::chrono::minutes(1);
 
-/// Counts one unsettled record.
+/// Counts one record.
 void count(const AdminParts& parts, const Record& record, StoreTime now, Status::Records& into) {
   if (record.is_contested) ++into.contested;
   if (record.state == State::unknown) {
     // Without a plan after the end of its lease: due at once if it has a provider.
     const bool is_left = record.reconcile_attempts > 0 || parts.provider_of(record).empty();
     if (!record.reconcile_after && is_left) ++into.for_people;
-  } else if (record.locked_until + sweep_delay_max < now) {
+  } else if (record.state == State::in_progress && record.locked_until + sweep_delay_max < now) {
     ++into.leases_overdue;
   }
 }
@@ -33,7 +33,8 @@ Task<void> count_unsettled(const AdminParts& parts, Status& into) {
     co_return;
   }
   into.census = std::get<Census>(*counted);
-  for (const State state : {State::unknown, State::in_progress}) {
+  Status::Records records;
+  for (const State state : {State::unknown, State::in_progress, State::completed}) {
     std::size_t seen = 0;
     List page{.state = state, .limit = limits::list_page_max};
     for (;;) {
@@ -44,17 +45,18 @@ Task<void> count_unsettled(const AdminParts& parts, Status& into) {
         into.store_error = listed.error().detail;
         co_return;
       }
-      const auto& records = std::get<std::vector<Record>>(*listed);
-      for (const Record& record : records) count(parts, record, into.census->now, into.records);
-      seen += records.size();
-      if (records.size() < limits::list_page_max) break;
+      const auto& found = std::get<std::vector<Record>>(*listed);
+      for (const Record& record : found) count(parts, record, into.census->now, records);
+      seen += found.size();
+      if (found.size() < limits::list_page_max) break;
       if (seen >= limits::status_records_max) {
-        into.records.seen_all = false;
+        (state == State::completed ? records.seen_all_completed : records.seen_all) = false;
         break;
       }
-      page.after = records.back().id;
+      page.after = found.back().id;
     }
   }
+  into.records = records;
 }
 
 }  // namespace idem::admin

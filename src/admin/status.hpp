@@ -10,12 +10,13 @@ struct Status {
   std::optional<Census> census{};  ///< None: the store did not answer.
   /// Counts of unsettled records.
   struct Records {
-    std::size_t contested = 0;       ///< In progress or unknown.
+    std::size_t contested = 0;       ///< In progress, unknown or completed.
     std::size_t for_people = 0;      ///< Unknown, and no provider is asked any more.
     std::size_t leases_overdue = 0;  ///< Over for longer than a sweeper needs.
-    bool seen_all = true;            ///< False: the counts are lower bounds.
+    bool seen_all = true;            ///< False: all counts are lower bounds.
+    bool seen_all_completed = true;  ///< False: that of the contested ones is.
   };
-  Records records{};
+  std::optional<Records> records{};  ///< None: the store did not answer to the end.
   metrics::Gauges gauges{};
   bool draining = false;
 };
@@ -27,7 +28,7 @@ struct Trouble {
 };
 std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& registry);
 
-/// Reads the census and the unsettled records from the store, page by page.
+/// Reads the census and, page by page, unsettled and completed records from the store.
 Task<void> count_unsettled(const AdminParts& parts, Status& into);
 
 /// The answer's body.

@@ -27,20 +27,26 @@ std::string number_of(std::size_t count, const char* one, const char* several) {
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
+/// The circuit breaker's own sentence already begins so.
+std::string store_down(const std::string& error) {
+  static constexpr std::string_view sentence = "the store does not answer: ";
+  return error.starts_with(sentence) ? error : std::string(sentence) + error;
+}
+
 void add_availability(std::vector<Trouble>& troubles, const char* code, const std::string& who,
                       const Availability::Seen& seen) {
   troubles.push_back({code, who + " does not answer: " + seen.reason +
                                 (seen.detail.empty() ? "" : ", " + seen.detail)});
 }
 
-void add_records(std::vector<Trouble>& troubles, const Status& status) {
-  const auto& records = status.records;
+void add_unsettled(std::vector<Trouble>& troubles, const Status::Records& records) {
   const std::string at_least = records.seen_all ? "" : "at least ";
   if (records.contested > 0) {
     troubles.push_back(
         {"contested",
-         at_least + number_of(records.contested, "record is", "records are") +
-             " contested: evidence says that the operation ran; look with: idem keys list"});
+         (records.seen_all_completed ? at_least : "at least ") +
+             number_of(records.contested, "record is", "records are") +
+             " contested: evidence says otherwise; look with: idem keys list --contested"});
   }
   if (records.for_people > 0) {
     troubles.push_back({"unknown_for_people",
@@ -55,6 +61,10 @@ void add_records(std::vector<Trouble>& troubles, const Status& status) {
                         at_least + number_of(records.leases_overdue, "lease has", "leases have") +
                             " ended and no process sweeps; is a gateway or worker running?"});
   }
+}
+
+void add_records(std::vector<Trouble>& troubles, const Status& status) {
+  if (status.records) add_unsettled(troubles, *status.records);
   if (!status.census) return;
   const Millis age = oldest_unknown(*status.census);
   if (age > limits::unknown_is_old) {
@@ -141,6 +151,17 @@ void write_store(Writer& out, const Status& status) {
   out.end_object();
 }
 
+/// null: the store did not answer, so nothing is known.
+void write_count(Writer& out, const char* name, const std::optional<Status::Records>& records,
+                 std::size_t Status::Records::* count) {
+  out.name(name);
+  if (records) {
+    out.number((*records).*count);
+  } else {
+    out.null();
+  }
+}
+
 void write_unsettled(Writer& out, const Status& status) {
   out.name("unknown");
   if (!status.census) {
@@ -149,12 +170,13 @@ void write_unsettled(Writer& out, const Status& status) {
     out.begin_object();
     out.member("count", status.census->by_state[static_cast<std::size_t>(State::unknown)]);
     out.member("oldest_seconds", seconds_of(oldest_unknown(*status.census)));
-    out.member("for_people", status.records.for_people);
+    write_count(out, "for_people", status.records, &Status::Records::for_people);
     out.end_object();
   }
-  out.member("contested", status.records.contested);
-  out.member("leases_overdue", status.records.leases_overdue);
-  out.flag("seen_all", status.records.seen_all);
+  write_count(out, "contested", status.records, &Status::Records::contested);
+  write_count(out, "leases_overdue", status.records, &Status::Records::leases_overdue);
+  out.flag("seen_all", status.records && status.records->seen_all);
+  out.flag("seen_all_completed", status.records && status.records->seen_all_completed);
   out.member("unsettled_attempts", status.gauges.unsettled_attempts);
 }
 
@@ -188,7 +210,7 @@ void write_outbox(Writer& out, const metrics::Gauges& gauges) {
 std::vector<Trouble> troubles_of(const Status& status, metrics::Registry& registry) {
   std::vector<Trouble> troubles;
   if (!status.store_error.empty()) {
-    troubles.push_back({"store_down", "the store does not answer: " + status.store_error});
+    troubles.push_back({"store_down", store_down(status.store_error)});
   } else if (!status.gauges.store_answers) {
     troubles.push_back(
         {"store_down",

@@ -79,6 +79,11 @@ std::expected<void, std::string> check_secret_file(const std::string& path);
 /// or, with format "json", a JSON object. The time is in UTC.
 LogSink stderr_log(const std::string& format);
 
+/// Says on stderr why a process does not start: as an event where the log is JSON, because a reader
+/// of it expects nothing else, otherwise as a plain sentence. The exit code.
+int fail_start(const char* command, const std::string& format, const LogSink& log,
+               const std::string& sentence);
+
 /// "150ms", "30s", "5m", "24h", "30d", or "0"; whole numbers only.
 std::expected<Millis, std::string> parse_duration(const std::string& text);
 /// "512B", "64KiB", "1MiB".

@@ -6,6 +6,8 @@
 #include "cli/reconcile/reconcile_command.hpp"
 
 #include <cstdio>
+#include <initializer_list>
+#include <string>
 
 namespace idem::cli {
 namespace {
@@ -21,6 +23,21 @@ constexpr const char* footer =
     "Settings: a flag wins over its IDEM_* variable, the variable over the file of --config. A "
     "relative path in the file is relative to the file's folder, any other to the working "
     "directory.";
+
+/// The sentence about a word that is no command, of which CLI11 only says that there is none.
+/// Empty: something else is wrong.
+std::string wrong_word(const CLI::App& app) {
+  const CLI::App* at = &app;
+  std::string path = app.get_name();
+  for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) {
+    at = parsed.front();
+    path += " " + at->get_name();
+  }
+  const auto words = at->remaining();
+  const bool lacks_command = at->get_require_subcommand_min() > 0;
+  if (!lacks_command || words.empty() || words.front().starts_with('-')) return "";
+  return path + ": there is no command \"" + words.front() + "\"; " + path + " --help lists them";
+}
 
 }  // namespace
 
@@ -45,10 +62,19 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    const auto wrong = error.get_exit_code() == 0 ? std::string() : wrong_word(app);
+    if (!wrong.empty()) {
+      std::fprintf(stderr, "%s\n", wrong.c_str());
+      return usage;
+    }
     // Help ends well; everything else is wrong usage.
     return app.exit(error) == 0 ? done : usage;
   }
   if (version_command->parsed()) return version();
+  for (const OperatorCommand* const one :
+       std::initializer_list<const OperatorCommand*>{&keys, &outbox, &dlq, &reconcile, &status}) {
+    if (one->parsed()) one->warn_of_variables();
+  }
   if (keys.parsed()) return keys.run();
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();

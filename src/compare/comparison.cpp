@@ -93,8 +93,10 @@ Comparison::Met Comparison::add(const Theirs& theirs, std::span<const Name> name
     return {.ours = entry->ours};
   }
   ++lines_unmet_;
-  // A refused line without a record is no difference.
-  if (!theirs.happened || is_outside(theirs.at)) return {};
+  // A refused line without a record is no difference. One of which nobody knows whether it was
+  // refused may be.
+  const bool may_have_happened = theirs.happened || theirs.unclear;
+  if (!may_have_happened || is_outside(theirs.at)) return {};
   if (entries_.size() + unmet_.size() >= limits::comparison_entries_max) return {.full = true};
   unmet_.push_back({theirs, {names.begin(), names.end()}});
   return {};
@@ -218,9 +220,16 @@ Finding Comparison::finding_of(std::span<const Unmet> lines) const {
   for (const Unmet& one : lines.first(std::min(lines.size(), lines_shown_max))) {
     finding.theirs.push_back(one.theirs);
   }
-  if (lines.size() > 1) {
+  const auto happened =
+      std::ranges::count_if(lines, [](const Unmet& one) { return one.theirs.happened; });
+  if (happened > 1) {
     finding.kind = Kind::duplicate;
-    finding.why = "it happened " + std::to_string(lines.size()) + " times, and there is no record";
+    finding.why = "it happened " + std::to_string(happened) + " times, and there is no record";
+    return finding;
+  }
+  if (happened == 0) {
+    finding.kind = one_sided(Kind::undecided, lines.front().theirs.at);
+    finding.why = "no option names the line's status, and there is no record";
     return finding;
   }
   finding.kind = one_sided(Kind::theirs_only, lines.front().theirs.at);

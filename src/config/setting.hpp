@@ -67,6 +67,9 @@ using Slot = std::variant<Given*, GivenList*, GivenMap*, std::vector<Node>*>;
 /// What a changed value needs. By default a restart.
 enum class Change : std::uint8_t { restart, live };
 
+/// Whose setting it is: also a worker's, or without effect there, because it serves no clients.
+enum class Role : std::uint8_t { gateway_and_worker, gateway };
+
 struct Setting {
   std::string_view path;  ///< In the file: "upstream.timeout".
   std::string_view flag;  ///< "--upstream-timeout"; empty: only in the file.
@@ -74,8 +77,12 @@ struct Setting {
   Slot slot;
   std::string_view help;
   Change change = Change::restart;
+  Role role = Role::gateway_and_worker;
   bool required = false;  ///< Must be given in its map of the file.
 };
+
+/// Without effect on a worker.
+inline bool is_gateways(const Setting& setting) { return setting.role == Role::gateway; }
 
 /// Reads `map` into the slots of `table`. Unknown keys, wrong types and values of a wrong shape
 /// give complaints. A setting that is not given gets the place of the nearest map in which it could

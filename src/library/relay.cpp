@@ -4,6 +4,7 @@
 #include "library/foreign_calls.hpp"
 #include "library/misuse.hpp"
 #include "library/relay_queue.hpp"
+#include "workers/failures.hpp"
 
 #include <idem/relay.hpp>
 #include <idem/worker_limits.hpp>
@@ -47,9 +48,9 @@ class Relay::Line {
       library::misused("Relay to \"" + destination_.name + "\": " + why);
     }
     if (options_.interval <= Millis{0}) return;
-    runner_ = std::make_unique<workers::Runner>(
-        std::vector<workers::RunOnce>{[this] { return turn() == options_.batch; }},
-        options_.interval);
+    runner_ = std::make_unique<workers::Runner>([this] {
+      return turn() == options_.batch ? Millis(0) : failures_.rest(options_.interval);
+    });
   }
 
   std::size_t turn();
@@ -83,6 +84,8 @@ class Relay::Line {
   std::minstd_rand dice_{std::random_device{}()};
   MonotonicTime claimed_until_{};  ///< The batch's claim ends; counted from before the claim.
   MonotonicTime reap_at_{};
+  workers::Failures failures_{{"relay_failed", "relay_recovered", "why"},
+                              {"destination", destination_.name}};
   std::unique_ptr<workers::Runner> runner_{};
 };
 
@@ -95,10 +98,10 @@ std::size_t Relay::Line::turn() {
   const auto claimed = queue_.claim(breaker_.is_on_trial() ? 1 : options_.batch, options_.lease,
                                     destination_.repetition.deduplicates, notes_sending());
   if (!claimed) {
-    log_(LogLevel::warning, "relay_failed",
-         {{"destination", destination_.name}, {"why", claimed.error()}});
+    failures_.failed(log_, claimed.error());
     return 0;
   }
+  failures_.succeeded(log_);
   for (const ClaimedMessage& one : *claimed) deliver(one);
   return claimed->size();
 }

@@ -101,11 +101,7 @@ void write_times(Text& text, const std::deque<Shard>& shards) {
   }
 }
 
-// Only with a census: without the store's part the counter would go back.
-void write_census(Text& text, const Census& census, std::uint64_t swept) {
-  text.single("idem_zombie_keys_total", "counter",
-              "api.idempotency.zombie.keys: leases that ran out and were swept.",
-              swept + census.leases_ended);
+void write_census(Text& text, const Census& census) {
   text.family("idem_keys", "gauge", "api.idempotency.keys: records by state, as they are stored.");
   for (const auto state : {State::pending, State::in_progress, State::completed,
                            State::failed_retryable, State::unknown, State::expired}) {
@@ -316,7 +312,12 @@ std::string Registry::exposition(const Gauges& gauges) {
   Text text;
   write_protocol_counters(text, shards_);
   write_times(text, shards_);
-  if (gauges.census) write_census(text, *gauges.census, sum(shards_, &Shard::leases_ended));
+  // Without the store's part the counter would go back.
+  if (gauges.census) leases_ended_ = gauges.census->leases_ended;
+  text.single("idem_zombie_keys_total", "counter",
+              "api.idempotency.zombie.keys: leases that ran out and were swept.",
+              sum(shards_, &Shard::leases_ended) + leases_ended_);
+  if (gauges.census) write_census(text, *gauges.census);
   write_reaping(text, shards_);
   if (gauges.messages) write_outbox(text, gauges);
   write_tenants(text, shards_, tenants_);

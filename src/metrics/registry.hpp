@@ -64,6 +64,7 @@ class Registry {
 
  private:
   std::mutex mutex_;
+  std::uint64_t leases_ended_ = 0;  ///< In the store's last census.
   std::deque<Shard> shards_;
   Tenants tenants_;
   Routes routes_;

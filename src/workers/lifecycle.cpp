@@ -1,6 +1,6 @@
 #include "workers/lifecycle.hpp"
 
-#include "core/exchange/outage.hpp"
+#include "workers/failures.hpp"
 #include "workers/pace.hpp"
 #include "workers/reaper.hpp"
 #include "workers/sweeper.hpp"
@@ -18,9 +18,8 @@ using Clock = std::chrono::steady_clock;
 /// Sweeper or reaper, each at its own pace: how much is due for one says nothing about the other.
 struct Worker {
   std::expected<Pass, StoreError> (*run_once)(Store&, const LogSink&, metrics::Shard&, std::size_t);
-  std::string_view failed_event;
+  Failures failures;
   Pace pace;
-  OutageLines failures{limits::outage_line_interval};
   Clock::time_point next{};
 };
 
@@ -52,14 +51,10 @@ class Lifecycle {
     const auto ended = Clock::now();
     worker.next = ended + worker.pace.rest_after(pass.value_or(Pass{}), ended - began, is_idle);
     if (pass) {
-      (void)worker.failures.succeeded(MonotonicClock::now());
+      worker.failures.succeeded(log_);
       return *pass;
     }
-    // A failing pass repeats several times a second, so not every failure is a line.
-    if (const auto line = worker.failures.failed(MonotonicClock::now())) {
-      log_(LogLevel::warning, worker.failed_event,
-           {{"detail", pass.error().detail}, {"failures", line->failures}});
-    }
+    worker.failures.failed(log_, pass.error().detail);
     return std::nullopt;
   }
 
@@ -76,8 +71,10 @@ class Lifecycle {
   LogSink log_;
   metrics::Shard& shard_;
   Idleness idleness_;
-  Worker sweeper_{sweep_once, "sweep_failed", Pace(store_.lifecycle_slice())};
-  Worker reaper_{reap_once, "reap_failed", Pace(store_.lifecycle_slice())};
+  Worker sweeper_{sweep_once, Failures({"sweep_failed", "sweep_recovered"}),
+                  Pace(store_.lifecycle_slice())};
+  Worker reaper_{reap_once, Failures({"reap_failed", "reap_recovered"}),
+                 Pace(store_.lifecycle_slice())};
   std::size_t reaped_ = 0;  ///< Since the last line.
 };
 

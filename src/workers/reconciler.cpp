@@ -74,10 +74,10 @@ bool Reconciler::turn() {
   List page{.state = State::unknown, .after = after_, .limit = limits::reconcile_page};
   auto unknown = ask_and_wait(store_, page);
   if (!unknown) {
-    shard_.store_errors.add();
-    log_(LogLevel::warning, "reconcile_failed", {{"detail", unknown.error().detail}});
+    note_failure(unknown.error());
     return false;
   }
+  failures_.succeeded(log_);
   const bool is_full = unknown->size() >= limits::reconcile_page;
   after_ = is_full ? std::optional(unknown->back().id) : std::nullopt;
   std::vector<Task> due;
@@ -111,6 +111,11 @@ bool Reconciler::turn() {
   return is_full && !due.empty();
 }
 
+void Reconciler::note_failure(const StoreError& error) {
+  shard_.store_errors.add();
+  failures_.failed(log_, error.detail);
+}
+
 // As few as finish before the next turn, if records take as long as they recently did: each further
 // thread competes with requests.
 std::size_t Reconciler::lanes_for(std::size_t due) {
@@ -134,8 +139,13 @@ bool Reconciler::learn_time() {
   if (store_time_ && at - last_reply_at_ < limits::reconcile_clock_interval) return true;
   const auto census = ask_and_wait(store_, Count{});
   if (!census) {
-    shard_.store_errors.add();
-    return store_time_.has_value();
+    // With a time of earlier the turn goes on, and the list says whether the store answers.
+    if (store_time_) {
+      shard_.store_errors.add();
+      return true;
+    }
+    note_failure(census.error());
+    return false;
   }
   store_time_ = census->now;
   last_reply_at_ = at;

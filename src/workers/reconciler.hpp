@@ -3,6 +3,7 @@
 #include "core/evidence/provider_rules.hpp"
 #include "core/exchange/backoff.hpp"
 #include "metrics/shard.hpp"
+#include "workers/failures.hpp"
 
 #include <idem/log.hpp>
 #include <idem/store.hpp>
@@ -86,6 +87,10 @@ class Reconciler {
   /// there may be more.
   bool turn();
 
+  /// How long to rest after a turn without more to do: longer after each turn in a row for which
+  /// the store did not answer. The thread of turn().
+  Millis rest() const noexcept { return failures_.rest(limits::reconcile_interval); }
+
   /// A running turn() asks about no further record and returns after the questions that are already
   /// sent. Any thread.
   void stop() noexcept { stopping_ = true; }
@@ -100,6 +105,7 @@ class Reconciler {
 
   std::size_t lanes_for(std::size_t due);
   void note_took(Millis time);
+  void note_failure(const StoreError& error);
   bool learn_time();
   StoreTime now() const;
   bool is_due(const Record& record, StoreTime now) const;
@@ -150,6 +156,7 @@ class Reconciler {
   unsigned lanes_;
   Breaker::Rule rule_;
   std::set<std::string> missing_;  ///< Names in records that no provider has; each is logged once.
+  Failures failures_{{"reconcile_failed", "reconcile_recovered"}};
   std::optional<RecordId> after_;
   /// The store's time in its last census, and our time of that reply.
   std::optional<StoreTime> store_time_;

@@ -1,5 +1,3 @@
-#include "cli/settings/roles.hpp"
-
 #include "config/reading.hpp"
 #include "support/admin.hpp"
 #include "support/gateway_fixture.hpp"
@@ -49,11 +47,62 @@ TEST_F(ConfigRoles, a_workers_file_is_checked_as_one) {
   expect_has(gateway, "--role worker");
 }
 
+TEST_F(ConfigRoles, a_workers_file_is_known_by_what_it_says_itself) {
+  const auto shared = check(workers, {}, {"IDEM_LISTEN=127.0.0.1:1", "IDEM_SCOPE=authorization"});
+  EXPECT_EQ(shared.exit_code, 0) << shared.output;
+  expect_has(shared, "idem worker");
+  const auto named = check(workers + "routes:\n  - {match: {path: /a}, name: a}\n");
+  EXPECT_EQ(named.exit_code, 0) << named.output;
+  expect_has(named, "idem worker");
+  const auto served = check(workers + "routes:\n  - {match: {path: /a}, mode: wait}\n");
+  EXPECT_EQ(served.exit_code, 2) << "a route with a gateway's setting is a gateway's";
+  expect_has(served, "there is no upstream");
+  const std::string bare = "store: \"memory:\"\n";
+  const auto print = [&](const char* role) {
+    return idem({"config", "print", "--role", role, "--config", file(gateways + bare)});
+  };
+  expect_has(print("gateway"), "upstream:");
+  EXPECT_EQ(print("worker").exit_code, 2);
+  const auto of_a_worker = idem({"config", "print", "--role", "worker", "--config", file(bare)});
+  EXPECT_EQ(of_a_worker.exit_code, 0) << of_a_worker.output;
+  EXPECT_EQ(of_a_worker.output.find("listen:"), std::string::npos) << of_a_worker.output;
+}
+
+TEST_F(ConfigRoles, what_a_start_would_refuse_is_no_ok) {
+  const std::string destination =
+      "destinations:\n  - {name: a, url: \"http://h/\", deduplicates: 1h";
+  for (const char* const store : {"\"memory:\"", "redis://db:6379"}) {
+    const auto ran = check("store: " + std::string(store) + "\n" + destination + "}\n");
+    EXPECT_EQ(ran.exit_code, 2) << ran.output;
+    expect_has(ran, ":3:5: destinations: this store has no outbox");
+  }
+  const auto ca = check("store: postgres://db/idem\n" + destination + ", ca: /no/ca.pem}\n");
+  EXPECT_EQ(ca.exit_code, 2) << ca.output;
+  expect_has(ca, "/no/ca.pem");
+  const auto provider = [&](const std::string& more) {
+    return check(gateways +
+                 "store: \"memory:\"\nproviders:\n  - name: bank\n    found: [\"200\"]\n" +
+                 "    url: \"http://h/?o={operation}\"\n" + more);
+  };
+  EXPECT_EQ(provider("").exit_code, 0) << provider("").output;
+  const auto its = provider("    ca: /no/ca.pem\n");
+  EXPECT_EQ(its.exit_code, 2) << its.output;
+  expect_has(its, ":8:9: ");
+  for (const std::string part : {"content_type: \"text/plain\\r\\nSet-Cookie: a=b\"",
+                                 "headers: [\"Location: /a\\r\\nSet-Cookie: a=b\"]"}) {
+    const auto cut = provider("    replay: {" + part + "}\n");
+    EXPECT_EQ(cut.exit_code, 2) << cut.output;
+    expect_has(cut, ":8:");
+  }
+  const auto by_certificate = check(workers + "scope: {from: mtls}\n", {"--role", "worker"});
+  EXPECT_EQ(by_certificate.exit_code, 0) << by_certificate.output;
+}
+
 TEST_F(ConfigRoles, settings_of_a_gateway_are_refused_in_a_workers_file_at_their_place) {
   cli::GatewayFlags flags;
   std::size_t seen = 0;
   for (const auto& setting : cli::settings_of(flags)) {
-    if (cli::is_gateways_alone(setting.path)) ++seen;
+    if (config::is_gateways(setting)) ++seen;
   }
   EXPECT_GE(seen, 40U);
   const auto refused = idem({"worker", "--config", file(workers + "listen: 127.0.0.1:8080\n")});
@@ -83,6 +132,16 @@ TEST_F(ConfigRoles, unknown_variables_are_warned_of) {
   for (const char* const known : {"IDEM_SERVICE_HOST", "IDEM_PORT_8080", "IDEM_OPERATOR"}) {
     EXPECT_EQ(ran.output.find(known), std::string::npos) << ran.output;
   }
+  // Most of all where the settings are refused.
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"gateway", "--scope", "static:a"}, {"config", "check", "--scope", "static:a"}}) {
+    const auto refused = idem(words, environment);
+    EXPECT_EQ(refused.exit_code, 2);
+    expect_has(refused, "there is no upstream");
+    expect_has(refused, "IDEM_UPSTRAEM: warning: is no variable");
+  }
+  expect_has(check(workers, {}, {"IDEM_ADMIN_TOKEN=t"}),
+             "IDEM_ADMIN_TOKEN: warning: is no variable of this version");
   const auto of_a_gateway = check(workers, {"--role", "worker"}, {"IDEM_LISTEN=127.0.0.1:1"});
   EXPECT_EQ(of_a_gateway.exit_code, 0);
   expect_has(of_a_gateway, "IDEM_LISTEN: warning: is a setting of idem gateway");
@@ -110,8 +169,7 @@ TEST_F(ConfigRoles, a_workers_help_has_its_own_flags_and_no_others) {
     if (setting.flag.empty()) continue;
     const std::string flag = std::string(setting.flag) + " ";
     EXPECT_NE((gateway.output + " ").find(flag), std::string::npos) << flag;
-    EXPECT_EQ(worker.output.find("  " + flag) == std::string::npos,
-              cli::is_gateways_alone(setting.path))
+    EXPECT_EQ(worker.output.find("  " + flag) == std::string::npos, config::is_gateways(setting))
         << flag;
   }
 }
@@ -132,6 +190,12 @@ TEST_F(ConfigRoles, the_help_names_stores_exit_codes_and_the_version) {
       expect_has(ran, code);
     }
   }
+  const auto wrong = idem({"gatewy"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  expect_has(wrong, "there is no command \"gatewy\"");
+  expect_has(idem({"reconcile", "--help"}), "exit code 5");
+  expect_has(idem({"reconcile", "--help"}), "one JSON document");
+  EXPECT_EQ(idem({"status", "--help"}).output.find("--operator"), std::string::npos);
   const auto version = idem({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_EQ(version.output, idem({"version"}).output);
@@ -153,7 +217,11 @@ TEST_F(ConfigRoles, migrate_makes_a_store_and_prints_its_id) {
   EXPECT_EQ(id_of(made), id_of(again));
   EXPECT_EQ(idem({"migrate", "--store", "sqlite://x.db"}).exit_code, 2);
   EXPECT_EQ(idem({"migrate", "--store", "sqlite:" + path + "/no/x.db"}).exit_code, 1);
+  expect_has(idem({"migrate"}), "there is no store");
   EXPECT_EQ(idem({"migrate"}).exit_code, 2);
+  const auto word = idem({"migrate", "sqlite:" + path}, {"IDEM_STORE=sqlite:/no/x.db"});
+  EXPECT_EQ(word.exit_code, 0) << word.output;
+  EXPECT_EQ(idem({"migrate", "sqlite:" + path, "--store", "memory:"}).exit_code, 2);
 }
 
 /// Print and schema name every setting of the table, set or not.

@@ -18,7 +18,13 @@ class Operated : public Live {
     return send_once(gateway_->admin(),
                      {.method = "GET", .target = target, .fields = {{"Host", gateway_->admin()}}});
   }
+  /// In the name of grace.
   Request order(const std::string& target, std::string body) const {
+    Request request = nameless_order(target, std::move(body));
+    request.fields.push_back({"Idem-Operator", "grace"});
+    return request;
+  }
+  Request nameless_order(const std::string& target, std::string body) const {
     return {.method = "POST",
             .target = target,
             .fields = {{"Host", gateway_->admin()}, {"Content-Type", "application/json"}},

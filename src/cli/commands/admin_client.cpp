@@ -1,5 +1,6 @@
 #include "cli/commands/admin_client.hpp"
 
+#include "cli/commands/tables.hpp"
 #include "http/chunked.hpp"
 #include "http/head.hpp"
 #include "http/upstream_pool.hpp"
@@ -144,7 +145,7 @@ std::string request_of(const AdminAccess& access, const http::UpstreamAddress& a
   std::string text = body != nullptr ? "POST " : "GET ";
   text += target + " HTTP/1.1\r\nHost: " + address.authority + "\r\nConnection: close\r\n";
   if (body == nullptr) return text + "\r\n";
-  if (!access.operator_name.empty()) text += "Idem-Operator: " + access.operator_name + "\r\n";
+  text += "Idem-Operator: " + access.operator_name + "\r\n";
   text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body->size());
   return text + "\r\n\r\n" + *body;
 }
@@ -155,7 +156,11 @@ std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
                                                    const std::string& target,
                                                    const std::string* body) {
   const auto address = http::parse_upstream_url(access.url);
-  if (!address) return Failed(AdminFailure{true, address.error()});
+  if (!address) {
+    return Failed(AdminFailure{true, "\"" + printable(access.url) +
+                                         "\" is no URL of an admin listener; write one such as "
+                                         "http://127.0.0.1:9901"});
+  }
   if (address->tls) return Failed(AdminFailure{true, "the admin API speaks http:// only"});
   BlockingConnection connection;
   if (const auto why = connection.connect(address->endpoint); !why.empty()) return failed_by(why);

@@ -2,7 +2,6 @@
 
 #include "cli/settings/config_check.hpp"
 #include "cli/settings/environment.hpp"
-#include "cli/settings/roles.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,15 @@
 namespace idem::cli {
 namespace {
 
+/// What was given and nobody reads is often the reason of a complaint.
+int refuse(const std::vector<std::string>& complaints) {
+  for (const auto& warning : SettingsSource::variables_without_effect()) {
+    std::fprintf(stderr, "%s\n", as_warning(warning).c_str());
+  }
+  for (const auto& line : complaints) std::fprintf(stderr, "%s\n", line.c_str());
+  return usage;
+}
+
 int print_complaints(const std::vector<std::string>& lines) {
   for (const auto& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
   return usage;
@@ -18,14 +26,12 @@ int print_complaints(const std::vector<std::string>& lines) {
 
 int check(const SettingsSource& source, Purpose purpose) {
   const auto settings = source.read_for(purpose);
-  if (!settings) return print_complaints(settings.error());
+  if (!settings) return refuse(settings.error());
   Complaints wrong;
   check_named_files(*settings, wrong);
-  if (!wrong.empty()) return print_complaints(wrong.lines());
+  if (!wrong.empty()) return refuse(wrong.lines());
   for (const auto& warning : settings->warnings) {
-    const auto place = warning.find(": ");
-    std::fprintf(stderr, "%s: warning%s\n", warning.substr(0, place).c_str(),
-                 warning.substr(place).c_str());
+    std::fprintf(stderr, "%s\n", as_warning(warning).c_str());
   }
   Complaints warnings;
   warn_of_laxer_routes(*settings, warnings);
@@ -51,7 +57,7 @@ std::string print_item(Given given) {
 std::string print_settings(GatewayFlags flags, Purpose purpose) {
   auto table = settings_of(flags);
   if (purpose == Purpose::worker) {
-    std::erase_if(table, [](const auto& setting) { return is_gateways_alone(setting.path); });
+    std::erase_if(table, config::is_gateways);
   }
   std::string text = config::to_yaml(table, 0, config::Unset::shown);
   Complaints ignored;
@@ -136,6 +142,9 @@ ConfigCommand::ConfigCommand(CLI::App& app)
           "check them as settings of a gateway or of a worker; by default a worker's if none of "
           "them is for a gateway only")
       ->check(CLI::IsMember({"gateway", "worker"}));
+  print_
+      .add_option("--role", role_, "print them as settings of a gateway or of a worker; see check")
+      ->check(CLI::IsMember({"gateway", "worker"}));
 }
 
 bool ConfigCommand::parsed() const { return command_.parsed(); }
@@ -159,9 +168,11 @@ int ConfigCommand::run() const {
     }
     return code;
   }
-  const auto purpose = printed_.guessed_purpose();
+  const auto purpose = role_ == "worker"    ? Purpose::worker
+                       : role_ == "gateway" ? Purpose::gateway
+                                            : printed_.guessed_purpose();
   const auto settings = printed_.read_for(purpose);
-  if (!settings) return print_complaints(settings.error());
+  if (!settings) return refuse(settings.error());
   std::fputs(print_settings(settings->given, purpose).c_str(), stdout);
   return done;
 }

@@ -93,8 +93,7 @@ class GatewayProcess {
 
  private:
   int fail(const std::string& sentence) {
-    std::fprintf(stderr, "idem gateway: %s\n", sentence.c_str());
-    return failed;
+    return fail_start("gateway", options_.log_format, log_, sentence);
   }
 
   std::expected<void, std::string> open() {
@@ -364,10 +363,7 @@ class GatewayProcess {
 
 int run_gateway(const SettingsSource& source) {
   auto read = source.read();
-  if (!read) {
-    for (const auto& line : read.error()) std::fprintf(stderr, "idem gateway: %s\n", line.c_str());
-    return usage;
-  }
+  if (!read) return source.refuse("gateway", read.error());
   give_large_blocks_back();
   auto log = stderr_log(read->options.log_format);
   log_warnings(*read, log);

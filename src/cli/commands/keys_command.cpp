@@ -46,6 +46,8 @@ void KeysCommand::declare_list() {
                     "created before: an age such as 30m or 24h, or an RFC 3339 time");
   list_->add_option("--newer-than", filter_.newer_than,
                     "created since: an age such as 30m or 24h, or an RFC 3339 time");
+  list_->add_flag("--contested", filter_.contested,
+                  "only contested records: evidence disagrees with their outcome");
   list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
   list_->add_option("--cursor", filter_.cursor, "continue after an earlier page");
 }
@@ -58,7 +60,8 @@ void KeysCommand::declare_resolve() {
   resolve_->add_option("--evidence", evidence_, "what you saw, and where")->required();
   resolve_->add_option("--observed-at", observed_at_,
                        "when you saw it, an RFC 3339 time; now by default");
-  resolve_->add_option("--status", answer_.status, "status of the answer that the caller receives");
+  resolve_->add_option("--status", answer_.status,
+                       "status of the answer that the caller receives; needed with --as completed");
   resolve_->add_option("--header", answer_.headers, "\"Name: value\" of that answer; repeatable")
       ->allow_extra_args(false);
   resolve_->add_option("--body-file", answer_.body_file, "file with its body");
@@ -78,6 +81,7 @@ std::string KeysCommand::list_target() const {
   add_parameter(target, "key", filter_.key);
   add_parameter(target, "older_than", filter_.older_than);
   add_parameter(target, "newer_than", filter_.newer_than);
+  if (filter_.contested) add_parameter(target, "contested", "true");
   return target;
 }
 
@@ -95,7 +99,10 @@ int KeysCommand::list() {
 int KeysCommand::list_oldest() {
   KeysTable table;
   std::string cursor;
-  for (std::size_t read = 0; read < limits::listed_records_max; read += limits::list_page_max) {
+  // Contested records are few among all, so those pages show little of what they read.
+  const std::size_t most = filter_.contested ? limits::export_pages_max * limits::list_page_max
+                                             : limits::listed_records_max;
+  for (std::size_t read = 0; read < most; read += limits::list_page_max) {
     std::string target = list_target();
     // A key has a few records at most, so there are no pages.
     if (filter_.key.empty()) add_parameter(target, "limit", std::to_string(limits::list_page_max));
@@ -117,6 +124,11 @@ int KeysCommand::show() {
 }
 
 int KeysCommand::resolve() {
+  // The API would refuse it too, but would count it as evidence that the operation ran.
+  if (as_ == "completed" && answer_.status == 0) {
+    return complain("--as completed needs the answer that the caller receives: give its --status",
+                    usage);
+  }
   json::Writer order;
   order.begin_object();
   order.member("as", as_);

@@ -21,6 +21,7 @@ class KeysCommand : public OperatorCommand {
   struct Filter {
     std::string state, scope, operation, key, older_than, newer_than, cursor;
     std::optional<std::size_t> limit;
+    bool contested = false;
   };
   struct Answer {
     int status = 0;

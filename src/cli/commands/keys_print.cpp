@@ -62,19 +62,20 @@ void print_evidence(const Value& record) {
 
 }  // namespace
 
-void print_page(const std::string& json) {
+bool print_page(const std::string& json) {
   KeysTable table;
   const auto next = table.add(json);
-  if (!next) return;
+  if (!next) return false;
   table.print();
-  if (next->empty()) return;
+  if (next->empty()) return true;
   std::printf("\nmore: --cursor %s (pages are in the order of the refs, each sorted by age)\n",
               next->c_str());
+  return true;
 }
 
-void print_record(const std::string& json) {
+bool print_record(const std::string& json) {
   const auto record = json::parse(json);
-  if (!record) return;
+  if (!record || record->find("ref") == nullptr) return false;
   static constexpr std::array shown{"ref",
                                     "state",
                                     "contested",
@@ -102,6 +103,7 @@ void print_record(const std::string& json) {
   for (const auto* name : shown) rows.push_back({name, text_of(record->find(name))});
   print_rows(rows);
   print_evidence(*record);
+  return true;
 }
 
 }  // namespace idem::cli

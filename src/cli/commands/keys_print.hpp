@@ -4,8 +4,9 @@
 
 namespace idem::cli {
 
-/// Prints answers of the admin API on stdout, for people.
-void print_page(const std::string& json);
-void print_record(const std::string& json);
+/// Prints answers of the admin API on stdout, for people. False: it is no such
+/// answer, and nothing was printed.
+bool print_page(const std::string& json);
+bool print_record(const std::string& json);
 
 }  // namespace idem::cli

@@ -13,13 +13,12 @@ namespace idem::cli {
 MigrateCommand::MigrateCommand(CLI::App& app)
     : command_(*app.add_subcommand("migrate", "Create or upgrade the schema of a store")) {
   command_
-      .add_option("--store", store_,
+      .add_option("url,--store", store_,
                   "URL of the store: sqlite:PATH, postgres://... or hybrid:... (its truth); "
                   "redis://... and "
                   "memory: have no schema")
       ->envname("IDEM_STORE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-      ->required();
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw);
 }
 
 bool MigrateCommand::parsed() const { return command_.parsed(); }
@@ -27,6 +26,10 @@ bool MigrateCommand::parsed() const { return command_.parsed(); }
 int MigrateCommand::run() const {
   // At the limit of a file's size a write fails, and the signal must not end the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  if (store_.empty()) {
+    std::fprintf(stderr, "idem migrate: there is no store; write its URL, or set IDEM_STORE\n");
+    return usage;
+  }
   if (const auto known = check_store_url(store_); !known) {
     std::fprintf(stderr, "idem migrate: --store: %s\n", known.error().c_str());
     return usage;

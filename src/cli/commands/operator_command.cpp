@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
+#include "cli/settings/environment.hpp"
 #include "json/value.hpp"
 
 #include <idem/limits.hpp>
@@ -48,10 +49,10 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs)
+OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, Form form)
     : name_(name), command_(app.add_subcommand(name, text)) {
   access_.operator_name = login_name();
-  if (has_verbs) {
+  if (form.has_verbs) {
     command_->require_subcommand(1);
     // Verbs inherit it, but do not list the options of the command.
     command_->footer(command_->get_footer() +
@@ -64,6 +65,7 @@ OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* te
       ->envname("IDEM_ADMIN_URL")
       ->capture_default_str();
   command_->add_flag("--json", json_, "print the admin API's answer unchanged");
+  if (!form.decides) return;
   command_
       ->add_option("--operator", access_.operator_name,
                    "who decides, for the evidence log; by default USER@HOST")
@@ -82,15 +84,27 @@ int OperatorCommand::complain(const std::string& sentence, int code) const {
   return code;
 }
 
+void OperatorCommand::warn_of_variables() const {
+  for (const auto& line : misspelt_operator_variables()) {
+    std::fprintf(stderr, "idem %s: %s\n", name_.c_str(), as_warning(line).c_str());
+  }
+}
+
 std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
                                                      const std::string* body) const {
   const auto fails = [&](const std::string& sentence, int code) {
     return std::unexpected(complain(sentence, code));
   };
   // The name becomes a header field of the request; a line break would end the field.
-  const bool is_name =
-      std::ranges::all_of(access_.operator_name, [](char c) { return c > ' ' && c < 0x7F; });
-  if (!is_name) return fails("--operator must be one name without blanks, in ASCII", usage);
+  const std::string& name = access_.operator_name;
+  const bool is_name = !name.empty() && name.size() <= limits::operator_name_bytes_max &&
+                       std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7F; });
+  if (!is_name) {
+    return fails("--operator must be one name of 1 to " +
+                     std::to_string(limits::operator_name_bytes_max) +
+                     " characters without blanks, in ASCII",
+                 usage);
+  }
   auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();
@@ -107,14 +121,14 @@ int OperatorCommand::complain_about(const AdminAnswer& answer) const {
 }
 
 int OperatorCommand::finish(const std::string& target, const std::string* body,
-                            void (*print)(const std::string& json)) {
+                            bool (*print)(const std::string& json)) {
   const auto answer = ask(target, body);
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   if (json_) {
     std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
-  } else {
-    print(answer->body);
+  } else if (!print(answer->body)) {
+    return complain(malformed_answer, failed);
   }
   return done;
 }

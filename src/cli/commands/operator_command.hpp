@@ -15,10 +15,18 @@ namespace idem::cli {
 class OperatorCommand {
  public:
   bool parsed() const { return command_->parsed(); }
+  /// On stderr, of variables that nobody reads and that are nearly the names of ours.
+  void warn_of_variables() const;
 
  protected:
+  struct Form {
+    bool has_verbs = true;
+    bool decides = true;  ///< It sends decisions, which have their operator's name.
+  };
   /// Declares the command with the options of all its verbs; `app` outlives this.
-  OperatorCommand(CLI::App& app, const char* name, const char* text, bool has_verbs = true);
+  OperatorCommand(CLI::App& app, const char* name, const char* text, Form form);
+  OperatorCommand(CLI::App& app, const char* name, const char* text)
+      : OperatorCommand(app, name, text, Form()) {}
 
   CLI::App& command() { return *command_; }
   bool json() const { return json_; }
@@ -30,9 +38,10 @@ class OperatorCommand {
   std::expected<AdminAnswer, int> ask(const std::string& target, const std::string* body) const;
   /// Prints why the answer is not a 200. The exit code.
   int complain_about(const AdminAnswer& answer) const;
-  /// Sends a request and prints the answer: with `print`, or as JSON with --json. The exit code.
+  /// Sends a request and prints the answer: with `print`, which returns false if it is
+  /// none of the admin API, or as JSON with --json. The exit code.
   int finish(const std::string& target, const std::string* body,
-             void (*print)(const std::string& json));
+             bool (*print)(const std::string& json));
   /// Prints `sentence` on stderr and returns `code`.
   int complain(const std::string& sentence, int code) const;
 
@@ -45,7 +54,8 @@ class OperatorCommand {
 
 /// The complaint about an answer that this version does not understand.
 inline constexpr const char* malformed_answer =
-    "the admin API's answer is malformed; is the gateway of another version?";
+    "this is no answer of the admin API; does --admin-url name a gateway's admin listener, and is "
+    "the gateway of this version?";
 
 /// The detail or title of a problem, as a sentence that is safe for the terminal.
 std::string sentence_of(const AdminAnswer& answer);

@@ -17,9 +17,9 @@ void add_row(Rows& rows, const json::Value& from, std::initializer_list<const ch
 
 }  // namespace
 
-void print_messages(const std::string& json) {
+bool print_messages(const std::string& json) {
   const auto page = json::parse(json);
-  if (!page) return;
+  if (!page || page->find("messages") == nullptr) return false;
   Rows rows{{"ID", "STATE", "DESTINATION", "TYPE", "CREATED", "DUE", "TRIES", "LAST ERROR"}};
   for (const auto& one : items_of(page->find("messages"))) {
     add_row(
@@ -29,11 +29,12 @@ void print_messages(const std::string& json) {
   print_rows(rows);
   const auto next = text_of(page->find("next"));
   if (next != "-") std::printf("\nmore: --cursor %s\n", next.c_str());
+  return true;
 }
 
-void print_message(const std::string& json) {
+bool print_message(const std::string& json) {
   const auto message = json::parse(json);
-  if (!message) return;
+  if (!message || message->find("id") == nullptr) return false;
   static constexpr std::array shown{"id",
                                     "state",
                                     "destination",
@@ -55,18 +56,22 @@ void print_message(const std::string& json) {
   for (const auto* const name : shown) rows.push_back({name, text_of(message->find(name))});
   print_rows(rows);
   const auto& history = items_of(message->find("history"));
-  if (history.empty()) return;
+  if (history.empty()) return true;
   std::printf("\nhistory\n");
   Rows entries{{"AT", "TRY", "HOW", "WHY"}};
   for (const auto& entry : history) add_row(entries, entry, {"at", "attempt", "how", "why"});
   print_rows(entries);
+  return true;
 }
 
-void print_ordered(const std::string& json) {
+bool print_ordered(const std::string& json) {
   const auto page = json::parse(json);
-  if (!page) return;
+  if (!page || page->find("messages") == nullptr) return false;
   const auto& messages = items_of(page->find("messages"));
-  if (messages.empty()) return (void)std::printf("no dead letter matches\n");
+  if (messages.empty()) {
+    std::printf("no dead letter matches\n");
+    return true;
+  }
   const bool is_dry = text_of(page->find("dry_run")) == "yes";
   Rows rows{{"ID", "DESTINATION", "TYPE", "VERDICT"}};
   for (const auto& one : messages) {
@@ -78,6 +83,7 @@ void print_ordered(const std::string& json) {
   }
   print_rows(rows);
   if (is_dry) std::printf("\ndry run: nothing was changed\n");
+  return true;
 }
 
 }  // namespace idem::cli

@@ -16,8 +16,7 @@ Reconciling::Reconciling(Store& store, LogSink log, metrics::Shard& shard, Provi
           [this, &store](const Record& record) { return key_of(store, record); }) {
   if (providers_.empty()) return;
   runner_ = std::make_unique<workers::Runner>(
-      std::vector<workers::RunOnce>{[this] { return reconciler_.turn(); }},
-      limits::reconcile_interval);
+      [this] { return reconciler_.turn() ? Millis(0) : reconciler_.rest(); });
 }
 
 Reconciling::~Reconciling() {

@@ -47,6 +47,12 @@ void add_store(Rows& rows, const Value& status) {
   rows.push_back({"records", counts});
 }
 
+/// "-": the store did not answer.
+std::string count_of(const Value* count, bool is_exact) {
+  const std::string text = text_of(count);
+  return (is_exact || text == "-" ? "" : "at least ") + text;
+}
+
 void add_unsettled(Rows& rows, const Value& status) {
   const auto* const unknown = status.find("unknown");
   if (unknown != nullptr && std::holds_alternative<json::Object>(unknown->is)) {
@@ -56,9 +62,13 @@ void add_unsettled(Rows& rows, const Value& status) {
                                    text_of(unknown->find("for_people"))});
   }
   const bool seen_all = text_of(status.find("seen_all")) == "yes";
-  const std::string at_least = seen_all ? "" : "at least ";
-  rows.push_back({"contested", at_least + text_of(status.find("contested"))});
-  rows.push_back({"leases overdue", at_least + text_of(status.find("leases_overdue"))});
+  const bool seen_completed = text_of(status.find("seen_all_completed")) == "yes";
+  rows.push_back(
+      {"contested", count_of(status.find("contested"), seen_all && seen_completed) +
+                        (seen_all && !seen_completed
+                             ? "; not all completed records were read: idem keys list --contested"
+                             : "")});
+  rows.push_back({"leases overdue", count_of(status.find("leases_overdue"), seen_all)});
   if (const auto* const age = status.find("reap_oldest_due_seconds");
       age != nullptr && !std::holds_alternative<std::nullptr_t>(age->is)) {
     rows.push_back({"reaper behind by", text_of(age) + " s at most"});
@@ -95,20 +105,32 @@ void print_status(const Value& status) {
   }
 }
 
+/// Another server's answer has not all of these members.
+bool is_status(const Value& answer) {
+  const auto* const ok = answer.find("ok");
+  const auto* const version = answer.find("version");
+  const auto* const store = answer.find("store");
+  const auto* const troubles = answer.find("troubles");
+  return ok != nullptr && std::holds_alternative<bool>(ok->is) && version != nullptr &&
+         std::holds_alternative<std::string>(version->is) && store != nullptr &&
+         std::holds_alternative<json::Object>(store->is) && troubles != nullptr &&
+         std::holds_alternative<json::Array>(troubles->is);
+}
+
 }  // namespace
 
 StatusCommand::StatusCommand(CLI::App& app)
     : OperatorCommand(app, "status",
                       "Show how a running gateway or worker is; exit code 1: something is down or "
                       "needs an operator",
-                      false) {}
+                      {.has_verbs = false, .decides = false}) {}
 
 int StatusCommand::run() {
   const auto answer = ask("/v1/status", nullptr);
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
   const auto status = json::parse(answer->body);
-  if (!status) return complain(malformed_answer, failed);
+  if (!status || !is_status(*status)) return complain(malformed_answer, failed);
   if (json()) {
     std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
   } else {

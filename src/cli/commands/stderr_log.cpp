@@ -104,4 +104,14 @@ LogSink stderr_log(const std::string& format) {
   };
 }
 
+int fail_start(const char* command, const std::string& format, const LogSink& log,
+               const std::string& sentence) {
+  if (format == "json") {
+    log(LogLevel::error, "start_failed", {{"reason", sentence}});
+  } else {
+    std::fprintf(stderr, "idem %s: %s\n", command, sentence.c_str());
+  }
+  return failed;
+}
+
 }  // namespace idem::cli

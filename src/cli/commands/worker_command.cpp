@@ -21,8 +21,7 @@ class WorkerProcess {
   int run() {
     signals_ = block_signals();
     if (const auto opened = open(); !opened) {
-      std::fprintf(stderr, "idem worker: %s\n", opened.error().c_str());
-      return failed;
+      return fail_start("worker", options_.log_format, log_, opened.error());
     }
     start();
     int signal = 0;
@@ -142,10 +141,7 @@ class WorkerProcess {
 
 int run_worker(const SettingsSource& source) {
   auto read = source.read();
-  if (!read) {
-    for (const auto& line : read.error()) std::fprintf(stderr, "idem worker: %s\n", line.c_str());
-    return usage;
-  }
+  if (!read) return source.refuse("worker", read.error());
   auto log = stderr_log(read->options.log_format);
   log_warnings(*read, log);
   WorkerProcess process(std::move(*read), std::move(log));

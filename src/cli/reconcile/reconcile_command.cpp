@@ -15,7 +15,15 @@ using compare::Comparison;
 using compare::Name;
 
 ReconcileCommand::ReconcileCommand(CLI::App& app)
-    : OperatorCommand(app, "reconcile", "Compare a provider's export with our records", false) {
+    : OperatorCommand(
+          app, "reconcile",
+          "Compare a provider's export with our records; exit code 5: they differ, or lines have "
+          "statuses that no option names",
+          {.has_verbs = false, .decides = true}) {
+  command().get_option("--json")->description("print the whole comparison as one JSON document");
+  command()
+      .get_option("--operator")
+      ->description("with --resolve: who decides, for the evidence log; by default USER@HOST");
   options_.declare(command());
 }
 
@@ -46,7 +54,8 @@ int ReconcileCommand::run() {
   }
   json() ? print_comparison_json(report_) : print_comparison(report_, options_.rows);
   if (!report_.complete()) return opened->list->not_reachable ? not_reachable : failed;
-  return report_.differences() > 0 || report_.left() > 0 ? refused : done;
+  const bool is_decided = report_.unclear.empty();
+  return report_.differences() > 0 || report_.left() > 0 || !is_decided ? refused : done;
 }
 
 void ReconcileCommand::note_bad_line(const OpenExport& opened, const BadLine& bad) {

@@ -164,6 +164,7 @@ void print_comparison_json(const ComparisonReport& report) {
     out.end_object();
   }
   out.end_array();
+  out.member("lines_of_further_statuses", report.unclear_others);
   out.name("findings");
   out.begin_array();
   for (std::size_t i = 0; i < result.findings.size(); ++i) {

@@ -149,6 +149,7 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
   using config::texts;
   using config::truth;
   constexpr auto live = config::Change::live;
+  constexpr auto gateways = config::Role::gateway;
   return {
       {"scope.from", "--scope", text, &f.scope,
        "the owner of a key: header:NAME, authorization, jwt:CLAIM, mtls or static:NAME"},
@@ -172,13 +173,13 @@ std::vector<config::Setting> settings_of(CallerFlags& f) {
       {"authorize.url", "--authorize-url", text, &f.authorize_url,
        "http(s)://HOST[:PORT]/PATH that is asked before a reserve or replay: 2xx lets the request "
        "through, the client gets a 401 or 403, anything else becomes 503",
-       live},
+       live, gateways},
       {"authorize.ca", "--authorize-ca", path, &f.authorize_ca,
-       "PEM file: the CA of its certificate; by default the system's", live},
+       "PEM file: the CA of its certificate; by default the system's", live, gateways},
       {"authorize.timeout", "--authorize-timeout", duration, &f.authorize_timeout,
-       "time for its answer; at most 60s", live},
+       "time for its answer; at most 60s", live, gateways},
       {"authorize.cache", "--authorize-cache", duration, &f.authorize_cache,
-       "how long a 2xx holds for the same caller and request; at most 60s", live},
+       "how long a 2xx holds for the same caller and request; at most 60s", live, gateways},
   };
 }
 

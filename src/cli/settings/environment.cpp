@@ -1,9 +1,11 @@
 #include "cli/settings/environment.hpp"
 
+#include "cli/settings/gateway_flags.hpp"
 #include "config/words.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include <unistd.h>
 
@@ -12,13 +14,37 @@ namespace {
 
 constexpr std::string_view prefix = "IDEM_";
 
-/// Variables of other commands, not of settings.
-constexpr std::string_view others[] = {"IDEM_CONFIG", "IDEM_ADMIN_URL", "IDEM_OPERATOR",
-                                       "IDEM_ADMIN_TOKEN", "IDEM_ADMIN_TOKEN_FILE"};
+constexpr std::string_view operators[] = {"IDEM_ADMIN_URL", "IDEM_OPERATOR"};
+/// Variables that are not those of settings.
+constexpr std::string_view others[] = {"IDEM_CONFIG", operators[0], operators[1]};
 
 /// Kubernetes sets such variables for a service named idem.
 bool is_of_a_service(std::string_view name) {
   return name.starts_with("IDEM_SERVICE_") || name == "IDEM_PORT" || name.starts_with("IDEM_PORT_");
+}
+
+/// `likely`: the names to suggest instead.
+std::vector<std::string> unknown_among(const std::vector<std::string>& known,
+                                       std::span<const std::string_view> likely) {
+  std::vector<std::string> unknown;
+  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
+    const std::string_view text(*one);
+    const auto name = text.substr(0, text.find('='));
+    if (!name.starts_with(prefix) || is_of_a_service(name)) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
+    unknown.push_back(std::string(name) + ": is no variable of this version and has no effect" +
+                      config::did_you_mean(name, likely));
+  }
+  std::ranges::sort(unknown);
+  return unknown;
+}
+
+std::vector<std::string> known_variables(const std::vector<config::Setting>& table) {
+  std::vector<std::string> known(std::begin(others), std::end(others));
+  for (const auto& setting : table) {
+    if (!setting.flag.empty()) known.push_back(variable_of(setting.flag));
+  }
+  return known;
 }
 
 }  // namespace
@@ -32,22 +58,21 @@ std::string variable_of(std::string_view flag) {
 }
 
 std::vector<std::string> unknown_variables(const std::vector<config::Setting>& table) {
-  std::vector<std::string> known(std::begin(others), std::end(others));
-  for (const auto& setting : table) {
-    if (!setting.flag.empty()) known.push_back(variable_of(setting.flag));
-  }
+  const auto known = known_variables(table);
   const std::vector<std::string_view> names(known.begin(), known.end());
-  std::vector<std::string> unknown;
-  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
-    const std::string_view text(*one);
-    const auto name = text.substr(0, text.find('='));
-    if (!name.starts_with(prefix) || is_of_a_service(name)) continue;
-    if (std::ranges::find(names, name) != names.end()) continue;
-    unknown.push_back(std::string(name) + ": is no variable of this version and has no effect" +
-                      config::did_you_mean(name, names));
-  }
-  std::ranges::sort(unknown);
+  return unknown_among(known, names);
+}
+
+std::vector<std::string> misspelt_operator_variables() {
+  GatewayFlags defaults;
+  auto unknown = unknown_among(known_variables(settings_of(defaults)), operators);
+  std::erase_if(unknown, [](const std::string& line) { return !line.ends_with('?'); });
   return unknown;
+}
+
+std::string as_warning(std::string_view line) {
+  const auto place = std::min(line.find(": "), line.size());
+  return std::string(line.substr(0, place)) + ": warning" + std::string(line.substr(place));
 }
 
 }  // namespace idem::cli

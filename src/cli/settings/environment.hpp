@@ -15,4 +15,11 @@ std::string variable_of(std::string_view flag);
 /// suggestion: "NAME: sentence". `table` has all settings.
 std::vector<std::string> unknown_variables(const std::vector<config::Setting>& table);
 
+/// Those among them that look like a variable of the commands of operators. Such a command shares
+/// its environment with others, so it is silent about the rest.
+std::vector<std::string> misspelt_operator_variables();
+
+/// "PLACE: sentence" as "PLACE: warning: sentence".
+std::string as_warning(std::string_view line);
+
 }  // namespace idem::cli

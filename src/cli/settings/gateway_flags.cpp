@@ -47,7 +47,8 @@ void parse_upstream(const GatewayFlags& flags, gateway::GatewaySettings& setting
   settings.upstream = std::move(*upstream);
 }
 
-void parse_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
+void parse_tls(const GatewayFlags& flags, Purpose purpose, GatewayOptions& options,
+               Complaints& complaints) {
   const auto& cert = flags.tls_cert;
   const auto& client_ca = flags.tls_client_ca;
   options.tls = {cert.text, flags.tls_key.text, client_ca.text};
@@ -60,8 +61,10 @@ void parse_tls(const GatewayFlags& flags, GatewayOptions& options, Complaints& c
     complaints.add(client_ca.place,
                    "the clients' CA needs --tls-cert and --tls-key (tls.cert and tls.key)");
   }
-  const bool by_certificate = options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
-  if (by_certificate && client_ca.text.empty()) {
+  // A worker has no clients; it names the scope only because the store knows it.
+  const bool reads_certificates = purpose == Purpose::gateway &&
+                                  options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
+  if (reads_certificates && client_ca.text.empty()) {
     complaints.add(flags.caller.scope.place,
                    "scope mtls needs --tls-client-ca FILE (tls.client_ca): the CA of "
                    "clients' certificates");
@@ -282,6 +285,14 @@ void parse_process(const GatewayFlags& flags, GatewayOptions& options, Complaint
   options.settings.via_name = "idem-" + to_hex(random_token().bytes).substr(0, 12);
 }
 
+/// By the URL, so that `idem config check` finds it too.
+void check_outbox(const Given& store, const std::vector<DestinationGiven>& destinations,
+                  Complaints& complaints) {
+  if (destinations.empty() || !check_store_url(store.text)) return;
+  const bool has_outbox = store.text.starts_with("sqlite:") || store.text.starts_with("postgres");
+  if (!has_outbox) complaints.add(destinations.front().place, no_outbox);
+}
+
 }  // namespace
 
 std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose purpose,
@@ -293,8 +304,9 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   const bool serves = purpose == Purpose::gateway;
   if (serves || flags.upstream.given) parse_upstream(flags, settings, complaints);
   if (serves || flags.caller.scope.given) parse_caller(flags.caller, settings, complaints);
-  options.destinations =
-      parse_destinations(read_destinations(flags.destinations, complaints), complaints);
+  const auto destinations = read_destinations(flags.destinations, complaints);
+  options.destinations = parse_destinations(destinations, complaints);
+  check_outbox(flags.store, destinations, complaints);
   const auto providers = read_providers(flags.providers, complaints);
   // Two scopes may have the same key.
   const bool has_scopes = settings.scope.kind != gateway::ScopeSource::Kind::fixed;
@@ -302,7 +314,7 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   const bool keys_are_shared = has_scopes || flags.key_scope.text != "tenant";
   settings.event_sources = parse_event_sources(providers, keys_are_shared, complaints);
   parse_admin(flags, options, complaints);
-  parse_tls(flags, options, complaints);
+  parse_tls(flags, purpose, options, complaints);
   parse_upstream_tls(flags, settings, complaints);
   parse_key(flags, settings, complaints);
   parse_secrets(flags.secret_files, options.secrets, complaints);

@@ -1,5 +1,6 @@
 #include "cli/settings/opening.hpp"
 
+#include <idem/log.hpp>
 #include <idem/open_store.hpp>
 #include <idem/store_wait.hpp>
 
@@ -11,14 +12,15 @@ namespace {
 /// From this number on a shared store counts by an estimate.
 constexpr std::uint64_t counted_records_max = 100'000;
 
-std::string records_of(Store& store, const OpenedStore& opened, const std::string& url) {
-  if (opened.is_new) return "0";
+/// "records": a number, unless it is none.
+LogField records_of(Store& store, const OpenedStore& opened, const std::string& url) {
+  if (opened.is_new) return {"records", 0};
   const auto census = ask_and_wait(store, Count{});
-  if (!census) return "unknown";
+  if (!census) return {"records", "unknown"};
   const auto& by_state = census->by_state;
   const auto all = std::accumulate(by_state.begin(), by_state.end(), std::uint64_t{0});
   const bool is_estimate = all > counted_records_max && !url.starts_with("sqlite:");
-  return (is_estimate ? "about " : "") + std::to_string(all);
+  return {is_estimate ? "records_about" : "records", all};
 }
 
 }  // namespace
@@ -54,8 +56,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
               : "there was no store, so an empty one was created: it knows no earlier key. If you "
                 "expected records, stop the process and write the URL of their store"}});
   }
-  log(LogLevel::info, "store_opened",
-      {{"place", opened.place}, {"store_id", opened.id}, {"records", records}});
+  log(LogLevel::info, "store_opened", {{"place", opened.place}, {"store_id", opened.id}, records});
   return store;
 }
 

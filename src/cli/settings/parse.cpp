@@ -3,6 +3,7 @@
 #include "config/words.hpp"
 #include "core/exchange/policy.hpp"
 #include "http/head.hpp"
+#include "http/tls/tls.hpp"
 
 #include <idem/worker_limits.hpp>
 
@@ -50,6 +51,12 @@ bool parse_given_number(const Given& given, std::size_t& out) {
   // config::check() has already refused other texts.
   if (!given.text.empty()) out = std::strtoull(given.text.c_str(), nullptr, 10);
   return true;
+}
+
+void check_ca(const Given& file, Complaints& complaints) {
+  if (file.text.empty()) return;
+  const auto context = http::TlsContext::for_client({file.text, true});
+  if (!context) complaints.add(file.place, context.error());
 }
 
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,

@@ -21,6 +21,8 @@ bool parse_given_duration(const Given& given, Millis& out, Complaints& complaint
 bool parse_given_size(const Given& given, std::uint64_t most, std::uint64_t& out,
                       Complaints& complaints);
 bool parse_given_number(const Given& given, std::size_t& out);
+/// Refuses a file that is no CA's; an empty name is none.
+void check_ca(const Given& file, Complaints& complaints);
 /// Names of fields; a duplicate is an error.
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                        Complaints& complaints);

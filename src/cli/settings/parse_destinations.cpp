@@ -36,6 +36,7 @@ std::optional<Destination> parse_destination(const DestinationGiven& given,
   }
   WebhookOptions options{
       .url = given.url.text, .source = given.source.text, .ca_file = given.ca.text};
+  check_ca(given.ca, complaints);
   for (const Given& file : given.secret_files.items) {
     if (auto secret = read_webhook_secret(file, complaints)) {
       options.secrets.push_back(std::move(*secret));

@@ -200,11 +200,18 @@ RebuildRule parse_rebuild(const ProviderGiven& given, const Given& body, const G
   out.found_status = std::atoi(given.found_status.text.c_str());
   out.failed_status = std::atoi(given.failed_status.text.c_str());
   out.content_type = given.content_type.text;
+  if (out.content_type.empty() || !http::is_field_value(out.content_type)) {
+    complaints.add(
+        given.content_type.place,
+        shown(out.content_type) + " is no media type; write one such as application/json");
+  }
   out.body = parse_pointer(body, complaints);
   for (const Given& header : headers.items) {
     const auto colon = header.text.find(": ");
     const auto name = header.text.substr(0, colon);
-    if (colon == header.text.npos || !http::is_token(name) || !may_store(name)) {
+    const bool is_sent = colon != header.text.npos && http::is_token(name) &&
+                         http::is_field_value(header.text.substr(colon + 2));
+    if (!is_sent || !may_store(name)) {
       complaints.add(header.place, shown(header.text) +
                                        " is no field that can be replayed; write one such as "
                                        "\"Location: /v1/payments/{/id}\"");
@@ -269,6 +276,7 @@ std::shared_ptr<const Provider> parse_provider(const ProviderGiven& given, bool 
     complaints.add(given.timeout.place, shown(given.timeout.text) +
                                             " is out of range; write more than 0 and at most 20s");
   }
+  check_ca(given.ca, complaints);
   question.request.ca_file = given.ca.text;
   parse_credential(given.auth_file, question.request, complaints);
   provider.says = {parse_rules(given.found, Of::answers, complaints),

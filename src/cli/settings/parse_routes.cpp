@@ -1,6 +1,5 @@
 #include "cli/settings/methods.hpp"
 #include "cli/settings/parse.hpp"
-#include "cli/settings/roles.hpp"
 #include "config/words.hpp"
 #include "core/json/place.hpp"
 #include "http/head.hpp"
@@ -238,7 +237,7 @@ std::vector<Route> parse_routes(const std::vector<RouteGiven>& given, const Rout
 void check_worker_routes(std::vector<RouteGiven> given, Complaints& complaints) {
   for (RouteGiven& route : given) {
     for (const auto& setting : settings_of(route)) {
-      if (!is_gateways_alone_in_routes(setting.path)) continue;
+      if (!config::is_gateways(setting)) continue;
       const config::Place* const place = config::given_at(setting);
       if (place == nullptr) continue;
       complaints.add(*place, std::string(setting.path) +

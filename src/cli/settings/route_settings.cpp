@@ -33,7 +33,7 @@ std::vector<Setting> settings_of(RouteGiven& route) {
   std::vector<Setting> table;
   for (std::size_t row = 0; row < route_settings.size(); ++row) {
     const auto& [path, shape, help, initial, all, member, role, required] = route_settings[row];
-    table.push_back({path, "", shape, route.slot(row), help, config::Change::live, required});
+    table.push_back({path, "", shape, route.slot(row), help, config::Change::live, role, required});
   }
   return table;
 }
@@ -44,7 +44,7 @@ std::vector<Setting> settings_for_all(RouteGiven& rest, ForAllSection section) {
     const auto& setting = route_settings[row];
     if (setting.all.path.empty() || !setting.all.path.starts_with(section)) continue;
     table.push_back({setting.all.path, setting.all.flag, setting.shape, rest.slot(row),
-                     setting.help, config::Change::live});
+                     setting.help, config::Change::live, config::Role::gateway});
   }
   return table;
 }

@@ -27,8 +27,6 @@ struct ForAllRoutes {
   std::string_view flag{};
 };
 
-enum class RouteRole : std::uint8_t { gateway, gateway_and_worker };
-
 struct RouteSetting {
   std::string_view path;  ///< In an entry of `routes`.
   config::Shape shape;
@@ -36,7 +34,7 @@ struct RouteSetting {
   std::string_view initial{};  ///< The default, as a file would give it.
   ForAllRoutes all{};
   RouteMember member{};
-  RouteRole role = RouteRole::gateway;
+  config::Role role = config::Role::gateway;
   bool required = false;
 };
 
@@ -54,19 +52,19 @@ inline constexpr std::array route_settings{
                  .shape = config::text,
                  .help = "the operation that records are stored under; keep it when the pattern "
                          "changes",
-                 .role = RouteRole::gateway_and_worker},
+                 .role = config::Role::gateway_and_worker},
     RouteSetting{.path = "formerly",
                  .shape = config::texts,
                  .help = "former operations, under which older records are stored",
-                 .role = RouteRole::gateway_and_worker},
+                 .role = config::Role::gateway_and_worker},
     RouteSetting{.path = "match.methods",
                  .shape = config::texts,
                  .help = "methods such as POST; by default all",
-                 .role = RouteRole::gateway_and_worker},
+                 .role = config::Role::gateway_and_worker},
     RouteSetting{.path = "match.path",
                  .shape = config::text,
                  .help = "pattern such as /v1/quotes/{id} or /v1/{rest...}",
-                 .role = RouteRole::gateway_and_worker,
+                 .role = config::Role::gateway_and_worker,
                  .required = true},
     RouteSetting{.path = "mode",
                  .shape = route_shapes::mode,
@@ -200,7 +198,7 @@ inline constexpr std::array route_settings{
     RouteSetting{.path = "reconcile",
                  .shape = config::text,
                  .help = "the provider that is asked about unknown outcomes",
-                 .role = RouteRole::gateway_and_worker},
+                 .role = config::Role::gateway_and_worker},
 };
 
 /// The sections of the settings for all routes; settings_of(GatewayFlags&) lists each of them.

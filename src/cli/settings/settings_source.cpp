@@ -2,12 +2,13 @@
 
 #include "cli/settings/addresses.hpp"
 #include "cli/settings/environment.hpp"
+#include "cli/settings/parse.hpp"
 #include "cli/settings/paths.hpp"
-#include "cli/settings/roles.hpp"
 #include "config/words.hpp"
 
 #include <idem/open_store.hpp>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -118,7 +119,7 @@ SettingsSource::SettingsSource(CLI::App& command, Purpose purpose)
 }
 
 bool SettingsSource::declares(const Setting& setting) const {
-  return purpose_ == Purpose::gateway || !is_gateways_alone(setting.path);
+  return purpose_ == Purpose::gateway || !config::is_gateways(setting);
 }
 
 bool SettingsSource::parse_file(std::vector<Setting>& table, Complaints& complaints) const {
@@ -170,7 +171,7 @@ bool is_variable(const config::Place& place) {
 void refuse_gateways_settings(GatewayFlags& flags, Complaints& complaints) {
   for (const auto& setting : settings_of(flags)) {
     const auto* const place = config::given_at(setting);
-    if (place == nullptr || is_variable(*place) || !is_gateways_alone(setting.path)) continue;
+    if (place == nullptr || is_variable(*place) || !config::is_gateways(setting)) continue;
     complaints.add(*place, std::string(setting.path) +
                                " is a setting of idem gateway and has no effect on a worker; "
                                "leave it out of the worker's settings");
@@ -182,7 +183,7 @@ std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& 
   const auto table = settings_of(given);
   auto all = unknown_variables(table);
   for (const auto& setting : table) {
-    if (purpose == Purpose::gateway || setting.flag.empty() || !is_gateways_alone(setting.path)) {
+    if (purpose == Purpose::gateway || setting.flag.empty() || !config::is_gateways(setting)) {
       continue;
     }
     const auto name = variable_of(setting.flag);
@@ -215,14 +216,43 @@ std::expected<ReadSettings, std::vector<std::string>> SettingsSource::read_for(
 Purpose SettingsSource::guessed_purpose() const {
   Complaints ignored;
   auto given = gather(ignored);
-  if (!given || given->caller.scope.given) return Purpose::gateway;
+  if (!given) return Purpose::gateway;
   bool has_settings = !given->destinations.empty() || !given->providers.empty();
   for (const auto& setting : settings_of(*given)) {
-    if (config::given_at(setting) == nullptr) continue;
-    if (is_gateways_alone(setting.path)) return Purpose::gateway;
+    const auto* const place = config::given_at(setting);
+    if (place == nullptr || is_variable(*place)) continue;
+    if (config::is_gateways(setting) || setting.path == "scope.from") return Purpose::gateway;
     has_settings = true;
   }
-  return has_settings && given->routes.empty() ? Purpose::worker : Purpose::gateway;
+  Complaints of_routes;
+  check_worker_routes(read_routes(given->routes, ignored), of_routes);
+  return has_settings && of_routes.empty() ? Purpose::worker : Purpose::gateway;
+}
+
+std::vector<std::string> SettingsSource::variables_without_effect() {
+  GatewayFlags defaults;
+  return unknown_variables(settings_of(defaults));
+}
+
+int SettingsSource::refuse(const char* command, const std::vector<std::string>& complaints) const {
+  Complaints ignored;
+  const auto given = gather(ignored);
+  const auto warnings = variables_without_effect();
+  if (given && given->log_format.text == "json") {
+    const auto log = stderr_log(given->log_format.text);
+    for (const auto& line : warnings) {
+      log(LogLevel::warning, "settings_warning", {{"reason", line}});
+    }
+    for (const auto& line : complaints) {
+      log(LogLevel::error, "settings_refused", {{"reason", line}});
+    }
+    return usage;
+  }
+  for (const auto& line : warnings) {
+    std::fprintf(stderr, "idem %s: %s\n", command, as_warning(line).c_str());
+  }
+  for (const auto& line : complaints) std::fprintf(stderr, "idem %s: %s\n", command, line.c_str());
+  return usage;
 }
 
 std::vector<std::string> changed_for_restart(GatewayFlags before, GatewayFlags after) {

@@ -34,9 +34,17 @@ class SettingsSource {
   /// The same, for another command.
   std::expected<ReadSettings, std::vector<std::string>> read_for(Purpose purpose) const;
 
-  /// Guesses the command: a worker, if there are settings, and neither a scope nor one for a
-  /// gateway only.
+  /// Guesses the command: a worker, if file and flags have settings, and neither a scope nor one
+  /// for a gateway only. Variables say nothing, because several commands may share them.
   Purpose guessed_purpose() const;
+
+  /// Variables of this process that no command reads, as warnings. Needed where read() refuses,
+  /// which returns complaints only.
+  static std::vector<std::string> variables_without_effect();
+
+  /// Ends the start of a process whose settings are refused: prints the complaints behind those
+  /// warnings, in the log's format. The exit code.
+  int refuse(const char* command, const std::vector<std::string>& complaints) const;
 
  private:
   bool declares(const config::Setting& setting) const;

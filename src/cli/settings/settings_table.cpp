@@ -18,14 +18,18 @@ using config::text;
 using config::texts;
 using config::truth;
 constexpr auto live = config::Change::live;
+constexpr auto restart = config::Change::restart;
+constexpr auto gateways = config::Role::gateway;
+constexpr auto both = config::Role::gateway_and_worker;
 
 using Table = std::vector<Setting>;
 
-// One line a setting: {path in the file, flag, shape, slot, help, how it changes}. A reload
-// applies changes of those marked `live`.
+// One line a setting: {path in the file, flag, shape, slot, help, how it changes, whose it
+// is}. A reload applies changes of those marked `live`; a worker refuses those marked `gateways`.
 Table process_settings(GatewayFlags& f) {
   return {
-      {"listen", "--listen", text, &f.listen, "HOST:PORT for clients; port 0: any free port"},
+      {"listen", "--listen", text, &f.listen, "HOST:PORT for clients; port 0: any free port",
+       restart, gateways},
       {"admin", "--admin", text, &f.admin,
        "HOST:PORT for operators: /livez, /readyz, /metrics, /v1/...; by default there is no such "
        "listener"},
@@ -36,22 +40,24 @@ Table process_settings(GatewayFlags& f) {
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
        "the label of a tenant in metrics; none: all tenants count as one"},
       {"tls.cert", "--tls-cert", path, &f.tls_cert,
-       "PEM file: the certificate and its chain; read again on SIGHUP"},
-      {"tls.key", "--tls-key", path, &f.tls_key, "PEM file: its key, without a passphrase"},
+       "PEM file: the certificate and its chain; read again on SIGHUP", restart, gateways},
+      {"tls.key", "--tls-key", path, &f.tls_key, "PEM file: its key, without a passphrase", restart,
+       gateways},
       {"tls.client_ca", "--tls-client-ca", path, &f.tls_client_ca,
-       "PEM file: the CA of clients' certificates"},
+       "PEM file: the CA of clients' certificates", restart, gateways},
       {"upstream.url", "--upstream", text, &f.upstream,
-       "http(s)://HOST[:PORT] of the API behind the gateway"},
+       "http(s)://HOST[:PORT] of the API behind the gateway", restart, gateways},
       {"upstream.ca", "--upstream-ca", path, &f.upstream_ca,
-       "PEM file: the CA of the upstream's certificate; by default the system's"},
+       "PEM file: the CA of the upstream's certificate; by default the system's", restart,
+       gateways},
       {"upstream.verify", "--upstream-verify", truth, &f.upstream_verify,
-       "the upstream's certificate must be valid and match its host"},
+       "the upstream's certificate must be valid and match its host", restart, gateways},
       {"upstream.connect_timeout", "--connect-timeout", duration, &f.connect_timeout,
-       "time for a new upstream connection"},
+       "time for a new upstream connection", restart, gateways},
       {"upstream.keepalive_idle", "--keepalive-idle", duration, &f.keepalive_idle,
-       "how long an upstream connection is kept; 0s: never"},
+       "how long an upstream connection is kept; 0s: never", restart, gateways},
       {"upstream.tunnel_idle", "--tunnel-idle", duration, &f.tunnel_idle,
-       "how long an upgraded connection may be silent both ways", live},
+       "how long an upgraded connection may be silent both ways", live, gateways},
   };
 }
 
@@ -68,20 +74,20 @@ Table store_settings(GatewayFlags& f) {
        "directory for keyed bodies above 64KiB while they are served, as files without a name; by "
        "default the SQLite file's directory, else TMPDIR or /tmp"},
       {"threads", "--threads", number(0, 256), &f.threads,
-       "event loops; by default (0) one per core"},
+       "event loops; by default (0) one per core", restart, gateways},
       {"log_format", "--log-format", one_of("text|json"), &f.log_format,
        "format of the log on stderr"},
       {"log_requests", "--log-requests", truth, &f.log_requests,
-       "log a line for each keyed request: ref, operation, outcome, times"},
+       "log a line for each keyed request: ref, operation, outcome, times", restart, gateways},
   };
 }
 
 Table key_settings(GatewayFlags& f) {
   return {
       {"key.headers", "--key-header", texts, &f.key_headers,
-       "header fields that may carry the key; by default Idempotency-Key", live},
+       "header fields that may carry the key; by default Idempotency-Key", live, gateways},
       {"key.syntax", "--key-syntax", one_of("any|structured|bare"), &f.key_syntax,
-       "accepted spelling of a key", live},
+       "accepted spelling of a key", live, gateways},
       {"key.scope", "--key-scope", one_of("operation|tenant"), &f.key_scope,
        "operation: a key is unique within scope and operation; tenant: within the scope, so reuse "
        "on another operation is refused"},
@@ -89,17 +95,18 @@ Table key_settings(GatewayFlags& f) {
        "key material for the digests of keys and requests, instead of the store's own; newest "
        "first; older ones find records that were made under them"},
       {"key.min_length", "--key-min-length", number(1, limits::key_bytes_max), &f.key_min_length,
-       "shortest key in bytes", live},
+       "shortest key in bytes", live, gateways},
       {"key.reject_pii", "--key-reject-pii", truth, &f.key_reject_pii,
-       "refuse a key that looks like an e-mail address, phone or card number", live},
+       "refuse a key that looks like an e-mail address, phone or card number", live, gateways},
       {"key.time", "--key-time", one_of("ignored|checked|required"), &f.key_time,
        "new keys with their creation time (UUIDv7, ULID): checked refuses those older than the "
        "retention or from the future; required also refuses keys without a time",
-       live},
+       live, gateways},
       {"key.first_sent", "--key-first-sent", truth, &f.key_first_sent,
-       "refuse a new key whose Repeatability-First-Sent is older than the retention", live},
+       "refuse a new key whose Repeatability-First-Sent is older than the retention", live,
+       gateways},
       {"key.forward", "--key-forward", text, &f.key_forward,
-       "the key's field on its way to the upstream: keep, strip or rename:NAME", live},
+       "the key's field on its way to the upstream: keep, strip or rename:NAME", live, gateways},
   };
 }
 
@@ -122,9 +129,9 @@ Table limit_settings(GatewayFlags& f) {
       {"limits.write_timeout", "--write-timeout", duration, &f.write_timeout,
        "time in which a client must read each 64 KiB of an answer; at most 10m"},
       {"limits.connections", "--connections", connections, &f.connections,
-       "client connections at the same time; more are closed"},
+       "client connections at the same time; more are closed", restart, gateways},
       {"limits.connections_per_address", "--connections-per-address", connections,
-       &f.connections_per_address, "the same, for one IPv4 address or IPv6 /64"},
+       &f.connections_per_address, "the same, for one IPv4 address or IPv6 /64", restart, gateways},
   };
 }
 
@@ -132,14 +139,15 @@ Table quota_settings(GatewayFlags& f) {
   return {
       {"quotas.new_keys_per_second", "--quota-new-keys-per-second",
        number(0, limits::new_keys_per_second_cap), &f.quota_new_keys,
-       "new keys of one scope, on average; 0: no limit", live},
+       "new keys of one scope, on average; 0: no limit", live, gateways},
       {"quotas.new_keys_at_once", "--quota-new-keys-at-once",
        number(0, limits::new_keys_per_second_cap), &f.quota_at_once,
-       "new keys of one scope at once; 0: as many as in a second", live},
+       "new keys of one scope at once; 0: as many as in a second", live, gateways},
       {"quotas.active_keys", "--quota-active-keys", number(0, limits::active_keys_cap),
-       &f.quota_keys, "keys of one scope that have not expired; 0: no limit", live},
+       &f.quota_keys, "keys of one scope that have not expired; 0: no limit", live, gateways},
       {"quotas.stored_bytes", "--quota-stored-bytes", size, &f.quota_bytes,
-       "stored bytes of one scope: at least 1 KiB for each key with its answer; 0: no limit", live},
+       "stored bytes of one scope: at least 1 KiB for each key with its answer; 0: no limit", live,
+       gateways},
   };
 }
 
@@ -208,7 +216,7 @@ Table provider_events(ProviderGiven& p) {
 
 std::vector<Setting> settings_of(ProviderGiven& p) {
   Table all{
-      {"name", "", text, &p.name, "its name in routes", config::Change::restart, true},
+      {"name", "", text, &p.name, "its name in routes", restart, both, true},
       {"url", "", text, &p.url,
        "URL to ask by GET, with {operation} (the handle that the upstream received), {key} (the "
        "client's; records then contain it, sealed), {reference} (the upstream's Idem-Reference) or "
@@ -250,12 +258,12 @@ std::vector<Setting> settings_of(ProviderGiven& p) {
 
 std::vector<Setting> settings_of(DestinationGiven& d) {
   return {
-      {"name", "", text, &d.name, "its name in messages", config::Change::restart, true},
-      {"url", "", text, &d.url, "http(s)://HOST[:PORT]/PATH", config::Change::restart, true},
+      {"name", "", text, &d.name, "its name in messages", restart, both, true},
+      {"url", "", text, &d.url, "http(s)://HOST[:PORT]/PATH", restart, both, true},
       {"deduplicates", "", duration, &d.deduplicates,
        "how long it recognises a repeated message by its webhook-id; 0s: never, so a message that "
        "may have arrived is not sent again",
-       config::Change::restart, true},
+       restart, both, true},
       {"secret_files", "", paths, &d.secret_files,
        "files with one secret of Standard Webhooks each (whsec_...), newest first; none: messages "
        "are unsigned"},

@@ -8,10 +8,15 @@
 namespace idem {
 
 /// Limits the log lines about something that may fail a thousand times a second: a line for the
-/// first failure at once, then one per interval with the number of failures since the last line,
-/// and one at the recovery. At most two lines per interval. Pure; one thread at a time.
+/// first failure of an outage at once, then one per interval with the number of failures since the
+/// last line, and one at the recovery. Of outages that follow each other, `outages_max` per
+/// interval get lines, so that a service which comes and goes writes few. Pure; one thread at a
+/// time.
 class OutageLines {
  public:
+  /// Enough that an outage soon after another one is seen.
+  static constexpr int outages_max = 3;
+
   struct Line {
     std::uint64_t failures = 0;  ///< Since the last line about a failure; of a recovery, in all.
     Millis lasting{};            ///< Since the first failure of this outage.
@@ -23,7 +28,14 @@ class OutageLines {
   std::optional<Line> failed(MonotonicTime now) noexcept {
     if (in_all_++ == 0) began_ = now;
     ++unreported_;
-    if (has_line_ && now - last_line_ < interval_) return std::nullopt;
+    if (!has_line_ || now - window_ >= interval_) {
+      window_ = now;
+      outages_ = 0;
+    }
+    const bool is_due = !has_line_ || now - last_line_ >= interval_;
+    const bool is_new = !is_reported_ && outages_ < outages_max;
+    if (!is_due && !is_new) return std::nullopt;
+    if (!is_reported_) ++outages_;
     has_line_ = true;
     last_line_ = now;
     is_reported_ = true;
@@ -48,6 +60,8 @@ class OutageLines {
   Millis interval_;
   bool has_line_ = false;
   MonotonicTime last_line_{};  ///< About a failure.
+  MonotonicTime window_{};     ///< Outages are counted for an interval from here.
+  int outages_ = 0;            ///< With a line, since then.
   MonotonicTime began_{};
   std::uint64_t in_all_ = 0;  ///< Failures of this outage.
   std::uint64_t unreported_ = 0;

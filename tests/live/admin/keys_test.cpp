@@ -184,9 +184,10 @@ TEST_F(AdminKeys, a_ref_that_is_none_is_refused_and_an_unknown_one_is_not_found)
 
 TEST_F(AdminKeys, refuse_parameters_that_they_do_not_know_or_cannot_read) {
   for (const auto* query :
-       {"state=broken", "stat=unknown", "limit=0", "limit=1001", "limit=ten", "older_than=soon",
-        "older_than=2026-02-30T00:00:00Z", "cursor=17", "state=unknown&state=unknown",
-        "scope=", "scope=%4", "key=a%zz&scope=a&operation=b", "=", "secret-parameter=1"}) {
+       {"state=broken", "stat=unknown", "contested=yes", "limit=0", "limit=1001", "limit=ten",
+        "older_than=soon", "older_than=2026-02-30T00:00:00Z", "cursor=17",
+        "state=unknown&state=unknown", "scope=", "scope=%4", "key=a%zz&scope=a&operation=b", "=",
+        "secret-parameter=1"}) {
     const auto answer = get(std::string("/v1/keys?") + query);
     EXPECT_TRUE(is_problem(answer, 400, "invalid_request")) << query;
     EXPECT_EQ(answer.raw.find("secret-parameter"), std::string::npos);

@@ -41,7 +41,8 @@ TEST_F(AdminOrders, V29_an_unknown_record_is_seen_settled_by_evidence_and_then_r
       << "a client cannot run it again";
   const Json record = only("unknown");
   EXPECT_GE(metric("idem_keys{state=\"unknown\"}"), 1);
-  auto request = order(path(record, "resolve"), resolving(record, "completed", found_answer));
+  auto request =
+      nameless_order(path(record, "resolve"), resolving(record, "completed", found_answer));
   request.fields.push_back({"Idem-Operator", "ada"});
   const auto resolved = send_once(gateway_->admin(), request);
   ASSERT_EQ(resolved.status, 200) << resolved.raw;
@@ -109,15 +110,25 @@ TEST_F(AdminOrders, name_the_operator_in_the_body_or_in_the_head) {
                      std::string(found_answer) + R"(,"by":)" + std::string(name));
   };
   for (const auto* bad : {R"("")", R"("a b")", "7", R"("a\nb")"}) {
-    const auto answer = post(path(lost, "resolve"), by(bad));
+    const auto answer =
+        send_once(gateway_->admin(), nameless_order(path(lost, "resolve"), by(bad)));
     EXPECT_EQ(answer.status, 400) << bad;
     EXPECT_NE(answer.body.find("/by: "), std::string::npos) << answer.body;
   }
-  auto both = order(path(lost, "resolve"), by(R"("ada")"));
-  both.fields.push_back({"Idem-Operator", "grace"});
+  const auto both = order(path(lost, "resolve"), by(R"("ada")"));
   EXPECT_EQ(send_once(gateway_->admin(), both).status, 400);
   EXPECT_TRUE(read("/v1/keys/" + lost["ref"].string)["evidence"].items.empty());
-  const auto done = post(path(lost, "resolve"), by(R"("ada@ops-1")"));
+  // Nobody's decision is none.
+  for (const auto& [target, body] :
+       {std::pair(path(lost, "resolve"), resolving(lost, "completed", found_answer)),
+        std::pair(path(lost, "release"), releasing(lost, "r"))}) {
+    const auto anonymous = send_once(gateway_->admin(), nameless_order(target, body));
+    EXPECT_TRUE(is_problem(anonymous, 400, "invalid_request")) << anonymous.raw;
+    EXPECT_NE(anonymous.body.find("say by name who decides"), std::string::npos) << anonymous.body;
+  }
+  EXPECT_TRUE(read("/v1/keys/" + lost["ref"].string)["evidence"].items.empty());
+  const auto done =
+      send_once(gateway_->admin(), nameless_order(path(lost, "resolve"), by(R"("ada@ops-1")")));
   ASSERT_EQ(done.status, 200) << done.raw;
   const Json shown = parse_json(done.body).value_or(Json{});
   ASSERT_EQ(shown["evidence"].items.size(), 1U);
@@ -145,12 +156,38 @@ TEST_F(AdminOrders, S19_are_refused_where_the_state_does_not_allow_them) {
     EXPECT_FALSE(json_text(answer.body, "detail").empty());
   }
   EXPECT_TRUE(is_problem(ask(charge("lost")), 409, "outcome_unknown"));
-  EXPECT_EQ(read("/v1/keys/" + lost["ref"].string)["evidence"].items.size(), 3U)
-      << "a refused order is kept, too";
+  const Json story = read("/v1/keys/" + lost["ref"].string)["evidence"];
+  ASSERT_EQ(story.items.size(), 3U) << "a refused order is kept, too";
+  const std::string own_fence = std::to_string(lost["fence"].integer);
+  EXPECT_EQ(story.items[0]["reason"].string,
+            "r (refused: wrong_fence, the current attempt has fence " + own_fence + ")");
+  EXPECT_EQ(story.items[1]["reason"].string,
+            "ticket 4711 (refused: missing_response; the record is contested from now on)");
+  EXPECT_EQ(story.items[2]["reason"].string, "try again (refused: wrong_state)");
   const auto gone = "/v1/keys/" + std::string(32, 'a');
   EXPECT_TRUE(is_problem(post(gone + "/release", releasing(lost, "r")), 404, "not_found"));
   EXPECT_TRUE(is_problem(post(gone + "/resolve", resolving(lost, "completed", found_answer)), 404,
                          "not_found"));
+}
+
+TEST_F(AdminOrders, S22_a_contested_record_is_not_promised_to_be_freed_later) {
+  ask(charge("lost", "drop-after"));
+  const Json lost = only("unknown");
+  const auto without_answer = post(path(lost, "resolve"), resolving(lost, "completed"));
+  EXPECT_TRUE(is_problem(without_answer, 409, "state_refused"));
+  EXPECT_EQ(json_text(without_answer.body, "verdict"), "missing_response");
+  EXPECT_NE(without_answer.body.find("the record is contested"), std::string::npos)
+      << without_answer.body;
+  const auto seen = fmt::format(R"(,"observed_at":"{}")", lost["created_at"].string);
+  const auto freed = post(path(lost, "resolve"), resolving(lost, "failed_retryable", seen));
+  EXPECT_TRUE(is_problem(freed, 409, "state_refused"));
+  EXPECT_EQ(freed.body.find("look again"), std::string::npos) << freed.body;
+  EXPECT_EQ(freed.body.find("counts_from"), std::string::npos) << freed.body;
+  EXPECT_NE(freed.body.find("the record is contested"), std::string::npos) << freed.body;
+  const Json story = read("/v1/keys/" + lost["ref"].string)["evidence"];
+  ASSERT_EQ(story.items.size(), 2U);
+  EXPECT_EQ(story.items[1]["reason"].string,
+            "ticket 4711 (refused: by_evidence, the record is contested)");
 }
 
 TEST_F(AdminOrders, are_refused_when_malformed_and_change_nothing) {
@@ -245,7 +282,7 @@ TEST_F(AdminOrders, need_the_media_type_that_no_web_page_sends_unasked) {
   EXPECT_EQ(not_allowed.get("Allow"), "POST");
   EXPECT_EQ(post("/v1/keys", "{}").status, 405);
   EXPECT_EQ(post(path(lost, "forget"), "{}").status, 404);
-  const auto named = with(good, "Idem-Operator", "a b");
+  const auto named = with(without(good, "Idem-Operator"), "Idem-Operator", "a b");
   EXPECT_EQ(send_once(gateway_->admin(), named).status, 400);
   auto large = good;
   large.body.append(3UL * 1024 * 1024, ' ');
@@ -280,7 +317,7 @@ TEST_F(StripeOrders, V36_a_stored_server_error_is_released_with_a_reason_and_the
   const Json shown = read("/v1/keys/" + record["ref"].string);
   ASSERT_EQ(shown["evidence"].items.size(), 1U) << "the audit outlives the process";
   EXPECT_EQ(shown["evidence"].items[0]["reason"].string, "deployed the fix");
-  EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator");
+  EXPECT_EQ(shown["evidence"].items[0]["source"].string, "operator:grace");
   const auto again = post(path(record, "release"), releasing(shown, "and now the 201"));
   EXPECT_TRUE(is_problem(again, 409, "state_refused")) << "only a stored 5xx";
   EXPECT_TRUE(replays(retry, ask(charge("k"))));

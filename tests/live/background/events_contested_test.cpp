@@ -80,6 +80,23 @@ TEST_F(EventsMeanwhile, S22_a_kept_refusal_contests_a_positive_answer) {
   EXPECT_TRUE(seen["contested"].boolean);
   EXPECT_EQ(metric("idem_contradictions_total"), 1);
   EXPECT_NE(gateway_->process().output().find("answer_contradicts_event"), std::string::npos);
+  // After a restart nothing else tells of it.
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running());
+  ASSERT_EQ(ask(charge("other")).status, 201);
+  const std::vector<std::string> environment{"IDEM_ADMIN_URL=http://" + gateway_->admin()};
+  const auto status = run_program(built_program("idem"), {"status"}, environment);
+  EXPECT_EQ(status.exit_code, 1) << status.output;
+  EXPECT_NE(status.output.find("contested: 1 record is contested"), std::string::npos)
+      << status.output;
+  EXPECT_EQ(read("/v1/keys")["keys"].items.size(), 2U);
+  const Json page = read("/v1/keys?contested=true");
+  ASSERT_EQ(page["keys"].items.size(), 1U);
+  EXPECT_EQ(page["keys"].items[0]["ref"].string, ref_);
+  const auto listed =
+      run_program(built_program("idem"), {"keys", "list", "--contested"}, environment);
+  EXPECT_EQ(listed.exit_code, 0) << listed.output;
+  EXPECT_NE(listed.output.find(ref_), std::string::npos) << listed.output;
 }
 
 TEST_F(EventsMeanwhile, S22_a_kept_charge_contests_a_negative_answer) {

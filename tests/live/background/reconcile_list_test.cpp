@@ -43,9 +43,9 @@ TEST_F(ReconcileList, a_page_with_an_unclear_next_link_is_not_the_last) {
   for (const auto* more :
        {R"("has_more":true)", R"("hasMore":true)", R"("next":null,"has_more":true)"}) {
     body.set(fmt::format(R"({{"data":[],{}}})", more));
-    expect_broken(read_list(list), "it says that there is another page");
+    expect_broken(read_list(list), "announces another page");
     body.set(fmt::format(R"({{"data":[],"meta":{{{}}}}})", more));
-    expect_broken(read_list(list, {"--next", "/meta/next"}), "it says that there is another page");
+    expect_broken(read_list(list, {"--next", "/meta/next"}), "announces another page");
   }
   body.set(R"({"data":[],"next":null,"has_more":false})");
   EXPECT_EQ(read_list(list).exit_code, 0);

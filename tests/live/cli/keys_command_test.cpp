@@ -154,6 +154,9 @@ TEST_F(KeysCommand, exit_codes_name_the_result) {
       {{"release", none, "--fence", "1"}, 2},
       {{"release", none, "--reason", "r"}, 2},
       {{"release", none, "--fence", "1", "--reason", "r", "--operator", "a\r\nHost: b"}, 2},
+      {{"release", none, "--fence", "1", "--reason", "r", "--operator", ""}, 2},
+      {{"resolve", none, "--as", "completed", "--fence", "1", "--evidence", "e", "--reason", "r"},
+       2},
       {{}, 2},
       {{"forget"}, 2},
       {{"list", "--admin-url", "ftp://127.0.0.1"}, 2},
@@ -166,6 +169,19 @@ TEST_F(KeysCommand, exit_codes_name_the_result) {
                                    << ran.output;
     EXPECT_FALSE(ran.output.empty());
   }
+  const auto url = idem({"list", "--admin-url", "foo"});
+  EXPECT_EQ(url.exit_code, 2);
+  EXPECT_EQ(url.output.find("upstream"), std::string::npos) << url.output;
+  const auto word = idem({"lst"});
+  EXPECT_EQ(word.exit_code, 2);
+  EXPECT_NE(word.output.find("idem keys: there is no command \"lst\""), std::string::npos)
+      << word.output;
+  const auto misspelt = idem({"list"}, {"IDEM_ADMN_URL=http://x", "IDEM_SOMETHING=1"});
+  EXPECT_EQ(misspelt.exit_code, 0);
+  EXPECT_NE(misspelt.output.find("IDEM_ADMN_URL: warning: is no variable of this version"),
+            std::string::npos)
+      << misspelt.output;
+  EXPECT_EQ(misspelt.output.find("IDEM_SOMETHING"), std::string::npos) << misspelt.output;
   // A flag beats the environment.
   EXPECT_EQ(idem({"list", "--admin-url", "http://" + gateway_->admin()},
                  {"IDEM_ADMIN_URL=http://" + unused_address()})
@@ -205,6 +221,32 @@ TEST_F(KeysClient, another_server_or_a_cut_answer_counts_as_not_reachable) {
                         {"keys", "list", "--admin-url", "http://" + broken.address()})
                 .exit_code,
             1);
+}
+
+TEST_F(KeysClient, V31_json_of_another_server_is_no_good_news) {
+  ScriptedUpstream other([](UpstreamConnection& connection) {
+    connection.read_request();
+    connection.write(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n{\"ok\":true}\r\n0\r\n\r\n");
+    connection.close();
+  });
+  const std::string none(32, '0');
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"status"},
+                                             {"status", "--json"},
+                                             {"keys", "list"},
+                                             {"keys", "list", "--limit", "5"},
+                                             {"keys", "show", none},
+                                             {"outbox", "list"},
+                                             {"outbox", "show", none},
+                                             {"dlq", "redrive", "--all", "--reason", "r"}}) {
+    auto all = words;
+    all.insert(all.end(), {"--admin-url", "http://" + other.address()});
+    const auto ran = run_program(built_program("idem"), all);
+    EXPECT_EQ(ran.exit_code, 1) << ran.output;
+    EXPECT_NE(ran.output.find("no answer of the admin API"), std::string::npos) << ran.output;
+    EXPECT_EQ(ran.output.find("all is well"), std::string::npos) << ran.output;
+  }
 }
 
 }  // namespace

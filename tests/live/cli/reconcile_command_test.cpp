@@ -107,6 +107,18 @@ TEST_F(ReconcileCommand, statuses_that_nobody_named_are_listed_and_say_neither_y
   EXPECT_EQ(count(report, "agree"), 2);
   EXPECT_EQ(finding(report, "status_differs")["ref"].string, ref_of("open"));
   EXPECT_FALSE(finding(report, "status_differs")["contested"].boolean);
+  EXPECT_EQ(report["lines_of_further_statuses"].integer, 0);
+  // A line that may be of a charge nobody knows of is no agreement.
+  std::vector<std::string> alone = words;
+  alone.front() = file_of("alone.jsonl", line("settled", "succeeded") + line("open", "succeeded") +
+                                             line("declined", "failed") +
+                                             R"({"operation":"none","status":"held","id":"ch_7"})"
+                                             "\n");
+  const Ran undecided = run(alone);
+  EXPECT_EQ(undecided.exit_code, 5) << undecided.output;
+  const Json held = finding(report_of(undecided), "undecided");
+  EXPECT_EQ(held["lines"].items.at(0)["id"].string, "ch_7");
+  EXPECT_EQ(held["lines"].items.at(0)["line"].integer, 4);
   words.insert(words.end(), {"--refused", "succeeded"});
   EXPECT_EQ(run(words).exit_code, 2) << "it means one of both";
 }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "support/json.hpp"
 #include "support/live.hpp"
 
 /// SIGHUP reads the configuration again: all of it applies, or nothing.
@@ -242,6 +243,36 @@ TEST(ConfigAtStart, a_path_that_cannot_be_written_is_named_with_its_place) {
       {.program = built_program("idem"), .arguments = {"gateway", "--config", file.string()}});
   EXPECT_EQ(process.exit_code(), 1);
   EXPECT_NE(process.output().find("idem.yaml:5:8: "), std::string::npos) << process.output();
+}
+
+TEST(ConfigAtStart, V31_with_a_log_in_json_the_reason_of_a_failed_start_is_an_event) {
+  IDEM_NEED_PROGRAM("idem");
+  TempDir dir;
+  const std::string scope = "scope: {from: authorization}\nlisten: 127.0.0.1:0\nlog_format: json\n";
+  const std::string upstream = "upstream: {url: \"http://127.0.0.1:9\"}\n";
+  const auto file = dir.path() / "idem.yaml";
+  const auto line_of = [&](const std::string& command, const std::string& text, int code) {
+    std::ofstream(file) << text;
+    Process process(
+        {.program = built_program("idem"), .arguments = {command, "--config", file.string()}});
+    EXPECT_EQ(process.exit_code(), code);
+    const std::string output = process.output();
+    const auto at = output.rfind('\n', output.size() - 2);
+    const auto line = parse_json(output.substr(at == output.npos ? 0 : at + 1));
+    EXPECT_TRUE(line) << output;
+    return line.value_or(Json{});
+  };
+  const std::string store = "store: sqlite:/no/such/dir/idem.db\n";
+  for (const std::string command : {"gateway", "worker"}) {
+    const bool serves = command == "gateway";
+    const Json failed =
+        line_of(command, serves ? upstream + scope + store : "log_format: json\n" + store, 1);
+    EXPECT_EQ(failed["event"].string, "start_failed");
+    EXPECT_EQ(failed["level"].string, "error");
+  }
+  const Json refused = line_of("gateway", scope, 2);
+  EXPECT_EQ(refused["event"].string, "settings_refused");
+  EXPECT_NE(refused["reason"].string.find("there is no upstream"), std::string::npos);
 }
 
 TEST(ConfigCommands, check_print_and_schema_have_the_documented_exit_codes) {

@@ -142,7 +142,9 @@ TEST_P(TwoGateways, V26_an_operators_order_at_one_applies_at_the_other) {
   const Request order{
       .method = "POST",
       .target = "/v1/keys/" + page["keys"].items[0]["ref"].string + "/resolve",
-      .fields = {{"Host", second_->admin()}, {"Content-Type", "application/json"}},
+      .fields = {{"Host", second_->admin()},
+                 {"Content-Type", "application/json"},
+                 {"Idem-Operator", "grace"}},
       .body = fmt::format(R"({{"as":"completed","fence":{},"evidence":"seen","reason":"looked",)"
                           R"("response":{{"status":201,"headers":[],"body_b64":"aGVyZQ=="}}}})",
                           shown["fence"].integer)};

@@ -85,6 +85,9 @@ TEST_F(WhichStoreAtStart, a_new_store_is_warned_of_and_its_records_are_counted) 
   const auto warned = first->wait_for_line("\"event\":\"store_new\"");
   ASSERT_TRUE(warned) << first->output();
   EXPECT_NE(warned->find("\"level\":\"warning\""), std::string::npos) << *warned;
+  const auto opened = first->wait_for_line("\"event\":\"store_opened\"");
+  ASSERT_TRUE(opened) << first->output();
+  EXPECT_NE(opened->find("\"records\":0}"), std::string::npos) << *opened << " has no number";
   end(*first);
   const auto text = config("");
   auto second = start_in("a", text);

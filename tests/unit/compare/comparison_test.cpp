@@ -182,6 +182,18 @@ TEST(Comparison, an_unnamed_status_means_neither_executed_nor_not_executed) {
   }
 }
 
+TEST(Comparison, an_unnamed_status_without_a_record_is_undecided_and_shown) {
+  Books books;
+  const Theirs line{.line = 3, .id = "ch_3", .happened = false, .unclear = "pending", .at = noon};
+  (void)books.comparison().add(line, {});
+  const Finding finding = books.only(Kind::undecided);
+  EXPECT_FALSE(finding.ours);
+  ASSERT_EQ(finding.theirs.size(), 1U);
+  EXPECT_EQ(finding.theirs[0].line, 3U);
+  EXPECT_EQ(finding.theirs[0].id, "ch_3");
+  EXPECT_EQ(finding.why, "no option names the line's status, and there is no record");
+}
+
 TEST(Comparison, an_executed_line_of_a_record_that_would_run_again_is_a_difference) {
   const Finding finding =
       Books().ours(in_state(1, State::pending)).theirs(1).only(Kind::status_differs);

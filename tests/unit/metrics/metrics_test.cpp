@@ -91,7 +91,7 @@ TEST(Metrics, a_store_that_does_not_answer_leaves_its_own_numbers_out) {
   registry.add_shard().store_errors.add();
   const auto text = registry.exposition({});
   EXPECT_NE(text.find("\nidem_store_errors_total 1\n"), std::string::npos);
-  for (const auto* name : {"idem_keys{", "idem_zombie_keys_total", "idem_oldest_unknown"}) {
+  for (const auto* name : {"idem_keys{", "idem_oldest_unknown"}) {
     EXPECT_EQ(text.find(name), std::string::npos) << name;
   }
 }

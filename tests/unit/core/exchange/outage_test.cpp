@@ -37,14 +37,27 @@ TEST(OutageLines,
   EXPECT_FALSE(lines.succeeded(at(121s)));
 }
 
-TEST(OutageLines, a_store_that_comes_and_goes_is_two_lines_an_interval) {
+TEST(OutageLines, an_outage_soon_after_a_recovery_has_lines_of_its_own) {
+  OutageLines lines(30s);
+  EXPECT_TRUE(lines.failed(at(0s)));
+  EXPECT_TRUE(lines.succeeded(at(2s)));
+  const auto again = lines.failed(at(5s));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->failures, 1U);
+  EXPECT_FALSE(lines.failed(at(6s)));
+  const auto end = lines.succeeded(at(7s));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->failures, 2U);
+}
+
+TEST(OutageLines, a_store_that_comes_and_goes_is_few_lines_an_interval) {
   OutageLines lines(30s);
   int written = 0;
   for (Millis time = 0ms; time < 300s; time += 10ms) {
     if (lines.failed(at(time))) ++written;
     if (lines.succeeded(at(time + 5ms))) ++written;
   }
-  EXPECT_EQ(written, 20);
+  EXPECT_EQ(written, 10 * 2 * OutageLines::outages_max);
 }
 
 TEST(Availability, not_reached_is_down_at_once_and_one_slow_answer_is_not) {
@@ -113,6 +126,16 @@ TEST(Metrics, V31_every_count_has_a_series_of_zero_from_the_start) {
   }
   EXPECT_NE(text.find("\nidem_provider_last_answer_age_seconds{provider=\"bank\"} "),
             std::string::npos);
+}
+
+TEST(Metrics, V31_a_counter_is_there_also_while_the_store_does_not_answer) {
+  metrics::Registry registry(metrics::TenantLabel::off, Secret{});
+  const std::string sample = "\nidem_zombie_keys_total ";
+  EXPECT_NE(registry.exposition({}).find(sample + "0\n"), std::string::npos);
+  EXPECT_NE(registry.exposition({.census = Census{.leases_ended = 7}}).find(sample + "7\n"),
+            std::string::npos);
+  EXPECT_NE(registry.exposition({}).find(sample + "7\n"), std::string::npos)
+      << "it never goes back";
 }
 
 }  // namespace
