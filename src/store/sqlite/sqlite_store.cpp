@@ -42,7 +42,7 @@ class Ledger {
                                          sqlite::make_slot_table(db(), std::move(opened.index)))),
         fence_high_water_(meta_.fence_high_water()),
         file_(std::move(opened.file)) {
-    fences_.last = fence_high_water_;
+    fences_.last = opened.highest_fence;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
                                &Ledger::idem_now, nullptr, nullptr, nullptr);
