@@ -176,7 +176,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     if (!subject.needs_evidence) continue;
     std::vector<EvidenceEntry> log;
     for (const Reply& line : reply.at(5).items) {
-      auto entry = parse_evidence_value(line.text);
+      auto entry = parse_evidence_value(ids[i], line.text);
       if (!entry) co_return std::unexpected(damaged(ids[i], entry.error()));
       log.push_back(std::move(*entry));
     }
