@@ -10,6 +10,7 @@
 #include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -184,9 +185,7 @@ Batch kind_of(std::span<const QueuedCall> calls) {
     batch.settles |= transaction != nullptr;
     batch.reserves |= transaction != nullptr && transaction->reserves();
     batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
-    batch.settles |= std::holds_alternative<Complete>(call) ||
-                     std::holds_alternative<Release>(call) ||
-                     std::holds_alternative<MarkUnknown>(call);
+    batch.settles |= traits_of(call).ends_attempt;
   }
   return batch;
 }
