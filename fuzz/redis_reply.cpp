@@ -79,8 +79,9 @@ void check_values(std::string_view input) {
         redis::parse_answer_value(RecordId{}, redis::to_answer_value(RecordId{}, *answer));
     check(again && *again == *answer, "an answer is read as it was written");
   }
-  if (const auto line = redis::parse_evidence_value(bytes.view())) {
-    const auto again = redis::parse_evidence_value(redis::to_evidence_value(*line));
+  if (const auto line = redis::parse_evidence_value(RecordId{}, bytes.view())) {
+    const auto again =
+        redis::parse_evidence_value(RecordId{}, redis::to_evidence_value(RecordId{}, *line));
     check(again && *again == *line, "a line of evidence is read as it was written");
   }
   if (const auto value = redis::parse_identity_value(bytes.view())) {

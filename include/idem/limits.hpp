@@ -317,6 +317,13 @@ inline constexpr auto redis_usage_age_far = 60s;
 // time or the sweeper is behind.
 inline constexpr std::size_t redis_claims_seen_min = 8;
 inline constexpr std::size_t redis_claims_seen_max = 32'768;
+// Buckets whose lists a sweep compares with their counters: 256 are done within 32 sweeps, and it
+// asks about each bucket once anyway.
+inline constexpr std::size_t redis_compared_buckets = 8;
+// Pages of keys that a sweep reads to fill lost lists again; each lets the sweep wait for a reply.
+inline constexpr int redis_relist_pages = 64;
+// A bucket that stays short of its counters has lost records; all keys are read for it no sooner.
+inline constexpr auto redis_relist_again_after = 10min;
 // After how long a change of the identity counts as abandoned by the node that began it: longer
 // than a node takes over all buckets, retries included.
 inline constexpr auto redis_change_abandoned = 15s;

@@ -211,8 +211,11 @@ Task<WireAnswer> KeysApi::show(RecordId id) {
   if (!record) co_return no_such_key();
   StoreCall read = ReadEvidence{id};
   auto evidence = co_await ask(read);
+  if (!evidence && evidence.error().code == StoreError::Code::damaged) {
+    co_return json_answer(key_page(*record, {}, evidence.error().detail));
+  }
   if (!evidence) co_return store_trouble(evidence.error());
-  co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence)));
+  co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}));
 }
 
 Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {

@@ -170,7 +170,8 @@ std::string refs_page(std::span<const std::set<RecordId>> refs) {
   return out.take() + "\n";
 }
 
-std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence) {
+std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
+                     std::string_view evidence_damage) {
   Writer out;
   out.begin_object();
   write_summary(out, record);
@@ -182,6 +183,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.flag("request_stored", record.stored_request.has_value());
   write_response(out, record.response);
   write_evidence(out, evidence);
+  if (!evidence_damage.empty()) out.member("evidence_damaged", evidence_damage);
   out.end_object();
   return out.take() + "\n";
 }

@@ -33,6 +33,8 @@ std::string values_of(const std::optional<StoredResponse>& response,
 std::string refs_page(std::span<const std::set<RecordId>> refs);
 
 /// One record with its evidence log, without token, fingerprint and stored request.
-std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence);
+/// `evidence_damage`: why the log cannot be read; empty: it can.
+std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
+                     std::string_view evidence_damage);
 
 }  // namespace idem::admin

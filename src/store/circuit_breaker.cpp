@@ -64,11 +64,6 @@ bool comes_from_the_store(const StoreResult& result) {
                                  std::holds_alternative<InProgress>(*outcome));
 }
 
-bool only_reads(const StoreCall& call) noexcept {
-  return std::holds_alternative<Find>(call) || std::holds_alternative<List>(call) ||
-         std::holds_alternative<ReadEvidence>(call) || std::holds_alternative<Count>(call);
-}
-
 /// True if the store cannot give this answer without a write.
 bool has_written(const StoreResult& result) {
   if (!result) return false;
@@ -109,7 +104,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
         !(asks && doubts_.has(*token))) {
       return refuse(std::move(done));
     }
-    const bool reads = only_reads(what);
+    const bool reads = traits_of(what).only_reads;
     inner_->call(std::move(what),
                  [this, asks, reads, token, done = std::move(done)](StoreResult result) mutable {
                    if (token) note_token(asks, *token, result);

@@ -97,7 +97,7 @@ class MemoryTable final : public RecordTable {
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_[id].push_back(entry);
   }
-  std::vector<EvidenceEntry> evidence(const RecordId& id) override {
+  Log evidence(const RecordId& id) override {
     const auto found = evidence_.find(id);
     return found == evidence_.end() ? std::vector<EvidenceEntry>() : found->second;
   }

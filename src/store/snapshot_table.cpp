@@ -99,7 +99,7 @@ void SnapshotTable::append_evidence(const RecordId& id, const EvidenceEntry& ent
   write_.evidence.push_back(entry);
 }
 
-std::vector<EvidenceEntry> SnapshotTable::evidence(const RecordId&) { return log_; }
+RecordTable::Log SnapshotTable::evidence(const RecordId&) { return log_; }
 
 // A snapshot holds single records, not the whole store: no step may ask for these.
 std::optional<RecordId> SnapshotTable::list(const List&, StoreTime, std::size_t,

@@ -64,7 +64,7 @@ class SnapshotTable final : public RecordTable, public Tally {
   Usage usage_of(const std::string&) override { return usage_; }
   void add_usage(const std::string&, const UsageChange& change) override { write_.usage = change; }
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override;
-  std::vector<EvidenceEntry> evidence(const RecordId& id) override;
+  Log evidence(const RecordId& id) override;
 
   void changed(const RecordId&, const std::optional<StateSummary>&,
                const std::optional<StateSummary>&) override {}

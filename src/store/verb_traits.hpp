@@ -17,6 +17,9 @@ struct VerbTraits {
   bool asks_for_a_record = false;  ///< It makes a reservation.
   bool is_repeatable = false;      ///< After a lost reply a repeat does nothing more.
   bool is_lifecycle = false;  ///< Of all due records; on one record a repeat does nothing more.
+  bool only_reads = false;    ///< The store writes nothing for it.
+  bool ends_attempt = false;  ///< It settles, releases or gives up its attempt.
+  bool may_end_transaction = false;  ///< A service's transaction may commit with it.
 };
 
 /// A verb without a row does not compile.
@@ -30,7 +33,7 @@ inline constexpr VerbTraits reserving{
     .is_new_work = true, .may_be_refused = true, .asks_for_a_record = true, .is_repeatable = true};
 inline constexpr VerbTraits owning{.is_owners = true, .is_repeatable = true};
 inline constexpr VerbTraits reading{
-    .is_new_work = true, .may_be_refused = true, .is_repeatable = true};
+    .is_new_work = true, .may_be_refused = true, .is_repeatable = true, .only_reads = true};
 inline constexpr VerbTraits lifecycle{
     .is_new_work = true, .is_deferred = true, .may_be_refused = true, .is_lifecycle = true};
 
@@ -47,13 +50,17 @@ inline constexpr VerbTraits traits_of_verb<Dispatched> = owning;
 template <>
 inline constexpr VerbTraits traits_of_verb<Renew> = owning;
 template <>
-inline constexpr VerbTraits traits_of_verb<Advance> = owning;
+inline constexpr VerbTraits traits_of_verb<Advance> = {
+    .is_owners = true, .is_repeatable = true, .may_end_transaction = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<Complete> = owning;
+inline constexpr VerbTraits traits_of_verb<Complete> = {
+    .is_owners = true, .is_repeatable = true, .ends_attempt = true, .may_end_transaction = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<Release> = owning;
+inline constexpr VerbTraits traits_of_verb<Release> = {
+    .is_owners = true, .is_repeatable = true, .ends_attempt = true};
 template <>
-inline constexpr VerbTraits traits_of_verb<MarkUnknown> = owning;
+inline constexpr VerbTraits traits_of_verb<MarkUnknown> = {
+    .is_owners = true, .is_repeatable = true, .ends_attempt = true, .may_end_transaction = true};
 /// These append a line to the evidence log each time.
 template <>
 inline constexpr VerbTraits traits_of_verb<Resolve> = {.is_deferred = true};
@@ -63,7 +70,8 @@ template <>
 inline constexpr VerbTraits traits_of_verb<Reschedule> = {.is_new_work = true, .is_deferred = true};
 /// An owner that lost its record reads the outcome by it, so no queue refuses it.
 template <>
-inline constexpr VerbTraits traits_of_verb<Find> = {.may_be_refused = true, .is_repeatable = true};
+inline constexpr VerbTraits traits_of_verb<Find> = {
+    .may_be_refused = true, .is_repeatable = true, .only_reads = true};
 template <>
 inline constexpr VerbTraits traits_of_verb<List> = reading;
 template <>

@@ -34,11 +34,22 @@ TEST(StoreClock, S15_goes_on_within_the_same_boot) {
   Host host;
   const ClockMark mark = StoreClock(host.clock(), std::nullopt).mark();
   host.uptime += 1h;
-  for (const Millis step : {Millis(24h * 3650), Millis(-24h * 3650)}) {
+  for (const Millis step : {Millis(24h * 3650), Millis(-2h)}) {
     Host later = host;
     later.wall += step;
     EXPECT_EQ(StoreClock(later.clock(), mark).now(), mark.store + 1h);
   }
+}
+
+// A wrong mark ends at most as much as a wrong wall clock would; nothing sets the clock back.
+TEST(StoreClock, S15_within_the_same_boot_it_stays_near_the_wall_clock_and_never_goes_back) {
+  Host host;
+  ClockMark mark = StoreClock(host.clock(), std::nullopt).mark();
+  mark.uptime -= Millis(1h);
+  host.uptime += 24h * 365;
+  EXPECT_EQ(StoreClock(host.clock(), mark).now(), mark.store + limits::store_clock_jump_max);
+  host.wall -= 24h * 400;
+  EXPECT_EQ(StoreClock(host.clock(), mark).now(), mark.store);
 }
 
 TEST(StoreClock, S15_after_another_boot_never_goes_back) {

@@ -40,6 +40,10 @@ std::string change_text(const Value& entry) {
 
 /// Oldest entry first.
 void print_evidence(const Value& record) {
+  if (const auto* damage = record.find("evidence_damaged")) {
+    std::printf("\nevidence\n  cannot be shown: %s\n", printable(text_of(damage)).c_str());
+    return;
+  }
   const auto& entries = items_of(record.find("evidence"));
   if (entries.empty()) return;
   std::printf("\nevidence\n");

@@ -17,7 +17,12 @@ bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
 
 StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<ClockMark>& last) {
   if (!last) return host.wall();
-  if (is_same_boot(host, uptime, *last)) return last->store + (uptime - last->uptime);
+  // The uptime since the mark is exact, unless the mark is not what was written. The wall clock
+  // bounds what a wrong one can do; it may have been set back, so never to before the mark.
+  if (is_same_boot(host, uptime, *last)) {
+    const StoreTime latest = std::max(last->store, host.wall() + limits::store_clock_jump_max);
+    return std::min(last->store + (uptime - last->uptime), latest);
+  }
   // After another boot there is only the wall clock, which may be wrong by years (an RTC before its
   // first synchronisation). The store clock never follows it back, and follows it forward only up
   // to a bound: lagging behind only delays expiry, while a jump would end every replay and

@@ -68,7 +68,9 @@ class RecordTable {
   virtual void add_usage(const std::string& scope, const UsageChange& change) = 0;
 
   virtual void append_evidence(const RecordId& id, const EvidenceEntry& entry) = 0;
-  virtual std::vector<EvidenceEntry> evidence(const RecordId& id) = 0;
+  /// Oldest first. Error: a line is damaged, so that nothing may be decided by the log.
+  using Log = std::expected<std::vector<EvidenceEntry>, StoreError>;
+  virtual Log evidence(const RecordId& id) = 0;
 };
 
 /// True if `verb` asks for `record`, in its present state.

@@ -170,8 +170,9 @@ class StepMaker {
   StoreResult operator()(Resolve& verb) { return by_evidence(verb, transitions::resolve); }
   StoreResult operator()(CacheBust& verb) {
     const auto log = context_.table.evidence(verb.id);
+    if (!log) return std::unexpected(log.error());
     return by_evidence(verb, [&](auto& record, const CacheBust& bust, StoreTime now) {
-      return transitions::cache_bust(record, bust, log, now);
+      return transitions::cache_bust(record, bust, *log, now);
     });
   }
 
@@ -203,7 +204,11 @@ class StepMaker {
     // The end of a retention is no decision, and the log entries would outlive the records.
     return lifecycle(context_.table.due_for_reap(context_.now, verb.limit), transitions::reap, {});
   }
-  StoreResult operator()(ReadEvidence& verb) { return context_.table.evidence(verb.id); }
+  StoreResult operator()(ReadEvidence& verb) {
+    auto log = context_.table.evidence(verb.id);
+    if (!log) return std::unexpected(std::move(log.error()));
+    return std::move(*log);
+  }
   StoreResult operator()(Count&) { return context_.tally.census(context_.now); }
   StoreResult operator()(AdoptRoutes& verb) {
     const auto visit = [&](const std::function<bool(const std::string&)>& see) {

@@ -131,7 +131,7 @@ std::string to_command(const Commit& commit, const Names& names) {
   for (const auto& [name, change] : counters.changes()) {
     to.add(name).add(change);
   }
-  for (const EvidenceEntry& entry : write.evidence) to.add(to_evidence_value(entry));
+  for (const EvidenceEntry& entry : write.evidence) to.add(to_evidence_value(write.id, entry));
   return out;
 }
 

@@ -1,13 +1,22 @@
 #include "store/redis/identity.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
 
 #include <idem/limits.hpp>
+
+#include <algorithm>
 
 namespace idem::redis {
 namespace {
 
-constexpr std::uint8_t identity_version = 1;
+// Two bits apart, as for evidence (rows.cpp). Version 1 had no checksum.
+constexpr std::uint8_t identity_version_unchecked = 1;
+constexpr std::uint8_t identity_version = 2;
+
+constexpr std::string_view is_damaged =
+    "its identity is damaged: every key could run again; bring back a copy of the store that has "
+    "all of its records, or empty it as a whole";
 
 /// Appends to a string; ByteWriter would need the size beforehand.
 class Appender {
@@ -60,18 +69,25 @@ std::string to_identity_value(const Version& version, const StoreIdentity& ident
   to.number(static_cast<std::uint8_t>(identity.is_changing ? 1 : 0));
   to.number(to_bits(identity.changing_since));
   to.number(static_cast<std::uint8_t>(identity.is_complete ? 1 : 0));
+  append_checksum(RecordId{}, out);
   return out;
 }
 
 std::expected<IdentityValue, std::string> parse_identity_value(std::string_view bytes) {
-  constexpr std::string_view cut_short = "its identity is damaged";
   IdentityValue value;
   StoreIdentity& identity = value.identity;
-  ByteReader in(bytes);
-  in.bytes(value.version);
-  if (in.number<std::uint8_t>() != identity_version) {
+  ByteReader head(bytes);
+  head.bytes(value.version);
+  const auto version = head.number<std::uint8_t>();
+  if (version == identity_version) {
+    // Under another secret no record would be found, and every key would run again.
+    const auto sound = without_checksum(RecordId{}, bytes);
+    if (!sound) return std::unexpected(std::string(is_damaged));
+    bytes = *sound;
+  } else if (version != identity_version_unchecked) {
     return std::unexpected("its identity is of a version that this program does not know");
   }
+  ByteReader in(bytes.substr(std::min(bytes.size(), value.version.size() + 1)));
   in.bytes(identity.store_id);
   in.bytes(identity.recorded.own);
   identity.recorded.generation = in.number<std::uint64_t>();
@@ -98,7 +114,7 @@ std::expected<IdentityValue, std::string> parse_identity_value(std::string_view 
   identity.is_changing = in.number<std::uint8_t>() != 0;
   identity.changing_since = from_bits(in.number<std::uint64_t>());
   identity.is_complete = in.number<std::uint8_t>() != 0;
-  if (in.is_cut_short() || !in.is_at_end()) return std::unexpected(std::string(cut_short));
+  if (in.is_cut_short() || !in.is_at_end()) return std::unexpected(std::string(is_damaged));
   return value;
 }
 

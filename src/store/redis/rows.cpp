@@ -1,7 +1,8 @@
 #include "store/redis/rows.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
-#include "core/record/stored_fence.hpp"
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_evidence.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "core/transitions/transitions.hpp"
@@ -17,7 +18,9 @@ namespace idem::redis {
 namespace {
 
 constexpr std::size_t row_head_bytes = std::tuple_size_v<Version> + 2;
-constexpr std::uint8_t evidence_version = 1;
+// More than one bit apart, so that one damaged bit cannot make a line one without a checksum.
+constexpr std::uint8_t evidence_version_unchecked = 1;
+constexpr std::uint8_t evidence_version = 2;
 constexpr AnswerMark body_not_stored = 0x8000;
 
 std::string place_of(const std::optional<StoreTime>& moment) {
@@ -98,41 +101,23 @@ std::expected<StoredResponse, std::string_view> parse_answer_value(const RecordI
   return decode_checked_answer(id, head, bytes.substr(framed_bytes(head)));
 }
 
-std::string to_evidence_value(const EvidenceEntry& entry) {
-  std::string out(1 + 8 + 3 + 16 + framed_bytes(entry.source) + framed_bytes(entry.evidence) +
-                      framed_bytes(entry.reason),
-                  '\0');
-  ByteWriter to(out.data());
-  to.number(evidence_version);
-  to.number(stored_fence(entry.fence));
-  to.number(static_cast<std::uint8_t>(entry.before));
-  to.number(static_cast<std::uint8_t>(entry.after));
-  to.number(static_cast<std::uint8_t>(entry.applied ? 1 : 0));
-  to.number(to_bits(entry.observed_at));
-  to.number(to_bits(entry.recorded_at));
-  to.framed(entry.source);
-  to.framed(entry.evidence);
-  to.framed(entry.reason);
+std::string to_evidence_value(const RecordId& id, const EvidenceEntry& entry) {
+  std::string out(1, static_cast<char>(evidence_version));
+  out += encode_evidence(entry);
+  append_checksum(id, out);
   return out;
 }
 
-std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_view bytes) {
-  ByteReader in(bytes);
-  if (in.number<std::uint8_t>() != evidence_version) {
+std::expected<EvidenceEntry, std::string_view> parse_evidence_value(const RecordId& id,
+                                                                    std::string_view bytes) {
+  const auto version = ByteReader(bytes).number<std::uint8_t>();
+  if (version == evidence_version_unchecked) return decode_evidence(bytes.substr(1));
+  if (version != evidence_version) {
     return std::unexpected("a line of its evidence is of an unknown version");
   }
-  EvidenceEntry entry;
-  entry.fence = fence_from(in.number<std::uint64_t>());
-  entry.before = static_cast<State>(in.number<std::uint8_t>());
-  entry.after = static_cast<State>(in.number<std::uint8_t>());
-  entry.applied = in.number<std::uint8_t>() != 0;
-  entry.observed_at = from_bits(in.number<std::uint64_t>());
-  entry.recorded_at = from_bits(in.number<std::uint64_t>());
-  entry.source = in.framed();
-  entry.evidence = in.framed();
-  entry.reason = in.framed();
-  if (in.is_cut_short()) return std::unexpected("a line of its evidence is cut short");
-  return entry;
+  const auto sound = without_checksum(id, bytes);
+  if (!sound) return std::unexpected(evidence_differs);
+  return decode_evidence(sound->substr(1));
 }
 
 StoreError damaged(const RecordId& id, std::string_view why) {

@@ -49,8 +49,11 @@ std::string to_answer_value(const RecordId& id, const StoredResponse& response);
 std::expected<StoredResponse, std::string_view> parse_answer_value(const RecordId& id,
                                                                    std::string_view bytes);
 
-std::string to_evidence_value(const EvidenceEntry& entry);
-std::expected<EvidenceEntry, std::string_view> parse_evidence_value(std::string_view bytes);
+/// A line of the log: its version, stored_evidence.hpp, and a checksum that binds it to the record.
+/// Version 1 had no checksum.
+std::string to_evidence_value(const RecordId& id, const EvidenceEntry& entry);
+std::expected<EvidenceEntry, std::string_view> parse_evidence_value(const RecordId& id,
+                                                                    std::string_view bytes);
 
 StoreError damaged(const RecordId& id, std::string_view why);
 

@@ -48,7 +48,7 @@ Task<std::expected<std::vector<EvidenceEntry>, StoreError>> ScanQueries::evidenc
   if (!reply) co_return std::unexpected(to_store_error(reply.error()));
   std::vector<EvidenceEntry> log;
   for (const Reply& line : reply->items) {
-    auto entry = parse_evidence_value(line.text);
+    auto entry = parse_evidence_value(id, line.text);
     if (!entry) co_return std::unexpected(damaged(id, entry.error()));
     log.push_back(std::move(*entry));
   }

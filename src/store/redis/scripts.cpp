@@ -40,7 +40,8 @@ CommandWriter Script::call(std::string& out, std::string_view key, std::size_t a
 
 std::string Scripts::load() const {
   std::string commands;
-  for (const Script* script : {&reserve, &settle, &look, &close, &open, &swap, &cache_put}) {
+  for (const Script* script :
+       {&reserve, &settle, &look, &close, &open, &swap, &cache_put, &compare, &relist}) {
     CommandWriter(commands, 3).add("SCRIPT").add("LOAD").add(script->text());
   }
   return commands;

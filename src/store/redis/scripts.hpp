@@ -40,10 +40,12 @@ struct Scripts {
   Script open{"open", "allow-oom"};
   Script swap{"swap", "allow-oom"};
   Script cache_put{"cache_put", ""};
+  Script compare{"compare", "no-writes"};
+  Script relist{"relist", "allow-oom"};
 
   /// Commands that load all scripts into a server, and their number.
   std::string load() const;
-  static constexpr std::size_t count = 7;
+  static constexpr std::size_t count = 9;
 };
 const Scripts& scripts();
 

@@ -19,11 +19,6 @@ namespace {
 using Code = StoreError::Code;
 using transitions::Write;
 
-bool is_settling(const StoreCall& call) {
-  return std::holds_alternative<Complete>(call) || std::holds_alternative<Release>(call) ||
-         std::holds_alternative<MarkUnknown>(call);
-}
-
 const StoreCall reap_one{Reap{1}};
 
 std::string scope_of(const RecordWrite& write) {
@@ -176,7 +171,7 @@ Task<Steps::Outcome> Steps::look(Try& tried, const Subject& subject) {
     if (!subject.needs_evidence) continue;
     std::vector<EvidenceEntry> log;
     for (const Reply& line : reply.at(5).items) {
-      auto entry = parse_evidence_value(line.text);
+      auto entry = parse_evidence_value(ids[i], line.text);
       if (!entry) co_return std::unexpected(damaged(ids[i], entry.error()));
       log.push_back(std::move(*entry));
     }
@@ -239,7 +234,7 @@ Task<Steps::Outcome> Steps::write(Try& tried, const StoreCall& call, const Subje
                                       .kept_mark = seen.mark,
                                       .now = now,
                                       // The end of an attempt stays true at any later time.
-                                      .check_now = !clock_ && !is_settling(call),
+                                      .check_now = !clock_ && !traits_of(call).ends_attempt,
                                       .generation = text_of(subject),
                                       .wants_answer = subject.needs_answer,
                                       .wants_request = subject.needs_request},
@@ -332,7 +327,7 @@ Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subj
   }
   const bool ended_a_lease = tried.table.ended_a_lease();
   if (subject.is_new_work) crash_point(CrashPoint::reserve_before_commit);
-  if (is_settling(call)) crash_point(CrashPoint::settle_before_commit);
+  if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_before_commit);
   const std::string scope = scope_of(written);
   if (!written.usage.is_none()) usage_.begin(scope, written.usage);
   Task<Outcome> writing = write(tried, call, subject, written, now);
@@ -343,7 +338,7 @@ Task<Steps::Outcome> Steps::commit(Try& tried, const StoreCall& call, const Subj
   if (!written.usage.is_none()) usage_.end(scope, written.usage, is_written);
   if (outcome && *outcome == Next::written) {
     if (subject.is_new_work) crash_point(CrashPoint::reserve_after_commit);
-    if (is_settling(call)) crash_point(CrashPoint::settle_after_commit);
+    if (traits_of(call).ends_attempt) crash_point(CrashPoint::settle_after_commit);
     if (ended_a_lease) ++leases_ended_;
   }
   co_return outcome;

@@ -64,7 +64,8 @@ StoreDriver::StoreDriver(Loop& loop, Url url, const RedisOptions& options, Chang
       client_(loop, servers_),
       identity_(client_, names_, versions_),
       steps_(client_, names_, versions_, identity_, options.clock),
-      scans_(client_, names_) {
+      scans_(client_, names_),
+      lists_(client_, names_, is_cluster_, options_.warn) {
   servers_.set_check([this](Connection& connection) { return check(connection); });
   identity_.set_reap([this] { return reap_all(); });
 }
@@ -203,7 +204,7 @@ Task<StoreResult> StoreDriver::answer(StoreCall& call) {
       return steps_.make(call, {.id = verb->id});
     }
     if (const auto* verb = std::get_if<Sweep>(&call)) {
-      return lifecycle(sweep_set, Sweep{1}, verb->limit);
+      return sweep(verb->limit);
     }
     if (const auto* verb = std::get_if<Reap>(&call)) {
       return lifecycle(reap_set, Reap{1}, verb->limit);
@@ -308,6 +309,14 @@ Task<void> StoreDriver::end_one(RecordId id, const StoreCall& one, std::string_v
     ends.error = std::move(ended.error());
   }
   ends.one_done(loop_);
+}
+
+// Each pass also looks at the lists of a few buckets, so that all are looked at within a minute.
+Task<StoreResult> StoreDriver::sweep(std::size_t limit) {
+  Task<void> looking = lists_.turn();
+  co_await std::move(looking);
+  Task<StoreResult> sweeping = lifecycle(sweep_set, Sweep{1}, limit);
+  co_return co_await std::move(sweeping);
 }
 
 Task<StoreResult> StoreDriver::lifecycle(std::string_view set, StoreCall one, std::size_t limit) {

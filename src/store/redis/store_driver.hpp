@@ -4,6 +4,7 @@
 #include "store/redis/redis_store.hpp"
 #include "store/redis/scan_queries.hpp"
 #include "store/redis/steps.hpp"
+#include "store/redis/work_lists.hpp"
 
 #include <map>
 
@@ -27,6 +28,7 @@ class StoreDriver final : Timed {
   Task<StoreResult> find(RecordId id);
   Task<StoreResult> read_evidence(RecordId id);
   Task<StoreResult> claim(StoreCall& call);
+  Task<StoreResult> sweep(std::size_t limit);
   Task<StoreResult> lifecycle(std::string_view set, StoreCall one, std::size_t limit);
   Task<void> end_one(RecordId id, const StoreCall& one, std::string_view set,
                      std::vector<LifecycleStep>& steps, struct Ends& ends);
@@ -51,6 +53,7 @@ class StoreDriver final : Timed {
   IdentitySteps identity_;
   Steps steps_;
   ScanQueries scans_;
+  WorkLists lists_;
 
   IdentitySettings settings_;
   std::optional<std::array<std::uint8_t, 16>> store_id_;

@@ -38,6 +38,19 @@ bool Statement::step() {
   return false;
 }
 
+char Statement::type(int at) {
+  switch (sqlite3_column_type(statement_, at)) {
+    case SQLITE_INTEGER:
+      return integer_type;
+    case SQLITE_TEXT:
+      return text_type;
+    case SQLITE_BLOB:
+      return blob_type;
+    default:
+      return other_type;
+  }
+}
+
 std::string_view Statement::bytes(int at) {
   // The pointer must be read first: the size then is that of the same encoding.
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, at));

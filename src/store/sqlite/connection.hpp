@@ -56,6 +56,15 @@ class Statement {
   }
   void reset() noexcept { sqlite3_reset(statement_); }
 
+  /// The type of a value, as a letter.
+  static constexpr char integer_type = 'i';
+  static constexpr char text_type = 't';
+  static constexpr char blob_type = 'b';
+  static constexpr char other_type = 'o';
+  /// Must come before the value is read, as reading it may convert it.
+  char type(int at);
+  int columns() { return sqlite3_column_count(statement_); }
+
   bool is_null(int at) { return sqlite3_column_type(statement_, at) == SQLITE_NULL; }
   std::int64_t integer(int at) { return sqlite3_column_int64(statement_, at); }
   /// Valid until the next step or reset.

@@ -1,17 +1,31 @@
 #include "store/sqlite/evidence_log.hpp"
 
+#include "core/bytes/checksum.hpp"
+#include "core/record/stored_evidence.hpp"
 #include "core/record/stored_fence.hpp"
+#include "store/sqlite/slot_table.hpp"
+
+#include <bit>
 
 namespace idem::sqlite {
+
+namespace {
+
+std::int64_t checksum_of_line(const RecordId& id, const EvidenceEntry& entry) {
+  return std::bit_cast<std::int64_t>(checksum_of(id, encode_evidence(entry)));
+}
+
+}  // namespace
 
 EvidenceLog::EvidenceLog(sqlite3* db)
     : append_(db,
               "INSERT INTO idem_evidence (id, fence, source, evidence, reason, before_state, "
               "after_state,"
-              " applied, observed_at, recorded_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"),
+              " applied, observed_at, recorded_at, checksum)"
+              " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)"),
       read_(db,
             "SELECT fence, source, evidence, reason, before_state, after_state, applied,"
-            " observed_at, recorded_at FROM idem_evidence WHERE id = ?1 ORDER BY line") {}
+            " observed_at, recorded_at, checksum FROM idem_evidence WHERE id = ?1 ORDER BY line") {}
 
 void EvidenceLog::append(const RecordId& id, const EvidenceEntry& entry) {
   append_.bind_bytes(1, id.bytes);
@@ -24,10 +38,11 @@ void EvidenceLog::append(const RecordId& id, const EvidenceEntry& entry) {
   append_.bind(8, entry.applied ? 1 : 0);
   append_.bind(9, entry.observed_at.time_since_epoch().count());
   append_.bind(10, entry.recorded_at.time_since_epoch().count());
+  append_.bind(11, checksum_of_line(id, entry));
   append_.run();
 }
 
-std::vector<EvidenceEntry> EvidenceLog::read(const RecordId& id) {
+RecordTable::Log EvidenceLog::read(const RecordId& id) {
   std::vector<EvidenceEntry> entries;
   read_.bind_bytes(1, id.bytes);
   while (read_.step()) {
@@ -40,6 +55,9 @@ std::vector<EvidenceEntry> EvidenceLog::read(const RecordId& id) {
                        .applied = read_.integer(6) != 0,
                        .observed_at = StoreTime(Millis(read_.integer(7))),
                        .recorded_at = StoreTime(Millis(read_.integer(8)))});
+    if (read_.is_null(9) || read_.integer(9) == checksum_of_line(id, entries.back())) continue;
+    read_.reset();
+    return std::unexpected(unreadable(id, evidence_differs));
   }
   return entries;
 }

@@ -1,18 +1,21 @@
 #pragma once
 
+#include "core/transitions/record_table.hpp"
 #include "store/sqlite/connection.hpp"
 
 #include <idem/store.hpp>
 
 namespace idem::sqlite {
 
-/// The append-only log of decisions on evidence (protocol.md §19).
+/// The append-only log of decisions on evidence (protocol.md §19). Each line has a checksum,
+/// because it may hold an answer that is replayed later.
 class EvidenceLog {
  public:
   explicit EvidenceLog(sqlite3* db);
 
   void append(const RecordId& id, const EvidenceEntry& entry);
-  std::vector<EvidenceEntry> read(const RecordId& id);
+  /// Error: a line is damaged. Lines of older schema versions have no checksum.
+  RecordTable::Log read(const RecordId& id);
 
  private:
   Statement append_;

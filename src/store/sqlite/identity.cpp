@@ -65,6 +65,7 @@ void write(sqlite3* db, Meta& meta, const RecordedIdentity& recorded) {
     insert.bind_text(2, epoch.id);
     insert.run();
   }
+  meta.digest_secrets_changed();
 }
 
 }  // namespace

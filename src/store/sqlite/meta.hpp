@@ -12,15 +12,29 @@ namespace idem::sqlite {
 
 /// The values that outlive every record: identity, fences, clock. Each write is part of the open
 /// transaction. Kept by name, so that a later version may add some without a migration.
+///
+/// Each value has a checksum, because one damaged bit here concerns all records: another secret or
+/// another clock would let every key run again.
 class Meta {
  public:
   explicit Meta(sqlite3* db);
+
+  /// The first schema version in which all values have checksums.
+  static constexpr std::int64_t first_version_with_checksums = 3;
+  /// For files of older versions, once: gives each value its checksum.
+  void add_checksums();
+  /// A part of a sentence: the damaged or missing value. None: all are as they were written.
+  std::optional<std::string> what_is_damaged();
 
   std::optional<std::string> text(std::string_view name);
   std::optional<std::int64_t> integer(std::string_view name);
   void put_text(std::string_view name, std::string_view value);
   void put_bytes(std::string_view name, std::span<const std::uint8_t> value);
   void put_integer(std::string_view name, std::int64_t value);
+
+  /// After each change of one of these tables: keeps its checksum.
+  void digest_secrets_changed();
+  void route_names_changed();
 
   /// The store may have granted every fence up to this one.
   Fence fence_high_water();
@@ -34,6 +48,9 @@ class Meta {
   void put_clock_mark(const ClockMark& mark);
 
  private:
+  void put(std::string_view name);
+
+  sqlite3* db_;
   Statement get_;
   Statement put_;
 };

@@ -6,8 +6,8 @@
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/migrations.hpp"
 #include "store/sqlite/own_connection.hpp"
+#include "store/sqlite/read_all_records.hpp"
 #include "store/sqlite/route_names.hpp"
-#include "store/sqlite/running_table.hpp"
 
 #include <idem/limits.hpp>
 
@@ -17,6 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -69,6 +70,8 @@ class Opener {
 
   Opening<Connection> open();
   Opening<Connection> adopt(sqlite3* db);
+  /// The schema version that the file had; 0: it is new.
+  std::int64_t version_before() const noexcept { return version_; }
 
  private:
   Opening<void> prepare_file() const;
@@ -290,62 +293,6 @@ std::unexpected<StoreError> Opener::failure() const {
                              sqlite3_extended_errcode(db)));
 }
 
-/// A checksum of one of the file's two copies of all ids, in any order. Against accidental damage
-/// only.
-class IdSum {
- public:
-  void add(std::int64_t slot, const RecordId& id) noexcept {
-    std::uint64_t mixed = static_cast<std::uint64_t>(slot) * 0x9e3779b97f4a7c15u;
-    for (const std::uint8_t byte : id.bytes) mixed = (mixed ^ byte) * 0x100000001b3u;
-    sum_ += mixed ^ mixed >> 32;
-    ++count_;
-  }
-  bool operator==(const IdSum&) const = default;
-
- private:
-  std::uint64_t sum_ = 0;
-  std::uint64_t count_ = 0;
-};
-
-/// The error: a row has lost its id, so its key is unknown and no key would be safe to run. The
-/// file has each id twice, in its row and in an index; a damaged copy differs from the other.
-std::expected<IdIndex, std::string_view> read_ids(sqlite3* db) {
-  Statement running(db, "SELECT id FROM idem_running");
-  while (running.step()) {
-    if (RunningTable::id_in(running.bytes(0))) continue;
-    running.reset();
-    return std::unexpected("a running record has lost its id");
-  }
-  std::vector<IdIndex::Entry> entries;
-  IdSum of_rows;
-  IdSum of_index;
-  const auto read = [db](std::string_view sql, auto see) {
-    Statement rows(db, sql);
-    while (rows.step()) {
-      RecordId id;
-      const std::string_view bytes = rows.bytes(1);
-      if (bytes.size() != id.bytes.size()) {
-        rows.reset();
-        return false;
-      }
-      bytes.copy(reinterpret_cast<char*>(id.bytes.data()), id.bytes.size());
-      see(rows.integer(0), id);
-    }
-    return true;
-  };
-  const bool is_whole =
-      read("SELECT slot, id FROM idem_slots NOT INDEXED",
-           [&](std::int64_t slot, const RecordId& id) {
-             of_rows.add(slot, id);
-             entries.push_back({IdIndex::head_of(id), slot});
-           }) &&
-      read("SELECT slot, id FROM idem_slots INDEXED BY slots_by_due",
-           [&](std::int64_t slot, const RecordId& id) { of_index.add(slot, id); });
-  if (!is_whole) return std::unexpected("a settled record has lost its id");
-  if (of_rows != of_index) return std::unexpected("a settled record has two ids");
-  return IdIndex(std::move(entries));
-}
-
 /// Idem must not repeat calls that other parties may have forgotten by now (protocol.md §16): if it
 /// is unknown how much time passed, this counts all of it as over. A call that may have been in
 /// flight before a restart of the machine has been over only since then.
@@ -375,12 +322,28 @@ std::optional<std::string> why_no_room_to_end_attempts(sqlite3* db, const std::s
                       start_bytes + running * cut_off_attempt_bytes);
 }
 
+/// Before anything trusts the clock, the fences and the identity.
+std::optional<std::string> why_untrusted(Meta& meta, std::int64_t version_before) {
+  if (version_before == 0) return std::nullopt;
+  if (version_before < Meta::first_version_with_checksums) {
+    meta.add_checksums();
+    return std::nullopt;
+  }
+  const auto damage = meta.what_is_damaged();
+  if (!damage) return std::nullopt;
+  return "is damaged: " + *damage +
+         ". Every key could run again, so it is not opened and nothing was changed: bring back a "
+         "copy of the file that has all of its records";
+}
+
 /// Completes the transaction that migrate() began. After an error the transaction stays open.
 std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const std::string& path,
+                                                 std::int64_t version_before,
                                                  const IdentitySettings& settings,
                                                  const SqliteOptions& options) {
   sqlite3* db = connection.get();
   Meta meta(db);
+  if (const auto why = why_untrusted(meta, version_before)) return refused(path + ": " + *why);
   const bool was_cut_off = meta.is_open();
   if (was_cut_off && path.starts_with('/')) {
     if (const auto why = why_no_room_to_end_attempts(db, path)) return refused(path + ": " + *why);
@@ -397,9 +360,14 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   meta.put_open(true);
   count_calls_as_old(db, clock);
   Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
+  if (version_before < Meta::first_version_with_checksums) {  // Values that it may not have had.
+    meta.put_fence_high_water(meta.fence_high_water());
+    meta.digest_secrets_changed();
+    write_naming(db, naming);
+  }
   // Before the commit: a file that is refused stays as it was.
-  auto index = read_ids(db);
-  if (!index) return refused(fmt::format("{}: is corrupt: {}", path, index.error()));
+  auto seen = read_all_records(db);
+  if (!seen) return refused(fmt::format("{}: is corrupt: {}", path, seen.error()));
   if (sqlite3_exec(db, "COMMIT; PRAGMA cache_spill=ON", nullptr, nullptr, nullptr) != SQLITE_OK) {
     return refused(fmt::format("{}: {} (SQLite code {})", path, sqlite3_errmsg(db),
                                sqlite3_extended_errcode(db)));
@@ -408,8 +376,10 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   OpenFile file(db, has_path ? path : std::string());
   if (options.opened) options.opened(*which);
   return OpenedDatabase{
-      std::move(connection), std::move(*identity), std::move(naming), std::move(clock),
-      std::move(*index),     std::move(file),      was_cut_off};
+      std::move(connection),  std::move(*identity),
+      std::move(naming),      std::move(clock),
+      std::move(seen->index), std::max(meta.fence_high_water(), seen->highest_fence),
+      std::move(file),        was_cut_off};
 }
 
 /// Saves a lock per allocation. Must come before this process first uses the library; later it
@@ -428,9 +398,10 @@ std::expected<OpenedDatabase, StoreError> open_database(const std::string& path,
   stop_counting_memory();
   // Absolute, because SQLite gives ":memory:" and "file:..." meanings of their own.
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
-  auto connection = Opener(absolute, options).open();
+  Opener opener(absolute, options);
+  auto connection = opener.open();
   if (!connection) return std::unexpected(std::move(connection.error()));
-  return finish(*connection, absolute, settings, options);
+  return finish(*connection, absolute, opener.version_before(), settings, options);
 }
 
 std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
@@ -439,8 +410,9 @@ std::expected<OpenedDatabase, StoreError> open_database_on(sqlite3* db,
   const char* const path = sqlite3_db_filename(db, "main");
   const std::string name = path == nullptr || *path == '\0' ? "the connection" : path;
   if (const auto why = why_refused(db)) return refused(name + ": " + *why);
-  auto connection = Opener(name, options).adopt(db);
-  auto opened = connection ? finish(*connection, name, settings, options)
+  Opener opener(name, options);
+  auto connection = opener.adopt(db);
+  auto opened = connection ? finish(*connection, name, opener.version_before(), settings, options)
                            : std::unexpected(std::move(connection.error()));
   if (!opened) {
     if (connection) (void)connection->release();

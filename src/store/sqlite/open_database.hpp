@@ -18,7 +18,8 @@ struct OpenedDatabase {
   Identity identity;
   Naming naming;
   StoreClock clock;
-  IdIndex index;  ///< Has every row of idem_slots.
+  IdIndex index;            ///< Has every row of idem_slots.
+  Fence highest_fence = 0;  ///< No fence above it was ever granted.
   OpenFile file;
   /// The last process did not close the file. It is dead, as the lock was free.
   bool was_cut_off = false;

@@ -40,6 +40,7 @@ void write_naming(sqlite3* db, const Naming& naming) {
     insert.bind_text(5, formerly);
     insert.run();
   }
+  meta.route_names_changed();
 }
 
 }  // namespace idem::sqlite

@@ -145,7 +145,7 @@ class RunningRows final : public RecordTable {
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     slots_->append_evidence(id, entry);
   }
-  std::vector<EvidenceEntry> evidence(const RecordId& id) override { return slots_->evidence(id); }
+  Log evidence(const RecordId& id) override { return slots_->evidence(id); }
 
  private:
   struct Running {

@@ -213,7 +213,7 @@ class Slots final : public SlotTable {
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override {
     evidence_.append(id, entry);
   }
-  std::vector<EvidenceEntry> evidence(const RecordId& id) override { return evidence_.read(id); }
+  Log evidence(const RecordId& id) override { return evidence_.read(id); }
 
  private:
   /// Cuts or pads an id of the wrong size: it only serves to look the row up again.

@@ -10,6 +10,7 @@
 #include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/crash_point.hpp>
@@ -42,7 +43,7 @@ class Ledger {
                                          sqlite::make_slot_table(db(), std::move(opened.index)))),
         fence_high_water_(meta_.fence_high_water()),
         file_(std::move(opened.file)) {
-    fences_.last = fence_high_water_;
+    fences_.last = opened.highest_fence;
     sqlite3_wal_hook(db(), &Ledger::note_wal_pages, this);
     sqlite3_create_function_v2(db(), "idem_now", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, this,
                                &Ledger::idem_now, nullptr, nullptr, nullptr);
@@ -184,9 +185,7 @@ Batch kind_of(std::span<const QueuedCall> calls) {
     batch.settles |= transaction != nullptr;
     batch.reserves |= transaction != nullptr && transaction->reserves();
     batch.reserves |= std::holds_alternative<Reserve>(call) || std::holds_alternative<Accept>(call);
-    batch.settles |= std::holds_alternative<Complete>(call) ||
-                     std::holds_alternative<Release>(call) ||
-                     std::holds_alternative<MarkUnknown>(call);
+    batch.settles |= traits_of(call).ends_attempt;
   }
   return batch;
 }

@@ -2,6 +2,7 @@
 
 #include "store/sqlite/connection.hpp"
 #include "store/sqlite/own_sql.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/assert.hpp>
 #include <idem/sqlite.hpp>
@@ -164,8 +165,7 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
     execute(db, undo_work);
     return give_back(step, transaction.failure());
   }
-  IDEM_ASSERT(std::holds_alternative<Complete>(*then) || std::holds_alternative<Advance>(*then) ||
-              std::holds_alternative<MarkUnknown>(*then));
+  IDEM_ASSERT(traits_of(*then).may_end_transaction);
   auto result = step(*then);
   const auto* reply = result ? &std::get<OwnerReply>(*result) : nullptr;
   if (reply == nullptr || reply->verdict != Verdict::done) {

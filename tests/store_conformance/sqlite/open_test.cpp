@@ -145,7 +145,7 @@ TEST_F(SqliteOpen, T30_a_running_record_without_its_id_closes_the_store) {
 TEST_F(SqliteOpen, T30_a_store_without_its_secret_is_refused) {
   make_store();
   sql("DELETE FROM idem_meta WHERE name = 'secret'");
-  expect_part(refusal(), "identity is damaged");
+  expect_part(refusal(), "'secret' in idem_meta is missing");
 }
 
 TEST_F(SqliteOpen, T30_another_programs_database_is_refused_and_left_alone) {

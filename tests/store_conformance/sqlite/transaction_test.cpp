@@ -56,7 +56,7 @@ TEST_F(SqliteTransactions, T30_no_statement_of_a_service_gets_at_the_records) {
            "DELETE FROM main.\"idem_slots\"",
            "UPDATE idem_slots SET record = x''",
            "INSERT INTO idem_running SELECT 1, id, slot, record FROM idem_slots",
-           "REPLACE INTO idem_meta VALUES ('generation', 9)",
+           "REPLACE INTO idem_meta (name, value) VALUES ('generation', 9)",
            "DROP TABLE idem_meta",
            "DROP INDEX slots_by_due",
            "ALTER TABLE idem_slots RENAME TO gone",

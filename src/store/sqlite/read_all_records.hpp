@@ -1,0 +1,21 @@
+#pragma once
+
+#include "store/sqlite/connection.hpp"
+#include "store/sqlite/id_index.hpp"
+
+#include <expected>
+#include <string_view>
+
+namespace idem::sqlite {
+
+struct AllRecords {
+  IdIndex index;            ///< Has every row of idem_slots.
+  Fence highest_fence = 0;  ///< Of all records that can be read.
+};
+
+/// What a start learns from all rows. The error: a row has lost its id, so its key is unknown and
+/// no key would be safe to run. The file has each id twice, in its row and in an index; a damaged
+/// copy differs from the other.
+std::expected<AllRecords, std::string_view> read_all_records(sqlite3* db);
+
+}  // namespace idem::sqlite

@@ -1,0 +1,130 @@
+#include "store/sqlite/sqlite_store.hpp"
+#include "store_conformance/harness.hpp"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+/// What the file keeps beside its records: one damaged bit there would concern every key.
+namespace idem::test {
+namespace {
+
+constexpr const char* back_to_version_2 =
+    "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
+    "DELETE FROM idem_meta WHERE name LIKE '%checksum'; PRAGMA user_version = 2";
+
+class SqliteMetaDamage : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    for (int number = 1; number <= 3; ++number) {
+      const Execute won = run(**store, number);
+      highest_ = won.attempt.fence;
+      ASSERT_TRUE(ask_and_wait(**store, a_complete(won)));
+    }
+    const AdoptRoutes routes{{{.methods = {"POST"}, .pattern = "/pay", .name = "pay"}}};
+    ASSERT_TRUE(ask_and_wait(**store, routes));
+  }
+
+  std::string path() const { return folder_.file("idem.db"); }
+  std::expected<std::unique_ptr<Store>, StoreError> open(bool migrate = false) {
+    return open_sqlite(path(), test_settings(), {.migrate = migrate, .host = clock_.host()});
+  }
+
+  static Execute run(Store& store, int number) {
+    Reserve verb = a_reserve(number);
+    verb.generation = store.identity().generation;
+    const auto outcome = ask_and_wait(store, verb);
+    EXPECT_TRUE(outcome && is<Execute>(*outcome));
+    return std::get<Execute>(*outcome);
+  }
+
+  /// The first value of the last row.
+  std::string sql(const std::string& text) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+    std::string first;
+    char* message = nullptr;
+    const auto keep = [](void* kept, int, char** values, char**) {
+      *static_cast<std::string*>(kept) = values[0] != nullptr ? values[0] : "";
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), keep, &first, &message), SQLITE_OK) << message;
+    sqlite3_free(message);
+    sqlite3_close(db);
+    return first;
+  }
+
+  /// `change` makes a start refuse the file, in a sentence with `part`; `back` undoes it.
+  void expect_refused(const std::string& change, const std::string& part, const std::string& back) {
+    sql(change);
+    const auto refused = open();
+    ASSERT_FALSE(refused) << change;
+    EXPECT_EQ(refused.error().code, StoreError::Code::refused);
+    for (const std::string& piece : {path(), part, std::string("bring back a copy")}) {
+      EXPECT_NE(refused.error().detail.find(piece), std::string::npos) << refused.error().detail;
+    }
+    EXPECT_EQ(sql("SELECT count(*) FROM idem_slots"), "3") << "its records were left alone";
+    sql(back);
+    const auto store = open();
+    ASSERT_TRUE(store) << store.error().detail;
+    Reserve again = a_reserve(1, 2);
+    again.generation = (*store)->identity().generation;
+    const auto replayed = ask_and_wait(**store, again);
+    ASSERT_TRUE(replayed && is<Replay>(*replayed));
+  }
+
+  TestClock clock_;
+  TempFolder folder_;
+  Fence highest_ = 0;
+};
+
+TEST_F(SqliteMetaDamage, S22_a_damaged_or_missing_value_refuses_the_start_and_names_itself) {
+  sql("CREATE TABLE kept AS SELECT * FROM idem_meta");
+  for (const std::string name :
+       {"clock_store_ms", "clock_uptime_ms", "clock_boot_id", "fence_high_water", "generation",
+        "secret", "store_id", "key_scope", "scope_source", "key_fields", "open",
+        "digest_secrets_checksum", "route_names_checksum"}) {
+    const std::string here = " WHERE name = '" + name + "'";
+    const std::string back = "REPLACE INTO idem_meta SELECT * FROM kept";
+    sql("DROP TABLE kept; CREATE TABLE kept AS SELECT * FROM idem_meta");
+    expect_refused(
+        "UPDATE idem_meta SET value = CASE typeof(value) WHEN 'integer'"
+        " THEN value + (1 << 37) WHEN 'text' THEN value || 'x'"
+        " ELSE zeroblob(length(value)) END" +
+            here,
+        "'" + name + "' in idem_meta does not match its checksum", back);
+    sql("DROP TABLE kept; CREATE TABLE kept AS SELECT * FROM idem_meta");
+    expect_refused("DELETE FROM idem_meta" + here, "'" + name + "' in idem_meta is missing", back);
+  }
+  sql("DROP TABLE kept; CREATE TABLE kept AS SELECT * FROM idem_meta");
+  expect_refused("DELETE FROM idem_meta", "is missing", "INSERT INTO idem_meta SELECT * FROM kept");
+}
+
+TEST_F(SqliteMetaDamage, S22_so_do_damaged_names_of_secrets_and_routes) {
+  expect_refused("UPDATE idem_digest_secrets SET id = id || 'x'", "idem_digest_secrets",
+                 "UPDATE idem_digest_secrets SET id = substr(id, 1, length(id) - 1)");
+  expect_refused("INSERT INTO idem_digest_secrets VALUES (9, 'x')", "idem_digest_secrets",
+                 "DELETE FROM idem_digest_secrets WHERE generation = 9");
+  expect_refused("UPDATE idem_route_names SET name = 'play'", "idem_route_names",
+                 "UPDATE idem_route_names SET name = 'pay'");
+}
+
+TEST_F(SqliteMetaDamage, S22_an_older_file_gets_its_checksums_once) {
+  sql(back_to_version_2);
+  EXPECT_TRUE(open(true));
+  expect_refused("UPDATE idem_meta SET value = value + 1 WHERE name = 'clock_store_ms'",
+                 "clock_store_ms",
+                 "UPDATE idem_meta SET value = value - 1 WHERE name = 'clock_store_ms'");
+}
+
+TEST_F(SqliteMetaDamage, S01_no_fence_is_below_one_of_a_record) {
+  sql(std::string(back_to_version_2) +
+      "; UPDATE idem_meta SET value = 0 WHERE name = 'fence_high_water'");
+  const auto store = open(true);
+  ASSERT_TRUE(store) << store.error().detail;
+  EXPECT_GT(run(**store, 4).attempt.fence, highest_);
+}
+
+}  // namespace
+}  // namespace idem::test
