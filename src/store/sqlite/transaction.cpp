@@ -151,6 +151,8 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
     thrown = std::current_exception();
     transaction.fail("the work threw");
   }
+  // A failed call does not doom the transaction, but is why the work gave up.
+  std::string given_up = then ? std::string() : sql.failure_of_lent();
   sql.works(false);
   expect_transaction(db);
   if (auto why = sql.take_back()) transaction.fail(std::move(*why));
@@ -162,7 +164,7 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
   if (!transaction.failed() && sql.refers_to_records()) transaction.fail(refers_to_records);
   if (!then || transaction.failed()) {
     execute(db, undo_work);
-    return give_back(step, transaction.failure());
+    return give_back(step, transaction.failed() ? transaction.failure() : std::move(given_up));
   }
   IDEM_ASSERT(std::holds_alternative<Complete>(*then) || std::holds_alternative<Advance>(*then) ||
               std::holds_alternative<MarkUnknown>(*then));
