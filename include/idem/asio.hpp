@@ -178,12 +178,12 @@ class AsyncExecution {
   /// As Execution::attempt().
   const Attempt& attempt() const noexcept { return turn_->attempt(); }
   /// As Execution::lease_left().
-  Millis lease_left() const { return turn_->lease_left(); }
+  [[nodiscard]] Millis lease_left() const { return turn_->lease_left(); }
 
   /// As Execution::commit(), on a thread of the engine's; resumes on the caller's executor. `work`
   /// is copied, and may refer to the coroutine's variables. With GCC 12 name it first: a lambda
   /// within the co_await expression is destroyed twice.
-  boost::asio::awaitable<Outcome> commit(const TransactionWork& work) {
+  [[nodiscard]] boost::asio::awaitable<Outcome> commit(const TransactionWork& work) {
     asio_glue::Token token;
     return boost::asio::async_initiate<asio_glue::Token, void(std::exception_ptr, Outcome)>(
         BeginCommit{}, token, turn_, waiters_, work);
@@ -288,18 +288,18 @@ class AwaitableGuard {
   /// `handler`: `awaitable<Outcome>(const Request&, AsyncExecution&)`, otherwise as Handler; both
   /// are copied, or moved from. Returns the client's answer, on the caller's executor.
   template <class Handler>
-  boost::asio::awaitable<Response> serve(const Request& request, Handler&& handler) {
+  [[nodiscard]] boost::asio::awaitable<Response> serve(const Request& request, Handler&& handler) {
     return serve_own(request, std::decay_t<Handler>(std::forward<Handler>(handler)));
   }
   /// The same; the request is moved from.
   template <class Handler>
-  boost::asio::awaitable<Response> serve(Request&& request, Handler&& handler) {
+  [[nodiscard]] boost::asio::awaitable<Response> serve(Request&& request, Handler&& handler) {
     return serve_own(std::move(request), std::decay_t<Handler>(std::forward<Handler>(handler)));
   }
 
   /// As Guard::serve_in_transaction(). `work` is copied, and may refer to the caller's variables.
-  boost::asio::awaitable<Response> serve_in_transaction(const Request& request,
-                                                        const TransactionWork& work) {
+  [[nodiscard]] boost::asio::awaitable<Response> serve_in_transaction(const Request& request,
+                                                                      const TransactionWork& work) {
     return commit_own(request, work);
   }
 

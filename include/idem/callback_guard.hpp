@@ -24,7 +24,7 @@ class HandlerTurn {
   /// As Execution::attempt().
   virtual const Attempt& attempt() const noexcept = 0;
   /// As Execution::lease_left().
-  virtual Millis lease_left() const = 0;
+  [[nodiscard]] virtual Millis lease_left() const = 0;
 
   /// Receives the end of a commit().
   using CommitTaken = std::move_only_function<void(std::exception_ptr thrown, Outcome outcome)>;

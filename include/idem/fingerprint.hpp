@@ -34,7 +34,7 @@ struct FingerprintRule {
 
 /// The error is a sentence: an invalid pointer or field name, an `exclude` of the whole body, a
 /// list longer than limits.hpp allows.
-std::expected<void, std::string> check_rule(const FingerprintRule& rule);
+[[nodiscard]] std::expected<void, std::string> check_rule(const FingerprintRule& rule);
 
 /// The parts of a request. `target`: the raw path and query bytes as received, without authority.
 struct FingerprintParts {

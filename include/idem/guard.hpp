@@ -29,7 +29,7 @@ struct Request {
 };
 
 /// An answer. The HTTP server adds framing, `Date` and the like.
-struct Response {
+struct [[nodiscard]] Response {
   int status = 200;
   std::vector<Field> headers{};
   std::string body{};
@@ -38,17 +38,17 @@ struct Response {
 // ---- how a handler reports that its work ended ----
 
 /// The work provably had no effect, so a retry runs it again. Only this caller gets `answer`.
-struct NotExecuted {
+struct [[nodiscard]] NotExecuted {
   Response answer{};
 };
 /// The work may have been done. The record stays `unknown` until evidence settles it; no retry runs
 /// the work.
-struct OutcomeUnknown {
+struct [[nodiscard]] OutcomeUnknown {
   std::string error_code = "unknown";  ///< Kept in the record, for people.
   std::string reference{};             ///< The provider's reference, if known.
 };
 /// Rows and answer are durable. Only Execution::commit() makes one; any other counts as unknown.
-struct Committed {
+struct [[nodiscard]] Committed {
   Response answer{};   ///< As committed.
   OwnerReply reply{};  ///< The store's, to the completion.
   Attempt attempt{};
@@ -57,7 +57,7 @@ struct Committed {
 /// handler that has done nothing else may turn it into NotExecuted. Returned as it is, it counts as
 /// NotExecuted under GuardOptions::after_crash `rerun`, which declares the same, and as unknown
 /// otherwise: the handler may have charged a card before.
-struct NotCommitted {
+struct [[nodiscard]] NotCommitted {
   Response answer{};
   /// As in TransactionEnd; for the handler's decision. A transient refusal (a deadlock, a
   /// serialization failure, a lock that was not free) came limits::transaction_tries_max times.
@@ -70,7 +70,12 @@ struct NotCommitted {
 /// mistake, and counts as unknown). After a failed commit() it counts as that commit()'s result, so
 /// that no stored answer speaks of rows that are not there. To store such an answer, commit it: by
 /// work that runs no statement and returns it.
-using Outcome = std::variant<Response, NotExecuted, OutcomeUnknown, Committed, NotCommitted>;
+///
+/// A class of its own, so that a compiler warns of a dropped one, also behind a `co_await`.
+struct [[nodiscard]] Outcome
+    : std::variant<Response, NotExecuted, OutcomeUnknown, Committed, NotCommitted> {
+  using variant::variant;
+};
 
 /// Writes its rows and returns the outcome: a Response commits rows and answer together; any other
 /// outcome, an exception or a failed statement rolls the rows back. It must neither call guards

@@ -29,7 +29,7 @@ enum class PersonalData { none, email, phone, card };
 PersonalData looks_like(std::string_view key) noexcept;
 
 /// Why a request has no key.
-struct KeyError {
+struct [[nodiscard]] KeyError {
   /// For programs.
   enum class Code { missing, several_lines, malformed, empty, too_long, too_short, personal };
   Code code = Code::malformed;
@@ -40,11 +40,11 @@ struct KeyError {
 /// (RFC 9651 §3.3.3, §4.2; parameters are checked and ignored) or the bare de-facto form: visible
 /// ASCII without `"` `,` `;`. A value that starts with `"` is never parsed as bare. Quoted and bare
 /// spellings of one value give one key. 1–255 bytes of printable ASCII after decoding.
-std::expected<std::string, KeyError> parse_key(std::span<const std::string_view> lines,
-                                               const KeyOptions& options);
+[[nodiscard]] std::expected<std::string, KeyError> parse_key(
+    std::span<const std::string_view> lines, const KeyOptions& options);
 
 /// The decoded string of a field value that is exactly one RFC 9651 String Item, without any length
 /// rule; nothing for every other value.
-std::expected<std::string, KeyError> parse_string_item(std::string_view value);
+[[nodiscard]] std::expected<std::string, KeyError> parse_string_item(std::string_view value);
 
 }  // namespace idem::inline v0_1

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/log.hpp>
 #include <idem/store.hpp>
 
 #include <expected>
@@ -57,6 +58,10 @@ struct OpenOptions {
   WhichStore which{};
   /// Called once, before open_store() returns, with the opened store; perhaps on its thread.
   std::function<void(const OpenedStore&)> opened{};
+  /// If `opened` is null, receives `store_new` for a store that was made now, with its absolute
+  /// place: a relative path that is resolved in another folder finds another store, without the
+  /// keys that ran. Null: to stderr.
+  LogSink log{};
 };
 
 /// Opens a store by URL: `memory:`, which keeps nothing; `sqlite:PATH`, which makes a missing file;

@@ -17,7 +17,7 @@ enum class MessageState : std::uint8_t { waiting, delivered, dead, discarded };
 /// "waiting", as in SQL, logs and the API.
 std::string_view name_of(MessageState state) noexcept;
 /// The state of such a name; none for any other text.
-std::optional<MessageState> message_state(std::string_view name) noexcept;
+[[nodiscard]] std::optional<MessageState> message_state(std::string_view name) noexcept;
 
 /// A message in the outbox.
 struct StoredMessage {

@@ -23,13 +23,19 @@ namespace idem::inline v0_1 {
 /// and must leave the connection as it was: no unread results, no pipeline, no session settings but
 /// by SET LOCAL.
 ///
+/// A failed statement on it dooms the transaction, as one of Transaction::run() does, whatever the
+/// work returns or throws: the store reads the error from the connection, and runs the work again
+/// after a deadlock, a serialization failure or a lock that was not free. For its SQLSTATE the
+/// store sets the connection's PQsetErrorVerbosity to PQERRORS_VERBOSE while it is lent. Leave
+/// that, and send no further statement after a failed one, or the store sees only that one's error.
+///
 /// If the work ends the transaction all the same, the store never reports it as committed: the
 /// transaction ends `in_doubt`, its record becomes `unknown`, and its attempt is forgotten, because
 /// rows may be there without the record's change.
 pg_conn* postgres_connection(Transaction& transaction) noexcept;
 
 /// An error of the SQL face.
-struct PostgresError {
+struct [[nodiscard]] PostgresError {
   std::string sqlstate;  ///< docs/sql-face.md; empty: the connection is gone.
   std::string message;
 

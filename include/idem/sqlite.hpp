@@ -19,7 +19,8 @@ namespace idem::inline v0_1 {
 ///
 /// Statements on it have the limits of Transaction::run() (SQLite refuses to prepare COMMIT,
 /// SAVEPOINT, PRAGMA, ATTACH and the store's tables), and see the same rows. A failed statement
-/// does not doom the transaction by itself; the work decides that, with fail(). When the work
+/// does not doom the transaction by itself; the work decides that, with fail(sqlite3_errmsg(...)):
+/// its answer, the log and a NotCommitted then have that text. When the work
 /// returns, none of its statements may be in the middle of its rows: the store would reset it and
 /// roll the transaction back. Prepared statements may be kept; finalize them before the engine is
 /// destroyed.

@@ -20,7 +20,7 @@
 namespace idem::inline v0_1 {
 
 /// The code says what the caller should do; `detail` names the cause for people.
-struct StoreError {
+struct [[nodiscard]] StoreError {
   /// What became of the call.
   enum class Code : std::uint8_t {
     unavailable,  ///< The store changed nothing. Ask again later.

@@ -102,7 +102,7 @@ struct InTransaction {
 };
 
 /// How such a transaction ended.
-struct TransactionEnd {
+struct [[nodiscard]] TransactionEnd {
   /// What was committed.
   enum class How : std::uint8_t {
     committed,    ///< Rows and record are durable; `reply` is the store's.
@@ -141,8 +141,9 @@ class Transactions {
   /// limits::transaction_tries_max times; after that it ends as `rolled_back`, with the SQLSTATE.
   ///
   /// An exception of the work leaves run() after the rollback, unless one of its statements met
-  /// such contention: then the work runs again. If its rows may have been committed
-  /// (`rows_may_be_committed`), run() returns that instead.
+  /// such contention: then the work runs again. The exception need not name the failed statement:
+  /// read failure() before it leaves the work, as the guards do (`transaction_failed`). If the rows
+  /// may have been committed (`rows_may_be_committed`), run() returns that instead.
   [[nodiscard]] virtual TransactionEnd run(InTransaction what) = 0;
 
   /// Runs one statement in a transaction of its own, for schemas and look-ups. The error is the

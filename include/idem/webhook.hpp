@@ -42,9 +42,8 @@ struct WebhookOptions {
 
 /// `webhook-signature` of a request: "v1," and HMAC-SHA-256 in base64 over "ID.TIMESTAMP.PAYLOAD",
 /// once for each secret, with blanks between. An error: a secret is malformed.
-std::expected<std::string, std::string> webhook_signature(const std::vector<std::string>& secrets,
-                                                          const std::string& id,
-                                                          std::int64_t timestamp,
-                                                          const std::string& payload);
+[[nodiscard]] std::expected<std::string, std::string> webhook_signature(
+    const std::vector<std::string>& secrets, const std::string& id, std::int64_t timestamp,
+    const std::string& payload);
 
 }  // namespace idem::inline v0_1

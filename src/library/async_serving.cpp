@@ -119,8 +119,18 @@ std::optional<ExchangeAction> AsyncServing::carry_out(ExchangeAction& action) {
   const auto* const send = std::get_if<Send>(&action);
   IDEM_ASSERT(send != nullptr && turn_ != nullptr);
   expected_ = Expected::turn;
-  std::exchange(turn_, nullptr)(self, *send);
+  start_turn(*send);
   return std::nullopt;
+}
+
+// The thread may be the store's, on which an exception would end the process.
+void AsyncServing::start_turn(const Send& send) {
+  try {
+    std::exchange(turn_, nullptr)(shared_from_this(), send);
+  } catch (...) {
+    rules_->log_thrown(send.id);
+    post(WorkUnknown{"handler_threw", {}});
+  }
 }
 
 void AsyncServing::wait_for(const WaitFor& wait) {
@@ -144,7 +154,8 @@ void AsyncServing::conclude(Response answer) {
   parts_.note_end(*this);
   if (owes_settlement()) parts_.settle_later(self);
   parts_.served_without_thread.fetch_sub(1);
-  std::exchange(done_, nullptr)(std::move(answer));
+  call_back("the `done` of CallbackGuard::serve()", std::exchange(done_, nullptr),
+            std::move(answer));
 }
 
 }  // namespace idem::library

@@ -1,10 +1,22 @@
 #pragma once
 
 #include "library/guard_rules.hpp"
+#include "library/misuse.hpp"
 
 #include <idem/callback_guard.hpp>
 
 namespace idem::library {
+
+/// Calls the service back. There is nobody to whom an exception of it could go, on a thread of the
+/// store's or the engine's: it ends the process, with a sentence.
+template <class Done, class... Results>
+void call_back(std::string_view what, Done done, Results... results) noexcept {
+  try {
+    done(std::move(results)...);
+  } catch (...) {
+    misused(thrown_by(what) + "; it must handle its exceptions itself");
+  }
+}
 
 /// One request without a thread of its own. The thread that posts an event (the store's, the
 /// heartbeat thread, a handler's) drives it until it waits again; one thread at a time, which also
@@ -40,6 +52,7 @@ class AsyncServing final : public Serving, public std::enable_shared_from_this<A
   void proceed(ExchangeAction action);
   /// The next action; none: it waits for an event.
   std::optional<ExchangeAction> carry_out(ExchangeAction& action);
+  void start_turn(const Send& send);
   void wait_for(const WaitFor& wait);
   void conclude(Response answer);
 

@@ -10,6 +10,11 @@ namespace idem {
 namespace {
 
 using library::AsyncServing;
+using library::call_back;
+
+constexpr std::string_view commit_done = "the `done` of HandlerTurn::commit()";
+constexpr std::string_view serve_done = "the `done` of CallbackGuard::serve()";
+constexpr std::string_view transaction_done = "the `done` of CallbackGuard::serve_in_transaction()";
 
 class Turn final : public HandlerTurn, public std::enable_shared_from_this<Turn> {
  public:
@@ -92,8 +97,13 @@ void Turn::finish(Outcome outcome) {
 // known.
 void Turn::commit(TransactionWork work, CommitTaken done) {
   auto held = serving_->hold();
-  if (!held) return done(nullptr, NotCommitted{library::work_failed(id_)});
-  if (const auto unknown = begin_commit()) return done(nullptr, *unknown);
+  if (!held) {
+    return call_back(commit_done, std::move(done), std::exception_ptr(),
+                     Outcome(NotCommitted{library::work_failed(id_)}));
+  }
+  if (const auto unknown = begin_commit()) {
+    return call_back(commit_done, std::move(done), std::exception_ptr(), *unknown);
+  }
   serving_->rules().parts().transaction_threads.run([self = shared_from_this(),
                                                      held = std::move(held), work = std::move(work),
                                                      done = std::move(done)]() mutable {
@@ -106,7 +116,7 @@ void Turn::commit(TransactionWork work, CommitTaken done) {
     }
     work = nullptr;
     self->end_commit(outcome);
-    done(std::move(thrown), std::move(outcome));
+    call_back(commit_done, std::move(done), std::move(thrown), std::move(outcome));
     self.reset();
   });
 }
@@ -123,17 +133,22 @@ CallbackGuard::~CallbackGuard() { rules_->detach(); }
 void CallbackGuard::serve(Request request, CallbackHandler handler, ResponseTaken done) {
   rules_->expect_handler(handler != nullptr && done != nullptr);
   if (auto refused = rules_->refused_here(Guard::Rules::Blocks::no)) {
-    return done(std::move(*refused));
+    return call_back(serve_done, std::move(done), std::move(*refused));
   }
   const Engine::Parts::Busy busy(rules_->parts());
   auto reserve = rules_->reserve_of(request);
-  if (!reserve) return done(std::move(reserve.error()));
+  if (!reserve) return call_back(serve_done, std::move(done), std::move(reserve.error()));
   if (rules_->parts().served_without_thread.load() >= limits::served_without_thread_max) {
-    return done(library::store_unavailable());
+    return call_back(serve_done, std::move(done), library::store_unavailable());
   }
   auto turn = [handler = std::move(handler)](const std::shared_ptr<AsyncServing>& self,
                                              const Send& send) mutable {
-    handler(std::make_shared<Turn>(self, send));
+    const auto mine = std::make_shared<Turn>(self, send);
+    try {
+      handler(mine);
+    } catch (...) {
+      mine->threw();  // Before the last reference goes, which would report a dropped handler.
+    }
   };
   const auto serving = std::make_shared<AsyncServing>(
       rules_, std::move(request), std::move(*reserve), std::move(turn), std::move(done));
@@ -144,12 +159,12 @@ void CallbackGuard::serve_in_transaction(Request request, TransactionWork work,
                                          ResponseTaken done) {
   rules_->expect_handler(work != nullptr && done != nullptr);
   if (auto refused = rules_->refused_here(Guard::Rules::Blocks::no)) {
-    return done(std::move(*refused));
+    return call_back(transaction_done, std::move(done), std::move(*refused));
   }
   auto& parts = rules_->parts();
   const Engine::Parts::Busy busy(parts);
   if (parts.served_without_thread.load() >= limits::served_without_thread_max) {
-    return done(library::store_unavailable());
+    return call_back(transaction_done, std::move(done), library::store_unavailable());
   }
   using After = Guard::Rules::AfterOneCommit;
   parts.transaction_threads.run([rules = rules_, request = std::move(request),
@@ -158,7 +173,7 @@ void CallbackGuard::serve_in_transaction(Request request, TransactionWork work,
     auto begun = rules->in_one_commit(request, work);
     work = nullptr;
     if (auto* const answer = std::get_if<Response>(&begun)) {
-      return done(std::move(*answer));
+      return call_back(transaction_done, std::move(done), std::move(*answer));
     }
     const auto after = std::make_shared<After>(std::get<After>(std::move(begun)));
     auto turn = [after](const std::shared_ptr<AsyncServing>& self, const Send& send) {

@@ -24,22 +24,20 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
                                    const std::string& input, Millis lease, const Attempt& attempt,
                                    const Phase& first) {
   const auto asked_at = MonotonicClock::now();
+  const RecordId& id = transaction.record_id();
   const std::string& record_point = transaction.recovery_point();
   const SqlRows rows =
       InternalSql::run(transaction, OwnStatement::open_flow,
-                       {to_hex(transaction.record_id().bytes), operation, SqlBytes{input},
+                       {to_hex(id.bytes), operation, SqlBytes{sealed_input(id, input)},
                         std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
                         std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
   if (rows.size() != 1 || rows[0].size() != 6) return std::nullopt;
   const SqlRow& row = rows[0];
   const auto* const kept = std::get_if<SqlBytes>(&row[5]);
-  auto request = kept != nullptr ? unpack_input(kept->bytes) : std::nullopt;
-  if (!request) {
-    transaction.fail("the stored request cannot be read");
-    return std::nullopt;
-  }
+  auto request = kept != nullptr ? unpack_input(id, kept->bytes) : std::nullopt;
   FlowState state;
-  state.input = std::move(*request);
+  state.is_unreadable = !request;
+  if (request) state.input = std::move(*request);
   state.point = text_of(row[0]);
   state.point_since = asked_at - Millis(number_of(row[1]));
   state.attempts = static_cast<int>(number_of(row[2]));
@@ -56,6 +54,10 @@ bool notes_calls(const Phase& phase) {
 
 ExchangeEvent FlowAttempt::run(FlowState state) {
   state_ = std::move(state);
+  if (state_.is_unreadable) {
+    log(LogLevel::error, "work_unreadable", state_.point, "the stored request cannot be read");
+    return give_up("work_unreadable");
+  }
   if (state_.is_torn) return give_up("work_torn");
   const auto first = next_phase();
   if (!first) return give_up("unknown_recovery_point");
@@ -212,7 +214,8 @@ FlowAttempt::Stop FlowAttempt::commit(std::size_t index, const CallAnswered& cal
     try {
       end = try_commit(index, called, found);
     } catch (...) {
-      log(LogLevel::error, "phase_threw", phases_[index].name, thrown_by("the phase"));
+      log(LogLevel::error, "phase_threw", phases_[index].name,
+          found.thrown.empty() ? thrown_by("the store") : found.thrown);
       return failed(index, was_in_doubt);
     }
     // A late attempt of the same request must not end it (T14): the record has the answer by now.
@@ -262,9 +265,12 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
       return std::nullopt;
     }
     PhaseEnd end = NextPhase{};
-    {
+    try {
       const InWork now;
       end = phase.work({state_.input, id, called}, transaction);
+    } catch (...) {
+      found.thrown = thrown_by("the phase", transaction.failure());
+      throw;
     }
     auto* const response = std::get_if<Response>(&end);
     if (response == nullptr && index + 1 == phases_.size()) {

@@ -21,10 +21,12 @@ struct FlowState {
   MonotonicTime point_since{};  ///< When that phase committed, at the earliest.
   /// The record has another recovery point: a part of the progress was lost.
   bool is_torn = false;
+  /// The stored request is damaged, or of another version: `input` is empty.
+  bool is_unreadable = false;
 };
 
 /// Reads the progress in the transaction that reserves; stores `input` if the work is new. None:
-/// the transaction has failed, or the stored input cannot be read.
+/// the transaction has failed.
 std::optional<FlowState> open_flow(Transaction& transaction, const std::string& operation,
                                    const std::string& input, Millis lease, const Attempt& attempt,
                                    const Phase& first);
@@ -70,6 +72,7 @@ class FlowAttempt {
   struct Found {
     bool was_passed = false;  ///< The phase had committed before.
     bool is_lost = false;     ///< The progress is gone, or at another point.
+    std::string thrown{};     ///< The phase's exception, and the failed statement before it.
   };
   TransactionEnd try_commit(std::size_t index, const CallAnswered& called, Found& found);
   Stop failed(std::size_t index, bool was_in_doubt);

@@ -1,6 +1,7 @@
 #include "library/flow_input.hpp"
 
 #include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/checksum.hpp"
 
 namespace idem::library {
 namespace {
@@ -30,8 +31,18 @@ std::string pack_input(const Request& request) {
   return bytes;
 }
 
-std::optional<Request> unpack_input(std::string_view bytes) {
-  ByteReader from(bytes);
+std::string sealed_input(const RecordId& id, std::string_view packed) {
+  std::string sealed;
+  sealed.reserve(packed.size() + checksum_bytes);
+  sealed = packed;
+  append_checksum(id, sealed);
+  return sealed;
+}
+
+std::optional<Request> unpack_input(const RecordId& id, std::string_view sealed) {
+  const auto packed = without_checksum(id, sealed);
+  if (!packed) return std::nullopt;
+  ByteReader from(*packed);
   if (from.number<std::uint32_t>() != version) return std::nullopt;
   Request request;
   request.method = from.framed();

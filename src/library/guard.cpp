@@ -129,7 +129,7 @@ Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
                              const Attempt& attempt) const {
   Transactions& transactions = transactions_for("commit()");
   if (!work) library::misused("commit(): the work is null; pass the function that writes the rows");
-  Outcome of_work;
+  WorkEnd of_work;
   InTransaction what = transaction_of(work, of_work);
   what.id = id;
   what.attempt = attempt;
@@ -138,10 +138,14 @@ Outcome Guard::Rules::commit(const TransactionWork& work, const RecordId& id,
     end = transactions.run(std::move(what));
   } catch (...) {
     // The store threw: the work has returned OutcomeUnknown, and does not run again after that.
-    if (!std::holds_alternative<OutcomeUnknown>(of_work)) throw;
+    if (!std::holds_alternative<OutcomeUnknown>(of_work.outcome)) {
+      // The caller gets the exception alone, which need not name the failed statement.
+      log_failed(id, of_work.thrown.empty() ? library::thrown_by("the store") : of_work.thrown);
+      throw;
+    }
     end.why = library::thrown_by("the store");
   }
-  return outcome_of(end, std::move(of_work), id, attempt);
+  return outcome_of(end, std::move(of_work.outcome), id, attempt);
 }
 
 // The order of protocol.md §6: scope, key syntax, fingerprint, reserve.
@@ -214,6 +218,11 @@ void Guard::Rules::log_thrown(const RecordId& id) const {
   parts_.options.log(
       LogLevel::error, "handler_threw",
       {{"operation_ref", to_hex(id.bytes)}, {"why", library::thrown_by("the handler")}});
+}
+
+void Guard::Rules::log_failed(const RecordId& id, const std::string& why) const {
+  parts_.options.log(LogLevel::warning, "transaction_failed",
+                     {{"operation_ref", to_hex(id.bytes)}, {"why", why}});
 }
 
 Response Guard::Rules::drive(const std::shared_ptr<Serving>& serving, ExchangeAction action,
@@ -308,18 +317,21 @@ ExchangeEvent Guard::Rules::event_of(Outcome outcome, const RecordId& id, const 
   return WorkAnswered{std::move(answer), keeps_body};
 }
 
-InTransaction Guard::Rules::transaction_of(const TransactionWork& work, Outcome& outcome) const {
+InTransaction Guard::Rules::transaction_of(const TransactionWork& work, WorkEnd& end) const {
   InTransaction what;
-  what.work = [this, &work, &outcome](Transaction& transaction, const RecordId& id,
-                                      const Attempt& attempt) -> std::optional<StoreCall> {
+  what.work = [this, &work, &end](Transaction& transaction, const RecordId& id,
+                                  const Attempt& attempt) -> std::optional<StoreCall> {
     // It may have run before: an effect outside of the database must not happen a second time.
-    if (std::holds_alternative<OutcomeUnknown>(outcome)) return std::nullopt;
-    outcome = NotCommitted{};
-    {
+    if (std::holds_alternative<OutcomeUnknown>(end.outcome)) return std::nullopt;
+    end = {NotCommitted{}, {}};
+    try {
       const library::InWork now;
-      outcome = work(transaction);
+      end.outcome = work(transaction);
+    } catch (...) {
+      end.thrown = library::thrown_by("the work", transaction.failure());
+      throw;
     }
-    const auto* const response = std::get_if<Response>(&outcome);
+    const auto* const response = std::get_if<Response>(&end.outcome);
     if (response == nullptr) return std::nullopt;
     if (auto why = library::what_is_wrong(*response); !why.empty()) {
       transaction.fail(std::move(why));
@@ -344,10 +356,7 @@ Outcome Guard::Rules::outcome_of(const TransactionEnd& end, Outcome of_work, con
   if (end.how == How::committed) {
     return Committed{std::get<Response>(std::move(of_work)), end.reply, attempt};
   }
-  if (!end.why.empty()) {
-    parts_.options.log(LogLevel::warning, "transaction_failed",
-                       {{"operation_ref", to_hex(id.bytes)}, {"why", end.why}});
-  }
+  if (!end.why.empty()) log_failed(id, end.why);
   if (end.rows_may_be_committed) return OutcomeUnknown{"work_ended_transaction", {}};
   // It is about effects outside of the database, whether or not the rows were committed.
   if (std::holds_alternative<OutcomeUnknown>(of_work)) return of_work;

@@ -92,6 +92,8 @@ class Guard::Rules {
   static std::optional<Outcome> uncommitted(const Outcome& committed);
   /// Within a catch block.
   void log_thrown(const RecordId& id) const;
+  /// A transaction that was not committed.
+  void log_failed(const RecordId& id, const std::string& why) const;
 
   /// Reserve, work and completion in one commit did not end the request; the exchange goes on.
   struct AfterOneCommit {
@@ -132,8 +134,13 @@ class Guard::Rules {
  private:
   class Run;
 
-  /// A transaction of the work, which stores the work's outcome in `outcome`.
-  InTransaction transaction_of(const TransactionWork& work, Outcome& outcome) const;
+  /// How the work in a transaction ended, at its last run.
+  struct WorkEnd {
+    Outcome outcome{};
+    std::string thrown{};  ///< Its exception, and the failed statement before; empty: none.
+  };
+  /// A transaction of the work, which stores the work's end in `end`.
+  InTransaction transaction_of(const TransactionWork& work, WorkEnd& end) const;
   /// The outcome of commit(), from the transaction's end and the work's outcome.
   Outcome outcome_of(const TransactionEnd& end, Outcome of_work, const RecordId& id,
                      const Attempt& attempt) const;

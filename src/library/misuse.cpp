@@ -49,4 +49,9 @@ std::string thrown_by(std::string_view what) {
   return std::string(what) + " threw: " + text.substr(0, limits::delivery_error_bytes_max);
 }
 
+std::string thrown_by(std::string_view what, const std::string& failure) {
+  std::string text = thrown_by(what);
+  return failure.empty() ? text : text + "; its transaction had failed: " + failure;
+}
+
 }  // namespace idem::library

@@ -17,5 +17,8 @@ LogSink log_or_stderr(LogSink log);
 
 /// "WHAT threw: TEXT" in a catch block, "WHAT threw" elsewhere.
 std::string thrown_by(std::string_view what);
+/// The same for work in a transaction, with the transaction's failure before it, which the
+/// exception need not name; empty: there was none.
+std::string thrown_by(std::string_view what, const std::string& failure);
 
 }  // namespace idem::library

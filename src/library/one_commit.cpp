@@ -20,28 +20,21 @@ auto Guard::Rules::in_one_commit(const Request& request, const TransactionWork& 
   auto reserve = reserve_of(request);
   if (!reserve) return std::move(reserve.error());
   const RecordId id = reserve->id;
-  Outcome of_work;
-  std::string thrown;
-  const TransactionWork watched = [&](Transaction& transaction) -> Outcome {
-    thrown.clear();  // An earlier run was rolled back.
-    try {
-      return work(transaction);
-    } catch (...) {
-      thrown = library::thrown_by("the work");
-      throw;
-    }
-  };
-  InTransaction what = transaction_of(watched, of_work);
+  WorkEnd work_end;
+  InTransaction what = transaction_of(work, work_end);
   what.reserve = *reserve;
   TransactionEnd end{.how = How::in_doubt};
   try {
     end = transactions.run(std::move(what));
   } catch (...) {
     // An exception of the store may have come after the commit.
+    const std::string& thrown = work_end.thrown;
     end.why = thrown.empty() ? library::thrown_by("the store") : thrown;
     if (!thrown.empty()) end.how = How::rolled_back;
-    if (!std::holds_alternative<OutcomeUnknown>(of_work)) of_work = NotCommitted{};
+    if (!std::holds_alternative<OutcomeUnknown>(work_end.outcome))
+      work_end.outcome = NotCommitted{};
   }
+  Outcome of_work = std::move(work_end.outcome);
   const bool is_unknown =
       end.rows_may_be_committed || std::holds_alternative<OutcomeUnknown>(of_work);
   if (end.how == How::unavailable && end.damaged) {

@@ -3,6 +3,7 @@
 
 #include "core/record/which_store.hpp"
 #include "library/hybrid_url.hpp"
+#include "library/misuse.hpp"
 #include "library/store_url.hpp"
 #include "store/store_kind.hpp"
 #include "store/stores.hpp"
@@ -106,13 +107,28 @@ std::expected<std::unique_ptr<Store>, StoreError> open_known(const std::string& 
   return kind_of(url).kind->open(url, identity, options);
 }
 
+/// For a service that does not look itself. A store that keeps nothing is new each time.
+void log_new(const OpenedStore& store, const LogSink& log) {
+  library::log_or_stderr(log)(
+      LogLevel::warning, "store_new",
+      {{"place", store.place},
+       {"store_id", store.id},
+       {"reason",
+        "there was no store, so an empty one was created: it knows no earlier key. If you expected "
+        "records, end the process and write the URL of their store, with an absolute path"}});
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string& url,
                                                               const IdentitySettings& identity,
                                                               const OpenOptions& options) {
   if (const auto known = check_store_url(url); !known) return std::unexpected(known.error());
-  auto opened = open_known(url, identity, options);
+  OpenOptions how = options;
+  OpenedStore found;
+  if (!how.opened) how.opened = [&found](const OpenedStore& store) { found = store; };
+  auto opened = open_known(url, identity, how);
+  if (opened && found.is_new && !found.id.empty()) log_new(found, options.log);
   if (opened) return std::move(*opened);
   return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
 }

@@ -172,8 +172,9 @@ StoreResult PhasedGuard::Flows::begin(const Reserve& reserve, const std::string&
     state = library::open_flow(transaction, options_.guard.operation, input, options_.guard.lease,
                                attempt, phases_.front());
     if (!state) return std::nullopt;
-    // If the progress is torn, the record keeps its recovery point.
-    return Advance{id, attempt, state->is_torn ? transaction.recovery_point() : state->point};
+    // Of progress that cannot be used, the record keeps its recovery point.
+    const bool is_usable = !state->is_torn && !state->is_unreadable;
+    return Advance{id, attempt, is_usable ? state->point : transaction.recovery_point()};
   };
   TransactionEnd end = transactions().run(std::move(what));
   if (end.how == How::committed || end.how == How::not_run) {
@@ -269,7 +270,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
     put_off(id, limits::flow_unknown_interval);  // `unknown` waits for evidence.
     return false;
   }
-  const auto kept = input != nullptr ? library::unpack_input(input->bytes) : std::nullopt;
+  const auto kept = input != nullptr ? library::unpack_input(id, input->bytes) : std::nullopt;
   // Keeps other completers away while an attempt runs, which extends this at each phase.
   put_off(id, options_.guard.lease / 3);
   if (!kept) {
@@ -278,7 +279,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   }
   parts.options.log(LogLevel::info, "completing",
                     {{"operation_ref", to_hex(id.bytes)}, {"phase", point}});
-  go(*kept, input->bytes, reserve_of(*record), Millis{0});
+  (void)go(*kept, library::pack_input(*kept), reserve_of(*record), Millis{0});
   return true;
 }
 

@@ -244,6 +244,70 @@ TEST_P(Logged, S17_the_databases_error_and_the_works_exception) {
   }
 }
 
+// Only the exception was there, which says of the failed statement that it had no row.
+TEST_P(Logged, T57_S17_both_the_failed_statement_and_the_exception_behind_it) {
+  const TransactionWork work = [](Transaction& tx) -> Outcome {
+    tx.run("INSERT INTO payments VALUES ('p', 0)");
+    throw std::runtime_error("no row");
+  };
+  const auto expect_both = [&](const std::string& way) {
+    const std::string text = log();
+    const auto begin = text.find("transaction_failed");
+    ASSERT_NE(begin, text.npos) << way << ": " << text;
+    const std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_NE(line.find("the work threw: no row"), line.npos) << way << ": " << text;
+    EXPECT_NE(line.find("constraint"), line.npos) << way << ": " << text;
+  };
+  EXPECT_EQ(guard_->serve_in_transaction(payment("k1"), work).status, 500);
+  expect_both("serve_in_transaction");
+  EXPECT_EQ(code_of(serve(payment("k2"), work)), "outcome_unknown");
+  expect_both("commit");
+  CallbackGuard guard(*engine_, commits_only());
+  std::promise<Response> answered;
+  guard.serve(
+      payment("k3"),
+      [&](const std::shared_ptr<HandlerTurn>& turn) {
+        turn->commit(work, [turn](const std::exception_ptr& thrown, const Outcome&) {
+          EXPECT_NE(thrown, nullptr);
+          turn->finish(NotExecuted{{409, {}, "no"}});  // It says nothing of the exception.
+        });
+      },
+      [&](Response answer) { answered.set_value(std::move(answer)); });
+  EXPECT_EQ(answered.get_future().get().status, 409);
+  expect_both("HandlerTurn::commit");
+  EXPECT_EQ(payments(), 0);
+}
+
+// It ended the process without a sentence, on the store's thread.
+TEST_P(Logged, T57_S17_a_handler_that_throws_instead_of_beginning_is_unknown) {
+  CallbackGuard guard(*engine_, commits_only());
+  std::promise<Response> answered;
+  guard.serve(
+      payment("k"),
+      [](const std::shared_ptr<HandlerTurn>&) { throw std::runtime_error("of the handler"); },
+      [&](Response answer) { answered.set_value(std::move(answer)); });
+  EXPECT_EQ(code_of(answered.get_future().get()), "outcome_unknown");
+  const std::string text = log();
+  EXPECT_NE(text.find("handler_threw"), text.npos) << text;
+  EXPECT_NE(text.find("the handler threw: of the handler"), text.npos) << text;
+}
+
+TEST_F(Misuse, S17_a_callback_that_throws_ends_the_process_with_its_name) {
+  const auto throwing = [](auto&&...) { throw std::runtime_error("of the callback"); };
+  const auto serve = [&](const auto& handler, const auto& done) {
+    Engine engine(opened(sqlite()));
+    CallbackGuard guard(engine, {.operation = "pay"});
+    guard.serve(payment("k"), handler, done);
+  };
+  EXPECT_DEATH(serve([](const auto& turn) { turn->finish(Response{}); }, throwing),
+               "the `done` of CallbackGuard::serve\\(\\) threw: of the callback");
+  const auto committing = [&](const auto& turn) {
+    turn->commit([](Transaction&) -> Outcome { return Response{}; }, throwing);
+  };
+  EXPECT_DEATH(serve(committing, [](const auto&) {}),
+               "the `done` of HandlerTurn::commit\\(\\) threw: of the callback");
+}
+
 // On SQLite it waited for ever, and on PostgreSQL for the record that it held itself.
 TEST_P(Logged, S17_work_that_asks_the_store_by_another_way_is_refused_with_what_to_do) {
   const auto answer = serve(payment("k"), [&](Transaction& tx) -> Outcome {

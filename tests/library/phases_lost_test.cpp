@@ -131,7 +131,7 @@ TEST_P(LostPhasesOnSqlite, T14_S03_an_attempt_that_took_work_up_too_late_proves_
   std::promise<void> holds;
   std::promise<void> let_go;
   std::jthread slow([&] {
-    serve(payment("other"), [&](Transaction&) -> Outcome {
+    (void)serve(payment("other"), [&](Transaction&) -> Outcome {
       holds.set_value();
       let_go.get_future().wait();
       return Response{200, {}, ""};

@@ -217,6 +217,30 @@ TEST_P(WhichStoreIsOpened, S02_a_migration_uses_the_settings_that_are_recorded) 
   EXPECT_TRUE(is<InProgress>(ask_and_wait(**after.store, a_reserve(**after.store, 2))));
 }
 
+// A relative path in another folder found another, empty store, and nobody said so.
+TEST(WhichStoreLogged, S02_a_new_store_is_reported_with_its_absolute_place_to_who_does_not_ask) {
+  const TempDir folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  std::string lines;
+  const OpenOptions options{.log = [&](LogLevel level, std::string_view event, auto fields) {
+    EXPECT_EQ(level, LogLevel::warning);
+    lines += std::string(event) + ' ' + fields.begin()->value + '\n';
+  }};
+  EXPECT_TRUE(open_store("sqlite:idem.db", test_settings(), options));
+  const std::string place = fs::weakly_canonical(folder.path() / "idem.db");
+  EXPECT_EQ(lines, "store_new " + place + '\n');
+  EXPECT_TRUE(open_store("sqlite:idem.db", test_settings(), options)) << "and once only";
+  EXPECT_EQ(lines, "store_new " + place + '\n');
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(open_store("sqlite:other.db", test_settings()));
+  EXPECT_TRUE(open_store("memory:", test_settings()));
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(text.starts_with("idem: warning store_new place=\"/")) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+  fs::current_path(before);
+}
+
 TEST(WhichStoreMemory, S02_it_begins_anew_each_time) {
   EXPECT_FALSE(open_store("memory:", test_settings(), {.which = {.make = false}}));
   EXPECT_FALSE(open_store("memory:", test_settings(),

@@ -280,6 +280,47 @@ TEST_F(TransactionFaults, S17_work_that_ends_its_transaction_behind_our_back_is_
   }
 }
 
+// It was neither run again nor named: its owner's record became unknown, for no reason given.
+TEST_F(TransactionFaults, T57_S17_contention_on_the_connection_itself_is_run_again) {
+  const auto store = open_with_payments(database_.uri());
+  int number = 0;
+  for (const bool throws : {false, true}) {
+    int runs = 0;
+    const Execute attempt = run(*store, ++number);
+    const auto end = store->transactions()->run(
+        under(attempt, [&](Transaction& transaction, auto& id, auto& of) {
+          auto step = pay(transaction, "p" + std::to_string(number), id, of);
+          if (++runs == 3) return step;
+          by_libpq(transaction,
+                   "DO $$ BEGIN RAISE EXCEPTION 'as it were' USING ERRCODE = '40P01'; END $$");
+          if (throws) throw std::runtime_error("and gone");
+          EXPECT_EQ(transaction.failure(), "as it were (40P01)");
+          return step;
+        }));
+    EXPECT_EQ(end.how, How::committed) << end.why;
+    EXPECT_EQ(runs, 3);
+  }
+  EXPECT_EQ(payments(), "2");
+}
+
+TEST_F(TransactionFaults, S17_a_failure_on_the_connection_itself_is_named) {
+  const auto store = open_with_payments(database_.uri());
+  const Execute attempt = run(*store, 1);
+  const auto end =
+      store->transactions()->run(under(attempt, [&](Transaction& transaction, auto& id, auto& of) {
+        auto step = pay(transaction, "p", id, of);
+        by_libpq(transaction, "INSERT INTO payments SELECT * FROM payments");
+        return step;
+      }));
+  EXPECT_EQ(end.how, How::rolled_back);
+  EXPECT_EQ(end.sqlstate, "23505");
+  EXPECT_NE(end.why.find("duplicate key"), end.why.npos) << end.why;
+  EXPECT_EQ(end.why.find("LOCATION"), end.why.npos) << end.why;
+  EXPECT_EQ(payments(), "0");
+  // The next work has the session as it was.
+  EXPECT_EQ(store->transactions()->run(under(attempt, pays("p"))).how, How::committed);
+}
+
 TEST_F(TransactionFaults, S17_a_library_may_use_the_connection_within_the_transaction) {
   const auto store = open_with_payments(database_.uri());
   const Execute attempt = run(*store, 1);

@@ -18,8 +18,8 @@
 namespace idem::inline v0_1 {
 
 /// `scope`: Request::scope, as the service has authenticated it.
-inline Request to_idem(const boost::beast::http::request<boost::beast::http::string_body>& http,
-                       std::string scope) {
+[[nodiscard]] inline Request to_idem(
+    const boost::beast::http::request<boost::beast::http::string_body>& http, std::string scope) {
   Request request{http.method_string(), http.target(), {}, http.body(), std::move(scope)};
   for (const auto& field : http.base()) {
     request.headers.push_back({field.name_string(), field.value()});

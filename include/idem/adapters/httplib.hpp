@@ -25,7 +25,8 @@ namespace idem::inline v0_1 {
 /// by which it would cut the answer of any method.
 ///
 /// cpp-httplib decodes `%41` in all field values before this function sees them, also in a key's.
-inline std::expected<Request, Response> to_idem(const httplib::Request& http, std::string scope) {
+[[nodiscard]] inline std::expected<Request, Response> to_idem(const httplib::Request& http,
+                                                              std::string scope) {
   const auto refused = [](int status, std::string_view why) {
     return std::unexpected(
         Response{status,

@@ -43,7 +43,7 @@ Statement alone(const Reserve& verb, const std::string* request) {
 // A list only says whether there is a stored request: a page of requests may be a gigabyte.
 const std::string list_sql =
     fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)",
-                record_columns("CASE WHEN request IS NOT NULL THEN ''::bytea END"));
+                record_columns("CASE WHEN request IS NOT NULL THEN ''::pg_catalog.bytea END"));
 
 struct Ask {
   Statement operator()(const Reserve& verb) const { return alone(verb, nullptr); }

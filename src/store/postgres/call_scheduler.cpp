@@ -2,6 +2,7 @@
 
 #include "core/record/which_store.hpp"
 #include "store/postgres/backoff.hpp"
+#include "store/postgres/lock_holders.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -12,6 +13,8 @@ namespace idem::postgres {
 namespace {
 
 StoreError error(StoreError::Code code, std::string_view why) { return {code, std::string(why)}; }
+
+constexpr std::string_view lock_not_available = "55P03";
 
 bool is_within(const Waiting& waiting, Millis length) {
   return MonotonicClock::now() - waiting.since < length;
@@ -219,10 +222,7 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
   }
   const QueryResult answer = co_await worker.connection.ask_often(statement.sql, statement.params,
                                                                   limits::store_reply_max);
-  if (!answer) {
-    on_failure(worker.connection, std::move(batch), answer.error());
-    co_return;
-  }
+  if (!answer) co_return co_await fail(worker.connection, std::move(batch), answer.error());
   if (!finds.empty()) {
     auto results = results_of_finds(finds, *answer);
     for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(results[i]));
@@ -252,7 +252,7 @@ Task<void> CallScheduler::ask_alone(Connection& connection, Waiting waiting) {
   }
   std::vector<Waiting> batch;
   batch.push_back(std::move(waiting));
-  on_failure(connection, std::move(batch), answer.error());
+  co_await fail(connection, std::move(batch), answer.error());
 }
 
 Task<void> CallScheduler::ask_adopt(Connection& connection, Waiting waiting) {
@@ -304,6 +304,20 @@ void CallScheduler::refuse(std::vector<Waiting> batch, StoreError::Code code,
     const auto answered = one.in_doubt ? StoreError::Code::in_doubt : code;
     finish(one, {std::unexpected(error(answered, why))});
   }
+}
+
+Task<void> CallScheduler::fail(Connection& connection, std::vector<Waiting> batch,
+                               Failure failure) {
+  const bool is_late = std::ranges::any_of(
+      batch, [](const Waiting& one) { return !is_within(one, limits::store_repeat_max); });
+  if (is_late && connection.is_open() && failure.sqlstate == lock_not_available) {
+    const std::string holders = co_await who_holds_the_generation(connection);
+    if (!holders.empty()) {
+      failure.message +=
+          "; an advisory lock of the store is held by " + holders + ": end that session";
+    }
+  }
+  on_failure(connection, std::move(batch), failure);
 }
 
 void CallScheduler::on_failure(Connection& connection, std::vector<Waiting> batch,

@@ -60,6 +60,8 @@ class CallScheduler final : Timed {
   Task<bool> reach(Worker& worker);
   Task<void> work(Worker& worker, std::vector<Waiting> batch);
   Task<void> ask_alone(Connection& connection, Waiting waiting);
+  /// on_failure(), with the holder of a lock that was not free for so long that the calls fail.
+  Task<void> fail(Connection& connection, std::vector<Waiting> batch, Failure failure);
   Task<void> ask_adopt(Connection& connection, Waiting waiting);
 
   bool is_idle() const noexcept;

@@ -65,4 +65,21 @@ std::optional<Failure> failure_of(const pg_result* result) {
   return Failure{state, message != nullptr ? message : "", false, detail != nullptr ? detail : ""};
 }
 
+// "ERROR:  40P01: deadlock detected", then lines of details. The first word is in the server's
+// language.
+Failure last_failure_of(const pg_conn* connection) {
+  constexpr std::size_t state_chars = 5;
+  const std::string_view all = PQerrorMessage(connection);
+  std::string_view line = all.substr(0, all.find('\n'));
+  const auto is_of_state = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); };
+  const auto behind = line.find(":  ");
+  if (behind != line.npos) line.remove_prefix(behind + 3);
+  const std::string_view state = line.substr(0, state_chars);
+  if (behind == line.npos || !line.substr(state.size()).starts_with(": ") ||
+      !std::ranges::all_of(state, is_of_state)) {
+    return {{}, trimmed(std::string(line))};
+  }
+  return {std::string(state), trimmed(std::string(line.substr(state_chars + 2)))};
+}
+
 }  // namespace idem::postgres

@@ -25,5 +25,8 @@ bool was_answered(const pg_result* result) noexcept;
 
 /// The server's error for a statement; none: there is none, and the connection is unusable.
 std::optional<Failure> failure_of(const pg_result* result);
+/// The last error of a connection whose results its user has read. Its SQLSTATE is known only
+/// under PQERRORS_VERBOSE, and empty otherwise.
+Failure last_failure_of(const pg_conn* connection);
 
 }  // namespace idem::postgres

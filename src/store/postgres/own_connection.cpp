@@ -24,7 +24,8 @@ constexpr const char* complete_sql =
 constexpr const char* advance_sql = "SELECT idem.advance($1, $2, $3, $4)";
 /// Fails, and so does the transaction.
 constexpr const char* refuse_sql =
-    "SELECT idem.try_advance(NULL::uuid, NULL::bigint, NULL::uuid, ''::text)";
+    "SELECT idem.try_advance(NULL::pg_catalog.uuid, NULL::bigint, NULL::pg_catalog.uuid,"
+    " ''::pg_catalog.text)";
 
 std::expected<void, PostgresError> ask(pg_conn* connection, const char* sql, const Params& params) {
   const Params::Raw raw = params.raw();

@@ -36,10 +36,11 @@ constexpr const char* what_is_there =
     " WHERE m.roleid = r.oid AND u.rolname = current_user)"
     " AND r.oid <> (SELECT d.datdba FROM pg_database d WHERE d.datname = current_database()))";
 constexpr const char* which_is_there =
-    "SELECT (SELECT coalesce(max(v.version), 0)::int4 FROM idem.schema_version v),"
+    "SELECT (SELECT coalesce(max(v.version), 0)::pg_catalog.int4 FROM idem.schema_version v),"
     " coalesce(f.checksum, ''), coalesce(f.program, ''),"
     " EXISTS (SELECT FROM idem.schema_functions o WHERE o.checksum = $1),"
-    " coalesce(string_to_array(f.program, '.')::int4[] > string_to_array($2, '.')::int4[], false)"
+    " coalesce(string_to_array(f.program, '.')::pg_catalog.int4[]"
+    " > string_to_array($2, '.')::pg_catalog.int4[], false)"
     " FROM (VALUES (1)) one LEFT JOIN"
     " (SELECT * FROM idem.schema_functions ORDER BY number DESC LIMIT 1) f ON true";
 
@@ -130,7 +131,8 @@ Task<Problem> apply_tables(Connection& connection, int version) {
 
 /// Applies all files in their order, because a body in SQL is bound to the functions that it names.
 /// Then drops the functions that only the set before had; an operator's view that still needs one
-/// stops the upgrade. Functions of others in the schema stay.
+/// stops the upgrade. Functions of others in the schema stay. The two sets are compared as what
+/// they name: the text of one function differs with `quote_all_identifiers`.
 Task<Problem> apply_functions(Connection& connection) {
   for (const FunctionFile& file : function_set().files) {
     const QueryResult applied = co_await connection.run(file.sql, limits::store_migration_max);
@@ -140,25 +142,31 @@ Task<Problem> apply_functions(Connection& connection) {
   noted.text(function_set().checksum).text(function_set().program);
   const QueryResult noting = co_await connection.ask(
       "INSERT INTO idem.schema_functions (checksum, program, signatures)"
-      " SELECT $1, $2, array_agg(p.oid::regprocedure::text ORDER BY p.oid::regprocedure::text)"
-      " FROM pg_proc p WHERE p.pronamespace = 'idem'::regnamespace"
-      " AND p.xmin = pg_current_xact_id()::xid",
+      " SELECT $1, $2, array_agg(f.signature ORDER BY f.signature) FROM"
+      " (SELECT p.oid::pg_catalog.regprocedure::pg_catalog.text AS signature"
+      " FROM pg_proc p WHERE p.pronamespace = 'idem'::pg_catalog.regnamespace"
+      " AND p.xmin = pg_current_xact_id()::pg_catalog.xid) f",
       noted, limits::store_reply_max);
   if (!noting) co_return failure_text(noting.error());
   const Params no_params;
   const QueryResult gone = co_await connection.ask(
       "WITH sets AS (SELECT f.signatures, row_number() OVER (ORDER BY f.number DESC) AS age"
       " FROM idem.schema_functions f)"
-      " SELECT coalesce('DROP FUNCTION ' || string_agg(g.name, ', '), '') FROM ("
-      "SELECT unnest(s.signatures) AS name FROM sets s WHERE s.age = 2 EXCEPT"
-      " SELECT unnest(s.signatures) FROM sets s WHERE s.age = 1) g"
-      " WHERE to_regprocedure(g.name) IS NOT NULL",
+      " SELECT coalesce('DROP FUNCTION '"
+      " || string_agg(g.gone::pg_catalog.regprocedure::pg_catalog.text, ', '), '') FROM ("
+      "SELECT to_regprocedure(unnest(s.signatures))::pg_catalog.oid AS gone"
+      " FROM sets s WHERE s.age = 2 EXCEPT"
+      " SELECT to_regprocedure(unnest(s.signatures))::pg_catalog.oid"
+      " FROM sets s WHERE s.age = 1) g WHERE g.gone IS NOT NULL",
       no_params, limits::store_reply_max);
   if (!gone) co_return failure_text(gone.error());
   const std::string dropping = from_text(gone->cell(0, 0));
   if (dropping.empty()) co_return std::nullopt;
   const QueryResult dropped = co_await connection.run(dropping, limits::store_migration_max);
-  if (!dropped) co_return failure_text(dropped.error());
+  if (!dropped) {
+    co_return "a function that this program no longer has cannot be dropped: " +
+        failure_text(dropped.error());
+  }
   co_return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 
 #include "store/named_values.hpp"
 #include "store/postgres/backoff.hpp"
+#include "store/postgres/libpq.hpp"
 #include "store/postgres/one_record.hpp"
 #include "store/postgres/own_sql.hpp"
 #include "store/postgres/param_names.hpp"
@@ -11,6 +12,7 @@
 #include <idem/postgres.hpp>
 
 #include <fmt/format.h>
+#include <libpq-fe.h>
 
 #include <array>
 
@@ -209,13 +211,32 @@ SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> val
   return {};
 }
 
-void PgTransaction::fail_of(const Failure& failure) {
-  // Errors such as 23505 are about business rows here, and would come again.
+// Errors such as 23505 are about business rows here, and would come again.
+PgTransaction::Failed PgTransaction::failed_by(const Failure& failure) {
   const auto& state = failure.sqlstate;
-  if (!failed()) sqlstate_ = state;
-  is_worth_another_try_ =
-      state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure);
-  fail(failure_text(failure));
+  return {failure_text(failure), state,
+          state.empty() || state.starts_with("40") || state == "55P03" || is_other_server(failure)};
+}
+
+void PgTransaction::fail_of(const Failure& failure) {
+  Failed now = failed_by(failure);
+  if (failed_.why.empty()) {
+    failed_ = std::move(now);
+  } else {
+    failed_.is_worth_another_try = now.is_worth_another_try;
+  }
+}
+
+// The work has read the results of its own statements; the connection still has the last error.
+const std::string& PgTransaction::failure() const noexcept {
+  if (was_lent_ && failed_.why.empty() && session_.is_in_failed_transaction()) {
+    const Failure last = last_failure_of(session_.native());
+    failed_ = failed_by(last);
+    // Without its SQLSTATE, nobody knows whether the work caused it.
+    if (last.sqlstate.empty()) failed_.is_worth_another_try = false;
+    if (failed_.why.empty()) failed_.why = "a statement of the work failed";
+  }
+  return failed_.why;
 }
 
 // Also after the work has failed: with the connection it could commit nevertheless.
@@ -225,7 +246,7 @@ bool PgTransaction::make_record() {
   const QueryResult answer = session_.ask(step.asked(), limits::store_reply_max);
   if (!answer) {
     fail_of(answer.error());
-    is_worth_another_try_ |= is_race(answer.error());
+    failed_.is_worth_another_try |= is_race(answer.error());
     return false;
   }
   to_make_.reset();
@@ -237,12 +258,17 @@ pg_conn* PgTransaction::connection() noexcept {
   // If the work commits on it, the rows must not be without a record.
   (void)make_record();
   session_.invalidate_prepared();
+  if (session_.is_open()) PQsetErrorVerbosity(session_.native(), PQERRORS_VERBOSE);
   return session_.native();
+}
+
+PgTransaction::~PgTransaction() {
+  if (was_lent_ && session_.is_open()) PQsetErrorVerbosity(session_.native(), PQERRORS_DEFAULT);
 }
 
 void PgTransaction::fail(std::string why) {
   if (failed()) return;
-  failure_ = why.empty() ? "the work did not say why" : std::move(why);
+  failed_.why = why.empty() ? "the work did not say why" : std::move(why);
 }
 
 std::expected<Admission, NotAdmitted> admit(Session& session, const InTransaction& what) {

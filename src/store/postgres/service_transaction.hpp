@@ -20,22 +20,26 @@ class PgTransaction final : public Transaction {
   PgTransaction(Session& session, const RecordId& id, std::string recovery_point,
                 std::optional<NewRecord>& to_make)
       : session_(session), id_(id), recovery_point_(std::move(recovery_point)), to_make_(to_make) {}
+  ~PgTransaction() override;
+  PgTransaction(const PgTransaction&) = delete;
+  PgTransaction& operator=(const PgTransaction&) = delete;
 
   using Transaction::run;
   SqlRows run(std::string_view sql, std::span<const SqlValue> values) override;
   const RecordId& record_id() const noexcept override { return id_; }
   const std::string& recovery_point() const noexcept override { return recovery_point_; }
   void fail(std::string why) override;
-  const std::string& failure() const noexcept override { return failure_; }
+  /// Also that of a statement which the work sent on the lent connection itself.
+  const std::string& failure() const noexcept override;
   void* native() noexcept override { return connection(); }
 
   /// From here on the work may have done anything with it.
   pg_conn* connection() noexcept;
   bool was_lent() const noexcept { return was_lent_; }
-  /// The work did not cause the failure, and may succeed another time.
-  bool is_worth_another_try() const noexcept { return is_worth_another_try_; }
-  /// The server's SQLSTATE of the failure; empty: it has none.
-  const std::string& sqlstate() const noexcept { return sqlstate_; }
+  /// The work did not cause the failure(), and may succeed another time.
+  bool is_worth_another_try() const noexcept { return failed_.is_worth_another_try; }
+  /// The server's SQLSTATE of the failure(); empty: it has none.
+  const std::string& sqlstate() const noexcept { return failed_.sqlstate; }
 
   /// Makes the record of `to_make`, if there is one. False: this transaction has failed.
   bool make_record();
@@ -52,10 +56,14 @@ class PgTransaction final : public Transaction {
   const RecordId& id_;
   std::string recovery_point_;
   std::optional<NewRecord>& to_make_;
-  std::string failure_;
-  std::string sqlstate_;
+  struct Failed {
+    std::string why;
+    std::string sqlstate;
+    bool is_worth_another_try = false;
+  };
+  static Failed failed_by(const Failure& failure);
+  mutable Failed failed_;  ///< failure() looks at a lent connection when it is asked.
   bool was_lent_ = false;
-  bool is_worth_another_try_ = false;
 };
 
 /// The right to run the work, in the open transaction.

@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view locking = R"(DO $$
 DECLARE
   tables regclass[] := ARRAY(SELECT c.oid FROM pg_class c
-    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-      AND pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid);
+    WHERE c.relnamespace = 'idem'::pg_catalog.regnamespace AND c.relkind IN ('r', 'p')
+      AND NOT c.relispartition AND pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid);
   before text := current_setting('lock_timeout');
   began timestamptz;
   t regclass;
@@ -35,8 +35,8 @@ BEGIN
         PERFORM set_config('lock_timeout', '{budget}', true);
         PERFORM pg_advisory_xact_lock(1229210957, 1);
         FOREACH t IN ARRAY tables LOOP
-          PERFORM set_config('lock_timeout', greatest(1,
-            {budget} - (extract(epoch FROM clock_timestamp() - began) * 1000)::int)::text, true);
+          PERFORM set_config('lock_timeout', greatest(1, {budget}
+            - (extract(epoch FROM clock_timestamp() - began) * 1000)::int)::pg_catalog.text, true);
           EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t);
         END LOOP;
         PERFORM set_config('lock_timeout', before, true);
@@ -48,10 +48,11 @@ BEGIN
   EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
     NULL;
   END;
-  SELECT string_agg(DISTINCT l.pid::text, ', ') INTO holders FROM pg_locks l
+  SELECT string_agg(DISTINCT l.pid::pg_catalog.text, ', ') INTO holders FROM pg_locks l
     WHERE l.granted AND l.pid <> pg_backend_pid()
       AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-      AND (l.relation IN (SELECT c.oid FROM pg_class c WHERE c.relnamespace = 'idem'::regnamespace)
+      AND (l.relation IN (SELECT c.oid FROM pg_class c
+          WHERE c.relnamespace = 'idem'::pg_catalog.regnamespace)
         OR l.locktype = 'advisory' AND l.classid = 1229210957 AND l.objid = 1 AND l.objsubid = 2);
   RAISE EXCEPTION
     'open transactions hold the store''s tables, which were not upgraded: nothing has changed%',

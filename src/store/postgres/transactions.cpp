@@ -79,9 +79,7 @@ TransactionEnd conclude(Session& session, PgTransaction& transaction, const Admi
   IDEM_ASSERT(is_own_step(*step, admission));
   if (auto bad = what_is_wrong(*step)) return undone(How::rolled_back, std::move(*bad));
   if (!session.is_in_transaction()) {
-    return undone(How::rolled_back, session.is_in_failed_transaction()
-                                        ? "a statement of the work failed"
-                                        : "the work left its connection in an unexpected state");
+    return undone(How::rolled_back, "the work left its connection in an unexpected state");
   }
   const auto* const complete = std::get_if<Complete>(&*step);
   if (complete == nullptr && !transaction.make_record()) {
@@ -119,6 +117,7 @@ TransactionEnd perform(Session& session, InTransaction& what, Admission& admissi
   try {
     step = what.work(transaction, admission.id, admission.attempt);
   } catch (...) {
+    (void)transaction.failure();  // Reads it from a lent connection, before the rollback.
     auto end = undo(session, transaction, admission, How::rolled_back, "the work threw");
     if (end.rows_may_be_committed) return end;  // This matters more than the exception.
     if (!transaction.failed() || !is_contention(transaction.sqlstate())) throw;

@@ -144,6 +144,12 @@ bool ServiceSql::hook_commits() {
   return sqlite3_commit_hook(db_, refuse, &turn_) == &turn_;
 }
 
+std::string ServiceSql::failure_of_lent() const {
+  const int code = is_lent_ ? sqlite3_errcode(db_) : SQLITE_OK;
+  const bool is_none = code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE;
+  return is_none ? std::string() : sqlite3_errmsg(db_);
+}
+
 std::optional<std::string> ServiceSql::take_back() {
   if (!std::exchange(is_lent_, false)) return std::nullopt;
   std::optional<std::string> why;

@@ -32,6 +32,9 @@ class ServiceSql {
     is_lent_ = true;
     return db_;
   }
+  /// What SQLite says of the last failed call on a connection that is lent; empty: it did not fail,
+  /// or the connection is not lent.
+  std::string failure_of_lent() const;
   /// After a turn with lend(): removes what the service left behind, and says what that was. Must
   /// come outside of a turn.
   std::optional<std::string> take_back();

@@ -152,6 +152,8 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
     thrown = std::current_exception();
     transaction.fail("the work threw");
   }
+  // A failed call does not doom the transaction, but is why the work gave up.
+  std::string given_up = then ? std::string() : sql.failure_of_lent();
   sql.works(false);
   expect_transaction(db);
   if (auto why = sql.take_back()) transaction.fail(std::move(*why));
@@ -163,7 +165,7 @@ void TransactionTask::work(ServiceSql& sql, const Step& step) {
   if (!transaction.failed() && sql.refers_to_records()) transaction.fail(refers_to_records);
   if (!then || transaction.failed()) {
     execute(db, undo_work);
-    return give_back(step, transaction.failure());
+    return give_back(step, transaction.failed() ? transaction.failure() : std::move(given_up));
   }
   IDEM_ASSERT(traits_of(*then).may_end_transaction);
   auto result = step(*then);

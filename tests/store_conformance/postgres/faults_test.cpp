@@ -202,6 +202,22 @@ TEST_F(PostgresFaults, V15_a_lock_that_is_not_granted_is_reported_and_nothing_wa
   EXPECT_EQ(try_ask(*store, verb)->verdict, Resolve::Verdict::done);
 }
 
+// Any role that may connect can take it, and nothing said why no reserve went on.
+TEST_F(PostgresFaults, V15_who_holds_the_stores_own_lock_is_named) {
+  const auto store = open_by_uri(database_.uri());
+  const TestRole stranger(database_.uri());
+  Psql session(stranger.uri());
+  session.run("SELECT pg_advisory_lock(1229210957, 1)");
+  const auto refused = try_ask(*store, a_reserve_in(*store, 1, 1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, StoreError::Code::unavailable);
+  const std::string holder =
+      "pid " + session.run("SELECT pg_backend_pid()") + " of user " + stranger.name();
+  EXPECT_NE(refused.error().detail.find(holder), std::string::npos) << refused.error().detail;
+  session.run("SELECT pg_advisory_unlock(1229210957, 1)");
+  EXPECT_TRUE(is<Execute>(*try_ask(*store, a_reserve_in(*store, 1, 1))));
+}
+
 TEST_F(PostgresFaults, V15_of_two_services_in_a_deadlock_one_is_rolled_back_as_a_whole) {
   const auto store = open_by_uri(database_.uri());
   const Execute attempts[] = {run(*store, 1), run(*store, 2)};

@@ -138,6 +138,22 @@ TEST(PostgresOpen, S02_functions_of_an_older_program_are_replaced_with_migrate_o
   EXPECT_EQ(session.run("SELECT count(*) FROM idem.schema_functions"), "2");
 }
 
+TEST(PostgresOpen, S02_an_upgrade_does_not_depend_on_how_the_session_quotes_names) {
+  const TestDatabase database;
+  EXPECT_EQ(refusal(database.uri()), "");
+  Psql session(database.uri());
+  for (const std::string quotes : {"on", "off"}) {
+    session.run("ALTER DATABASE " + session.run("SELECT current_database()") +
+                " SET quote_all_identifiers = " + quotes);
+    session.run(
+        "UPDATE idem.schema_functions SET checksum = number::text, program = '0.0.9',"
+        " signatures = signatures || ARRAY['idem.ours_of_then(idem.state)'];"
+        " CREATE FUNCTION idem.ours_of_then(s idem.state) RETURNS int LANGUAGE sql RETURN 1");
+    EXPECT_EQ(refusal(database.uri(), {.migrate = true}), "") << quotes;
+    EXPECT_EQ(session.run("SELECT to_regproc('idem.ours_of_then') IS NULL"), "t") << quotes;
+  }
+}
+
 TEST(PostgresOpen, S02_an_operators_view_on_a_dropped_function_stops_the_upgrade) {
   const TestDatabase database;
   EXPECT_EQ(refusal(database.uri()), "");

@@ -12,8 +12,9 @@
 namespace idem::test {
 namespace {
 
-/// A function and an operator of every name and signature that the system has, in a schema that
-/// comes first on the path of `role`. Each leaves a trace that no rollback removes, and fails.
+/// A function and an operator of every name and signature that the system has, and a domain over
+/// each of its types, in a schema that comes first on the path of `role`. Each leaves a trace that
+/// no rollback removes, and fails.
 constexpr const char* shadows = R"(
   CREATE SCHEMA evil;
   CREATE SEQUENCE evil.calls;
@@ -51,6 +52,17 @@ constexpr const char* shadows = R"(
         EXECUTE format('CREATE OPERATOR evil.%s (LEFTARG = %s, RIGHTARG = %s,'
                        ' FUNCTION = evil.op%s)', p.oprname, format_type(p.oprleft, NULL),
                        format_type(p.oprright, NULL), p.oid);
+      EXCEPTION WHEN OTHERS THEN NULL;
+      END;
+    END LOOP;
+    FOR p IN SELECT t.typname FROM pg_type t
+      WHERE t.typnamespace = 'pg_catalog'::regnamespace AND t.typtype = 'b' AND t.typelem = 0
+    LOOP
+      BEGIN
+        EXECUTE format('CREATE FUNCTION evil.check_of(value pg_catalog.%I) RETURNS bool', p.typname)
+          || replace(body, '%', 'a type');
+        EXECUTE format('CREATE DOMAIN evil.%I AS pg_catalog.%I CHECK (evil.check_of(value))',
+                       p.typname, p.typname);
       EXCEPTION WHEN OTHERS THEN NULL;
       END;
     END LOOP;
@@ -125,6 +137,7 @@ void use_every_verb(Store& store) {
   Accept accept = an_accept(6);
   accept.as.generation = generation;
   must(store, accept);
+  must(store, List{State::pending});  // With a stored request in it.
   must(store, Claim{token(9), "claims", lease});
   reserve(7, [](Reserve& verb) { verb.lease = 1ms; });
   must(store, Sweep{10});
@@ -208,6 +221,9 @@ TEST_F(SqlAttack, V03_nothing_that_the_store_sends_is_looked_for_on_the_path) {
             "f");
   mislead(gateway);
   EXPECT_EQ(Psql(gateway.uri()).try_run("SELECT abs(-1)"), "P0001") << "the shadows are met";
+  for (const std::string type : {"text", "uuid", "bytea", "int8", "timestamptz"}) {
+    EXPECT_EQ(Psql(gateway.uri()).try_run("SELECT NULL::" + type), "P0001") << type;
+  }
   owner_.run("ALTER SEQUENCE evil.calls RESTART");
   owner_.run(
       "CREATE TABLE payments (id text, amount int); ALTER TABLE payments SET SCHEMA evil;"
