@@ -37,7 +37,7 @@ using SqlRow = std::vector<SqlValue>;
 /// All rows of a statement, in their order.
 using SqlRows = std::vector<SqlRow>;
 
-enum class OwnStatement : std::uint8_t;
+enum class InternalStatement : std::uint8_t;
 
 /// An open transaction of the records' database. Valid within the work that received it, on the
 /// thread that runs the work.
@@ -82,7 +82,7 @@ class Transaction {
  protected:
   friend class InternalSql;
   /// Idem's own rows beside the records (src/store/internal_sql.hpp).
-  virtual SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) = 0;
+  virtual SqlRows run_internal(InternalStatement which, std::span<const SqlValue> values) = 0;
 };
 
 /// Work that commits together with an owner's step on its record, or not at all.
@@ -158,9 +158,9 @@ class Transactions {
 
  protected:
   friend class InternalSql;
-  /// As Transaction::run_own, in a transaction of its own.
-  virtual std::expected<SqlRows, std::string> run_own(OwnStatement which,
-                                                      std::span<const SqlValue> values) = 0;
+  /// As Transaction::run_internal, in a transaction of its own.
+  virtual std::expected<SqlRows, std::string> run_internal(InternalStatement which,
+                                                           std::span<const SqlValue> values) = 0;
 };
 
 }  // namespace idem::inline v0_1

@@ -34,7 +34,7 @@ std::string what_is_wrong(const Message& message) {
 std::string Transaction::enqueue(const Message& message) {
   if (auto why = what_is_wrong(message); !why.empty()) fail(std::move(why));
   std::string id = to_hex(random_token().bytes);
-  InternalSql::run(*this, OwnStatement::put_message,
+  InternalSql::run(*this, InternalStatement::put_message,
                    {id, to_hex(record_id().bytes), message.destination, message.aggregate_type,
                     message.aggregate_id, message.type, message.payload, message.content_type});
   return failed() ? std::string() : id;

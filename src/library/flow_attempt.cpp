@@ -27,7 +27,7 @@ std::optional<FlowState> open_flow(Transaction& transaction, const std::string& 
   const RecordId& id = transaction.record_id();
   const std::string& record_point = transaction.recovery_point();
   const SqlRows rows =
-      InternalSql::run(transaction, OwnStatement::open_flow,
+      InternalSql::run(transaction, InternalStatement::open_flow,
                        {to_hex(id.bytes), operation, SqlBytes{sealed_input(id, input)},
                         std::int64_t{lease.count()}, to_hex(attempt.token.bytes),
                         std::int64_t{notes_calls(first) ? 1 : 0}, first.name, record_point});
@@ -165,7 +165,7 @@ std::optional<FlowAttempt::Stop> FlowAttempt::send(const Phase& phase, const Pha
   if (state_.no_call_in_flight_since || notes_calls(phase) || state_.next != phase.name) {
     // From here on the call may be on its way, and the next attempt must know that.
     const auto noted =
-        InternalSql::run(transactions(), OwnStatement::note_call,
+        InternalSql::run(transactions(), InternalStatement::note_call,
                          {to_hex(id_.bytes), to_hex(attempt_.token.bytes), phase.name});
     if (!noted || noted->empty()) return leave("the call could not be noted");
     state_.next = phase.name;
@@ -252,13 +252,13 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
     answer_.reset();
     found = {};
     const SqlRows passed = InternalSql::run(
-        transaction, OwnStatement::pass_phase,
+        transaction, InternalStatement::pass_phase,
         {to_hex(id.bytes), state_.point, phase.name, std::int64_t{rules_.options().lease.count()},
          std::int64_t{is_noted_after(index) ? 1 : 0}, name_after(index)});
     if (transaction.failed()) return std::nullopt;
     if (passed.empty()) {
       const SqlRows at =
-          InternalSql::run(transaction, OwnStatement::find_point, {to_hex(id.bytes)});
+          InternalSql::run(transaction, InternalStatement::find_point, {to_hex(id.bytes)});
       if (transaction.failed()) return std::nullopt;
       found.was_passed = !at.empty() && text_of(at[0].at(0)) == phase.name;
       found.is_lost = !found.was_passed;
@@ -282,7 +282,7 @@ TransactionEnd FlowAttempt::try_commit(std::size_t index, const CallAnswered& ca
       transaction.fail(std::move(why));
       return std::nullopt;
     }
-    InternalSql::run(transaction, OwnStatement::close_flow,
+    InternalSql::run(transaction, InternalStatement::close_flow,
                      {to_hex(id.bytes), to_hex(attempt.token.bytes)});
     answer_ = std::move(*response);
     return rules_.complete_with(*answer_, id, attempt);
@@ -307,7 +307,7 @@ FlowAttempt::Stop FlowAttempt::failed(std::size_t index, bool was_in_doubt) {
 void FlowAttempt::rest(Millis retry_in) {
   const Millis delay =
       std::max(serving_.lease_left(), std::min(retry_in, Millis(limits::retry_after_max)));
-  const auto rested = InternalSql::run(transactions(), OwnStatement::rest_flow,
+  const auto rested = InternalSql::run(transactions(), InternalStatement::rest_flow,
                                        {to_hex(id_.bytes), to_hex(attempt_.token.bytes),
                                         std::int64_t{delay.count()}, std::int64_t{0}});
   // Not stored: the next attempt regards the call as open, which is safe.
@@ -328,7 +328,7 @@ ExchangeEvent FlowAttempt::give_up(std::string code, std::string reference) {
                   const Attempt& attempt) -> std::optional<StoreCall> {
     // Another attempt follows only after negative evidence.
     InternalSql::run(
-        transaction, OwnStatement::rest_flow,
+        transaction, InternalStatement::rest_flow,
         {to_hex(id.bytes), to_hex(attempt.token.bytes),
          std::int64_t{Millis(limits::flow_unknown_interval).count()}, std::int64_t{1}});
     return MarkUnknown{id, attempt, code, {}, reference};

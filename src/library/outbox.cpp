@@ -62,7 +62,8 @@ SqlValue any_or(const std::string& text) {
 
 /// Runs an order; `rest`: the statement's parameters after those that select the dead letters.
 template <class... Rest>
-Outbox::Result<std::vector<Ordered>> run_order(Transactions& transactions, OwnStatement statement,
+Outbox::Result<std::vector<Ordered>> run_order(Transactions& transactions,
+                                               InternalStatement statement,
                                                const DeadLetters& which, const Rest&... rest) {
   if (!which.id.empty() && !is_id(which.id)) return std::vector<Ordered>{};
   const auto most = static_cast<std::int64_t>(std::min<std::size_t>(which.limit, 1'000'000));
@@ -86,7 +87,7 @@ std::optional<MessageState> message_state(std::string_view name) noexcept {
 
 Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& filter) {
   return values_of(
-      InternalSql::run(*transactions_, OwnStatement::list_messages,
+      InternalSql::run(*transactions_, InternalStatement::list_messages,
                        {std::string(filter.state ? name_of(*filter.state) : ""), filter.destination,
                         filter.after, static_cast<std::int64_t>(filter.limit)}),
       &message_of);
@@ -94,19 +95,21 @@ Outbox::Result<std::vector<StoredMessage>> Outbox::list(const MessageFilter& fil
 
 Outbox::Result<std::optional<StoredMessage>> Outbox::find(const std::string& id) {
   if (!is_id(id)) return std::nullopt;
-  const auto rows = InternalSql::run(*transactions_, OwnStatement::find_message, {id});
+  const auto rows = InternalSql::run(*transactions_, InternalStatement::find_message, {id});
   if (!rows) return std::unexpected(rows.error());
   if (rows->empty()) return std::nullopt;
   return message_of(rows->front());
 }
 
 Outbox::Result<std::vector<MessageCount>> Outbox::count() {
-  return values_of(InternalSql::run(*transactions_, OwnStatement::count_messages, {}), &count_of);
+  return values_of(InternalSql::run(*transactions_, InternalStatement::count_messages, {}),
+                   &count_of);
 }
 
 Outbox::Result<bool> Outbox::hasten(const std::string& id) {
   if (!is_id(id)) return false;
-  return library::has_row(InternalSql::run(*transactions_, OwnStatement::hasten_message, {id}));
+  return library::has_row(
+      InternalSql::run(*transactions_, InternalStatement::hasten_message, {id}));
 }
 
 Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
@@ -114,14 +117,14 @@ Outbox::Result<std::vector<Ordered>> Outbox::redrive(const Redrive& order) {
   const auto spacing =
       order.rate > 0 ? static_cast<std::int64_t>(1'000 / std::max(order.rate, slowest)) : 0;
   return run_order(*transactions_,
-                   order.dry_run ? OwnStatement::try_redrive : OwnStatement::redrive, order.which,
-                   spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason);
+                   order.dry_run ? InternalStatement::try_redrive : InternalStatement::redrive,
+                   order.which, spacing, std::int64_t{order.nothing_there ? 1 : 0}, order.reason);
 }
 
 Outbox::Result<std::vector<Ordered>> Outbox::discard(const Discard& order) {
   return run_order(*transactions_,
-                   order.dry_run ? OwnStatement::try_discard : OwnStatement::discard, order.which,
-                   order.reason);
+                   order.dry_run ? InternalStatement::try_discard : InternalStatement::discard,
+                   order.which, order.reason);
 }
 
 }  // namespace idem::inline v0_1

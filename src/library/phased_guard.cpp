@@ -199,7 +199,7 @@ std::size_t PhasedGuard::Flows::complete_due() {
 }
 
 std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
-  const auto due = InternalSql::run(transactions(), OwnStatement::due_flows,
+  const auto due = InternalSql::run(transactions(), InternalStatement::due_flows,
                                     {operation, std::int64_t{limits::completer_batch}});
   if (!due) {
     rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
@@ -214,7 +214,7 @@ std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
 }
 
 void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {
-  (void)InternalSql::run(transactions(), OwnStatement::postpone_flow,
+  (void)InternalSql::run(transactions(), InternalStatement::postpone_flow,
                          {to_hex(id.bytes), std::int64_t{delay.count()}});
 }
 
@@ -257,7 +257,7 @@ bool PhasedGuard::Flows::resume(const RecordId& id, const SqlRow& due) {
   if (record && (record->state == State::completed || record->state == State::expired)) {
     // The record was settled elsewhere. Drops only the row that was read: the key may be in use
     // again.
-    (void)InternalSql::run(transactions(), OwnStatement::close_flow,
+    (void)InternalSql::run(transactions(), InternalStatement::close_flow,
                            {to_hex(id.bytes), text_of(due.at(3))});
     return false;
   }

@@ -40,7 +40,7 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
                                                                           bool is_noted) {
   const auto asked_at = MonotonicClock::now();
   const auto rows =
-      InternalSql::run(transactions_, OwnStatement::claim_messages,
+      InternalSql::run(transactions_, InternalStatement::claim_messages,
                        {destination_, static_cast<std::int64_t>(most), std::int64_t{lease.count()},
                         std::int64_t{repeats.count()}, std::int64_t{is_noted ? 1 : 0}});
   if (!rows) return std::unexpected(rows.error());
@@ -71,13 +71,13 @@ std::expected<std::vector<ClaimedMessage>, std::string> RelayQueue::claim(std::s
 }
 
 std::expected<bool, std::string> RelayQueue::note_sending(const ClaimedMessage& claimed) {
-  return has_row(
-      InternalSql::run(transactions_, OwnStatement::note_sending, {claimed.seq, claimed.claim}));
+  return has_row(InternalSql::run(transactions_, InternalStatement::note_sending,
+                                  {claimed.seq, claimed.claim}));
 }
 
 std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed, const Note& note) {
   return has_row(InternalSql::run(
-      transactions_, OwnStatement::note_delivery,
+      transactions_, InternalStatement::note_delivery,
       {claimed.seq, claimed.claim, std::string(name_of(note.how)), printable(note.reference),
        printable(note.why), std::int64_t{note.delay.count()},
        std::int64_t{note.may_have_arrived ? 1 : 0}}));
@@ -85,7 +85,7 @@ std::expected<bool, std::string> RelayQueue::note(const ClaimedMessage& claimed,
 
 std::expected<std::size_t, std::string> RelayQueue::reap(std::size_t most, Millis retention) {
   const auto rows =
-      InternalSql::run(transactions_, OwnStatement::reap_messages,
+      InternalSql::run(transactions_, InternalStatement::reap_messages,
                        {static_cast<std::int64_t>(most), std::int64_t{retention.count()}});
   if (!rows) return std::unexpected(rows.error());
   return rows->size();

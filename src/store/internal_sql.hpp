@@ -7,7 +7,7 @@ namespace idem::inline v0_1 {
 /// Idem's statements on its own tables beside the records: the outbox (protocol.md §18) and the
 /// progress of work in phases (§16). Each store with transactions has the SQL. The comments name
 /// the parameters → the columns of the result. Ids are hexadecimal texts, durations milliseconds.
-enum class OwnStatement : std::uint8_t {
+enum class InternalStatement : std::uint8_t {
   put_message,     ///< id, operation, destination, aggregate type, aggregate id, type, payload,
                    ///< content type
   claim_messages,  ///< destination, most, lease, repeats, whether each is noted → relay_queue.cpp
@@ -38,14 +38,15 @@ enum class OwnStatement : std::uint8_t {
 
 class InternalSql {
  public:
-  static SqlRows run(Transaction& transaction, OwnStatement which,
+  static SqlRows run(Transaction& transaction, InternalStatement which,
                      std::initializer_list<SqlValue> values) {
-    return transaction.run_own(which, std::span(values.begin(), values.size()));
+    return transaction.run_internal(which, std::span(values.begin(), values.size()));
   }
   /// In a transaction of its own. The error is the database's.
-  static std::expected<SqlRows, std::string> run(Transactions& transactions, OwnStatement which,
+  static std::expected<SqlRows, std::string> run(Transactions& transactions,
+                                                 InternalStatement which,
                                                  std::initializer_list<SqlValue> values) {
-    return transactions.run_own(which, std::span(values.begin(), values.size()));
+    return transactions.run_internal(which, std::span(values.begin(), values.size()));
   }
 };
 

@@ -209,13 +209,13 @@ TEST_P(LostPhases, S16_however_often_nothing_was_sent_it_does_not_become_unknown
 TEST_P(LostPhases, S16_a_flow_closed_under_an_attempt_skips_no_phase) {
   auto made = phases(Declares::none);
   made[1].call.send = [&](const PhaseCall& call) {
-    const auto due = InternalSql::run(*engine_->transactions(), OwnStatement::postpone_flow,
+    const auto due = InternalSql::run(*engine_->transactions(), InternalStatement::postpone_flow,
                                       {to_hex(call.id.bytes), std::int64_t{-60'000}});
-    const auto rows = InternalSql::run(*engine_->transactions(), OwnStatement::due_flows,
+    const auto rows = InternalSql::run(*engine_->transactions(), InternalStatement::due_flows,
                                        {std::string("charge"), std::int64_t{10}});
     EXPECT_TRUE(due && rows && rows->size() == 1);
     const auto token = std::get<std::string>(rows->at(0).at(3));
-    EXPECT_TRUE(InternalSql::run(*engine_->transactions(), OwnStatement::close_flow,
+    EXPECT_TRUE(InternalSql::run(*engine_->transactions(), InternalStatement::close_flow,
                                  {to_hex(call.id.bytes), token}));
     return bank_.charge(call.key);
   };

@@ -133,13 +133,13 @@ TEST(SqliteRestart, S16_where_time_was_lost_every_window_is_over) {
     ASSERT_TRUE(store);
     Transactions& sql = *(*store)->transactions();
     const std::string id(32, 'a');
-    ASSERT_TRUE(InternalSql::run(sql, OwnStatement::open_flow,
+    ASSERT_TRUE(InternalSql::run(sql, InternalStatement::open_flow,
                                  {id, std::string("pay"), SqlBytes{"input"}, std::int64_t{1000}, id,
                                   std::int64_t{0}, std::string("charged"), std::string()}));
-    ASSERT_TRUE(InternalSql::run(sql, OwnStatement::put_message,
+    ASSERT_TRUE(InternalSql::run(sql, InternalStatement::put_message,
                                  {id, id, std::string("d"), std::string(), std::string(),
                                   std::string("t"), std::string("p"), std::string("c")}));
-    ASSERT_TRUE(InternalSql::run(sql, OwnStatement::claim_messages,
+    ASSERT_TRUE(InternalSql::run(sql, InternalStatement::claim_messages,
                                  {std::string("d"), std::int64_t{1}, std::int64_t{1000},
                                   std::int64_t{1000}, std::int64_t{0}}));
   }

@@ -15,7 +15,8 @@ struct WorkLeft {
   std::string message = std::string(32, 'a');
 };
 
-inline SqlRows own_rows(Store& store, OwnStatement which, std::initializer_list<SqlValue> values) {
+inline SqlRows own_rows(Store& store, InternalStatement which,
+                        std::initializer_list<SqlValue> values) {
   const auto rows = InternalSql::run(*store.transactions(), which, values);
   if (rows) return *rows;
   ADD_FAILURE() << rows.error();
@@ -24,14 +25,14 @@ inline SqlRows own_rows(Store& store, OwnStatement which, std::initializer_list<
 
 /// Claims the message for no time at all, so that the next claim finds it due again.
 inline SqlRows claim_message(Store& store) {
-  return own_rows(store, OwnStatement::claim_messages,
+  return own_rows(store, InternalStatement::claim_messages,
                   {std::string("d"), std::int64_t{1}, std::int64_t{0}, std::int64_t{3'600'000},
                    std::int64_t{0}});
 }
 
 inline SqlRows open_flow(Store& store, const WorkLeft& left, int token_number) {
   return own_rows(
-      store, OwnStatement::open_flow,
+      store, InternalStatement::open_flow,
       {to_hex(left.in_phases.id.bytes), std::string("pay"), SqlBytes{"input"}, std::int64_t{1000},
        to_hex(token(token_number).bytes), std::int64_t{0}, std::string("charged"), std::string()});
 }
@@ -43,7 +44,7 @@ inline WorkLeft leave_work(Store& store) {
   EXPECT_TRUE(ask_and_wait(store, a_mark_unknown(left.unknown)));
   open_flow(store, left, 1);
   // The first attempt was at its first phase, whose row a new attempt would begin anew.
-  own_rows(store, OwnStatement::pass_phase,
+  own_rows(store, InternalStatement::pass_phase,
            {to_hex(left.in_phases.id.bytes), std::string("started"), std::string("charged"),
             std::int64_t{1000}, std::int64_t{0}, std::string("sent")});
   EXPECT_TRUE(ask_and_wait(store, Advance{key(2), left.in_phases.attempt, "charged"}));
@@ -55,7 +56,7 @@ inline WorkLeft leave_work(Store& store) {
   brief.retention = 1ms;
   const auto outcome = ask_and_wait(store, brief);
   EXPECT_TRUE(ask_and_wait(store, a_complete(std::get<Execute>(*outcome))));
-  own_rows(store, OwnStatement::put_message,
+  own_rows(store, InternalStatement::put_message,
            {left.message, to_hex(left.in_phases.id.bytes), std::string("d"), std::string(),
             std::string(), std::string("t"), std::string("p"), std::string("c")});
   EXPECT_EQ(claim_message(store).size(), 1u);
@@ -73,7 +74,7 @@ inline void expect_message_is_delivered(Store& store) {
   EXPECT_EQ(number(11), 1) << "it may have arrived";
   EXPECT_TRUE(std::holds_alternative<std::int64_t>(claimed[0].at(13))) << "it is known since when";
   const auto note = [&](std::int64_t claim) {
-    return own_rows(store, OwnStatement::note_delivery,
+    return own_rows(store, InternalStatement::note_delivery,
                     {claimed[0].at(0), claim, std::string("delivered"), std::string("ref"),
                      std::string(), std::int64_t{0}, std::int64_t{0}})
         .size();

@@ -2,9 +2,9 @@
 
 #include "store/named_values.hpp"
 #include "store/postgres/backoff.hpp"
+#include "store/postgres/internal_statements.hpp"
 #include "store/postgres/libpq.hpp"
 #include "store/postgres/one_record.hpp"
-#include "store/postgres/own_sql.hpp"
 #include "store/postgres/param_names.hpp"
 #include "store/postgres/sql_values.hpp"
 
@@ -200,7 +200,7 @@ bool PgTransaction::may_ask() {
 }
 
 // These statements look for no record and leave nothing in the session.
-SqlRows PgTransaction::run_own(OwnStatement which, std::span<const SqlValue> values) {
+SqlRows PgTransaction::run_internal(InternalStatement which, std::span<const SqlValue> values) {
   if (!may_ask()) return {};
   const auto params = SqlParams::of(values);
   if (!params) return fail(params.error()), SqlRows();

@@ -45,7 +45,7 @@ class PgTransaction final : public Transaction {
   bool make_record();
 
  protected:
-  SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override;
+  SqlRows run_internal(InternalStatement which, std::span<const SqlValue> values) override;
 
  private:
   void fail_of(const Failure& failure);

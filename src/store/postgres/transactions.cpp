@@ -3,7 +3,7 @@
 #include "core/transitions/verb_check.hpp"
 #include "store/named_values.hpp"
 #include "store/postgres/backoff.hpp"
-#include "store/postgres/own_sql.hpp"
+#include "store/postgres/internal_statements.hpp"
 #include "store/postgres/param_names.hpp"
 #include "store/postgres/service_transaction.hpp"
 #include "store/postgres/sql_values.hpp"
@@ -241,8 +241,8 @@ std::expected<SqlRows, std::string> PgTransactions::ask_alone(std::string_view s
   return to_sql_rows(*answer);
 }
 
-std::expected<SqlRows, std::string> PgTransactions::run_own(OwnStatement which,
-                                                            std::span<const SqlValue> values) {
+std::expected<SqlRows, std::string> PgTransactions::run_internal(InternalStatement which,
+                                                                 std::span<const SqlValue> values) {
   return ask_alone(text_of(which), values);
 }
 

@@ -33,8 +33,8 @@ class PgTransactions final : public Transactions {
                                           std::span<const SqlValue> values) override;
 
  protected:
-  std::expected<SqlRows, std::string> run_own(OwnStatement which,
-                                              std::span<const SqlValue> values) override;
+  std::expected<SqlRows, std::string> run_internal(InternalStatement which,
+                                                   std::span<const SqlValue> values) override;
 
  private:
   std::variant<TransactionEnd, NotAdmitted> try_once(InTransaction& what);

@@ -4,9 +4,9 @@
 #include "core/transitions/store_steps.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"
+#include "store/sqlite/internal_statements.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
-#include "store/sqlite/own_sql.hpp"
 #include "store/sqlite/running_rows.hpp"
 #include "store/sqlite/slot_table.hpp"
 #include "store/sqlite/transaction.hpp"
@@ -231,8 +231,8 @@ class SqliteStore final : public Store, private Transactions {
   }
 
  protected:
-  std::expected<SqlRows, std::string> run_own(OwnStatement which,
-                                              std::span<const SqlValue> values) override {
+  std::expected<SqlRows, std::string> run_internal(InternalStatement which,
+                                                   std::span<const SqlValue> values) override {
     return ask_one(sqlite::StatementTask::Whose::ours, sqlite::text_of(which), values);
   }
 

@@ -1,7 +1,7 @@
 #include "store/sqlite/transaction.hpp"
 
 #include "store/sqlite/connection.hpp"
-#include "store/sqlite/own_sql.hpp"
+#include "store/sqlite/internal_statements.hpp"
 #include "store/verb_traits.hpp"
 
 #include <idem/assert.hpp>
@@ -55,7 +55,7 @@ class SqliteTransaction final : public Transaction {
   const std::string& sqlstate() const noexcept { return sqlstate_; }
 
  protected:
-  SqlRows run_own(OwnStatement which, std::span<const SqlValue> values) override {
+  SqlRows run_internal(InternalStatement which, std::span<const SqlValue> values) override {
     const OurTurn ours(sql_);
     return run(text_of(which), values);
   }

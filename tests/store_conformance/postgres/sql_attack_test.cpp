@@ -180,14 +180,14 @@ void use_own_statements(Store& store) {
   auto& transactions = *store.transactions();
   const std::string id(32, 'a');
   const std::string token(32, 'b');
-  const auto use = [&](OwnStatement which, std::initializer_list<SqlValue> values) {
+  const auto use = [&](InternalStatement which, std::initializer_list<SqlValue> values) {
     const auto rows = InternalSql::run(transactions, which, values);
     EXPECT_TRUE(rows.has_value()) << static_cast<int>(which) << ": " << rows.error();
     return rows ? *rows : SqlRows();
   };
   const auto n = [](std::int64_t number) { return SqlValue(number); };
   const SqlValue any;
-  using enum OwnStatement;
+  using enum InternalStatement;
   use(put_message, {id, id, "d", "type", "about", "paid", "{}", "application/json"});
   use(find_message, {id});
   use(list_messages, {"waiting", "d", n(0), n(10)});

@@ -1,4 +1,4 @@
-#include "store/postgres/own_sql.hpp"
+#include "store/postgres/internal_statements.hpp"
 
 namespace idem::postgres {
 namespace {
@@ -15,59 +15,59 @@ namespace {
 
 }  // namespace
 
-std::string_view text_of(OwnStatement statement) noexcept {
+std::string_view text_of(InternalStatement statement) noexcept {
   switch (statement) {
-    case OwnStatement::put_message:
+    case InternalStatement::put_message:
       return "SELECT idem.put_message($1::pg_catalog.uuid, $2::pg_catalog.uuid,"
              " $3::pg_catalog.text, $4::pg_catalog.text, $5::pg_catalog.text, $6::pg_catalog.text,"
              " $7::pg_catalog.text, $8::pg_catalog.text)";
-    case OwnStatement::claim_messages:
+    case InternalStatement::claim_messages:
       return "SELECT * FROM idem.claim_messages($1::pg_catalog.text, $2::bigint, $3::bigint,"
              " $4::bigint, $5::bigint)";
-    case OwnStatement::note_delivery:
+    case InternalStatement::note_delivery:
       return "SELECT * FROM idem.note_delivery($1::bigint, $2::bigint, $3::pg_catalog.text,"
              " $4::pg_catalog.text, $5::pg_catalog.text, $6::bigint, " IDEM_IS_TRUE("$7") ")";
-    case OwnStatement::note_sending:
+    case InternalStatement::note_sending:
       return "SELECT * FROM idem.note_sending($1::bigint, $2::bigint)";
-    case OwnStatement::list_messages:
+    case InternalStatement::list_messages:
       return "SELECT * FROM idem.list_messages($1::pg_catalog.text, $2::pg_catalog.text,"
              " $3::bigint, $4::bigint)";
-    case OwnStatement::find_message:
+    case InternalStatement::find_message:
       return "SELECT * FROM idem.find_message($1::pg_catalog.uuid)";
-    case OwnStatement::hasten_message:
+    case InternalStatement::hasten_message:
       return "SELECT * FROM idem.hasten_message($1::pg_catalog.uuid)";
-    case OwnStatement::count_messages:
+    case InternalStatement::count_messages:
       return "SELECT * FROM idem.count_messages()";
-    case OwnStatement::redrive:
+    case InternalStatement::redrive:
       return IDEM_REDRIVE("false");
-    case OwnStatement::try_redrive:
+    case InternalStatement::try_redrive:
       return IDEM_REDRIVE("true");
-    case OwnStatement::discard:
+    case InternalStatement::discard:
       return IDEM_DISCARD("false");
-    case OwnStatement::try_discard:
+    case InternalStatement::try_discard:
       return IDEM_DISCARD("true");
-    case OwnStatement::reap_messages:
+    case InternalStatement::reap_messages:
       return "SELECT * FROM idem.reap_messages($1::bigint, $2::bigint)";
-    case OwnStatement::open_flow:
+    case InternalStatement::open_flow:
       return "SELECT * FROM idem.open_flow($1::pg_catalog.uuid, $2::pg_catalog.text,"
              " $3::pg_catalog.bytea, $4::bigint, $5::pg_catalog.uuid, $6::bigint,"
              " $7::pg_catalog.text, $8::pg_catalog.text)";
-    case OwnStatement::pass_phase:
+    case InternalStatement::pass_phase:
       return "SELECT * FROM idem.pass_phase($1::pg_catalog.uuid, $2::pg_catalog.text,"
              " $3::pg_catalog.text, $4::bigint, $5::bigint, $6::pg_catalog.text)";
-    case OwnStatement::find_point:
+    case InternalStatement::find_point:
       return "SELECT * FROM idem.find_point($1::pg_catalog.uuid)";
-    case OwnStatement::note_call:
+    case InternalStatement::note_call:
       return "SELECT * FROM idem.note_call($1::pg_catalog.uuid, $2::pg_catalog.uuid,"
              " $3::pg_catalog.text)";
-    case OwnStatement::rest_flow:
+    case InternalStatement::rest_flow:
       return "SELECT * FROM idem.rest_flow($1::pg_catalog.uuid, $2::pg_catalog.uuid, $3::bigint,"
              " $4::bigint)";
-    case OwnStatement::close_flow:
+    case InternalStatement::close_flow:
       return "SELECT * FROM idem.close_flow($1::pg_catalog.uuid, $2::pg_catalog.uuid)";
-    case OwnStatement::due_flows:
+    case InternalStatement::due_flows:
       return "SELECT * FROM idem.due_flows($1::pg_catalog.text, $2::bigint)";
-    case OwnStatement::postpone_flow:
+    case InternalStatement::postpone_flow:
       return "SELECT * FROM idem.postpone_flow($1::pg_catalog.uuid, $2::bigint)";
   }
   return {};

@@ -1,4 +1,4 @@
-#include "store/sqlite/own_sql.hpp"
+#include "store/sqlite/internal_statements.hpp"
 
 // The functions of schema/postgres/functions/63* to 66* as statements; their comments explain them.
 // One thread runs them all, between BEGIN and COMMIT, so nothing here locks.
@@ -161,49 +161,49 @@ constexpr std::string_view postpone_flow =
 
 }  // namespace
 
-std::string_view text_of(OwnStatement statement) noexcept {
+std::string_view text_of(InternalStatement statement) noexcept {
   switch (statement) {
-    case OwnStatement::put_message:
+    case InternalStatement::put_message:
       return put_message;
-    case OwnStatement::claim_messages:
+    case InternalStatement::claim_messages:
       return claim_messages;
-    case OwnStatement::note_delivery:
+    case InternalStatement::note_delivery:
       return note_delivery;
-    case OwnStatement::note_sending:
+    case InternalStatement::note_sending:
       return note_sending;
-    case OwnStatement::list_messages:
+    case InternalStatement::list_messages:
       return list_messages;
-    case OwnStatement::find_message:
+    case InternalStatement::find_message:
       return find_message;
-    case OwnStatement::hasten_message:
+    case InternalStatement::hasten_message:
       return hasten_message;
-    case OwnStatement::count_messages:
+    case InternalStatement::count_messages:
       return count_messages;
-    case OwnStatement::redrive:
+    case InternalStatement::redrive:
       return redrive;
-    case OwnStatement::try_redrive:
+    case InternalStatement::try_redrive:
       return try_redrive;
-    case OwnStatement::discard:
+    case InternalStatement::discard:
       return discard;
-    case OwnStatement::try_discard:
+    case InternalStatement::try_discard:
       return try_discard;
-    case OwnStatement::reap_messages:
+    case InternalStatement::reap_messages:
       return reap_messages;
-    case OwnStatement::open_flow:
+    case InternalStatement::open_flow:
       return open_flow;
-    case OwnStatement::pass_phase:
+    case InternalStatement::pass_phase:
       return pass_phase;
-    case OwnStatement::find_point:
+    case InternalStatement::find_point:
       return find_point;
-    case OwnStatement::note_call:
+    case InternalStatement::note_call:
       return note_call;
-    case OwnStatement::rest_flow:
+    case InternalStatement::rest_flow:
       return rest_flow;
-    case OwnStatement::close_flow:
+    case InternalStatement::close_flow:
       return close_flow;
-    case OwnStatement::due_flows:
+    case InternalStatement::due_flows:
       return due_flows;
-    case OwnStatement::postpone_flow:
+    case InternalStatement::postpone_flow:
       return postpone_flow;
   }
   return {};

@@ -4,6 +4,6 @@
 
 namespace idem::sqlite {
 
-std::string_view text_of(OwnStatement statement) noexcept;
+std::string_view text_of(InternalStatement statement) noexcept;
 
 }  // namespace idem::sqlite

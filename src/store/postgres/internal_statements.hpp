@@ -5,6 +5,6 @@
 namespace idem::postgres {
 
 /// Calls of the functions of schema/postgres/functions.
-std::string_view text_of(OwnStatement statement) noexcept;
+std::string_view text_of(InternalStatement statement) noexcept;
 
 }  // namespace idem::postgres
