@@ -15,8 +15,8 @@ struct WorkLeft {
   std::string message = std::string(32, 'a');
 };
 
-inline SqlRows own_rows(Store& store, InternalStatement which,
-                        std::initializer_list<SqlValue> values) {
+inline SqlRows internal_rows(Store& store, InternalStatement which,
+                             std::initializer_list<SqlValue> values) {
   const auto rows = InternalSql::run(*store.transactions(), which, values);
   if (rows) return *rows;
   ADD_FAILURE() << rows.error();
@@ -25,13 +25,13 @@ inline SqlRows own_rows(Store& store, InternalStatement which,
 
 /// Claims the message for no time at all, so that the next claim finds it due again.
 inline SqlRows claim_message(Store& store) {
-  return own_rows(store, InternalStatement::claim_messages,
-                  {std::string("d"), std::int64_t{1}, std::int64_t{0}, std::int64_t{3'600'000},
-                   std::int64_t{0}});
+  return internal_rows(store, InternalStatement::claim_messages,
+                       {std::string("d"), std::int64_t{1}, std::int64_t{0}, std::int64_t{3'600'000},
+                        std::int64_t{0}});
 }
 
 inline SqlRows open_flow(Store& store, const WorkLeft& left, int token_number) {
-  return own_rows(
+  return internal_rows(
       store, InternalStatement::open_flow,
       {to_hex(left.in_phases.id.bytes), std::string("pay"), SqlBytes{"input"}, std::int64_t{1000},
        to_hex(token(token_number).bytes), std::int64_t{0}, std::string("charged"), std::string()});
@@ -44,9 +44,9 @@ inline WorkLeft leave_work(Store& store) {
   EXPECT_TRUE(ask_and_wait(store, a_mark_unknown(left.unknown)));
   open_flow(store, left, 1);
   // The first attempt was at its first phase, whose row a new attempt would begin anew.
-  own_rows(store, InternalStatement::pass_phase,
-           {to_hex(left.in_phases.id.bytes), std::string("started"), std::string("charged"),
-            std::int64_t{1000}, std::int64_t{0}, std::string("sent")});
+  internal_rows(store, InternalStatement::pass_phase,
+                {to_hex(left.in_phases.id.bytes), std::string("started"), std::string("charged"),
+                 std::int64_t{1000}, std::int64_t{0}, std::string("sent")});
   EXPECT_TRUE(ask_and_wait(store, Advance{key(2), left.in_phases.attempt, "charged"}));
   open_flow(store, left, 2);
   Reserve brief = a_reserve_in(store, 3);
@@ -56,9 +56,9 @@ inline WorkLeft leave_work(Store& store) {
   brief.retention = 1ms;
   const auto outcome = ask_and_wait(store, brief);
   EXPECT_TRUE(ask_and_wait(store, a_complete(std::get<Execute>(*outcome))));
-  own_rows(store, InternalStatement::put_message,
-           {left.message, to_hex(left.in_phases.id.bytes), std::string("d"), std::string(),
-            std::string(), std::string("t"), std::string("p"), std::string("c")});
+  internal_rows(store, InternalStatement::put_message,
+                {left.message, to_hex(left.in_phases.id.bytes), std::string("d"), std::string(),
+                 std::string(), std::string("t"), std::string("p"), std::string("c")});
   EXPECT_EQ(claim_message(store).size(), 1u);
   return left;
 }
@@ -74,9 +74,9 @@ inline void expect_message_is_delivered(Store& store) {
   EXPECT_EQ(number(11), 1) << "it may have arrived";
   EXPECT_TRUE(std::holds_alternative<std::int64_t>(claimed[0].at(13))) << "it is known since when";
   const auto note = [&](std::int64_t claim) {
-    return own_rows(store, InternalStatement::note_delivery,
-                    {claimed[0].at(0), claim, std::string("delivered"), std::string("ref"),
-                     std::string(), std::int64_t{0}, std::int64_t{0}})
+    return internal_rows(store, InternalStatement::note_delivery,
+                         {claimed[0].at(0), claim, std::string("delivered"), std::string("ref"),
+                          std::string(), std::int64_t{0}, std::int64_t{0}})
         .size();
   };
   EXPECT_EQ(note(2), 0u) << "of the older program's claim";
