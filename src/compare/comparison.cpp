@@ -220,21 +220,26 @@ Finding Comparison::finding_of(std::span<const Unmet> lines) const {
   for (const Unmet& one : lines.first(std::min(lines.size(), lines_shown_max))) {
     finding.theirs.push_back(one.theirs);
   }
-  const auto happened =
-      std::ranges::count_if(lines, [](const Unmet& one) { return one.theirs.happened; });
+  const auto did_happen = [](const Unmet& one) { return one.theirs.happened; };
+  const auto happened = std::ranges::count_if(lines, did_happen);
   if (happened > 1) {
     finding.kind = Kind::duplicate;
     finding.why = "it happened " + std::to_string(happened) + " times, and there is no record";
     return finding;
   }
   if (happened == 0) {
-    finding.kind = one_sided(Kind::undecided, lines.front().theirs.at);
+    const auto is_inside = [&](const Unmet& one) {
+      return one_sided(Kind::undecided, one.theirs.at) == Kind::undecided;
+    };
+    finding.kind = std::ranges::any_of(lines, is_inside) ? Kind::undecided : Kind::at_edge;
     finding.why = "no option names the line's status, and there is no record";
     return finding;
   }
-  finding.kind = one_sided(Kind::theirs_only, lines.front().theirs.at);
-  finding.why = lines.front().names.empty() ? "the line names nothing that a record could have"
-                                            : "there is no record";
+  // Lines of other statuses under this name decide nothing about the one that happened.
+  const Unmet& charge = *std::ranges::find_if(lines, did_happen);
+  finding.kind = one_sided(Kind::theirs_only, charge.theirs.at);
+  finding.why = charge.names.empty() ? "the line names nothing that a record could have"
+                                     : "there is no record";
   return finding;
 }
 

@@ -83,11 +83,23 @@ bool disguises_what_we_rely_on(const http::RequestHead& head, const Route& route
   };
   return std::ranges::any_of(head.fields, [&](const http::FieldView& field) {
     if (field.known != http::FieldName::other) return false;
+    const auto is_chosen = [&](const std::string& chosen) {
+      return http::same_name(field.name, chosen);
+    };
+    if (std::ranges::any_of(route.fingerprint.headers, is_chosen)) return false;  // It counts, too.
     return poses(field.name, "Content-Type") || poses(field.name, "Content-Encoding") ||
            std::ranges::any_of(route.fingerprint.headers, [&](const std::string& chosen) {
              return poses(field.name, chosen);
            });
   });
+}
+
+Problem disguise_problem() {
+  return {.code = ProblemCode::bad_request,
+          .detail =
+              "A server may read a field of this request as Content-Type, Content-Encoding or "
+              "one of the route's fingerprint.headers. Nothing ran; send only the exact "
+              "name."};
 }
 
 /// A place among the requests of one loop, for as long as this lives.
@@ -294,14 +306,6 @@ class GatewayService final : public Gateway {
       co_await client.refuse(refusal);
       co_return;
     }
-    if (disguises_what_we_rely_on(head, route)) {
-      const http::Refusal disguise{
-          400,
-          "a server may read a field of this request as Content-Type, Content-Encoding or one "
-          "of the route's fingerprint.headers; send only the exact name"};
-      co_await client.refuse(disguise);
-      co_return;
-    }
     Authority authority(scopes_, authorizer_, client, settings_);
     auto refusal = co_await authority.check();
     if (refusal) {
@@ -343,6 +347,9 @@ class GatewayService final : public Gateway {
     auto key = read_key(head, settings, settings.key);
     auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
                                  : std::optional(key_problem(key.error()));
+    if (!new_key_rejection && disguises_what_we_rely_on(head, route)) {
+      new_key_rejection = disguise_problem();
+    }
     if (new_key_rejection) {
       const bool has_record =
           co_await accept_existing_key(client, settings, route, authority, *new_key_rejection, key);

@@ -3,12 +3,14 @@
 #include "library/misuse.hpp"
 #include "library/own_values.hpp"
 #include "store/internal_sql.hpp"
+#include "workers/failures.hpp"
 
 #include <idem/fingerprint.hpp>
 #include <idem/store_wait.hpp>
 #include <idem/worker_limits.hpp>
 
 #include <algorithm>
+#include <mutex>
 
 namespace idem {
 namespace {
@@ -114,6 +116,8 @@ class PhasedGuard::Flows {
   StoreResult begin(const Reserve& reserve, const std::string& input,
                     std::optional<FlowState>& state);
   std::size_t complete_due_of(const std::string& operation);
+  /// Few log lines about a store that the completer cannot read. Null: it could.
+  void note(const std::string* failure);
   /// Continues due work. False: it did not.
   bool resume(const RecordId& id, const SqlRow& due);
   Reserve reserve_of(const Record& record) const;
@@ -125,6 +129,9 @@ class PhasedGuard::Flows {
   std::vector<Phase> phases_;
   Guard::Rules rules_;
   std::shared_ptr<library::EngineLife> life_ = rules_.parts().life;
+  std::mutex failures_mutex_;  ///< complete_due() is also called by threads of the service.
+  workers::Failures failures_{{"completer_failed", "completer_recovered", "why"},
+                              {"operation", options_.guard.operation}};
   std::unique_ptr<workers::Runner> completer_{};
 };
 
@@ -201,16 +208,21 @@ std::size_t PhasedGuard::Flows::complete_due() {
 std::size_t PhasedGuard::Flows::complete_due_of(const std::string& operation) {
   const auto due = InternalSql::run(transactions(), InternalStatement::due_flows,
                                     {operation, std::int64_t{limits::completer_batch}});
-  if (!due) {
-    rules_.parts().options.log(LogLevel::warning, "completer_failed", {{"why", due.error()}});
-    return 0;
-  }
+  note(due ? nullptr : &due.error());
+  if (!due) return 0;
   std::size_t continued = 0;
   for (const SqlRow& row : *due) {
     const auto id = id_of(text_of(row.at(0)));
     if (id && resume(*id, row)) ++continued;
   }
   return continued;
+}
+
+void PhasedGuard::Flows::note(const std::string* failure) {
+  const LogSink& log = rules_.parts().options.log;
+  const std::lock_guard lock(failures_mutex_);
+  if (failure != nullptr) return failures_.failed(log, *failure);
+  failures_.succeeded(log);
 }
 
 void PhasedGuard::Flows::put_off(const RecordId& id, Millis delay) {

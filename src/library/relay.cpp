@@ -49,13 +49,23 @@ class Relay::Line {
     }
     if (options_.interval <= Millis{0}) return;
     runner_ = std::make_unique<workers::Runner>([this] {
-      return turn() == options_.batch ? Millis(0) : failures_.rest(options_.interval);
+      const Turn turn = this->turn();
+      return turn.claimed == options_.batch ? Millis(0) : turn.rest;
     });
   }
 
-  std::size_t turn();
+  struct Turn {
+    std::size_t claimed = 0;
+    Millis rest{};  ///< Before the next turn, unless there is more to do.
+  };
+  Turn turn() {
+    const std::lock_guard lock(mutex_);
+    const std::size_t claimed = claim_and_deliver();
+    return {claimed, failures_.rest(options_.interval)};
+  }
 
  private:
+  std::size_t claim_and_deliver();
   void deliver(const ClaimedMessage& claimed);
   void send(const ClaimedMessage& claimed, const Delivery& delivery);
   void fail(const ClaimedMessage& claimed, Note note, Millis retry_in);
@@ -89,8 +99,7 @@ class Relay::Line {
   std::unique_ptr<workers::Runner> runner_{};
 };
 
-std::size_t Relay::Line::turn() {
-  const std::lock_guard lock(mutex_);
+std::size_t Relay::Line::claim_and_deliver() {
   reap_if_due();
   const auto now = MonotonicClock::now();
   if (breaker_.is_open(now)) return 0;
@@ -280,7 +289,7 @@ Relay::~Relay() = default;
 
 std::size_t Relay::deliver_due() {
   std::size_t claimed = 0;
-  for (const auto& line : lines_) claimed += line->turn();
+  for (const auto& line : lines_) claimed += line->turn().claimed;
   return claimed;
 }
 

@@ -6,6 +6,7 @@
 #include <idem/log.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -38,9 +39,11 @@ class Failures {
     }
   }
 
-  /// `interval`, doubled with each failure in a row.
+  /// `interval`, doubled with each failure in a row up to limits::breaker_pause_first; a longer
+  /// `interval` stays as it is.
   Millis rest(Millis interval) const noexcept {
-    return backoff(in_a_row_ + 1, interval, limits::breaker_pause_first, 0);
+    const Millis most = std::max<Millis>(interval, limits::breaker_pause_first);
+    return backoff(in_a_row_ + 1, interval, most, 0);
   }
 
  private:

@@ -51,6 +51,10 @@ TEST_F(ConfigRoles, a_workers_file_is_known_by_what_it_says_itself) {
   const auto shared = check(workers, {}, {"IDEM_LISTEN=127.0.0.1:1", "IDEM_SCOPE=authorization"});
   EXPECT_EQ(shared.exit_code, 0) << shared.output;
   expect_has(shared, "idem worker");
+  const auto neutral =
+      check("store: \"memory:\"\n", {}, {"IDEM_LISTEN=127.0.0.1:1", "IDEM_SCOPE=static:a"});
+  EXPECT_EQ(neutral.exit_code, 2) << "a gateway of these variables does not start";
+  expect_has(neutral, "there is no upstream");
   const auto named = check(workers + "routes:\n  - {match: {path: /a}, name: a}\n");
   EXPECT_EQ(named.exit_code, 0) << named.output;
   expect_has(named, "idem worker");

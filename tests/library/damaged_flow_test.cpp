@@ -114,5 +114,28 @@ TEST_P(DamagedFlow, S16_S17_a_phases_exception_is_logged_with_the_statement_befo
   EXPECT_TRUE(has_logged("constraint")) << log_;
 }
 
+// On SQLite a service cannot take anything of the store away.
+using UnreadableFlows = DamagedFlow;
+INSTANTIATE_TEST_SUITE_P(Stores, UnreadableFlows, testing::Values("postgres"),
+                         [](const auto& kind) { return kind.param; });
+
+// A completer asks again every second, for as long as the function is away.
+TEST_P(UnreadableFlows, S19_V31_a_completer_that_cannot_read_writes_few_lines) {
+  PhasedGuard guard(*engine_, rules(), phases());
+  const auto ran = [&](const char* statement) {
+    const auto done = engine_->transactions()->run(statement);
+    EXPECT_TRUE(done) << (done ? "" : done.error());
+  };
+  ran("ALTER FUNCTION idem.due_flows(text, bigint) RENAME TO away");
+  for (int turn = 0; turn < 20; ++turn) EXPECT_EQ(guard.complete_due(), 0U);
+  ran("ALTER FUNCTION idem.away(text, bigint) RENAME TO due_flows");
+  EXPECT_EQ(guard.complete_due(), 0U);
+  const std::lock_guard lock(mutex_);
+  const auto first = log_.find("completer_failed operation=");
+  ASSERT_NE(first, log_.npos) << log_;
+  EXPECT_EQ(log_.find("completer_failed", first + 1), log_.npos) << log_;
+  EXPECT_NE(log_.find("completer_recovered"), log_.npos) << log_;
+}
+
 }  // namespace
 }  // namespace idem::test

@@ -127,9 +127,9 @@ TEST_F(TransactionFaults, S17_V13_a_completion_that_is_refused_rolls_the_commit_
   EXPECT_EQ(stale.how, How::superseded) << stale.why;
   EXPECT_EQ(stale.reply, (OwnerReply{Verdict::stale, State::in_progress, {}}));
   const auto settled = ends(2,
-                            "state = 'completed', completed_at = idem.now(), expires_at ="
-                            " idem.now() + interval '1 day', tombstone_until = idem.now() +"
-                            " interval '2 days'");
+                            "state = 'completed', completed_at = changed_at,"
+                            " expires_at = changed_at + idem.ms(retention), tombstone_until ="
+                            " changed_at + idem.ms(retention) + idem.ms(tombstone)");
   EXPECT_EQ(settled.how, How::superseded) << settled.why;
   EXPECT_EQ(settled.reply.verdict, Verdict::settled);
   EXPECT_EQ(settled.reply.state, State::completed);

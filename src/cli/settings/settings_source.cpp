@@ -217,11 +217,14 @@ Purpose SettingsSource::guessed_purpose() const {
   Complaints ignored;
   auto given = gather(ignored);
   if (!given) return Purpose::gateway;
-  bool has_settings = !given->destinations.empty() || !given->providers.empty();
+  const bool does_a_workers_work = !given->destinations.empty() || !given->providers.empty();
+  bool has_settings = does_a_workers_work;
   for (const auto& setting : settings_of(*given)) {
     const auto* const place = config::given_at(setting);
-    if (place == nullptr || is_variable(*place)) continue;
-    if (config::is_gateways(setting) || setting.path == "scope.from") return Purpose::gateway;
+    if (place == nullptr) continue;
+    const bool is_gateways = config::is_gateways(setting) || setting.path == "scope.from";
+    // A worker may share its variables with a gateway.
+    if (is_gateways && !(does_a_workers_work && is_variable(*place))) return Purpose::gateway;
     has_settings = true;
   }
   Complaints of_routes;

@@ -1,5 +1,7 @@
 #include "gateway/auth/share_name.hpp"
 
+#include "http/network.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -37,6 +39,8 @@ ShareName::ShareName(const http::ServerStream& client, const ScopeSource& source
       break;
   }
   if (is_scope_ || !client.peer_address()) return;
+  // A proxy is not one client.
+  if (http::any_contains(source.trusted_proxies, *client.peer_address())) return;
   // As Admission counts: an IPv6 client has a /64.
   const auto& peer = *client.peer_address();
   made_[0] = by_address;

@@ -176,7 +176,8 @@ class Passthrough {
       if (begun && !start.whole) {
         end = co_await stream_body(client_, call, route_.upstream_timeout);
       }
-      if (!endless) note_end(call, end);
+      // Its own client may have caused the end: that is no failure of the upstream.
+      if (!endless) note_end(call, upload.broke_off() ? StreamEnd::client_left : end);
     }
     if (upload.started()) {
       if (!piece || client_.aborted() || !call.wants_rest()) {

@@ -54,6 +54,7 @@ Task<bool> Upload::write(std::string_view first, std::string_view second) {
 Task<void> Upload::give_up(http::Refusal why) {
   Wire& upstream = call_.wire();
   if (answered_) {
+    broke_off_ = true;
     upstream.write_deadline(MonotonicClock::now() + upstream_timeout_);
     co_await upstream.shutdown_send();  // The upstream need not wait for the rest.
     co_return;

@@ -37,6 +37,9 @@ class Upload {
   /// Why the client's body broke off before the answer came; reading the answer has then failed.
   const std::optional<http::Refusal>& refused() const noexcept { return refused_; }
 
+  /// The client's body broke off after the answer had begun, so the upstream may cut its answer.
+  bool broke_off() const noexcept { return broke_off_; }
+
   /// A piece of the client's body, framed for the upstream; valid until the next one.
   std::string_view framed(std::string_view piece);
 
@@ -52,6 +55,7 @@ class Upload {
   std::optional<http::Refusal> refused_;
   std::string chunk_;
   bool answered_ = false;
+  bool broke_off_ = false;
   bool stopped_ = false;
 };
 

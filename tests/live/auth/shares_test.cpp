@@ -124,6 +124,24 @@ TEST_F(UnkeyedShares, S22_T39_where_no_scope_is_known_the_address_has_a_share) {
   let_go();
 }
 
+class UnkeyedByProxy : public UnkeyedShares {
+ protected:
+  void SetUp() override {
+    UnkeyedShares::SetUp();
+    auto options = this->options(provider_->address());
+    options.scope = {"--scope", "header:X-Tenant-Id", "--trusted-proxy", "127.0.0.1/32"};
+    options.store = dir_.path() / "by_proxy.db";
+    gateway_ = std::make_unique<Gateway>(std::move(options));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+};
+
+TEST_F(UnkeyedByProxy, S22_T39_a_trusted_proxys_address_is_not_one_client) {
+  ASSERT_NO_FATAL_FAILURE(occupy(slow()));
+  EXPECT_EQ(ask(quick()).status, 200);
+  let_go();
+}
+
 class UnkeyedCredentials : public UnkeyedShares {
  protected:
   void SetUp() override {

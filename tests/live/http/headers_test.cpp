@@ -101,8 +101,7 @@ TEST_F(Headers, P14_no_field_poses_as_one_that_the_fingerprint_reads) {
   EXPECT_EQ(first.status, 201) << first.raw;
   for (const auto* name : {"Content_Encoding", "content.encoding", "ContentEncoding",
                            "Content_Type", "Content-Type-", "X_Account"}) {
-    const auto disguised = with(charge("k"), name, "br");
-    EXPECT_TRUE(is_problem(ask(disguised), 400, "bad_request")) << name;
+    EXPECT_TRUE(replays(first, ask(with(charge("k"), name, "br")))) << "it has a record: " << name;
     EXPECT_TRUE(is_problem(ask(with(charge("new"), name, "br")), 400, "bad_request")) << name;
   }
   EXPECT_TRUE(replays(first, ask(charge("k"))));

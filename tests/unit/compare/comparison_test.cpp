@@ -194,6 +194,19 @@ TEST(Comparison, an_unnamed_status_without_a_record_is_undecided_and_shown) {
   EXPECT_EQ(finding.why, "no option names the line's status, and there is no record");
 }
 
+TEST(Comparison, an_unnamed_status_hides_no_executed_line_of_that_name) {
+  Books books;
+  const Theirs pending{
+      .line = 1, .id = "ch_1", .happened = false, .unclear = "pending", .at = noon - 12h + 1min};
+  const Theirs charged{.line = 2, .id = "ch_2", .happened = true, .at = noon};
+  const Name name{7};
+  (void)books.comparison().add(pending, std::span(&name, 1));
+  (void)books.comparison().add(charged, std::span(&name, 1));
+  const Finding finding = books.only(Kind::theirs_only);
+  EXPECT_EQ(finding.theirs.size(), 2U);
+  EXPECT_EQ(finding.why, "there is no record");
+}
+
 TEST(Comparison, an_executed_line_of_a_record_that_would_run_again_is_a_difference) {
   const Finding finding =
       Books().ours(in_state(1, State::pending)).theirs(1).only(Kind::status_differs);

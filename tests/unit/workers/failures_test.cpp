@@ -45,6 +45,7 @@ TEST(Failures, V31_rests_grow_with_failures_in_a_row_and_end_with_them) {
   EXPECT_EQ(failures.rest(100ms), limits::breaker_pause_first);
   failures.succeeded(lines.sink());
   EXPECT_EQ(failures.rest(100ms), 100ms);
+  EXPECT_EQ(failures.rest(1min), 1min) << "longer than any rest after failures";
 }
 
 }  // namespace
