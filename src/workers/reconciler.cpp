@@ -167,6 +167,7 @@ bool Reconciler::is_due(const Record& record, StoreTime now) const {
 bool Reconciler::is_known_to_wait(const Provider& provider, const Record& record) {
   const std::lock_guard lock(mutex_);
   Health& health = health_of(provider.name);
+  if (health.damaged.contains({record.id, record.fence()})) return true;
   if (health.breaker.is_open(MonotonicClock::now())) {
     return health.waiting.contains({record.id, record.fence()});
   }
@@ -312,6 +313,9 @@ std::optional<StoreTime> Reconciler::plan(Task& task) {
   }
   const bool writes_note = !verb.source.empty();
   const auto planned = plan_in(store_, std::move(verb));
+  if (!planned && planned.error().code == StoreError::Code::damaged) {
+    leave_damaged(task, planned.error());
+  }
   if (!planned || planned->verdict != Verdict::done) return std::nullopt;
   if (writes_note) mark_written(record);
   auto found = ask_and_wait(store_, Find{record.id});
@@ -419,6 +423,21 @@ void Reconciler::give_up_or_wait(Task& task, const std::string& why, const std::
   leave_to_people(task, why, evidence, observed_at);
 }
 
+void Reconciler::leave_damaged(const Task& task, const StoreError& error) {
+  const Record& record = task.record;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& damaged = health_of(task.provider->name).damaged;
+    if (damaged.size() >= limits::reconcile_waiting_max) damaged.clear();
+    if (!damaged.emplace(record.id, record.fence()).second) return;
+  }
+  log_(LogLevel::warning, "reconcile_given_up",
+       {{"operation_ref", to_hex(record.id.bytes)},
+        {"provider", task.provider->name},
+        {"turns", record.reconcile_attempts},
+        {"detail", "the record is damaged: " + error.detail}});
+}
+
 void Reconciler::leave_to_people(Task& task, const std::string& why, const std::string& evidence,
                                  StoreTime observed_at) {
   const Record& record = task.record;
@@ -431,6 +450,9 @@ void Reconciler::leave_to_people(Task& task, const std::string& why, const std::
                                      .evidence = evidence,
                                      .reason = "given up: " + why,
                                      .observed_at = observed_at});
+  if (!left && left.error().code == StoreError::Code::damaged) {
+    return leave_damaged(task, left.error());
+  }
   if (!left || left->verdict != Verdict::done) return;
   task.ends.push_back(End::failed);
   forget_note(record);

@@ -115,7 +115,11 @@ class Reconciler {
     bool is_being_tried = false;  ///< By one question, which decides whether others follow.
     /// While it is not asked: attempts for which the evidence log has no kept event.
     std::set<std::pair<RecordId, std::optional<Fence>>> waiting{};
+    /// Attempts whose record is damaged: no plan can be made, so they would be due for ever.
+    std::set<std::pair<RecordId, std::optional<Fence>>> damaged{};
   };
+  /// Reports it once, and leaves it alone while this process lives.
+  void leave_damaged(const Task& task, const StoreError& error);
   bool is_known_to_wait(const Provider& provider, const Record& record);
   enum class Leave : std::uint8_t { no, yes, on_trial };
   Leave may_ask(const Provider& provider, const Record& record);

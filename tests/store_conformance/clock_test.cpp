@@ -96,7 +96,9 @@ TEST(StoreClock, S16_knows_where_it_cannot_measure_the_elapsed_time) {
   host.wall -= 24h * 400;
   const StoreClock in_this_boot(host.clock(), mark);
   EXPECT_FALSE(in_this_boot.was_restarted());
-  EXPECT_FALSE(in_this_boot.has_lost_time());
+  EXPECT_TRUE(in_this_boot.has_lost_time()) << "the second is not counted";
+  host.wall += 24h * 400;
+  EXPECT_FALSE(StoreClock(host.clock(), mark).has_lost_time());
   const auto after_another_boot = [&](Millis later) {
     Host other;
     other.boot = "boot-2";
@@ -148,6 +150,37 @@ TEST(SqliteRestart, S16_where_time_was_lost_every_window_is_over) {
   const auto lost = ages("boot-3", 48h);
   EXPECT_EQ(lost.first, 0);
   EXPECT_EQ(lost.second, 0);
+}
+
+// The store's clock is far ahead of a wall clock that was set back, so the downtime is not counted.
+TEST(SqliteRestart, S16_so_is_it_where_the_bound_of_one_boot_cut_time_off) {
+  const TempDir dir;
+  const auto path = (dir.path() / "idem.db").string();
+  Host host;
+  const auto first_at = [&] {
+    auto store = open_sqlite(path, test_settings(), {.host = host.clock()});
+    EXPECT_TRUE(store);
+    const auto first = (*store)->transactions()->run("SELECT first_at FROM idem_outbox");
+    return first && !first->empty() ? std::get<std::int64_t>(first->at(0).at(0)) : -1;
+  };
+  {
+    auto store = open_sqlite(path, test_settings(), {.host = host.clock()});
+    ASSERT_TRUE(store);
+    Transactions& sql = *(*store)->transactions();
+    const std::string id(32, 'a');
+    ASSERT_TRUE(InternalSql::run(sql, InternalStatement::put_message,
+                                 {id, id, std::string("d"), std::string(), std::string(),
+                                  std::string("t"), std::string("p"), std::string("c")}));
+    ASSERT_TRUE(InternalSql::run(sql, InternalStatement::claim_messages,
+                                 {std::string("d"), std::int64_t{1}, std::int64_t{1000},
+                                  std::int64_t{1000}, std::int64_t{0}}));
+  }
+  host.uptime += 1h;
+  host.wall += 1h;
+  EXPECT_GT(first_at(), 0);
+  host.uptime += 1h;
+  host.wall -= 24h * 3;
+  EXPECT_EQ(first_at(), 0);
 }
 
 TEST(StoreClock, S15_this_machine_can_be_read) {

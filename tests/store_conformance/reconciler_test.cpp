@@ -221,6 +221,25 @@ TEST_P(Reconciling, S19_a_record_that_the_store_cannot_read_or_apply_waits_for_p
   EXPECT_EQ(asked_, 0);
 }
 
+// Without a plan it stays due: it was tried ten times a second, for ever.
+TEST_P(Reconciling, S19_S22_a_damaged_record_that_takes_no_plan_is_given_up_once) {
+  lose(1);
+  Refusing damaged(*store_, StoreCall(Reschedule{}).index(), StoreError::Code::damaged);
+  struct Counting final : ForwardingStore {
+    using ForwardingStore::ForwardingStore;
+    void call(StoreCall what, StoreCompletion done) override {
+      if (std::holds_alternative<Reschedule>(what)) ++plans;
+      ForwardingStore::call(std::move(what), std::move(done));
+    }
+    std::atomic<int> plans = 0;
+  } counting(damaged);
+  auto reconciler = reconciler_of(counting);
+  for (int i = 0; i < 5; ++i) reconciler.turn();
+  EXPECT_EQ(std::ranges::count(events_, std::string("reconcile_given_up")), 1);
+  EXPECT_EQ(counting.plans, 1);
+  EXPECT_EQ(asked_, 0);
+}
+
 TEST_P(Reconciling, S19_it_is_asked_by_the_clients_key_where_that_was_kept) {
   Reserve verb = reserve(1);
   verb.sealed_key = "k-1";

@@ -13,14 +13,16 @@ using ProviderReply = std::expected<Provider::Answer, std::string>;
 /// Refuses one kind of verb.
 class Refusing final : public ForwardingStore {
  public:
-  Refusing(Store& inner, std::size_t kind) : ForwardingStore(inner), kind_(kind) {}
+  Refusing(Store& inner, std::size_t kind, StoreError::Code code = StoreError::Code::refused)
+      : ForwardingStore(inner), kind_(kind), code_(code) {}
   void call(StoreCall what, StoreCompletion done) override {
     if (what.index() != kind_) return inner().call(std::move(what), std::move(done));
-    done(std::unexpected(StoreError{StoreError::Code::refused, "it is damaged"}));
+    done(std::unexpected(StoreError{code_, "it is damaged"}));
   }
 
  private:
   std::size_t kind_;
+  StoreError::Code code_;
 };
 
 /// Calls `intrude` before the first verb of one kind, as another process would.

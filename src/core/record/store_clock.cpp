@@ -15,13 +15,17 @@ bool is_same_boot(const HostClock& host, Millis uptime, const ClockMark& last) {
   return !host.boot_id.empty() && host.boot_id == last.boot_id && uptime >= last.uptime;
 }
 
+StoreTime exact_base(Millis uptime, const ClockMark& last) {
+  return last.store + (uptime - last.uptime);
+}
+
 StoreTime base_of(const HostClock& host, Millis uptime, const std::optional<ClockMark>& last) {
   if (!last) return host.wall();
   // The uptime since the mark is exact, unless the mark is not what was written. The wall clock
   // bounds what a wrong one can do; it may have been set back, so never to before the mark.
   if (is_same_boot(host, uptime, *last)) {
     const StoreTime latest = std::max(last->store, host.wall() + limits::store_clock_jump_max);
-    return std::min(last->store + (uptime - last->uptime), latest);
+    return std::min(exact_base(uptime, *last), latest);
   }
   // After another boot there is only the wall clock, which may be wrong by years (an RTC before its
   // first synchronisation). The store clock never follows it back, and follows it forward only up
@@ -60,7 +64,11 @@ StoreClock::StoreClock(HostClock host, const std::optional<ClockMark>& last)
       base_uptime_(host_.uptime()),
       base_(base_of(host_, base_uptime_, last)),
       was_restarted_(last && !is_same_boot(host_, base_uptime_, *last)) {
-  if (!was_restarted_) return;
+  if (!last) return;
+  if (!was_restarted_) {
+    has_lost_time_ = base_ < exact_base(base_uptime_, *last);
+    return;
+  }
   const StoreTime wall = host_.wall();
   has_lost_time_ = wall < last->store || wall > last->store + limits::store_clock_jump_max;
 }

@@ -42,8 +42,9 @@ class StoreClock {
   StoreTime now() const;
   ClockMark mark() const;
 
-  /// The time since `last` is not known: the machine has rebooted, and its wall clock is before the
-  /// mark or too far after it. Things that must not seem too young then count as old.
+  /// Less time was counted since `last` than may have passed: the machine has rebooted, and its
+  /// wall clock is before the mark or too far after it; or the mark is too far after the wall
+  /// clock. Things that must not seem too young then count as old.
   bool has_lost_time() const noexcept { return has_lost_time_; }
   /// Nothing that ran at `last` can be running.
   bool was_restarted() const noexcept { return was_restarted_; }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -297,12 +298,12 @@ std::unexpected<StoreError> Opener::failure() const {
 /// is unknown how much time passed, this counts all of it as over. A call that may have been in
 /// flight before a restart of the machine has been over only since then.
 void count_calls_as_old(sqlite3* db, const StoreClock& clock) {
-  if (!clock.was_restarted()) return;
-  for (const char* const sql : {"UPDATE idem_flows SET no_call_in_flight_since = ? WHERE "
-                                "no_call_in_flight_since IS NOT NULL",
-                                "UPDATE idem_outbox SET no_call_in_flight_since = ? WHERE state = "
-                                "'waiting' AND no_call_in_flight_since IS NOT "
-                                "NULL"}) {
+  static constexpr std::array no_call_in_flight{
+      "UPDATE idem_flows SET no_call_in_flight_since = ? WHERE no_call_in_flight_since IS NOT NULL",
+      "UPDATE idem_outbox SET no_call_in_flight_since = ? WHERE state = 'waiting' AND "
+      "no_call_in_flight_since IS NOT NULL"};
+  for (const char* const sql : no_call_in_flight) {
+    if (!clock.was_restarted()) break;
     Statement quiet(db, sql);
     quiet.bind(1, clock.now().time_since_epoch().count());
     quiet.run();
@@ -359,7 +360,11 @@ std::expected<OpenedDatabase, StoreError> finish(Connection& connection, const s
   meta.put_clock_mark(clock.mark());
   meta.put_open(true);
   count_calls_as_old(db, clock);
-  Naming naming = read_naming(db, identity->generation, settings.key_scope == "operation");
+  const auto generation = options.as_recorded && !which->is_new
+                              ? static_cast<std::uint64_t>(meta.integer("generation").value_or(0))
+                              : identity->generation;
+  if (generation == 0) return refused(path + ": its identity is damaged: it has no generation");
+  Naming naming = read_naming(db, generation, settings.key_scope == "operation");
   if (version_before < Meta::first_version_with_checksums) {  // Values that it may not have had.
     meta.put_fence_high_water(meta.fence_high_water());
     meta.digest_secrets_changed();

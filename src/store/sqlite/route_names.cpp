@@ -2,6 +2,8 @@
 
 #include "store/sqlite/meta.hpp"
 
+#include <idem/assert.hpp>
+
 namespace idem::sqlite {
 namespace {
 
@@ -24,6 +26,7 @@ Naming read_naming(sqlite3* db, std::uint64_t generation, bool by_operation) {
 }
 
 void write_naming(sqlite3* db, const Naming& naming) {
+  IDEM_ASSERT(naming.generation > 0);
   Meta meta(db);
   meta.put_integer("generation", static_cast<std::int64_t>(naming.generation));
   meta.put_text(key_fields, joined_names(naming.key_fields, ' '));

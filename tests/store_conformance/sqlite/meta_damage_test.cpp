@@ -118,6 +118,20 @@ TEST_F(SqliteMetaDamage, S22_an_older_file_gets_its_checksums_once) {
                  "UPDATE idem_meta SET value = value - 1 WHERE name = 'clock_store_ms'");
 }
 
+// As `idem migrate` does: nobody says how records are named, so that is as recorded.
+TEST_F(SqliteMetaDamage, S02_a_migration_alone_keeps_the_generation) {
+  sql(std::string(back_to_version_2) +
+      "; UPDATE idem_meta SET value = 7 WHERE name = 'generation'");
+  {
+    const auto migrated = open_sqlite(path(), {}, {.migrate = true, .as_recorded = true});
+    ASSERT_TRUE(migrated) << migrated.error().detail;
+  }
+  EXPECT_EQ(sql("SELECT value FROM idem_meta WHERE name = 'generation'"), "7");
+  const auto store = open();
+  ASSERT_TRUE(store) << store.error().detail;
+  EXPECT_EQ((*store)->identity().generation, 7U);
+}
+
 TEST_F(SqliteMetaDamage, S01_no_fence_is_below_one_of_a_record) {
   sql(std::string(back_to_version_2) +
       "; UPDATE idem_meta SET value = 0 WHERE name = 'fence_high_water'");

@@ -13,9 +13,9 @@ namespace {
 TEST(Offload, one_party_with_many_jobs_delays_its_own) {
   std::vector<std::string> order;
   {
-    Offload offload("test");
     std::latch begun(1);
     std::latch go_on(1);
+    Offload offload("test");  // Its end waits for the jobs, which refer to those.
     offload.post(
         [&] {
           begun.count_down();
@@ -32,9 +32,9 @@ TEST(Offload, one_party_with_many_jobs_delays_its_own) {
 }
 
 TEST(Offload, several_threads_work_at_the_same_time) {
-  Offload offload("test", 2);
   std::latch both(2);
   std::latch done(2);
+  Offload offload("test", 2);
   for (int n = 0; n < 2; ++n) {
     offload.post([&] {
       both.arrive_and_wait();  // One alone would wait for ever.
