@@ -92,7 +92,8 @@ TEST_P(StoreHealth, V15_a_store_that_is_down_is_left_alone_and_found_again_by_it
 
   server_.start();
   ASSERT_NO_FATAL_FAILURE(wait_until_ready());
-  EXPECT_EQ(metric("idem_store_up"), 1);
+  // The first write may still meet a connection that is not back, and is then a failed trial.
+  EXPECT_EQ(metric_from("idem_store_up", 1), 1);
   EXPECT_TRUE(replays(before, ask_again(charge("before"))));
   EXPECT_EQ(ask_again(charge("during")).status, 201) << "same_key was the advice";
   EXPECT_EQ(provider_->ledger().arrivals, 2);
