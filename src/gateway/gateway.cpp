@@ -347,8 +347,13 @@ class GatewayService final : public Gateway {
     auto key = read_key(head, settings, settings.key);
     auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
                                  : std::optional(key_problem(key.error()));
-    if (!new_key_rejection && disguises_what_we_rely_on(head, route)) {
-      new_key_rejection = disguise_problem();
+    if (disguises_what_we_rely_on(head, route)) {
+      // Under these policies a record whose lease is over would run again, as this request is.
+      if (route.lease_policy != LeasePolicy::unknown) {
+        co_await refuse(client, disguise_problem());
+        co_return;
+      }
+      if (!new_key_rejection) new_key_rejection = disguise_problem();
     }
     if (new_key_rejection) {
       const bool has_record =
