@@ -111,6 +111,25 @@ TEST_F(Headers, P14_no_field_poses_as_one_that_the_fingerprint_reads) {
   EXPECT_EQ(echoed(ask(unkeyed), "Content_Type"), Values{"x"}) << "nothing is decided by it";
 }
 
+class HeadersOfRerun : public Live {
+ protected:
+  std::vector<std::string> flags() const override {
+    const auto file = (dir_.path() / "idem.yaml").string();
+    std::ofstream(file) << "routes: [{match: {path: \"/charges\"}, lease_policy: rerun, "
+                           "repeating_is_safe: true}]\n";
+    return {"--config", file};
+  }
+};
+
+// Where a record whose lease is over runs again, the disguised request could be the one that runs.
+TEST_F(HeadersOfRerun, P14_no_disguise_is_looked_up) {
+  const auto first = ask(charge("k"));
+  EXPECT_EQ(first.status, 201) << first.raw;
+  EXPECT_TRUE(is_problem(ask(with(charge("k"), "Content_Type", "x")), 400, "bad_request"));
+  EXPECT_TRUE(replays(first, ask(charge("k"))));
+  EXPECT_EQ(effects("k"), 1);
+}
+
 TEST_F(Headers, S10_how_a_body_is_encoded_counts) {
   const auto gzip = with(charge("k"), "Content-Encoding", "gzip");
   const auto first = ask(gzip);
