@@ -6,39 +6,18 @@
 #include "gateway/auth/share_name.hpp"
 #include "gateway/background/events.hpp"
 #include "gateway/background/operations.hpp"
-#include "gateway/forward.hpp"
-#include "gateway/keyed/key_age.hpp"
+#include "gateway/keyed/judged_key.hpp"
 #include "gateway/keyed/keyed.hpp"
-#include "gateway/keyed/reserve.hpp"
 #include "gateway/passthrough/passthrough.hpp"
 #include "gateway/passthrough/upgrade.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/scope_shares.hpp"
-#include "http/alike.hpp"
-#include "loop/store_link.hpp"
+#include "gateway/way_in.hpp"
 
-#include <idem/key.hpp>
-
-#include <algorithm>
-#include <array>
 #include <optional>
 
 namespace idem::gateway {
 namespace {
-
-/// How a method uses keys (§8).
-enum class KeyRule : std::uint8_t { ignored, honoured, required };
-
-KeyRule key_rule(std::string_view method, const Route& route) {
-  if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") {
-    return KeyRule::ignored;
-  }
-  return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
-}
-
-bool is_ours(std::string_view path) {
-  return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
-}
 
 /// `type` of a problem is the address of a page that explains it.
 WireAnswer our_page(const http::RequestHead& head, const GatewaySettings& settings) {
@@ -56,50 +35,6 @@ WireAnswer our_page(const http::RequestHead& head, const GatewaySettings& settin
   page.headers.push_back({"Content-Type", "text/plain; charset=utf-8"});
   page.body = explain(*kind);
   return page;
-}
-
-Problem key_problem(const KeyError& error) {
-  const bool missing = error.code == KeyError::Code::missing;
-  return {.code = missing ? ProblemCode::key_missing : ProblemCode::key_invalid,
-          .detail = error.detail};
-}
-
-/// The form of errors before the route is known: the defaults' form, or the one that all other
-/// routes have.
-ErrorForm unrouted_form(const RouteTable& routes) {
-  const auto& all = routes.all();
-  const auto is_stripe = [](const Route& route) {
-    return error_form_of(route.answers.preset) == ErrorForm::stripe;
-  };
-  const bool all_named = all.size() > 1 && std::all_of(all.begin(), all.end() - 1, is_stripe);
-  return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
-}
-
-/// True for a field beside, or in place of, one that decides about the record, whose name a server
-/// may read as that one's (P14): the upstream would run another request than the fingerprint says.
-bool disguises_what_we_rely_on(const http::RequestHead& head, const Route& route) {
-  const auto poses = [](std::string_view name, std::string_view as) {
-    return http::alike(name, as) && !http::same_name(name, as);
-  };
-  return std::ranges::any_of(head.fields, [&](const http::FieldView& field) {
-    if (field.known != http::FieldName::other) return false;
-    const auto is_chosen = [&](const std::string& chosen) {
-      return http::same_name(field.name, chosen);
-    };
-    if (std::ranges::any_of(route.fingerprint.headers, is_chosen)) return false;  // It counts, too.
-    return poses(field.name, "Content-Type") || poses(field.name, "Content-Encoding") ||
-           std::ranges::any_of(route.fingerprint.headers, [&](const std::string& chosen) {
-             return poses(field.name, chosen);
-           });
-  });
-}
-
-Problem disguise_problem() {
-  return {.code = ProblemCode::bad_request,
-          .detail =
-              "A server may read a field of this request as Content-Type, Content-Encoding or "
-              "one of the route's fingerprint.headers. Nothing ran; send only the exact "
-              "name."};
 }
 
 /// A place among the requests of one loop, for as long as this lives.
@@ -131,33 +66,6 @@ class RequestPlace {
   const bool is_of_plenty_ = false;
   bool has_ = true;
 };
-
-/// True for a field that Connection may not remove between us and the upstream (RFC 9110 §7.6.1):
-/// it decides about the record, its fingerprint or the caller, and the upstream would see another
-/// request than we did (P14). Names that a server may confuse with such a one count, too.
-bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
-  static constexpr std::array<std::string_view, 9> always{
-      "Authorization", "Cookie",          "Content-Type",     "Content-Encoding", "Via",
-      "Forwarded",     "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"};
-  const auto is = [option](std::string_view name) { return http::alike(option, name); };
-  const auto& scope = settings.scope;
-  return is_like_key_field(option, settings) ||
-         (scope.kind == ScopeSource::Kind::header && is(scope.name)) ||
-         std::ranges::any_of(always, is) || std::ranges::any_of(route.fingerprint.headers, is);
-}
-
-bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings& settings,
-                            const Route& route) {
-  bool strips = false;
-  for (const auto& field : head.fields) {
-    if (field.known != http::FieldName::connection) continue;
-    http::each_list_member(field.value, [&](std::string_view option) {
-      if (http::same_name(option, "close") || http::same_name(option, "keep-alive")) return;
-      strips = strips || is_relied_on(option, settings, route);
-    });
-  }
-  return strips;
-}
 
 /// Tells the connection whose it is, where it will close because its client still sends. While the
 /// request's head exists.
@@ -228,50 +136,39 @@ class GatewayService final : public Gateway {
     AnswerCount answer(observer_.shard(), client);
     const auto& head = client.head();
     client.errors_as(unrouted_);
-    if (http::path_of(head.origin_form).starts_with(events_path)) {
-      client.errors_as(ErrorForm::problem);  // For providers, not clients.
-      co_await serve_event(client, shared_, observer_, settings_);
-      co_return;
-    }
-    const bool reads = head.method == "GET" || head.method == "HEAD";
-    if (reads && is_operation_path(http::path_of(head.origin_form))) {
-      const SharedSettings settings = settings_;
-      drop_untrusted_scope(client, settings->scope);
-      const RequestPlace place(requests_, client, settings->scope);
-      if (!place.has()) {
-        co_await refuse_busy(client, "Ask again later.");
+    switch (own_path(head)) {
+      case OwnPath::event:
+        client.errors_as(ErrorForm::problem);  // For providers, not clients.
+        co_await serve_event(client, shared_, observer_, settings_);
+        co_return;
+      case OwnPath::operation:
+        co_await serve_look_up(client);
+        co_return;
+      case OwnPath::page: {
+        const WireAnswer page = our_page(head, *settings_);
+        co_await client.answer(page);
         co_return;
       }
-      Authority authority(scopes_, authorizer_, client, settings_);
-      co_await serve_operation(client, shared_, authority, *settings);
-      co_return;
-    }
-    if (is_ours(http::path_of(head.origin_form))) {
-      const WireAnswer page = our_page(head, *settings_);
-      co_await client.answer(page);
-      co_return;
+      case OwnPath::none:
+        break;
     }
     const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
     drop_untrusted_scope(client, settings->scope);
     const LingersAs lingers(client, settings->scope);
-    if (passed_before(head, settings->via_name)) {
-      const Problem problem{.code = ProblemCode::loop_detected,
-                            .detail = "Via names this gateway: the request came back to it."};
+    const WayIn way = way_in(head, *settings);
+    if (way.kind == WayIn::Kind::loops) {
+      const Problem problem = loop_problem();
       co_await refuse(client, problem);
       co_return;
     }
-    const Route& route = settings->routes.find(head.method, http::path_of(head.origin_form));
+    const Route& route = *way.route;
     client.errors_as(error_form_of(route.answers.preset));
     answer.of(route);
-    if (strips_what_we_rely_on(head, *settings, route)) {
-      const http::Refusal abuse{
-          400, "Connection names a field that must be kept (RFC 9110 7.6.1 abuse)"};
-      co_await client.refuse(abuse);
+    if (way.kind == WayIn::Kind::strips) {
+      co_await client.refuse(strips_refusal);
       co_return;
     }
-    const KeyRule rule = key_rule(head.method, route);
-    const bool has_key = rule != KeyRule::ignored && carries_key(head, *settings);
-    if (!has_key && rule != KeyRule::required) {
+    if (way.kind == WayIn::Kind::passes) {
       // Nobody is asked who the caller is: the upstream does that. But a slow request occupies a
       // connection, whoever is slow.
       const RequestPlace place(requests_, client, settings->scope);
@@ -286,6 +183,18 @@ class GatewayService final : public Gateway {
   }
 
  private:
+  Task<void> serve_look_up(http::ServerStream& client) {
+    const SharedSettings settings = settings_;
+    drop_untrusted_scope(client, settings->scope);
+    const RequestPlace place(requests_, client, settings->scope);
+    if (!place.has()) {
+      co_await refuse_busy(client, "Ask again later.");
+      co_return;
+    }
+    Authority authority(scopes_, authorizer_, client, settings_);
+    co_await serve_operation(client, shared_, authority, *settings);
+  }
+
   // The connection goes, too: kept open it would occupy the place of another caller's.
   static Task<void> refuse_busy(http::ServerStream& client, std::string_view advice) {
     client.close_after();
@@ -301,9 +210,7 @@ class GatewayService final : public Gateway {
     Observation seen(observer_);
     const auto& head = client.head();
     if (!offered_protocols(head).empty()) {
-      // P28: the exchange behind a 101 has no answer that could be stored.
-      const http::Refusal refusal{501, "an Upgrade of a keyed request (RFC 9110 7.8)"};
-      co_await client.refuse(refusal);
+      co_await client.refuse(keyed_upgrade_refusal);
       co_return;
     }
     Authority authority(scopes_, authorizer_, client, settings_);
@@ -344,16 +251,12 @@ class GatewayService final : public Gateway {
                              const Route& route, Observation& seen, Authority& authority,
                              std::optional<ReplayCache::Name> replay_name) {
     const auto& head = client.head();
-    auto key = read_key(head, settings, settings.key);
-    auto new_key_rejection = key ? refused_by_age(head, settings, route, *key, wall_time())
-                                 : std::optional(key_problem(key.error()));
-    if (disguises_what_we_rely_on(head, route)) {
-      // Under these policies a record whose lease is over would run again, as this request is.
-      if (route.lease_policy != LeasePolicy::unknown) {
-        co_await refuse(client, disguise_problem());
-        co_return;
-      }
-      if (!new_key_rejection) new_key_rejection = disguise_problem();
+    JudgedKey judged = judge_key(head, settings, route, wall_time());
+    auto& key = judged.key;
+    auto& new_key_rejection = judged.new_key_rejection;
+    if (judged.is_refused) {
+      co_await refuse(client, *new_key_rejection);
+      co_return;
     }
     if (new_key_rejection) {
       const bool has_record =
@@ -400,20 +303,14 @@ class GatewayService final : public Gateway {
                       : nullptr;
   }
 
-  static bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
-    for (const auto& field : head.fields) {
-      if (is_key_field(field.name, settings)) return true;
-    }
-    return false;
-  }
-
   /// Whether a key that may begin no new record has one; `key` is then that key. False: it has
   /// none, or the store failed, and the client was answered.
   Task<bool> accept_existing_key(http::ServerStream& client, const GatewaySettings& settings,
                                  const Route& route, const Authority& authority,
                                  const Problem& new_key_rejection,
                                  std::expected<std::string, KeyError>& key) {
-    auto existing = co_await existing_key(client.head(), settings, route, authority.scope());
+    auto existing = co_await existing_key(loop_, shared_.store, client.head(), settings, route,
+                                          authority.scope());
     if (existing && *existing) {
       key = std::move(**existing);
       co_return true;
@@ -422,44 +319,6 @@ class GatewayService final : public Gateway {
                                        : store_error_answer(existing.error(), Millis(1000));
     co_await client.answer(answer);
     co_return false;
-  }
-
-  using ExistingKey = std::expected<std::optional<std::string>, StoreError>;
-
-  // The rules for keys apply to new records only: for a key that has a record, "use a new key"
-  // would be wrong advice.
-  Task<ExistingKey> existing_key(const http::RequestHead& head, const GatewaySettings& settings,
-                                 const Route& route, const std::string& scope) {
-    auto key = read_key(head, settings, KeyOptions{});
-    if (!key) co_return std::nullopt;
-    const auto ids = possible_ids(head, shared_.store.identity(), settings, route, scope, *key);
-    for (const RecordId& id : ids) {
-      StoreCall find = Find{id};
-      auto asking = idem::ask_store(loop_, shared_.store, find);
-      auto found = co_await asking;
-      if (!found) co_return std::unexpected(std::move(found.error()));
-      if (std::get<std::optional<Record>>(*found)) co_return std::move(*key);
-    }
-    co_return std::nullopt;
-  }
-
-  // All lines of all accepted names: the parser refuses more than one (P34). A field that a server
-  // may confuse with a key's counts beside a key: the upstream might read that other key.
-  static std::expected<std::string, KeyError> read_key(const http::RequestHead& head,
-                                                       const GatewaySettings& settings,
-                                                       const KeyOptions& options) {
-    std::array<std::string_view, 2> lines;
-    std::size_t count = 0;
-    std::optional<std::string_view> similar;
-    for (const auto& field : head.fields) {
-      if (is_key_field(field.name, settings)) {
-        if (count < lines.size()) lines[count++] = field.value;
-      } else if (is_like_key_field(field.name, settings)) {
-        similar = field.value;
-      }
-    }
-    if (similar && count == 1) lines[count++] = *similar;
-    return parse_key(std::span(lines.data(), count), options);
   }
 
   static Task<void> refuse(http::ServerStream& client, const Problem& problem) {

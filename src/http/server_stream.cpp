@@ -180,17 +180,18 @@ Task<std::expected<std::string_view, Refusal>> ServerStream::next_piece() {
 Task<std::expected<ReceivedBody, Refusal>> ServerStream::read_body(std::size_t bytes_max,
                                                                    SpillSpace& spill) {
   using Whole = std::expected<ReceivedBody, Refusal>;
-  static constexpr Refusal too_large{413, "the request body is larger than the limit"};
   static constexpr Refusal no_room{503, "the request body could not be kept, so nothing was run"};
   ReceivedBody whole(spill);
   if (head_.framing == Framing::content_length) {
-    if (head_.content_length > bytes_max) co_return Whole(std::unexpected(too_large));
+    if (head_.content_length > bytes_max) co_return Whole(std::unexpected(body_too_large));
     whole.expect(head_.content_length);
   }
   while (!body_.finished()) {
     const auto piece = co_await next_piece();
     if (!piece) co_return Whole(std::unexpected(piece.error()));
-    if (whole.size() + piece->size() > bytes_max) co_return Whole(std::unexpected(too_large));
+    if (whole.size() + piece->size() > bytes_max) {
+      co_return Whole(std::unexpected(body_too_large));
+    }
     if (!whole.append(*piece)) co_return Whole(std::unexpected(no_room));
   }
   if (!whole.complete()) co_return Whole(std::unexpected(no_room));

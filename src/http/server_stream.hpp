@@ -186,6 +186,9 @@ class ServerStream {
   bool aborted_ = false;
 };
 
+/// Of a body above the limit of read_body().
+inline constexpr Refusal body_too_large{413, "the request body is larger than the limit"};
+
 /// The problem that a refusal of the HTTP layer becomes.
 Problem problem_of(const Refusal& refusal);
 

@@ -7,6 +7,8 @@ namespace {
 
 using Refusal = std::optional<WireAnswer>;
 
+}  // namespace
+
 WireAnswer scope_missing(const GatewaySettings& settings, std::string detail) {
   WireAnswer answer = to_answer({.code = ProblemCode::scope_missing, .detail = std::move(detail)});
   // RFC 6750 §3: names the kind of credential that is accepted.
@@ -16,8 +18,6 @@ WireAnswer scope_missing(const GatewaySettings& settings, std::string detail) {
   return answer;
 }
 
-}  // namespace
-
 Task<Refusal> Authority::check() {
   const Millis asked_at = uptime();
   const SharedSettings settings = settings_;  // Kept for this request, whatever a reload does.
@@ -25,7 +25,7 @@ Task<Refusal> Authority::check() {
     co_return Refusal(
         scope_missing(*settings, "The scope field of this peer is not trusted. Nothing ran."));
   }
-  auto scope = scopes_.read(client_, *settings);
+  auto scope = scopes_.read(client_.head(), client_.peer_identity(), *settings);
   if (!scope) co_return Refusal(scope_missing(*settings, std::move(scope.error())));
   if (!scope_.empty() && *scope != scope_) {
     co_return Refusal(scope_missing(*settings, "The request now belongs to another scope."));

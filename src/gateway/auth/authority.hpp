@@ -5,6 +5,9 @@
 
 namespace idem::gateway {
 
+/// The answer to a request whose scope cannot be read; `detail` says why.
+WireAnswer scope_missing(const GatewaySettings& settings, std::string detail);
+
 /// The scope of one request, and whether its caller is allowed (protocol.md §6). Checked before
 /// anything else, and again before later decisions: a body or a wait takes as long as the client
 /// likes, and meanwhile a token may expire, a caller be revoked or a key be removed from the

@@ -86,6 +86,12 @@ Task<std::optional<std::string>> small_body(UpstreamCall& call) {
 
 }  // namespace
 
+std::optional<WireAnswer> refused_unasked(const http::RequestHead& head) {
+  if (!has_two_of_one(head)) return std::nullopt;
+  return to_answer({.code = ProblemCode::bad_request,
+                    .detail = "Authorization or Cookie has more than one line."});
+}
+
 std::expected<AuthorizeSettings, std::string> parse_authorize_url(const std::string& url) {
   const auto scheme = url.find("://");
   const auto slash = scheme == std::string::npos ? scheme : url.find('/', scheme + 3);
@@ -119,10 +125,7 @@ Task<std::optional<WireAnswer>> Authorizer::ask(const http::RequestHead& head,
                                                 const ScopeSource& source,
                                                 const std::string& scope) {
   using Refused = std::optional<WireAnswer>;
-  if (has_two_of_one(head)) {
-    co_return Refused(to_answer({.code = ProblemCode::bad_request,
-                                 .detail = "Authorization or Cookie has more than one line."}));
-  }
+  if (auto refused = refused_unasked(head)) co_return Refused(std::move(refused));
   std::string request = "GET " + settings_.target + " HTTP/1.1\r\n";
   append_field(request, "Host", settings_.address.authority);
   append_field(request, "Via", "1.1 " + via_name_);

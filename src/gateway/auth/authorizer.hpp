@@ -10,6 +10,9 @@
 
 namespace idem::gateway {
 
+/// The refusal of a request about which no authoriser is asked; none: it is asked.
+std::optional<WireAnswer> refused_unasked(const http::RequestHead& head);
+
 /// The subrequest of protocol.md §6: asks the operator's service whether the caller is still
 /// allowed, so that a revoked caller gets neither an execution nor a replay. The service gets a GET
 /// with `X-Original-Method`, `X-Original-URI`, `X-Original-Host` (the Host that

@@ -107,9 +107,9 @@ std::expected<ScopeSource, std::string> parse_scope_source(const std::string& te
                          "or static:NAME");
 }
 
-std::expected<std::string_view, std::string> ScopeReader::read(const http::ServerStream& client,
-                                                               const GatewaySettings& settings) {
-  const http::RequestHead& head = client.head();
+std::expected<std::string_view, std::string> ScopeReader::read(
+    const http::RequestHead& head, const std::optional<std::string>& peer_identity,
+    const GatewaySettings& settings) {
   const ScopeSource& source = settings.scope;
   using Scope = std::expected<std::string_view, std::string>;
   const auto or_error = [&](std::optional<std::string_view> scope) -> Scope {
@@ -120,7 +120,7 @@ std::expected<std::string_view, std::string> ScopeReader::read(const http::Serve
     case ScopeSource::Kind::fixed:
       return source.name;
     case ScopeSource::Kind::mtls:
-      return or_error(client.peer_identity());
+      return or_error(peer_identity);
     case ScopeSource::Kind::header:
       return or_error(only_line(head, source.name));
     case ScopeSource::Kind::jwt: {

@@ -18,7 +18,9 @@ class ScopeReader {
   /// The error is a sentence for the client: the source is absent, empty, too long, has more than
   /// one line or is not trusted; then nothing may be stored or run. Valid until the next call and
   /// for as long as the request's head.
-  std::expected<std::string_view, std::string> read(const http::ServerStream& client,
+  /// `peer_identity`: ServerStream::peer_identity().
+  std::expected<std::string_view, std::string> read(const http::RequestHead& head,
+                                                    const std::optional<std::string>& peer_identity,
                                                     const GatewaySettings& settings);
 
   /// Memory for a scope, to be given back, so that a request need not allocate its own.

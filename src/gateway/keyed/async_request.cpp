@@ -58,7 +58,7 @@ bool is_credential(std::string_view name, const GatewaySettings& settings) {
   return std::ranges::any_of(words, is_word) || text.ends_with("-key-");
 }
 
-std::string request_to_store(const http::RequestHead& head, const KeyedRequest& request,
+std::string request_to_store(const http::RequestHead& head, const RequestParts& request,
                              const RecordId& id, const Identity& identity,
                              const GatewaySettings& settings, const Route& route) {
   StoredRequest stored{.minor_version = head.minor_version,
@@ -68,7 +68,7 @@ std::string request_to_store(const http::RequestHead& head, const KeyedRequest& 
                        .fields = {},
                        .sealed_for = id,
                        .sealed = {},
-                       .body = request.body.bytes()};
+                       .body = request.body};
   RequestSecrets secrets{.key = request.key, .fields = {}};
   std::deque<std::string> preferences;  // Stay where they are.
   const http::HopByHop hop(head.fields);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/record/stored_request.hpp"
-#include "gateway/keyed/keyed.hpp"
+#include "gateway/keyed/request_parts.hpp"
+#include "gateway/settings.hpp"
+#include "http/head.hpp"
 
 #include <idem/store.hpp>
 
@@ -22,7 +24,7 @@ bool is_credential(std::string_view name, const GatewaySettings& settings);
 
 /// The end-to-end part of a request. The key and the credentials that the route keeps are sealed
 /// (sealing.hpp); all other credentials are left out.
-std::string request_to_store(const http::RequestHead& head, const KeyedRequest& request,
+std::string request_to_store(const http::RequestHead& head, const RequestParts& request,
                              const RecordId& id, const Identity& identity,
                              const GatewaySettings& settings, const Route& route);
 

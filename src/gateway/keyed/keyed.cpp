@@ -1,15 +1,14 @@
 #include "gateway/keyed/keyed.hpp"
 
 #include "core/exchange/answers.hpp"
-#include "core/exchange/preferences.hpp"
 #include "core/record/store_clock.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/forward.hpp"
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/async_request.hpp"
 #include "gateway/keyed/dispatch.hpp"
-#include "gateway/keyed/exchange_rules.hpp"
 #include "gateway/keyed/heartbeat.hpp"
+#include "gateway/keyed/keyed_exchange.hpp"
 #include "gateway/keyed/reserve.hpp"
 #include "gateway/keyed/waiters.hpp"
 #include "gateway/passthrough/stream_body.hpp"
@@ -44,27 +43,6 @@ Task<void> settle_owed(Loop& loop, GatewayShared& shared, std::shared_ptr<Exchan
   }
   if (exchange->is_contradicted()) Observation::contradicted(observer, exchange->id());
   shared.unsettled.fetch_sub(1);
-}
-
-WaitRule wait_of(const http::RequestHead& head, const Route& route) {
-  PreferredWait preferred;
-  for (const auto& field : head.fields) {
-    if (http::same_name(field.name, "Prefer")) preferred.read(field.value);
-  }
-  const Millis by_itself = route.mode == Mode::wait ? route.wait_max : Millis{0};
-  return wait_rule(by_itself, route.wait_max, preferred.value());
-}
-
-ExchangeSettings exchange_settings(const http::RequestHead& head, const Route& route, bool async,
-                                   Millis look_again) {
-  const WaitRule wait = wait_of(head, route);
-  ExchangeSettings rules = exchange_rules(route, route.lease);
-  rules.wait = wait.time;
-  rules.wait_applied = wait.applied;
-  rules.respond_async = async;
-  rules.async_applied = async && route.mode != Mode::async;
-  rules.look_again = look_again;
-  return rules;
 }
 
 /// Frees its memory, too: an assigned-to string would keep its own, so the body is moved out.
@@ -289,7 +267,7 @@ Task<Reserve> reserve_beside(http::ServerStream& client, GatewayShared& shared,
                              const GatewaySettings& settings, const Route& route,
                              const KeyedRequest& request) {
   std::function<Reserve()> work = [&client, &shared, &settings, &route, &request] {
-    return make_reserve(client.head(), request, shared.store.identity(), settings, route);
+    return make_reserve(client.head(), request.parts(), shared.store.identity(), settings, route);
   };
   auto digesting = run_offloaded(client.loop(), *shared.digesting, work, request.scope);
   Reserve reserve = co_await digesting;
@@ -302,7 +280,8 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
                        const GatewaySettings& settings, const Route& route, KeyedRequest& request) {
   Reserve reserve;
   if (request.body.size() <= limits::digest_on_loop_bytes_max) {
-    reserve = make_reserve(client.head(), request, shared.store.identity(), settings, route);
+    reserve =
+        make_reserve(client.head(), request.parts(), shared.store.identity(), settings, route);
   } else {
     reserve = co_await reserve_beside(client, shared, settings, route, request);
     auto refusal = co_await request.authority->check_again();  // The digest may have taken long.
@@ -313,17 +292,10 @@ Task<void> serve_keyed(http::ServerStream& client, http::UpstreamPool& pool, Gat
   }
   crash_point(CrashPoint::fingerprinted);
   const bool async = is_async(client.head(), route);
-  auto rules = exchange_settings(client.head(), route, async, shared.dispatcher->look_again());
-  if (request.new_key_rejection) rules.no_record = to_answer(*request.new_key_rejection);
-  std::shared_ptr<Exchange> exchange;
-  if (async) {
-    auto stored = request_to_store(client.head(), request, reserve.id, shared.store.identity(),
-                                   settings, route);
-    exchange = std::make_shared<Exchange>(rules, Accept{std::move(reserve), std::move(stored)});
-    drop_body(request.body, shared.spill);  // The store has it from here on.
-  } else {
-    exchange = std::make_shared<Exchange>(rules, std::move(reserve));
-  }
+  auto exchange =
+      make_exchange(client.head(), request.parts(), std::move(reserve), shared.store.identity(),
+                    settings, route, async, shared.dispatcher->look_again());
+  if (async) drop_body(request.body, shared.spill);  // The store has it from here on.
   KeyedDriver driver(client, pool, shared, settings, route, std::move(request),
                      std::move(exchange));
   co_await driver.run();

@@ -3,6 +3,7 @@
 #include "gateway/auth/authority.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/keyed/replay_cache.hpp"
+#include "gateway/keyed/request_parts.hpp"
 #include "http/upstream_pool.hpp"
 
 #include <string>
@@ -22,6 +23,11 @@ struct KeyedRequest {
   ReplayCache* replays = nullptr;
   /// Why this key may begin no new record; an existing one still answers.
   std::optional<Problem> new_key_rejection{};
+
+  /// Views into this.
+  RequestParts parts() const noexcept {
+    return {scope, operation, key, body.bytes(), new_key_rejection ? &*new_key_rejection : nullptr};
+  }
 };
 
 /// Reserve, dispatch, settle, answer: drives one exchange to its end and answers the client exactly

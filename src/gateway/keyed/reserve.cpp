@@ -25,24 +25,6 @@ std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
   return chosen;
 }
 
-RequestDigest digest_of(const http::RequestHead& head, const KeyedRequest& request,
-                        const FingerprintRule& rule) {
-  const auto chosen = chosen_headers(head, rule);
-  FingerprintParts parts{.method = head.method,
-                         .target = head.origin_form,
-                         .content_type = {},
-                         .chosen_headers = chosen,
-                         .body = request.body.bytes(),
-                         .rule = &rule};
-  std::vector<std::string_view> codings;
-  for (const auto& field : head.fields) {
-    if (field.known == http::FieldName::content_type) parts.content_type = field.value;
-    if (http::same_name(field.name, "Content-Encoding")) codings.push_back(field.value);
-  }
-  parts.content_encoding = codings;
-  return RequestDigest(parts);
-}
-
 /// The operation's part of a record's name: empty where a key is unique in its scope.
 std::vector<std::string> naming_parts(const http::RequestHead& head,
                                       const GatewaySettings& settings, const Route& route) {
@@ -55,10 +37,27 @@ std::vector<std::string> naming_parts(const http::RequestHead& head,
 
 }  // namespace
 
-Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
+Fingerprinted::Fingerprinted(const http::RequestHead& head, std::string_view body,
+                             const FingerprintRule& rule)
+    : chosen_(chosen_headers(head, rule)),
+      parts_{.method = head.method,
+             .target = head.origin_form,
+             .content_type = {},
+             .chosen_headers = chosen_,
+             .body = body,
+             .rule = &rule} {
+  for (const auto& field : head.fields) {
+    if (field.known == http::FieldName::content_type) parts_.content_type = field.value;
+    if (http::same_name(field.name, "Content-Encoding")) codings_.push_back(field.value);
+  }
+  parts_.content_encoding = codings_;
+}
+
+Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
                      const Identity& identity, const GatewaySettings& settings,
                      const Route& route) {
-  const RequestDigest digest = digest_of(head, request, route.fingerprint);
+  const Fingerprinted counted(head, request.body, route.fingerprint);
+  const RequestDigest digest(counted.parts());
   const auto parts = naming_parts(head, settings, route);
   Reserve reserve;
   reserve.scope = request.scope;
@@ -81,7 +80,7 @@ Reserve make_reserve(const http::RequestHead& head, const KeyedRequest& request,
   reserve.dispatched = !route.separate_dispatch_mark;
   reserve.retention = route.retention;
   reserve.tombstone = route.tombstone;
-  reserve.quota = request.new_key_rejection ? no_room : settings.quota;
+  reserve.quota = request.new_key_rejection != nullptr ? no_room : settings.quota;
   reserve.provider = route.reconcile;
   if (route.reconciles_by_key) {
     reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);

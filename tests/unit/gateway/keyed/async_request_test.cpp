@@ -1,6 +1,7 @@
 // Protocol §3, T37: what is stored of a request that runs later, and who gets it back.
 #include "gateway/keyed/async_request.hpp"
 
+#include "gateway/keyed/keyed.hpp"
 #include "gateway/keyed/reserve.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/http/request_parsing.hpp"
@@ -44,12 +45,13 @@ class AsyncRequests : public testing::Test {
     KeyedRequest keyed{"tenant", route.operation("POST", "/v1/payments"), std::string(key),
                        http::ReceivedBody(*spill_), Observation(observer_)};
     EXPECT_TRUE(parsed.complete && keyed.body.append("{\"amount\":1}") && keyed.body.complete());
-    const Reserve reserve = make_reserve(parsed.head, keyed, identity_, settings, route);
+    const Reserve reserve = make_reserve(parsed.head, keyed.parts(), identity_, settings, route);
     Claimed made;
     made.id = reserve.id;
     made.scope = keyed.scope;
     made.operation = keyed.operation;
-    made.request = request_to_store(parsed.head, keyed, reserve.id, identity_, settings, route);
+    made.request =
+        request_to_store(parsed.head, keyed.parts(), reserve.id, identity_, settings, route);
     return made;
   }
   std::string why_not(Claimed claimed, const GatewaySettings& settings) {

@@ -1,6 +1,7 @@
 // Protocol §2 and §10: what the gateway asks the store for a request, and what a table of routes
 // that changes does to it.
 #include "gateway/keyed/reserve.hpp"
+#include "gateway/keyed/keyed.hpp"
 #include "store/stores.hpp"
 #include "support/temp_dir.hpp"
 #include "unit/http/request_parsing.hpp"
@@ -55,7 +56,7 @@ class GatewayReserve : public testing::Test {
     KeyedRequest keyed{"tenant", found.operation("POST", path.substr(0, path.find('?'))), "k",
                        http::ReceivedBody(*spill_), Observation(observer_)};
     EXPECT_TRUE(parsed.complete && keyed.body.append(body) && keyed.body.complete());
-    return make_reserve(parsed.head, keyed, identity, settings, found);
+    return make_reserve(parsed.head, keyed.parts(), identity, settings, found);
   }
 
   ReserveOutcome ask(Reserve verb) {

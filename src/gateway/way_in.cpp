@@ -1,0 +1,94 @@
+#include "gateway/way_in.hpp"
+
+#include "gateway/background/events.hpp"
+#include "gateway/background/operations.hpp"
+#include "gateway/forward.hpp"
+#include "http/alike.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace idem::gateway {
+namespace {
+
+/// How a method uses keys (§8).
+enum class KeyRule : std::uint8_t { ignored, honoured, required };
+
+KeyRule key_rule(std::string_view method, const Route& route) {
+  if (method == "GET" || method == "HEAD" || method == "OPTIONS" || method == "TRACE") {
+    return KeyRule::ignored;
+  }
+  return route.needs_key(method) ? KeyRule::required : KeyRule::honoured;
+}
+
+bool is_ours(std::string_view path) {
+  return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
+}
+
+/// True for a field that Connection may not remove between us and the upstream (RFC 9110 §7.6.1):
+/// it decides about the record, its fingerprint or the caller, and the upstream would see another
+/// request than we did (P14). Names that a server may confuse with such a one count, too.
+bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
+  static constexpr std::array<std::string_view, 9> always{
+      "Authorization", "Cookie",          "Content-Type",     "Content-Encoding", "Via",
+      "Forwarded",     "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"};
+  const auto is = [option](std::string_view name) { return http::alike(option, name); };
+  const auto& scope = settings.scope;
+  return is_like_key_field(option, settings) ||
+         (scope.kind == ScopeSource::Kind::header && is(scope.name)) ||
+         std::ranges::any_of(always, is) || std::ranges::any_of(route.fingerprint.headers, is);
+}
+
+bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings& settings,
+                            const Route& route) {
+  bool strips = false;
+  for (const auto& field : head.fields) {
+    if (field.known != http::FieldName::connection) continue;
+    http::each_list_member(field.value, [&](std::string_view option) {
+      if (http::same_name(option, "close") || http::same_name(option, "keep-alive")) return;
+      strips = strips || is_relied_on(option, settings, route);
+    });
+  }
+  return strips;
+}
+
+}  // namespace
+
+OwnPath own_path(const http::RequestHead& head) {
+  const auto path = http::path_of(head.origin_form);
+  if (path.starts_with(events_path)) return OwnPath::event;
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  if (reads && is_operation_path(path)) return OwnPath::operation;
+  return is_ours(path) ? OwnPath::page : OwnPath::none;
+}
+
+ErrorForm unrouted_form(const RouteTable& routes) {
+  const auto& all = routes.all();
+  const auto is_stripe = [](const Route& route) {
+    return error_form_of(route.answers.preset) == ErrorForm::stripe;
+  };
+  const bool all_named = all.size() > 1 && std::all_of(all.begin(), all.end() - 1, is_stripe);
+  return is_stripe(all.back()) || all_named ? ErrorForm::stripe : ErrorForm::problem;
+}
+
+bool carries_key(const http::RequestHead& head, const GatewaySettings& settings) {
+  return std::ranges::any_of(head.fields,
+                             [&](const auto& field) { return is_key_field(field.name, settings); });
+}
+
+WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings) {
+  if (passed_before(head, settings.via_name)) return {WayIn::Kind::loops};
+  const Route& route = settings.routes.find(head.method, http::path_of(head.origin_form));
+  if (strips_what_we_rely_on(head, settings, route)) return {WayIn::Kind::strips, &route};
+  const KeyRule rule = key_rule(head.method, route);
+  const bool has_key = rule != KeyRule::ignored && carries_key(head, settings);
+  const bool passes = !has_key && rule != KeyRule::required;
+  return {passes ? WayIn::Kind::passes : WayIn::Kind::keyed, &route};
+}
+
+Problem loop_problem() {
+  return {.code = ProblemCode::loop_detected,
+          .detail = "Via names this gateway: the request came back to it."};
+}
+
+}  // namespace idem::gateway
