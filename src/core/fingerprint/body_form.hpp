@@ -4,6 +4,7 @@
 
 #include <idem/fingerprint.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace idem {
@@ -21,5 +22,10 @@ BodyForm body_form(std::string_view media, std::string_view content_type, std::s
                    const FingerprintRule& rule);
 
 BodyForm raw_form(std::string_view body);
+
+/// The form that the newest fingerprint of this request covers (RequestDigest).
+BodyForm counted_form(const FingerprintParts& parts);
+/// The codings of the body, which count beside it, in their order and without `identity`.
+std::string counted_codings(const FingerprintParts& parts);
 
 }  // namespace idem

@@ -99,6 +99,13 @@ std::string codings_of(std::span<const std::string_view> lines) {
   return codings;
 }
 
+// An encoded body cannot be read, so its raw bytes count.
+BodyForm form_by(const FingerprintRule& rule, const FingerprintParts& parts, std::string_view media,
+                 std::string_view codings) {
+  if (!codings.empty()) return raw_form(parts.body);
+  return body_form(media, parts.content_type, parts.body, rule);
+}
+
 // From version 2 on the frame holds the rule; all else is in the same order in every version.
 std::string frame(std::uint32_t version, const FingerprintParts& parts, std::string_view media,
                   std::span<const std::string_view> chosen_headers, const FingerprintRule& rule,
@@ -148,7 +155,7 @@ RequestDigest::RequestDigest(const FingerprintParts& parts) {
   auto chosen = parts.chosen_headers;
   const std::string codings = codings_of(parts.content_encoding);
   if (!codings.empty()) {
-    const BodyForm encoded = raw_form(parts.body);
+    const BodyForm encoded = form_by(rule, parts, media, codings);
     const auto add = [&](const FingerprintRule& by, std::span<const std::string_view> headers) {
       framed_.push_back({4, frame(4, parts, media, headers, by, encoded, codings), name_of(by)});
     };
@@ -157,12 +164,12 @@ RequestDigest::RequestDigest(const FingerprintParts& parts) {
     return;
   }
   if (!rule.empty()) {
-    const BodyForm selected = body_form(media, parts.content_type, parts.body, rule);
+    const BodyForm selected = form_by(rule, parts, media, codings);
     framed_.push_back({3, frame(3, parts, media, chosen, rule, selected), name_of(rule)});
     chosen = {};
   }
   // The record may be older than the rule; its fingerprint was then made without one.
-  const BodyForm whole = body_form(media, parts.content_type, parts.body, none);
+  const BodyForm whole = form_by(none, parts, media, codings);
   if (!whole.as_in_version_1) framed_.push_back({2, frame(2, parts, media, chosen, none, whole)});
   const BodyForm first = whole.as_in_version_1 ? whole : raw_form(parts.body);
   framed_.push_back({1, frame(1, parts, media, chosen, none, first)});
@@ -262,3 +269,16 @@ Token random_token() {
 }
 
 }  // namespace idem::inline v0_1
+
+namespace idem {
+
+BodyForm counted_form(const FingerprintParts& parts) {
+  const FingerprintRule rule = parts.rule ? sorted(*parts.rule) : FingerprintRule{};
+  return form_by(rule, parts, media_type(parts.content_type), counted_codings(parts));
+}
+
+std::string counted_codings(const FingerprintParts& parts) {
+  return codings_of(parts.content_encoding);
+}
+
+}  // namespace idem

@@ -156,4 +156,13 @@ Digest JsonSelection::digest(std::string_view form) const {
   return digest.finish();
 }
 
+std::vector<std::string> JsonSelection::found_in(std::string_view form) const {
+  const Walk walk(*this, form);
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < include_.size(); ++i) {
+    if (walk.included(i)) found.push_back(include_[i]);
+  }
+  return found;
+}
+
 }  // namespace idem

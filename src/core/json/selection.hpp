@@ -26,6 +26,10 @@ class JsonSelection {
   /// for each name in it the number of pointers that lead there.
   Digest digest(std::string_view form) const;
 
+  /// The pointers of `include` that find a value in this form. None: the rest of the document
+  /// counts.
+  std::vector<std::string> found_in(std::string_view form) const;
+
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 

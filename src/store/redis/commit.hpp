@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/transitions/snapshot_table.hpp"
 #include "store/redis/rows.hpp"
-#include "store/snapshot_table.hpp"
 
 /// One record's write as a call of commit.lua.
 namespace idem::redis {

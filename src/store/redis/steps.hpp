@@ -1,10 +1,10 @@
 #pragma once
 
+#include "core/transitions/snapshot_table.hpp"
 #include "store/redis/attempts.hpp"
 #include "store/redis/identity_steps.hpp"
 #include "store/redis/retrying_client.hpp"
 #include "store/redis/usage_ledger.hpp"
-#include "store/snapshot_table.hpp"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "store/snapshot_table.hpp"
+#include "core/transitions/snapshot_table.hpp"
 
 #include <idem/assert.hpp>
 
