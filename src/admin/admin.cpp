@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 
+#include "admin/explain.hpp"
 #include "admin/host.hpp"
 #include "admin/keys.hpp"
 #include "admin/outbox.hpp"
@@ -58,6 +59,10 @@ class Admin final : public http::Service {
     if (path == "/v1/status") {
       const WireAnswer status = co_await status_of(head.method, target.size() > path.size());
       co_await client.answer(status);
+      co_return;
+    }
+    if (path == "/v1/explain") {
+      co_await serve_explain(parts_, client);
       co_return;
     }
     if (OutboxApi::serves(path)) {

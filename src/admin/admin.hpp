@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/exchange/explanation.hpp"
 #include "http/server.hpp"
 #include "metrics/registry.hpp"
 
@@ -7,6 +8,7 @@
 #include <idem/store.hpp>
 
 #include <atomic>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,13 +38,16 @@ struct AdminParts {
   std::function<std::string(const Record&)> provider_of = [](const Record& record) {
     return record.provider;
   };
+  /// What would become of a request; empty: this process serves none. The request outlives the
+  /// task. Called on the loop's thread.
+  std::function<Task<std::expected<Explanation, NotExplained>>(const RequestInQuestion&)> explain{};
 };
 
-/// The operator's listener (docs/operations.md): /livez, /readyz, /metrics, /v1/status, the records
-/// under /v1/keys and the messages. It has no login: every client that reaches it is an operator.
-/// So it refuses requests whose Host is neither loopback nor configured (DNS rebinding) and those
-/// of web pages of other origins, and a change needs a media type that a page cannot send without a
-/// preflight. Serves on its loop's thread.
+/// The operator's listener (docs/operations.md): /livez, /readyz, /metrics, /v1/status,
+/// /v1/explain, the records under /v1/keys and the messages. It has no login: every client that
+/// reaches it is an operator. So it refuses requests whose Host is neither loopback nor configured
+/// (DNS rebinding) and those of web pages of other origins, and a change needs a media type that a
+/// page cannot send without a preflight. Serves on its loop's thread.
 std::unique_ptr<http::Service> make_admin(AdminParts parts);
 
 }  // namespace idem::admin

@@ -133,6 +133,14 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   return out.take() + "\n";
 }
 
+std::string key_summary(const Record& record) {
+  Writer out;
+  out.begin_object();
+  write_summary(out, record);
+  out.end_object();
+  return out.take();
+}
+
 std::string values_of(const std::optional<StoredResponse>& response,
                       std::span<const std::pair<std::string, JsonPointer>> values) {
   Writer out;

@@ -24,6 +24,9 @@ struct ListedKey {
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
                       StoreTime now);
 
+/// One record as a listing shows it: a JSON object.
+std::string key_summary(const Record& record);
+
 /// These values of a body, each a string, or a number or boolean as the body spells it, or null.
 /// `null` for a body that is not JSON or not stored.
 std::string values_of(const std::optional<StoredResponse>& response,

@@ -7,6 +7,7 @@
 #include "gateway/background/early_events.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/keyed/answers_under_way.hpp"
+#include "gateway/keyed/explainer.hpp"
 #include "gateway/keyed/lookup_limit.hpp"
 #include "gateway/keyed/waiters.hpp"
 #include "store/circuit_breaker.hpp"
@@ -221,6 +222,7 @@ class GatewayProcess {
     // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     admin_settings_ = settings_;
+    explainer_ = std::make_unique<gateway::Explainer>(*admin_loop_, *store_);
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = *store_,
                                 .spill = *spill_,
@@ -239,6 +241,10 @@ class GatewayProcess {
                                     [this](const Record& record) {
                                       auto name = admin_settings_->routes.provider_of(record);
                                       return options_.providers.contains(name) ? name : "";
+                                    },
+                                .explain =
+                                    [this](const RequestInQuestion& request) {
+                                      return explainer_->explain(admin_settings_, request);
                                     }});
   }
 
@@ -348,6 +354,7 @@ class GatewayProcess {
   std::unique_ptr<gateway::Dispatcher> dispatcher_;
   std::unique_ptr<Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
+  std::unique_ptr<gateway::Explainer> explainer_;  ///< Of the admin loop's thread.
   std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;
   std::shared_ptr<const http::TlsContext> tls_;

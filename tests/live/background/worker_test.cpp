@@ -285,6 +285,12 @@ TEST_F(Worker, S18_the_admin_api_names_the_mistake_in_an_order) {
   EXPECT_EQ(answer.status, 415);
 }
 
+TEST_F(Worker, explains_no_request_because_it_serves_none) {
+  const auto said = idem({"explain", "/charges"});
+  EXPECT_EQ(said.exit_code, 4) << said.output;
+  EXPECT_NE(said.output.find("ask a gateway"), std::string::npos) << said.output;
+}
+
 TEST_F(Worker, S18_the_admin_api_shows_and_decides_as_its_page_says) {
   const auto ask = [&](std::string method, const std::string& target, std::string body = {}) {
     return send_once(admin_, {.method = std::move(method),

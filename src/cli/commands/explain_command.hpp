@@ -1,0 +1,29 @@
+#pragma once
+
+#include "cli/commands/operator_command.hpp"
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::cli {
+
+/// `idem explain`: what would become of a request, through the admin API. Nothing runs.
+class ExplainCommand : public OperatorCommand {
+ public:
+  /// Declares the command; `app` outlives this.
+  explicit ExplainCommand(CLI::App& app);
+
+  /// The exit code. 0: explained, whatever the outcome.
+  int run();
+
+ private:
+  std::expected<std::string, std::string> body() const;
+
+  std::string method_, target_, scope_;
+  std::vector<std::string> headers_;
+  std::optional<std::string> data_;
+};
+
+}  // namespace idem::cli
