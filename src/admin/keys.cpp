@@ -51,19 +51,13 @@ bool is_shown(const Record& record, const KeysQuery& query) {
 
 }  // namespace
 
-Task<void> KeysApi::serve(http::ServerStream& client) {
-  const WireAnswer answer = co_await answer_to(client);
-  co_await client.answer(answer);
-}
-
-Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client, const Caller& caller) {
   const auto& head = client.head();
   const std::string_view target = head.origin_form;
   const auto path = target.substr(0, target.find('?'));
   const auto query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
   if (path == collection) {
-    if (head.method != "GET") co_return not_allowed("GET");
-    auto page = co_await list(query);
+    auto page = co_await list(query, caller.role);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
@@ -71,7 +65,6 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
   if (rest == "refs") {
-    if (head.method != "POST") co_return not_allowed("POST");
     if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
     auto keys = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
     if (!keys) co_return to_answer(http::problem_of(keys.error()));
@@ -80,14 +73,11 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
   const auto id = parse_handle(ref);
   if (!id) co_return invalid("The ref of a record has 32 hexadecimal digits in lower case.");
   if (ref.size() == rest.size()) {
-    if (head.method != "GET") co_return not_allowed("GET");
-    auto page = co_await show(*id);
+    auto page = co_await show(*id, caller.role);
     co_return page;
   }
-  if (what != "resolve" && what != "release") co_return to_answer({.code = ProblemCode::not_found});
-  if (head.method != "POST") co_return not_allowed("POST");
   if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(head);
+  auto source = source_of(head, caller);
   if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
   const bool resolves = what == "resolve";  // The head's bytes go with the body.
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
@@ -110,9 +100,13 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
   co_return result;
 }
 
-Task<WireAnswer> KeysApi::list(std::string_view text) {
+Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
+  if (role < Role::support && (query->key || !query->values.empty())) {
+    co_return to_answer({.code = ProblemCode::role_missing,
+                         .detail = "A search by key and values of bodies need the role support."});
+  }
   StoreCall count = Count{};
   auto counted = co_await ask(count);
   if (!counted) co_return store_trouble(counted.error());
@@ -203,7 +197,8 @@ WireAnswer KeysApi::name_keys(std::string_view body) const {
   return json_answer(refs_page(refs));
 }
 
-Task<WireAnswer> KeysApi::show(RecordId id) {
+Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
+  const Bodies bodies = bodies_for(role);
   StoreCall find = Find{id};
   auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
@@ -212,10 +207,11 @@ Task<WireAnswer> KeysApi::show(RecordId id) {
   StoreCall read = ReadEvidence{id};
   auto evidence = co_await ask(read);
   if (!evidence && evidence.error().code == StoreError::Code::damaged) {
-    co_return json_answer(key_page(*record, {}, evidence.error().detail));
+    co_return json_answer(key_page(*record, {}, evidence.error().detail, bodies));
   }
   if (!evidence) co_return store_trouble(evidence.error());
-  co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}));
+  co_return json_answer(
+      key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies));
 }
 
 Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
@@ -295,7 +291,7 @@ void KeysApi::log_decision(std::string_view event, const RecordId& id, const std
 
 Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
   if (reply.verdict == Verdict::done) {
-    auto page = co_await show(id);
+    auto page = co_await show(id, Role::operates);
     co_return page;
   }
   if (reply.verdict == Verdict::not_found) co_return no_such_key();

@@ -2,6 +2,7 @@
 
 #include "admin/admin.hpp"
 #include "admin/keys_query.hpp"
+#include "admin/login/role.hpp"
 
 #include <set>
 
@@ -13,18 +14,17 @@ class KeysApi {
   /// `parts` and `shard` outlive it.
   KeysApi(const AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
 
-  Task<void> serve(http::ServerStream& client);
+  Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
  private:
-  Task<WireAnswer> answer_to(http::ServerStream& client);
-  Task<WireAnswer> list(std::string_view query);
+  Task<WireAnswer> list(std::string_view query, Role role);
   Task<WireAnswer> find_by_key(const KeysQuery& query, StoreTime now);
   Task<std::expected<std::string, StoreError>> values_of(const Record& record,
                                                          const KeysQuery& query);
   WireAnswer name_keys(std::string_view body) const;
   std::set<RecordId> ids_of(const std::string& scope, const std::string& operation,
                             const std::string& key) const;
-  Task<WireAnswer> show(RecordId id);
+  Task<WireAnswer> show(RecordId id, Role role);
   Task<WireAnswer> resolve(RecordId id, const std::string& source, std::string_view body);
   Task<WireAnswer> release(RecordId id, const std::string& source, std::string_view body);
   Task<StoreResult> ask(StoreCall& call);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/login/role.hpp"
 #include "core/json/scalars.hpp"
 
 #include <idem/store.hpp>
@@ -32,9 +33,10 @@ std::string values_of(const std::optional<StoredResponse>& response,
 /// The refs that each of several keys could have.
 std::string refs_page(std::span<const std::set<RecordId>> refs);
 
-/// One record with its evidence log, without token, fingerprint and stored request.
+/// One record with its evidence log, without token, fingerprint and stored request. Withheld are
+/// fields and body of the answer, and what a provider said.
 /// `evidence_damage`: why the log cannot be read; empty: it can.
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
-                     std::string_view evidence_damage);
+                     std::string_view evidence_damage, Bodies bodies);
 
 }  // namespace idem::admin

@@ -30,15 +30,6 @@ WireAnswer no_such_message() {
 OutboxApi::OutboxApi(const AdminParts& parts, Offload& offload)
     : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
 
-bool OutboxApi::serves(std::string_view path) noexcept {
-  return is_under(path, outbox) || is_under(path, dead_letters);
-}
-
-Task<void> OutboxApi::serve(http::ServerStream& client) {
-  const WireAnswer answer = co_await answer_to(client);
-  co_await client.answer(answer);
-}
-
 Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   if (transactions_ == nullptr) co_return std::nullopt;
   using Counted = Outbox::Result<std::vector<MessageCount>>;
@@ -49,7 +40,7 @@ Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   co_return std::move(*counted);
 }
 
-Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client, const Caller& caller) {
   if (transactions_ == nullptr) {
     co_return to_answer({.code = ProblemCode::not_found,
                          .detail = "This store has no outbox. SQLite and PostgreSQL have one."});
@@ -63,20 +54,17 @@ Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client) {
   const std::string rest = path == folder ? std::string() : path.substr(folder.size() + 1);
   const auto dead = is_dead ? std::optional(MessageState::dead) : std::nullopt;
   if (rest.empty()) {
-    if (head.method != "GET") co_return not_allowed("GET");
     auto page = co_await list(query, dead);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
   const bool is_order = is_dead ? rest == "redrive" || rest == "discard" : rest.ends_with("/retry");
   if (is_order) {
-    if (head.method != "POST") co_return not_allowed("POST");
-    auto answer = co_await order(client, rest);
+    auto answer = co_await order(client, rest, caller);
     co_return answer;
   }
   if (!parse_handle(rest)) co_return to_answer({.code = ProblemCode::not_found});
-  if (head.method != "GET") co_return not_allowed("GET");
-  auto page = co_await show(rest);
+  auto page = co_await show(rest, caller.role);
   co_return page;
 }
 
@@ -110,17 +98,18 @@ Task<Outbox::Result<std::optional<StoredMessage>>> OutboxApi::find(std::string i
   co_return found;
 }
 
-Task<WireAnswer> OutboxApi::show(std::string id) {
+Task<WireAnswer> OutboxApi::show(std::string id, Role role) {
   auto finding = find(std::move(id));
   const auto found = co_await finding;
   if (!found) co_return unavailable(found.error());
   if (!*found) co_return no_such_message();
-  co_return json_answer(message_page(**found));
+  co_return json_answer(message_page(**found, bodies_for(role)));
 }
 
-Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what) {
+Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
+                                  const Caller& caller) {
   if (!is_json(client.head())) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(client.head());
+  auto source = source_of(client.head(), caller);
   if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
   if (!body) co_return to_answer(http::problem_of(body.error()));
@@ -152,7 +141,7 @@ Task<WireAnswer> OutboxApi::retry(std::string id, std::string source) {
   parts_.log(LogLevel::info, "outbox_retry",
              {{"message", id}, {"source", source}, {"done", *hastened ? "yes" : "no"}});
   if (*hastened) {
-    auto page = co_await show(id);
+    auto page = co_await show(id, Role::operates);
     co_return page;
   }
   auto finding = find(std::move(id));

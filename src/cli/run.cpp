@@ -1,3 +1,4 @@
+#include "cli/commands/admin_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
   StatusCommand status(app);
+  AdminCommand admin(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -71,8 +73,8 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? done : usage;
   }
   if (version_command->parsed()) return version();
-  for (const OperatorCommand* const one :
-       std::initializer_list<const OperatorCommand*>{&keys, &outbox, &dlq, &reconcile, &status}) {
+  for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
+           &keys, &outbox, &dlq, &reconcile, &status, &admin}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -81,6 +83,7 @@ int run(int argc, char** argv) {
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
+  if (admin.parsed()) return admin.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);
