@@ -110,11 +110,12 @@ Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
   StoreCall count = Count{};
   auto counted = co_await ask(count);
   if (!counted) co_return store_trouble(counted.error());
-  const StoreTime now = std::get<Census>(*counted).now;
+  const Census census = std::get<Census>(*counted);
+  const StoreTime now = census.now;
   if (query->older_than) query->list.created_before = now - *query->older_than;
   if (query->newer_than) query->created_from = now - *query->newer_than;
   if (query->key) {
-    auto page = co_await find_by_key(*query, now);
+    auto page = co_await find_by_key(*query, census);
     co_return page;
   }
   const std::size_t limit = query->list.limit;
@@ -136,7 +137,7 @@ Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
     if (!values) co_return store_trouble(values.error());
     keys.push_back({std::move(record), std::move(*values)});
   }
-  co_return json_answer(keys_page(keys, next, now));
+  co_return json_answer(keys_page(keys, next, census));
 }
 
 // A listing contains no bodies, so each stored body is read on its own.
@@ -154,7 +155,7 @@ Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& re
 }
 
 // Looks under all names under which a reserve of this key would look.
-Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
+Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, Census census) {
   const auto ids = ids_of(*query.list.scope, *query.list.operation, *query.key);
   List wanted = query.list;
   wanted.operation.reset();  // The id contains it; the record's may be a former name.
@@ -170,7 +171,7 @@ Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
     if (!query.values.empty()) values = admin::values_of(record->response, query.values);
     keys.push_back({without_bodies(std::move(*record)), std::move(values)});
   }
-  co_return json_answer(keys_page(keys, std::nullopt, now));
+  co_return json_answer(keys_page(keys, std::nullopt, census));
 }
 
 std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& operation,

@@ -118,8 +118,17 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence, Bodies
 
 }  // namespace
 
+void write_counts(Writer& out, const Census& census) {
+  out.begin_object();
+  for (const auto state : {State::pending, State::in_progress, State::completed,
+                           State::failed_retryable, State::unknown, State::expired}) {
+    out.member(name_of(state), census.by_state[static_cast<std::size_t>(state)]);
+  }
+  out.end_object();
+}
+
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      StoreTime now) {
+                      const Census& census) {
   Writer out;
   out.begin_object();
   out.name("keys");
@@ -140,7 +149,9 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   } else {
     out.null();
   }
-  write_moment(out, "now", now);
+  out.name("counts");
+  write_counts(out, census);
+  write_moment(out, "now", census.now);
   out.end_object();
   return out.take() + "\n";
 }

@@ -2,6 +2,7 @@
 
 #include "admin/login/role.hpp"
 #include "core/json/scalars.hpp"
+#include "json/writer.hpp"
 
 #include <idem/store.hpp>
 
@@ -20,10 +21,13 @@ struct ListedKey {
   std::string values{};
 };
 
-/// A page of records. The following page begins after `next`; `now` is the store's time, from which
-/// the age of a record counts.
+/// The store's records by their states.
+void write_counts(json::Writer& out, const Census& census);
+
+/// A page of records. The following page begins after `next`; the census has the counts of the
+/// whole store, and its time, from which the age of a record counts.
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      StoreTime now);
+                      const Census& census);
 
 /// These values of a body, each a string, or a number or boolean as the body spells it, or null.
 /// `null` for a body that is not JSON or not stored.

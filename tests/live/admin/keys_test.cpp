@@ -27,6 +27,11 @@ TEST_F(AdminKeys, are_listed_with_everything_that_is_promised) {
     EXPECT_TRUE(record[time].string.ends_with("Z")) << time;
     EXPECT_EQ(record[time].string.size(), 24U) << record[time].string;
   }
+  ask(charge("lost", "drop-after"));
+  const Json counts = read("/v1/keys?state=unknown&limit=1")["counts"];
+  EXPECT_EQ(counts["completed"].integer, 1) << "whatever is listed";
+  EXPECT_EQ(counts["unknown"].integer, 1);
+  EXPECT_EQ(counts["pending"].integer, 0);
 }
 
 TEST_F(AdminKeys, are_listed_with_values_of_their_answers_as_they_are_spelled) {
