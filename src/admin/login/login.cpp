@@ -8,6 +8,8 @@
 namespace idem::admin {
 namespace {
 
+constexpr std::string_view group_prefix = "group:";
+
 using http::FieldView;
 using http::ServerStream;
 
@@ -135,9 +137,11 @@ std::optional<Caller> Login::by_names(const std::string& name,
                                       const std::vector<std::string>& groups) const {
   std::optional<Role> role;
   for (const RoleGrant& grant : settings_.roles) {
+    // A user may have a name that looks like a group.
     const bool is_meant =
-        grant.to == "*" || grant.to == name ||
-        std::ranges::any_of(groups, [&](const auto& one) { return grant.to == "group:" + one; });
+        grant.to.starts_with(group_prefix)
+            ? std::ranges::find(groups, grant.to.substr(group_prefix.size())) != groups.end()
+            : grant.to == "*" || grant.to == name;
     if (is_meant && (!role || *role < grant.role)) role = grant.role;
   }
   if (!role) return std::nullopt;
@@ -187,8 +191,10 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
     return *caller;
   }
   std::string ways = how_to_log_in(settings_, is_local(client));
-  return refused(ProblemCode::login_required,
-                 "The admin API needs a login: " + std::move(ways) + ".");
+  // A command on this machine asks so for the file of the token.
+  return std::unexpected(refuse(client, ProblemCode::login_required,
+                                "The admin API needs a login: " + std::move(ways) + ".",
+                                own_token_ && is_local(client)));
 }
 
 bool Login::may_probe(const ServerStream& client) const {
@@ -209,7 +215,8 @@ WireAnswer Login::lacks_role(const ServerStream& client, const Caller& caller, R
                     std::string(name_of(caller.role)) + ".");
 }
 
-WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::string detail) {
+WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::string detail,
+                         bool is_a_question) {
   WireAnswer answer = to_answer({.code = code, .detail = detail});
   if (code == ProblemCode::login_required) {
     answer.headers.push_back({"WWW-Authenticate", "Bearer realm=\"idem\""});
@@ -220,6 +227,7 @@ WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::stri
       answer.body.insert(answer.body.rfind('}'), member);
     }
   }
+  if (is_a_question) return answer;
   const auto now = MonotonicClock::now();
   if (now < log_again_at_) {
     ++unlogged_;

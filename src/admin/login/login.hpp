@@ -39,7 +39,9 @@ class Login {
                                  const std::vector<std::string>& groups) const;
   std::expected<std::optional<Caller>, std::string> by_proxy(
       const http::ServerStream& client) const;
-  WireAnswer refuse(const http::ServerStream& client, ProblemCode code, std::string detail);
+  /// `is_a_question`: of a caller without any login, who gets the answer and no line in the log.
+  WireAnswer refuse(const http::ServerStream& client, ProblemCode code, std::string detail,
+                    bool is_a_question = false);
 
   LoginSettings settings_;
   TokenFile tokens_;

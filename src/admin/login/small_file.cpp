@@ -37,9 +37,10 @@ FileVersion version_of(const struct stat& status) {
           std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec};
 }
 
-std::optional<std::string> why_untrusted(const struct stat& status, Others others) {
+std::optional<std::string> why_untrusted(const struct stat& status, Others others, Owner owner) {
   if (!S_ISREG(status.st_mode)) return "is no regular file";
-  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+  const bool any_owner = owner == Owner::anybody_for_root && ::geteuid() == 0;
+  if (!any_owner && status.st_uid != ::geteuid() && status.st_uid != 0) {
     return "belongs to another user, who could change it";
   }
   const bool for_reading = others == Others::may_read;
@@ -90,7 +91,8 @@ std::optional<FileVersion> version_of(const std::string& path) {
 
 std::expected<std::optional<SmallFile>, std::string> read_small_file(const std::string& path,
                                                                      Others others,
-                                                                     std::size_t bytes_max) {
+                                                                     std::size_t bytes_max,
+                                                                     Owner owner) {
   // A pipe without a writer must not block.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.open()) {
@@ -99,7 +101,8 @@ std::expected<std::optional<SmallFile>, std::string> read_small_file(const std::
   }
   struct stat status{};
   if (::fstat(file.number(), &status) != 0) return std::unexpected(failed(path, errno));
-  if (const auto why = why_untrusted(status, others)) return std::unexpected(path + ": " + *why);
+  if (const auto why = why_untrusted(status, others, owner))
+    return std::unexpected(path + ": " + *why);
   SmallFile read{version_of(status), std::string(bytes_max + 1, '\0')};
   std::size_t size = 0;
   while (size <= bytes_max) {

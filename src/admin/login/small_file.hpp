@@ -29,11 +29,15 @@ enum class Others : std::uint8_t { may_read, may_nothing };
 /// None: there is no such file.
 std::optional<FileVersion> version_of(const std::string& path);
 
+/// Whose file is read: this user's or root's, or, where this user is root, that of anybody.
+enum class Owner : std::uint8_t { self, anybody_for_root };
+
 /// None: there is no such file. The error names the file: it is no regular file, longer than
 /// `bytes_max`, belongs to another user, or others may do more than `others` says.
 std::expected<std::optional<SmallFile>, std::string> read_small_file(const std::string& path,
                                                                      Others others,
-                                                                     std::size_t bytes_max);
+                                                                     std::size_t bytes_max,
+                                                                     Owner owner = Owner::self);
 
 /// Replaces the file in one step, durably: a reader sees the old content or the new one, also
 /// after a crash. `others` gives the mode, 0644 or 0600.

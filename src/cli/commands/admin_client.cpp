@@ -26,7 +26,8 @@ constexpr std::size_t answer_bytes_max = limits::request_body_bytes_cap * 2;
 /// must not make this user send it another file: so it has the form of a token, or is not sent.
 std::expected<std::string, AdminFailure> read_token(const std::string& path) {
   const auto file =
-      admin::read_small_file(path, admin::Others::may_nothing, limits::admin_token_file_bytes_max);
+      admin::read_small_file(path, admin::Others::may_nothing, limits::admin_token_file_bytes_max,
+                             admin::Owner::anybody_for_root);
   if (!file) return Failed(AdminFailure{Kind::wrong_token, file.error()});
   std::string token = *file ? (*file)->content : std::string();
   while (token.ends_with('\n') || token.ends_with('\r') || token.ends_with(' ')) token.pop_back();

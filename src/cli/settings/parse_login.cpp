@@ -3,6 +3,7 @@
 #include "cli/settings/parse.hpp"
 #include "config/words.hpp"
 #include "http/head.hpp"
+#include "http/server.hpp"
 
 #include <filesystem>
 
@@ -104,7 +105,9 @@ void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints&
     const auto tokens = admin::read_tokens(login.tokens_file);
     if (!tokens) complaints.add(flags.admin_tokens.place, tokens.error());
   }
-  if (is_configured || options.admin.empty() || is_loopback(options.admin)) return;
+  // check_addresses() complains about one that is no address.
+  const bool is_address = http::parse_host_port(options.admin).has_value();
+  if (is_configured || !is_address || is_loopback(options.admin)) return;
   complaints.add(flags.admin.place,
                  shown(options.admin) +
                      " can be reached from other machines, and no login is configured; write "

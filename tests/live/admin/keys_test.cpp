@@ -182,7 +182,7 @@ TEST_F(AdminKeys, pages_show_every_record_once_also_while_others_come) {
 
 TEST_F(AdminKeys, a_ref_that_is_none_is_refused_and_an_unknown_one_is_not_found) {
   EXPECT_TRUE(is_problem(get("/v1/keys/" + std::string(32, '0')), 404, "not_found"));
-  for (const auto* ref : {"17", "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "", "%2e%2e"}) {
+  for (const auto* ref : {"17", "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "%2e%2e"}) {
     EXPECT_TRUE(is_problem(get(std::string("/v1/keys/") + ref), 400, "invalid_request")) << ref;
   }
 }
