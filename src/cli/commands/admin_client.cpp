@@ -65,8 +65,12 @@ std::expected<AdminAnswer, AdminFailure> send(const AdminAccess& access, const s
   Fetcher fetcher;
   auto answer = fetcher.fetch(request);
   if (answer) return AdminAnswer{answer->status, std::move(answer->body)};
-  const bool is_rule = answer.error().kind == FetchError::Kind::refused_by_rule;
-  return Failed(AdminFailure{is_rule ? Kind::wrong_url : Kind::no_answer, answer.error().why});
+  const FetchError& error = answer.error();
+  if (error.kind != FetchError::Kind::refused_by_rule) {
+    return Failed(AdminFailure{Kind::no_answer, error.why});
+  }
+  if (!error.sent) return Failed(AdminFailure{Kind::wrong_url, error.why});
+  return Failed(AdminFailure{Kind::no_answer, "the server there does not answer in HTTP"});
 }
 
 }  // namespace

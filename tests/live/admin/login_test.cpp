@@ -418,6 +418,28 @@ TEST_F(LoginByDefault, a_token_made_with_it_has_its_role_and_its_name) {
   EXPECT_EQ(idem({"keys", "list"}, {"IDEM_ADMIN_TOKEN=" + token}).exit_code, 1);
 }
 
+TEST_F(LoginByDefault, tokens_are_made_listed_and_revoked_over_the_api) {
+  EXPECT_TRUE(read("/v1/tokens")["tokens"].items.empty());
+  const auto made = post("/v1/tokens", R"({"name":"ada","role":"support"})");
+  ASSERT_EQ(made.status, 200) << made.raw;
+  const Json token = parse_json(made.body).value_or(Json{});
+  EXPECT_EQ(token["role"].string, "support");
+  EXPECT_EQ(post("/v1/tokens", R"({"name":"ada","role":"viewer"})").status, 409);
+  for (const auto* wrong :
+       {R"({"name":"a b","role":"viewer"})", R"({"name":"eve","role":"root"})", R"({"name":"eve"})",
+        R"({"name":"eve","role":"viewer","more":1})", "{"}) {
+    EXPECT_EQ(post("/v1/tokens", wrong).status, 400) << wrong;
+  }
+  const Json listed = read("/v1/tokens");
+  ASSERT_EQ(listed["tokens"].items.size(), 1U);
+  EXPECT_EQ(listed["tokens"].items[0]["name"].string, "ada");
+  EXPECT_EQ(post("/v1/tokens/ada/revoke", "{}").status, 400) << "without a reason";
+  const auto revoked = post("/v1/tokens/ada/revoke", R"({"reason":"left"})");
+  ASSERT_EQ(revoked.status, 200) << revoked.raw;
+  EXPECT_EQ(post("/v1/tokens/ada/revoke", R"({"reason":"left"})").status, 404);
+  EXPECT_TRUE(read("/v1/tokens")["tokens"].items.empty());
+}
+
 // Who listens in the gateway's place must not get another file of this user.
 TEST_F(LoginByDefault, the_command_line_sends_nothing_but_a_token) {
   const auto secret = dir_.path() / "id_rsa";
