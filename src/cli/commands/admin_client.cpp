@@ -1,6 +1,7 @@
 #include "cli/commands/admin_client.hpp"
 
 #include "admin/login/tokens.hpp"
+#include "cli/commands/listener_owner.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/settings/addresses.hpp"
 #include "http/upstream_pool.hpp"
@@ -10,6 +11,7 @@
 #include <idem/limits.hpp>
 
 #include <chrono>
+#include <set>
 
 namespace idem::cli {
 namespace {
@@ -22,17 +24,42 @@ constexpr Millis time_max = std::chrono::minutes(2);
 // The largest stored answer in base64, with its record.
 constexpr std::size_t answer_bytes_max = limits::request_body_bytes_cap * 2;
 
-/// The token of a file that only its user can read. A server that listens in the gateway's place
-/// must not make this user send it another file: so it has the form of a token, or is not sent.
-std::expected<std::string, AdminFailure> read_token(const std::string& path) {
+Failed wrong_token(std::string why) {
+  return Failed(AdminFailure{Kind::wrong_token, std::move(why)});
+}
+
+struct Token {
+  std::string text;
+  std::uint32_t owner = 0;  ///< The user whose file it lies in.
+};
+
+/// The token of a file that only its user can read.
+std::expected<Token, AdminFailure> read_token(const std::string& path) {
   const auto file =
       admin::read_small_file(path, admin::Others::may_nothing, limits::admin_token_file_bytes_max,
-                             admin::Owner::anybody_for_root);
-  if (!file) return Failed(AdminFailure{Kind::wrong_token, file.error()});
-  std::string token = *file ? (*file)->content : std::string();
-  while (token.ends_with('\n') || token.ends_with('\r') || token.ends_with(' ')) token.pop_back();
-  if (!admin::is_token(token)) {
-    return Failed(AdminFailure{Kind::wrong_token, path + ": holds no token of the admin API"});
+                             admin::Owner::anyones_for_root);
+  if (!file) return wrong_token(file.error());
+  if (!*file) return wrong_token(path + ": there is no such file");
+  Token token{(*file)->content, (*file)->owner};
+  while (token.text.ends_with('\n') || token.text.ends_with('\r') || token.text.ends_with(' ')) {
+    token.text.pop_back();
+  }
+  if (!admin::is_token(token.text)) return wrong_token(path + ": holds no token of the admin API");
+  return token;
+}
+
+/// The token of the file that the listener on `port` named. Anyone on this machine may listen there
+/// while the gateway does not, and name the gateway's file: so the listener must be the file's
+/// owner.
+std::expected<Token, AdminFailure> read_named_token(const std::string& path,
+                                                    const std::string& port) {
+  const auto owners = listeners_on(port);
+  if (!path.starts_with('/')) return wrong_token(path + ": is no absolute path");
+  auto token = read_token(path);
+  if (!token) return token;
+  if (owners != std::set<std::uint32_t>{token->owner}) {
+    return wrong_token(path + ": belongs to another user than what listens on port " + port +
+                       "; is that the gateway?");
   }
   return token;
 }
@@ -85,20 +112,28 @@ std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
                                           "\" is no URL of an admin listener; write one such as "
                                           "http://127.0.0.1:9901"});
   }
-  std::string token = access.token;
-  if (token.empty() && !access.token_file.empty()) {
-    auto read = read_token(access.token_file);
-    if (!read) return Failed(std::move(read.error()));
-    token = std::move(*read);
+  if (!access.token.empty()) {
+    if (access.token.find_first_of(" \t\r\n") != std::string::npos) {
+      return wrong_token("IDEM_ADMIN_TOKEN has a blank or the end of a line in it");
+    }
+    return send(access, target, body, access.token);
   }
-  auto answer = send(access, target, body, token);
-  if (!answer || !token.empty()) return answer;
-  const std::string file = named_file(*answer);
-  const bool is_here = is_loopback(address->endpoint.host + ":" + address->endpoint.port);
-  if (file.empty() || !is_here) return answer;
-  auto read = read_token(file);
-  if (!read) return Failed(std::move(read.error()));
-  return send(access, target, body, *read);
+  if (!access.token_file.empty()) {
+    const auto token = read_token(access.token_file);
+    if (!token) return Failed(token.error());
+    return send(access, target, body, token->text);
+  }
+  const auto& [host, port] = address->endpoint;
+  const bool is_here = is_loopback((host.contains(':') ? "[" + host + "]" : host) + ":" + port);
+  if (!is_here || !access.certificate_file.empty()) return send(access, target, body, "");
+  // An order is not sent to a listener that may be anyone's.
+  auto asked = send(access, body != nullptr ? "/v1/status" : target, nullptr, "");
+  if (!asked) return asked;
+  const std::string file = named_file(*asked);
+  if (file.empty()) return body != nullptr ? send(access, target, body, "") : asked;
+  const auto token = read_named_token(file, port);
+  if (!token) return Failed(token.error());
+  return send(access, target, body, token->text);
 }
 
 }  // namespace idem::cli

@@ -28,9 +28,10 @@ struct AdminFailure {
   std::string why;
 };
 
-/// Sends a POST with `body`, otherwise a GET, on a connection of its own. Without a token, a
-/// gateway on loopback that asks for one says in which file it has put the operator's, and the
-/// request is sent once more with it; the first one did nothing. Blocks for at most two minutes.
+/// Sends a POST with `body`, otherwise a GET, on a connection of its own. Without a login it asks a
+/// listener on loopback first; a gateway names the file in which it has put the operator's token.
+/// That token is sent only where the file's owner is the user who listens there. Blocks for at most
+/// two minutes in each of the two requests.
 std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
                                                    const std::string& target,
                                                    const std::string* body);

@@ -127,6 +127,9 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
                      " characters without blanks, in ASCII",
                  usage);
   }
+  if (access_.certificate_file.empty() != access_.key_file.empty()) {
+    return fails("--admin-cert and --admin-key belong together: give both files or neither", usage);
+  }
   auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();
@@ -134,7 +137,7 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
       return fails("--admin-url: " + failure.why, usage);
     }
     if (failure.kind == AdminFailure::Kind::wrong_token) {
-      return fails("cannot log in: " + failure.why +
+      return fails("cannot log in: " + printable(failure.why) +
                        "; run this as the gateway's user, or set IDEM_ADMIN_TOKEN",
                    failed);
     }
