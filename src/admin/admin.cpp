@@ -33,7 +33,7 @@ class Admin final : public http::Service {
       : parts_(std::move(parts)),
         keys_(parts_, parts_.registry.add_shard()),
         outbox_(parts_, offload_),
-        tokens_(parts_, parts_.login, offload_) {}
+        tokens_(parts_, offload_) {}
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();

@@ -1,7 +1,7 @@
 #include "admin/keys.hpp"
 
 #include "admin/keys_json.hpp"
-#include "admin/order_reading.hpp"
+#include "admin/order_body.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
 #include "admin/verdicts.hpp"
@@ -76,20 +76,16 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client, const Caller& ca
     auto page = co_await show(*id, caller.role);
     co_return page;
   }
-  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(head, caller);
-  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
   const bool resolves = what == "resolve";  // The head's bytes go with the body.
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const std::string_view text = body->bytes();
-  const auto decider = decided_by(std::move(*source), text);
-  if (!decider) co_return invalid(decider.error());
+  auto reading = read_order(parts_, client, caller);
+  const auto order = co_await reading;
+  if (!order) co_return order.error();
+  const std::string_view text = order->body.bytes();
   if (resolves) {
-    auto answer = co_await resolve(*id, *decider, text);
+    auto answer = co_await resolve(*id, order->decider, text);
     co_return answer;
   }
-  auto answer = co_await release(*id, *decider, text);
+  auto answer = co_await release(*id, order->decider, text);
   co_return answer;
 }
 

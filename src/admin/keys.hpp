@@ -12,7 +12,7 @@ namespace idem::admin {
 class KeysApi {
  public:
   /// `parts` and `shard` outlive it.
-  KeysApi(const AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
+  KeysApi(AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
@@ -32,7 +32,7 @@ class KeysApi {
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 
-  const AdminParts& parts_;
+  AdminParts& parts_;
   metrics::Shard& shard_;
 };
 

@@ -1,6 +1,6 @@
 #include "admin/outbox.hpp"
 
-#include "admin/order_reading.hpp"
+#include "admin/order_body.hpp"
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
 #include "admin/replies.hpp"
@@ -27,7 +27,7 @@ WireAnswer no_such_message() {
 
 }  // namespace
 
-OutboxApi::OutboxApi(const AdminParts& parts, Offload& offload)
+OutboxApi::OutboxApi(AdminParts& parts, Offload& offload)
     : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
 
 Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
@@ -108,25 +108,22 @@ Task<WireAnswer> OutboxApi::show(std::string id, Role role) {
 
 Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
                                   const Caller& caller) {
-  if (!is_json(client.head())) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(client.head(), caller);
-  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const std::string_view text = body->bytes();
-  const auto decider = decided_by(std::move(*source), text);
-  if (!decider) co_return invalid(decider.error());
+  auto reading = read_order(parts_, client, caller);
+  const auto received = co_await reading;
+  if (!received) co_return received.error();
+  const std::string_view text = received->body.bytes();
+  const std::string& decider = received->decider;
   if (what == "redrive") {
-    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *decider);
+    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, decider);
     auto answer = co_await deciding;
     co_return answer;
   }
   if (what == "discard") {
-    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, *decider);
+    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, decider);
     auto answer = co_await deciding;
     co_return answer;
   }
-  auto answer = co_await retry(what.substr(0, what.find('/')), *decider);
+  auto answer = co_await retry(what.substr(0, what.find('/')), decider);
   co_return answer;
 }
 

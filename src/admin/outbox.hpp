@@ -13,7 +13,7 @@ namespace idem::admin {
 class OutboxApi {
  public:
   /// `parts` outlives it.
-  OutboxApi(const AdminParts& parts, Offload& offload);
+  OutboxApi(AdminParts& parts, Offload& offload);
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
@@ -35,7 +35,7 @@ class OutboxApi {
   void log_order(std::string_view event, const std::string& source, const std::string& reason,
                  const std::vector<Ordered>& ordered);
 
-  const AdminParts& parts_;
+  AdminParts& parts_;
   Offload& offload_;
   Transactions* transactions_;
 };

@@ -1,18 +1,17 @@
 #include "admin/tokens_api.hpp"
 
+#include "admin/order_body.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
+#include "admin/tokens_json.hpp"
 #include "core/bytes/percent.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/record/store_clock.hpp"
-#include "json/writer.hpp"
 
 #include <functional>
 
 namespace idem::admin {
 namespace {
-
-using json::Writer;
 
 constexpr std::string_view collection = "/v1/tokens";
 
@@ -26,7 +25,9 @@ Read<TokenOrder> parse_token_order(std::string_view body) {
   if (!object) return std::unexpected(object.error());
   auto name = read_text(*object, "name", limits::operator_name_bytes_max);
   if (!name) return std::unexpected(std::move(name.error()));
-  if (!is_operator_name(*name)) return wrong("/name", "must have visible characters of ASCII only");
+  if (!is_token_name(*name)) {
+    return wrong("/name", "must have visible characters of ASCII only, and no # in front");
+  }
   const auto named = read_text(*object, "role", limits::operator_name_bytes_max);
   if (!named) return std::unexpected(named.error());
   const auto role = parse_role(*named);
@@ -40,33 +41,6 @@ Read<std::string> parse_reason(std::string_view body) {
   return read_text(*object, "reason", limits::reason_bytes_max);
 }
 
-std::string tokens_page(std::span<const TokenEntry> tokens) {
-  Writer out;
-  out.begin_object();
-  out.name("tokens");
-  out.begin_array();
-  for (const TokenEntry& one : tokens) {
-    out.begin_object();
-    out.member("name", one.name);
-    out.member("role", name_of(one.role));
-    out.member("made_at", one.made_at);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return out.take() + "\n";
-}
-
-std::string made_page(const TokenOrder& order, std::string_view token) {
-  Writer out;
-  out.begin_object();
-  out.member("name", order.name);
-  out.member("role", name_of(order.role));
-  out.member("token", token);
-  out.end_object();
-  return out.take() + "\n";
-}
-
 WireAnswer state_refused(std::string why) {
   return to_answer({.code = ProblemCode::state_refused, .detail = std::move(why)});
 }
@@ -78,7 +52,7 @@ Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& 
   const std::string_view target = head.origin_form;
   const std::string path(target.substr(0, target.find('?')));
   if (path.size() < target.size()) co_return invalid("This path has no parameters.");
-  if (login_.tokens_file().empty()) {
+  if (parts_.login.tokens_file().empty()) {
     co_return to_answer({.code = ProblemCode::not_found,
                          .detail = "This process has no file of tokens (admin_tokens)."});
   }
@@ -86,28 +60,25 @@ Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& 
     auto page = co_await list();
     co_return page;
   }
-  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(head, caller);
-  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const std::string_view text = body->bytes();
-  const auto decider = decided_by(std::move(*source), text);
-  if (!decider) co_return invalid(decider.error());
+  auto reading = read_order(parts_, client, caller);
+  const auto order = co_await reading;
+  if (!order) co_return order.error();
+  const std::string_view text = order->body.bytes();
+  const std::string& decider = order->decider;
   if (path == collection) {
-    auto answer = co_await make(text, *decider);
+    auto answer = co_await make(text, decider);
     co_return answer;
   }
   const auto segment = std::string_view(path).substr(collection.size() + 1);
   const auto name = percent_decoded(segment.substr(0, segment.find('/')));
   if (!name) co_return invalid("The name in the path is no percent-encoded text.");
-  auto answer = co_await revoke(*name, text, *decider);
+  auto answer = co_await revoke(*name, text, decider);
   co_return answer;
 }
 
 Task<WireAnswer> TokensApi::list() {
   using Listed = std::expected<std::vector<TokenEntry>, std::string>;
-  std::function<Listed()> work = [path = login_.tokens_file()] { return read_tokens(path); };
+  std::function<Listed()> work = [path = parts_.login.tokens_file()] { return read_tokens(path); };
   auto reading = run_offloaded(parts_.loop, offload_, work);
   const auto tokens = co_await reading;
   if (!tokens) co_return state_refused(tokens.error());
@@ -118,7 +89,7 @@ Task<WireAnswer> TokensApi::make(std::string_view body, const std::string& sourc
   const auto order = parse_token_order(body);
   if (!order) co_return invalid(order.error());
   using Made = std::expected<std::string, std::string>;
-  std::function<Made()> work = [path = login_.tokens_file(), order = *order,
+  std::function<Made()> work = [path = parts_.login.tokens_file(), order = *order,
                                 at = to_rfc3339(wall_time())] {
     return add_token(path, order.name, order.role, at);
   };
@@ -128,7 +99,7 @@ Task<WireAnswer> TokensApi::make(std::string_view body, const std::string& sourc
   parts_.log(
       LogLevel::info, "admin_token_made",
       {{"name", order->name}, {"role", std::string(name_of(order->role))}, {"source", source}});
-  co_return json_answer(made_page(*order, *token));
+  co_return json_answer(token_page(order->name, order->role, *token));
 }
 
 Task<WireAnswer> TokensApi::revoke(std::string name, std::string_view body,
@@ -136,7 +107,7 @@ Task<WireAnswer> TokensApi::revoke(std::string name, std::string_view body,
   const auto reason = parse_reason(body);
   if (!reason) co_return invalid(reason.error());
   using Revoked = std::expected<bool, std::string>;
-  std::function<Revoked()> work = [path = login_.tokens_file(), name] {
+  std::function<Revoked()> work = [path = parts_.login.tokens_file(), name] {
     return revoke_token(path, name);
   };
   auto revoking = run_offloaded(parts_.loop, offload_, work);

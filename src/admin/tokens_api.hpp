@@ -1,7 +1,6 @@
 #pragma once
 
 #include "admin/admin.hpp"
-#include "admin/login/login.hpp"
 #include "loop/offload.hpp"
 
 namespace idem::admin {
@@ -9,9 +8,8 @@ namespace idem::admin {
 /// `/v1/tokens` and the paths under it. Loop's thread only; files are written on another one.
 class TokensApi {
  public:
-  /// All outlive it.
-  TokensApi(const AdminParts& parts, const Login& login, Offload& offload)
-      : parts_(parts), login_(login), offload_(offload) {}
+  /// Both outlive it.
+  TokensApi(AdminParts& parts, Offload& offload) : parts_(parts), offload_(offload) {}
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
@@ -20,8 +18,7 @@ class TokensApi {
   Task<WireAnswer> make(std::string_view body, const std::string& source);
   Task<WireAnswer> revoke(std::string name, std::string_view body, const std::string& source);
 
-  const AdminParts& parts_;
-  const Login& login_;
+  AdminParts& parts_;
   Offload& offload_;
 };
 

@@ -9,6 +9,9 @@ namespace idem::admin {
 namespace {
 
 constexpr std::string_view group_prefix = "group:";
+/// Of a grant to others than a proxy's user.
+constexpr std::string_view prefixes[] = {group_prefix, "uri:", "subject:"};
+constexpr std::size_t logged_path_bytes_max = 128;
 
 using http::FieldView;
 using http::ServerStream;
@@ -47,10 +50,9 @@ std::optional<std::string_view> bearer_of(std::string_view authorization) {
   return token;
 }
 
-/// A certificate's name without the digest of its authority: the listener has one list of
-/// authorities, and all of them are trusted to name its clients.
-std::string holder_of(const std::string& peer_identity) {
-  return peer_identity.substr(0, peer_identity.rfind('#'));
+bool has_prefix(std::string_view name) {
+  return name == "*" ||
+         std::ranges::any_of(prefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
 std::string how_to_log_in(const LoginSettings& settings, bool is_near) {
@@ -72,16 +74,11 @@ std::string how_to_log_in(const LoginSettings& settings, bool is_near) {
 }  // namespace
 
 std::string source_name(std::string_view name) {
-  std::string out(name);
-  for (char& c : out) {
-    if (c <= ' ' || c >= 0x7F) c = '_';
-  }
+  if (is_operator_name(name)) return std::string(name);
   constexpr std::size_t digest_digits = 8;
-  if (out.size() > limits::operator_name_bytes_max) {
-    out.resize(limits::operator_name_bytes_max - digest_digits - 1);
-    out += '#' + to_hex(sha256(name)).substr(0, digest_digits);
-  }
-  return out;
+  std::string out(name.substr(0, limits::operator_name_bytes_max - digest_digits - 1));
+  std::ranges::replace_if(out, [](char c) { return c <= ' ' || c >= 0x7F; }, '_');
+  return out + '#' + to_hex(sha256(name)).substr(0, digest_digits);
 }
 
 bool is_local(const ServerStream& client) {
@@ -103,7 +100,11 @@ std::expected<Login, std::string> Login::open(LoginSettings settings, LogSink lo
   std::optional<OperatorToken> own;
   if (!settings.operator_token_file.empty()) {
     auto opened = OperatorToken::open(settings.operator_token_file);
-    if (!opened) return std::unexpected("the operator's token: " + opened.error());
+    if (!opened) {
+      return std::unexpected("the operator's token: " + opened.error() +
+                             "; or name another file (--admin-token-file), or configure "
+                             "admin_tokens (--admin-tokens)");
+    }
     own = std::move(*opened);
     log(LogLevel::info, "admin_token", {{"file", own->path()}});
   }
@@ -120,81 +121,91 @@ std::expected<Login, std::string> Login::open(LoginSettings settings, LogSink lo
   return Login(std::move(settings), std::move(own), std::move(log));
 }
 
-std::expected<Caller, std::string> Login::by_token(std::string_view authorization) {
-  const auto token = bearer_of(authorization);
-  if (!token) return std::unexpected("The scheme of Authorization is not Bearer.");
-  if (own_token_ && own_token_->is(*token)) return Caller{{}, Role::operates};
+std::expected<Caller, std::string> Login::by_token(const Digest& token) {
+  if (own_token_ && own_token_->is(token)) return Caller{{}, Role::operates, token};
   if (settings_.tokens_file.empty()) return std::unexpected("The token is not known.");
-  const TokenEntry* const entry = tokens_.find(*token);
+  const TokenEntry* const entry = tokens_.find(token);
   if (!tokens_.trouble().empty()) {
+    log_refusal(LogLevel::error, "tokens_unreadable", {}, tokens_.trouble());
     return std::unexpected("The gateway cannot read its tokens: its log says why.");
   }
   if (entry == nullptr) return std::unexpected("The token is not known; it may be revoked.");
-  return Caller{entry->name, entry->role};
+  return Caller{entry->name, entry->role, token};
 }
 
-std::optional<Caller> Login::by_names(const std::string& name,
-                                      const std::vector<std::string>& groups) const {
+std::optional<Role> Login::role_of(const std::vector<std::string>& names) const {
   std::optional<Role> role;
   for (const RoleGrant& grant : settings_.roles) {
-    // A user may have a name that looks like a group.
-    const bool is_meant =
-        grant.to.starts_with(group_prefix)
-            ? std::ranges::find(groups, grant.to.substr(group_prefix.size())) != groups.end()
-            : grant.to == "*" || grant.to == name;
+    const bool is_meant = grant.to == "*" || std::ranges::find(names, grant.to) != names.end();
     if (is_meant && (!role || *role < grant.role)) role = grant.role;
   }
-  if (!role) return std::nullopt;
-  return Caller{source_name(name), *role};
+  return role;
 }
 
-// None: no trusted proxy named anybody. A role that is missing is an error with a name.
-std::expected<std::optional<Caller>, std::string> Login::by_proxy(
+bool Login::comes_from_proxy(const ServerStream& client) const {
+  return !settings_.identity_field.empty() && client.peer_address() &&
+         http::any_contains(settings_.trusted_proxies, *client.peer_address());
+}
+
+std::expected<std::optional<Login::Named>, std::string> Login::named_by_proxy(
     const ServerStream& client) const {
-  if (settings_.identity_field.empty() || !client.peer_address()) return std::nullopt;
-  if (!http::any_contains(settings_.trusted_proxies, *client.peer_address())) return std::nullopt;
   const auto name = only_field(client, settings_.identity_field);
   if (!name) return std::unexpected(name.error());
   if (!*name || (*name)->empty()) return std::nullopt;
-  std::vector<std::string> groups;
-  if (!settings_.groups_field.empty()) {
-    const auto listed = only_field(client, settings_.groups_field);
-    if (!listed) return std::unexpected(listed.error());
-    groups = split_at_commas(listed->value_or(""));
+  Named named{std::string(**name), {}};
+  // A user whose name looks like a group or a certificate's holder is neither.
+  if (!has_prefix(named.name)) named.granted.push_back(named.name);
+  if (settings_.groups_field.empty()) return named;
+  const auto listed = only_field(client, settings_.groups_field);
+  if (!listed) return std::unexpected(listed.error());
+  for (const auto& group : split_at_commas(listed->value_or(""))) {
+    named.granted.push_back(std::string(group_prefix) + group);
   }
-  auto caller = by_names(std::string(**name), groups);
-  if (!caller) return std::unexpected(std::string());
-  return caller;
+  return named;
+}
+
+std::expected<Caller, WireAnswer> Login::with_role(const ServerStream& client, const Named& named) {
+  const auto role = role_of(named.granted);
+  if (role) return Caller{source_name(named.name), *role, {}};
+  return std::unexpected(
+      refuse(client, ProblemCode::role_missing,
+             "The name " + source_name(named.name) + " has no role (admin_identity.roles)."));
 }
 
 std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
-  constexpr std::string_view no_role = "This name has no role (admin_identity.roles).";
-  const auto refused = [&](ProblemCode code, std::string detail) {
-    return std::unexpected(refuse(client, code, std::move(detail)));
+  const auto refused = [&](std::string detail) {
+    return std::unexpected(refuse(client, ProblemCode::login_required, std::move(detail)));
   };
-  const auto proxied = by_proxy(client);
-  if (!proxied && proxied.error().empty()) {
-    return refused(ProblemCode::role_missing, std::string(no_role));
+  const bool is_proxy = comes_from_proxy(client);
+  if (is_proxy) {
+    const auto named = named_by_proxy(client);
+    if (!named) return refused(named.error());
+    if (*named) return with_role(client, **named);
   }
-  if (!proxied) return refused(ProblemCode::login_required, proxied.error());
-  if (*proxied) return **proxied;
   const auto authorization = only_field(client, "Authorization");
-  if (!authorization) return refused(ProblemCode::login_required, authorization.error());
+  if (!authorization) return refused(authorization.error());
   if (*authorization) {
-    auto caller = by_token(**authorization);
-    if (!caller) return refused(ProblemCode::login_required, caller.error());
+    const auto token = bearer_of(**authorization);
+    if (!token) return refused("The scheme of Authorization is not Bearer.");
+    auto caller = by_token(sha256(*token));
+    if (!caller) return refused(caller.error());
     return *caller;
   }
-  if (settings_.reads_certificates && client.peer_identity()) {
-    auto caller = by_names(holder_of(*client.peer_identity()), {});
-    if (!caller) return refused(ProblemCode::role_missing, std::string(no_role));
-    return *caller;
+  // A proxy's own certificate names no user.
+  if (settings_.reads_certificates && client.peer_holder() && !is_proxy) {
+    return with_role(client, {*client.peer_holder(), {*client.peer_holder()}});
   }
   std::string ways = how_to_log_in(settings_, is_local(client));
   // A command on this machine asks so for the file of the token.
   return std::unexpected(refuse(client, ProblemCode::login_required,
                                 "The admin API needs a login: " + std::move(ways) + ".",
                                 own_token_ && is_local(client)));
+}
+
+bool Login::still_has(const Caller& caller) {
+  if (!caller.token) return true;
+  const auto now = by_token(*caller.token);
+  return now && now->name == caller.name && now->role == caller.role;
 }
 
 bool Login::may_probe(const ServerStream& client) const {
@@ -228,19 +239,25 @@ WireAnswer Login::refuse(const ServerStream& client, ProblemCode code, std::stri
     }
   }
   if (is_a_question) return answer;
+  const auto target = client.head().origin_form;
+  const auto path = target.substr(0, std::min(target.find('?'), logged_path_bytes_max));
+  log_refusal(LogLevel::warning, kind_of(code).name, path, detail);
+  return answer;
+}
+
+void Login::log_refusal(LogLevel level, std::string_view code, std::string_view path,
+                        const std::string& reason) {
   const auto now = MonotonicClock::now();
   if (now < log_again_at_) {
     ++unlogged_;
-    return answer;
+    return;
   }
   log_again_at_ = now + std::chrono::seconds(1);
-  const std::string trouble = tokens_.trouble();
-  log_(trouble.empty() ? LogLevel::warning : LogLevel::error, "admin_refused",
-       {{"code", std::string(kind_of(code).name)},
-        {"method", std::string(client.head().method)},
-        {"reason", trouble.empty() ? detail : trouble},
+  log_(level, "admin_refused",
+       {{"code", std::string(code)},
+        {"path", std::string(path)},
+        {"reason", reason},
         {"left_out", std::exchange(unlogged_, 0)}});
-  return answer;
 }
 
 }  // namespace idem::admin

@@ -24,6 +24,9 @@ class Login {
   /// `role_missing`. A trusted proxy's name counts before a token, and a token before a
   /// certificate; a wrong token is refused even with a good certificate.
   std::expected<Caller, WireAnswer> caller_of(const http::ServerStream& client);
+  /// Whether the token of an earlier caller_of() is still good for the same name and role. Ask
+  /// behind each wait for a client: a slow body may outlast a revocation.
+  bool still_has(const Caller& caller);
   /// Whether this client may ask a probe without a login.
   bool may_probe(const http::ServerStream& client) const;
   /// The answer to a caller whose role is less than `least`. Logs it.
@@ -34,14 +37,23 @@ class Login {
  private:
   Login(LoginSettings settings, std::optional<OperatorToken> own, LogSink log);
 
-  std::expected<Caller, std::string> by_token(std::string_view authorization);
-  std::optional<Caller> by_names(const std::string& name,
-                                 const std::vector<std::string>& groups) const;
-  std::expected<std::optional<Caller>, std::string> by_proxy(
+  /// A name, and the names by which roles are granted to it.
+  struct Named {
+    std::string name;
+    std::vector<std::string> granted;
+  };
+  std::expected<Caller, std::string> by_token(const Digest& token);
+  std::optional<Role> role_of(const std::vector<std::string>& names) const;
+  bool comes_from_proxy(const http::ServerStream& client) const;
+  /// None: it names nobody.
+  std::expected<std::optional<Named>, std::string> named_by_proxy(
       const http::ServerStream& client) const;
+  std::expected<Caller, WireAnswer> with_role(const http::ServerStream& client, const Named& named);
   /// `is_a_question`: of a caller without any login, who gets the answer and no line in the log.
   WireAnswer refuse(const http::ServerStream& client, ProblemCode code, std::string detail,
                     bool is_a_question = false);
+  void log_refusal(LogLevel level, std::string_view code, std::string_view path,
+                   const std::string& reason);
 
   LoginSettings settings_;
   TokenFile tokens_;
@@ -52,7 +64,7 @@ class Login {
 };
 
 /// A name as the evidence log and the log of the process have it: 1 to 64 visible characters of
-/// ASCII, others are written as `_`; a longer name ends with a digest of itself.
+/// ASCII. One that is longer or has others, which are written as `_`, ends with a digest of itself.
 std::string source_name(std::string_view name);
 
 /// Whether the client's connection comes from this machine.

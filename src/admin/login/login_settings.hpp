@@ -8,8 +8,8 @@
 
 namespace idem::admin {
 
-/// Whose requests have a role: a name, a group as "group:NAME", or "*" for everybody whom the proxy
-/// or the certificate names.
+/// Whose requests have a role: a proxy's user by name, its group as "group:NAME", a certificate's
+/// holder as "uri:URI" or "subject:SUBJECT", or "*" for everybody whom one of them names.
 struct RoleGrant {
   Role role{};
   std::string to;

@@ -30,4 +30,8 @@ bool is_operator_name(std::string_view name) noexcept {
          std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7F; });
 }
 
+bool is_token_name(std::string_view name) noexcept {
+  return is_operator_name(name) && !name.starts_with('#');
+}
+
 }  // namespace idem::admin

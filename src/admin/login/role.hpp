@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/bytes/digests.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,15 +27,19 @@ constexpr Bodies bodies_for(Role role) noexcept {
   return role < Role::support ? Bodies::withheld : Bodies::shown;
 }
 
-/// Whether a name may stand in the evidence log and in the tokens file: 1 to
+/// Whether a name may stand in the evidence log: 1 to
 /// limits::operator_name_bytes_max visible characters of ASCII.
 bool is_operator_name(std::string_view name) noexcept;
+/// The same for a line of the tokens file, which must not look like a comment.
+bool is_token_name(std::string_view name) noexcept;
 
 /// Who sent a request to the admin API.
 struct Caller {
   /// Empty: the login proves a role and no person, as the operator's token of the gateway does.
   std::string name{};
   Role role = Role::viewer;
+  /// Of the token that was sent, because it may be revoked while a body is still coming.
+  std::optional<Digest> token{};
 };
 
 }  // namespace idem::admin

@@ -4,6 +4,7 @@
 #include <idem/limits.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace idem::admin {
 namespace {
@@ -44,7 +45,7 @@ std::expected<TokenEntry, std::string> parse_entry(std::string_view line) {
   const auto role = parse_role(next_part(line));
   const auto digest = parse_digest(next_part(line));
   const auto made_at = next_part(line);
-  if (!is_operator_name(name)) return std::unexpected("the name has 1 to 64 visible characters");
+  if (!is_token_name(name)) return std::unexpected("the name has 1 to 64 visible characters");
   if (!role) return std::unexpected("the role is viewer, support or operator");
   if (!digest) {
     return std::unexpected("the digest of the token has 64 hexadecimal digits in lower case");
@@ -64,8 +65,8 @@ constexpr std::string_view head =
     "# Tokens of the admin API: name, role, SHA-256 of the token, time. Remove a line to revoke "
     "it.\n";
 
-std::expected<std::string, std::string> content_of(const std::string& path) {
-  auto file = read_small_file(path, Others::may_read, limits::admin_tokens_bytes_max);
+std::expected<std::string, std::string> content_of(const std::string& path, Owner owner) {
+  auto file = read_small_file(path, Others::may_read, limits::admin_tokens_bytes_max, owner);
   if (!file) return std::unexpected(std::move(file.error()));
   return *file ? std::move((*file)->content) : std::string();
 }
@@ -77,9 +78,11 @@ std::expected<std::vector<TokenEntry>, std::string> entries_in(const std::string
   return entries;
 }
 
-bool equals(const Digest& a, const Digest& b) noexcept {
-  // The digest of an attacker's text: its time tells nothing about the other one's text.
-  return a == b;
+/// The file that a symbolic link stands for: other processes read that one.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  auto real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
 }
 
 }  // namespace
@@ -113,20 +116,23 @@ std::expected<std::vector<TokenEntry>, std::string> parse_tokens(std::string_vie
   return entries;
 }
 
-std::expected<std::vector<TokenEntry>, std::string> read_tokens(const std::string& path) {
-  auto content = content_of(path);
+std::expected<std::vector<TokenEntry>, std::string> read_tokens(const std::string& path,
+                                                                Owner owner) {
+  auto content = content_of(path, owner);
   if (!content) return std::unexpected(std::move(content.error()));
   return entries_in(path, *content);
 }
 
-std::expected<std::string, std::string> add_token(const std::string& path, const std::string& name,
-                                                  Role role, const std::string& made_at) {
-  if (!is_operator_name(name)) {
-    return std::unexpected("a name has 1 to 64 visible characters of ASCII without blanks");
+std::expected<std::string, std::string> add_token(const std::string& link, const std::string& name,
+                                                  Role role, const std::string& made_at,
+                                                  Owner owner) {
+  if (!is_token_name(name)) {
+    return std::unexpected("a name has 1 to 64 visible characters of ASCII, and no # in front");
   }
-  const auto lock = FileLock::hold(path);
+  const std::string path = real_path(link);
+  const auto lock = FileLock::hold(path, owner);
   if (!lock) return std::unexpected(lock.error());
-  auto content = content_of(path);
+  auto content = content_of(path, owner);
   if (!content) return std::unexpected(std::move(content.error()));
   const auto entries = entries_in(path, *content);
   if (!entries) return std::unexpected(entries.error());
@@ -141,15 +147,17 @@ std::expected<std::string, std::string> add_token(const std::string& path, const
   if (content->size() > limits::admin_tokens_bytes_max) {
     return std::unexpected("there are too many tokens; revoke some");
   }
-  const auto written = replace_small_file(path, Others::may_read, *content);
+  const auto written = replace_small_file(path, Others::may_read, *content, owner);
   if (!written) return std::unexpected(written.error());
   return token;
 }
 
-std::expected<bool, std::string> revoke_token(const std::string& path, std::string_view name) {
-  const auto lock = FileLock::hold(path);
+std::expected<bool, std::string> revoke_token(const std::string& link, std::string_view name,
+                                              Owner owner) {
+  const std::string path = real_path(link);
+  const auto lock = FileLock::hold(path, owner);
   if (!lock) return std::unexpected(lock.error());
-  const auto content = content_of(path);
+  const auto content = content_of(path, owner);
   if (!content) return std::unexpected(content.error());
   if (const auto entries = entries_in(path, *content); !entries) {
     return std::unexpected(entries.error());
@@ -164,19 +172,21 @@ std::expected<bool, std::string> revoke_token(const std::string& path, std::stri
     if (!is_entry || next_part(parts) != name) kept += line;
   }
   if (kept.size() == content->size()) return false;
-  const auto written = replace_small_file(path, Others::may_read, kept);
+  const auto written = replace_small_file(path, Others::may_read, kept, owner);
   if (!written) return std::unexpected(written.error());
   return true;
 }
 
 void TokenFile::read_again() {
   const auto version = version_of(path_);
-  if (version == version_ && trouble_.empty()) return;
+  if (version == version_ && !reads_on_) return;
   entries_.clear();
   trouble_.clear();
+  reads_on_ = false;
   version_ = version;
   auto file = read_small_file(path_, Others::may_read, limits::admin_tokens_bytes_max);
   if (!file) {
+    reads_on_ = true;
     trouble_ = std::move(file.error());
     return;
   }
@@ -190,23 +200,21 @@ void TokenFile::read_again() {
   }
 }
 
-const TokenEntry* TokenFile::find(std::string_view token) {
+// Digests are compared: the time of a comparison tells nothing about a token.
+const TokenEntry* TokenFile::find(const Digest& token) {
   read_again();
-  const Digest digest = sha256(token);
-  const auto found = std::ranges::find_if(
-      entries_, [&](const TokenEntry& one) { return equals(one.digest, digest); });
+  const auto found = std::ranges::find(entries_, token, &TokenEntry::digest);
   return found == entries_.end() ? nullptr : &*found;
 }
 
 OperatorToken::OperatorToken(std::string path, SmallFile file)
-    : path_(std::move(path)),
-      version_(file.version),
-      digest_(sha256(without_end(file.content))),
-      is_good_(true) {}
+    : path_(std::move(path)), version_(file.version), digest_(sha256(without_end(file.content))) {}
 
 std::expected<OperatorToken, std::string> OperatorToken::open(std::string path) {
-  const auto made = make_small_file(path, Others::may_nothing, make_token() + '\n');
-  if (!made) return std::unexpected(made.error());
+  if (!version_of(path)) {
+    const auto made = make_small_file(path, Others::may_nothing, make_token() + '\n');
+    if (!made) return std::unexpected(made.error());
+  }
   auto file = read_small_file(path, Others::may_nothing, limits::admin_token_file_bytes_max);
   if (!file) return std::unexpected(std::move(file.error()));
   if (!*file || !is_token(without_end((*file)->content))) {
@@ -215,15 +223,20 @@ std::expected<OperatorToken, std::string> OperatorToken::open(std::string path) 
   return OperatorToken(std::move(path), std::move(**file));
 }
 
-bool OperatorToken::is(std::string_view token) {
+bool OperatorToken::is(const Digest& token) {
   const auto version = version_of(path_);
-  if (version != version_) {
+  if (version != version_ || !digest_) {
     version_ = version;
-    auto file = read_small_file(path_, Others::may_nothing, limits::admin_token_file_bytes_max);
-    is_good_ = file && *file && is_token(without_end((*file)->content));
-    if (is_good_) *this = OperatorToken(std::move(path_), std::move(**file));
+    digest_.reset();
+    const auto file =
+        read_small_file(path_, Others::may_nothing, limits::admin_token_file_bytes_max);
+    const bool is_good = file && *file && is_token(without_end((*file)->content));
+    if (is_good) {
+      version_ = (*file)->version;
+      digest_ = sha256(without_end((*file)->content));
+    }
   }
-  return is_good_ && equals(sha256(token), digest_);
+  return digest_ == token;
 }
 
 }  // namespace idem::admin

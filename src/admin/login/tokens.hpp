@@ -33,11 +33,14 @@ std::expected<std::vector<TokenEntry>, std::string> parse_tokens(std::string_vie
 /// Adds an entry with a new token and returns the token, which nobody can read again. The error
 /// says why not: the name is taken, or is no operator's name, or the file cannot be written.
 std::expected<std::string, std::string> add_token(const std::string& path, const std::string& name,
-                                                  Role role, const std::string& made_at);
+                                                  Role role, const std::string& made_at,
+                                                  Owner owner = Owner::self);
 /// False: no entry has this name.
-std::expected<bool, std::string> revoke_token(const std::string& path, std::string_view name);
+std::expected<bool, std::string> revoke_token(const std::string& path, std::string_view name,
+                                              Owner owner = Owner::self);
 /// Without the file: none.
-std::expected<std::vector<TokenEntry>, std::string> read_tokens(const std::string& path);
+std::expected<std::vector<TokenEntry>, std::string> read_tokens(const std::string& path,
+                                                                Owner owner = Owner::self);
 
 /// The tokens file of a running process, read again when it changes: who removes a line revokes
 /// its token at once. While the file cannot be read, no token of it is good. One thread.
@@ -46,7 +49,7 @@ class TokenFile {
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
   /// Null: no entry has this token. Valid until the next call.
-  const TokenEntry* find(std::string_view token);
+  const TokenEntry* find(const Digest& token);
   /// Why the file cannot be read now; empty: it can, or there is none.
   const std::string& trouble() const noexcept { return trouble_; }
 
@@ -55,6 +58,7 @@ class TokenFile {
 
   std::string path_;
   std::optional<FileVersion> version_;
+  bool reads_on_ = true;  ///< The last attempt did not get so far as to the content.
   std::vector<TokenEntry> entries_;
   std::string trouble_;
 };
@@ -63,11 +67,11 @@ class TokenFile {
 /// only its user can read. Who removes the file revokes it at once. One thread.
 class OperatorToken {
  public:
-  /// Reads the token, or makes one. The error names the file: others may read it, it holds no
-  /// token, or it cannot be written.
+  /// Reads the token, or makes one where there is no file. The error names the file: others may
+  /// read it, it holds no token, or it cannot be written.
   static std::expected<OperatorToken, std::string> open(std::string path);
 
-  bool is(std::string_view token);
+  bool is(const Digest& token);
   const std::string& path() const noexcept { return path_; }
 
  private:
@@ -75,8 +79,7 @@ class OperatorToken {
 
   std::string path_;
   std::optional<FileVersion> version_;
-  Digest digest_{};
-  bool is_good_ = false;
+  std::optional<Digest> digest_;  ///< None: the file holds no token now, or cannot be read.
 };
 
 }  // namespace idem::admin

@@ -1,6 +1,7 @@
 #include "cli/commands/admin_command.hpp"
 
 #include "admin/login/tokens.hpp"
+#include "admin/tokens_json.hpp"
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
 #include "core/bytes/percent.hpp"
@@ -12,6 +13,9 @@
 
 namespace idem::cli {
 namespace {
+
+// An operator as root may look after the file of the gateway's user.
+constexpr auto owner = admin::Owner::anyones_for_root;
 
 bool print_made(const std::string& body) {
   const auto made = json::parse(body);
@@ -36,23 +40,6 @@ bool print_list(const std::string& body) {
   return true;
 }
 
-std::string entries_page(const std::vector<admin::TokenEntry>& entries) {
-  json::Writer out;
-  out.begin_object();
-  out.name("tokens");
-  out.begin_array();
-  for (const auto& one : entries) {
-    out.begin_object();
-    out.member("name", one.name);
-    out.member("role", admin::name_of(one.role));
-    out.member("made_at", one.made_at);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return out.take();
-}
-
 }  // namespace
 
 AdminCommand::AdminCommand(CLI::App& app)
@@ -66,7 +53,7 @@ AdminCommand::AdminCommand(CLI::App& app)
       ->required()
       ->check(CLI::IsMember({"viewer", "support", "operator"}));
   revoke_->add_option("NAME", name_, "whose token it is")->required();
-  revoke_->add_option("--reason", reason_, "for the log")->required();
+  revoke_->add_option("--reason", reason_, "for the gateway's log; needed without --tokens-file");
   for (auto* const verb : {make_, list_, revoke_}) {
     verb->add_option("--tokens-file", file_,
                      "the file of a gateway's admin_tokens, instead of asking a running gateway");
@@ -88,28 +75,22 @@ int AdminCommand::make() {
     const std::string body = out.take();
     return finish("/v1/tokens", &body, print_made);
   }
-  const auto role = admin::parse_role(role_);
-  const auto token =
-      admin::add_token(file_, name_, role.value_or(admin::Role::viewer), to_rfc3339(wall_time()));
+  const auto role = admin::parse_role(role_).value_or(admin::Role::viewer);
+  const auto token = admin::add_token(file_, name_, role, to_rfc3339(wall_time()), owner);
   if (!token) return complain(token.error(), failed);
-  json::Writer out;
-  out.begin_object();
-  out.member("name", name_);
-  out.member("role", role_);
-  out.member("token", *token);
-  out.end_object();
-  return show(out.take(), print_made);
+  return show(admin::token_page(name_, role, *token), print_made);
 }
 
 int AdminCommand::list() {
   if (file_.empty()) return finish("/v1/tokens", nullptr, print_list);
-  const auto entries = admin::read_tokens(file_);
+  const auto entries = admin::read_tokens(file_, owner);
   if (!entries) return complain(entries.error(), failed);
-  return show(entries_page(*entries), print_list);
+  return show(admin::tokens_page(*entries), print_list);
 }
 
 int AdminCommand::revoke() {
   if (file_.empty()) {
+    if (reason_.empty()) return complain("say why, with --reason TEXT", usage);
     json::Writer out;
     out.begin_object();
     out.member("reason", reason_);
@@ -117,7 +98,7 @@ int AdminCommand::revoke() {
     const std::string body = out.take();
     return finish("/v1/tokens/" + percent_encoded(name_) + "/revoke", &body, print_list);
   }
-  const auto revoked = admin::revoke_token(file_, name_);
+  const auto revoked = admin::revoke_token(file_, name_, owner);
   if (!revoked) return complain(revoked.error(), failed);
   if (!*revoked) return complain("no token has this name", not_found);
   return list();
