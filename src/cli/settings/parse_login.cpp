@@ -22,7 +22,14 @@ std::string file_of(const GatewayFlags& flags, const Given& given, std::string_v
     return store.substr(sqlite.size(), store.find('?') - sqlite.size()) + std::string(ending);
   }
   const auto path = std::filesystem::path(flags.folder) / ("idem" + std::string(ending));
-  return std::filesystem::absolute(path).string();
+  std::error_code error;  // The working directory may be gone.
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path.string() : absolute.string();
+}
+
+/// Commands read the same variable, and it may be set for them.
+bool is_variable(const config::Place& place) {
+  return !place.in_file() && !place.source.starts_with("--");
 }
 
 void parse_roles(const GatewayFlags& flags, LoginSettings& login, Complaints& complaints) {
@@ -36,6 +43,11 @@ void parse_roles(const GatewayFlags& flags, LoginSettings& login, Complaints& co
                                      "operator=NAME");
       continue;
     }
+    if (to.starts_with("group:") && flags.admin_groups_field.text.empty()) {
+      complaints.add(item.place,
+                     "groups come in a field; write admin_identity.groups_field "
+                     "(--admin-groups-field) too");
+    }
     login.roles.push_back({*role, std::move(to)});
   }
 }
@@ -43,8 +55,15 @@ void parse_roles(const GatewayFlags& flags, LoginSettings& login, Complaints& co
 void parse_field(const Given& given, std::string& out, Complaints& complaints) {
   if (given.text.empty()) return;
   out = given.text;
-  if (http::is_token(out)) return;
-  complaints.add(given.place, shown(out) + " is no field name; write one such as X-Name");
+  if (!http::is_token(out)) {
+    complaints.add(given.place, shown(out) + " is no field name; write one such as X-Name");
+  }
+  for (const auto* const taken : {"Authorization", "Cookie", "Host", "Idem-Operator"}) {
+    if (!http::same_name(out, taken)) continue;
+    complaints.add(given.place, shown(out) +
+                                    " has another meaning; let the proxy use a field of "
+                                    "its own, such as X-Forwarded-User");
+  }
 }
 
 void check_identity(const GatewayFlags& flags, const LoginSettings& login, Complaints& complaints) {
@@ -91,12 +110,15 @@ void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints&
   check_identity(flags, login, complaints);
   if (flags.admin_probes.text == "everywhere") login.probes = admin::Probes::everywhere;
   if (flags.admin_probes.text == "nowhere") login.probes = admin::Probes::nowhere;
-  login.tokens_file = file_of(flags, flags.admin_tokens, ".admin-tokens");
-  const bool is_configured =
-      !flags.admin_tokens.text.empty() || !login.identity_field.empty() || login.reads_certificates;
+  const bool names_others = !login.identity_field.empty() || login.reads_certificates;
+  const bool is_configured = names_others || !flags.admin_tokens.text.empty();
+  // Beside another login tokens count only where the settings say so.
+  if (!names_others || !flags.admin_tokens.text.empty()) {
+    login.tokens_file = file_of(flags, flags.admin_tokens, ".admin-tokens");
+  }
   if (!is_configured) {
     login.operator_token_file = file_of(flags, flags.admin_token_file, ".admin-token");
-  } else if (!flags.admin_token_file.text.empty()) {
+  } else if (!flags.admin_token_file.text.empty() && !is_variable(flags.admin_token_file.place)) {
     complaints.add(flags.admin_token_file.place,
                    "another login is configured, and the process makes an operator's token only "
                    "where none is; leave this out");

@@ -50,11 +50,12 @@ Table process_settings(GatewayFlags& f) {
       {"admin_identity.trusted_proxies", "--admin-trusted-proxy", texts, &f.admin_proxies,
        "networks of those proxies, such as 192.0.2.7/32"},
       {"admin_identity.roles", "--admin-role", texts, &f.admin_roles,
-       "ROLE=NAME, ROLE=group:NAME or ROLE=*: the role (viewer, support, operator) of a proxy's "
-       "user "
-       "or of a certificate's holder; the highest one counts"},
+       "ROLE=NAME of a proxy's user, ROLE=group:NAME of its group, ROLE=subject:NAME or "
+       "ROLE=uri:URI of a certificate's holder, or ROLE=*; the highest role (viewer, support, "
+       "operator) counts"},
       {"admin_tls.cert", "--admin-tls-cert", path, &f.admin_tls_cert,
-       "PEM file: the certificate of the admin listener and its chain; read again on SIGHUP"},
+       "PEM file: the certificate of the admin listener and its chain; a gateway reads it again on "
+       "SIGHUP"},
       {"admin_tls.key", "--admin-tls-key", path, &f.admin_tls_key,
        "PEM file: its key, without a passphrase"},
       {"admin_tls.client_ca", "--admin-client-ca", path, &f.admin_client_ca,
