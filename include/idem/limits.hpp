@@ -420,6 +420,10 @@ inline constexpr std::size_t admin_body_bytes_max = 2UL * 1024 * 1024;
 inline constexpr std::size_t reason_bytes_max = 1'024;
 inline constexpr std::size_t evidence_bytes_max = 8'192;
 inline constexpr std::size_t operator_name_bytes_max = 64;
+// Some 1,500 tokens of the admin API, 160 bytes a line. All are read again when the file changes.
+inline constexpr std::size_t admin_tokens_bytes_max = 256UL * 1024;
+// A file with one token, and what an editor may add.
+inline constexpr std::size_t admin_token_file_bytes_max = 4'096;
 // How much later than the end of the lease negative evidence must have been observed (protocol.md
 // §19): longer than known providers need to list executed work.
 inline constexpr auto evidence_grace_default = 60s;

@@ -3,9 +3,11 @@
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
 #include "admin/keys.hpp"
+#include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
 #include "admin/replies.hpp"
 #include "admin/status.hpp"
+#include "admin/tokens_api.hpp"
 
 #include "core/exchange/problem.hpp"
 #include "loop/store_link.hpp"
@@ -31,7 +33,8 @@ class Admin final : public http::Service {
   explicit Admin(AdminParts parts)
       : parts_(std::move(parts)),
         keys_(parts_, parts_.registry.add_shard()),
-        outbox_(parts_, offload_) {}
+        outbox_(parts_, offload_),
+        tokens_(parts_, offload_) {}
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
@@ -50,34 +53,64 @@ class Admin final : public http::Service {
       co_await client.answer(foreign);
       co_return;
     }
-    const std::string_view target = head.origin_form;
-    const auto path = target.substr(0, target.find('?'));
-    if (path == "/v1/keys" || path.starts_with("/v1/keys/")) {
-      co_await keys_.serve(client);
-      co_return;
-    }
-    if (path == "/v1/status") {
-      const WireAnswer status = co_await status_of(head.method, target.size() > path.size());
-      co_await client.answer(status);
-      co_return;
-    }
-    if (path == "/v1/explain") {
-      co_await serve_explain(parts_, client);
-      co_return;
-    }
-    if (OutboxApi::serves(path)) {
-      co_await outbox_.serve(client);
-      co_return;
-    }
-    const bool readable = head.method == "GET" || head.method == "HEAD";
-    WireAnswer answer = to_answer({.code = ProblemCode::not_found});
-    if (readable && path == "/livez") answer = status_answer("alive");
-    if (readable && path == "/readyz") answer = co_await readiness();
-    if (readable && path == "/metrics") answer = co_await exposition();
+    const WireAnswer answer = co_await answer_to(client);
     co_await client.answer(answer);
   }
 
  private:
+  // Nothing is read of the store before the caller has its role.
+  Task<WireAnswer> answer_to(http::ServerStream& client) {
+    const auto& head = client.head();
+    const std::string_view target = head.origin_form;
+    const std::string path(target.substr(0, target.find('?')));
+    const auto found = find_endpoint(head.method, path);
+    const bool is_probe = found && found->endpoint != nullptr && found->endpoint->is_probe;
+    Caller caller;
+    if (!is_probe || !parts_.login.may_probe(client)) {
+      auto logged_in = parts_.login.caller_of(client);
+      if (!logged_in) co_return std::move(logged_in.error());
+      caller = std::move(*logged_in);
+    }
+    if (!found) co_return to_answer({.code = ProblemCode::not_found});
+    if (found->endpoint == nullptr) co_return not_allowed(found->methods);
+    const Role least = found->endpoint->least;
+    if (caller.role < least) co_return parts_.login.lacks_role(client, caller, least);
+    auto serving = serve_endpoint(client, path, caller);
+    auto answer = co_await serving;
+    co_return answer;
+  }
+
+  Task<WireAnswer> serve_endpoint(http::ServerStream& client, std::string_view path,
+                                  const Caller& caller) {
+    if (path == "/livez") co_return status_answer("alive");
+    if (path == "/readyz") {
+      auto answer = co_await readiness();
+      co_return answer;
+    }
+    if (path == "/metrics") {
+      auto answer = co_await exposition();
+      co_return answer;
+    }
+    if (path == "/v1/status") {
+      auto answer = co_await status_of(path.size() < client.head().origin_form.size());
+      co_return answer;
+    }
+    if (path.starts_with("/v1/keys")) {
+      auto answer = co_await keys_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path.starts_with("/v1/tokens")) {
+      auto answer = co_await tokens_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path == "/v1/explain") {
+      auto answer = co_await explain_to(parts_, client);
+      co_return answer;
+    }
+    auto answer = co_await outbox_.answer_to(client, caller);
+    co_return answer;
+  }
+
   Task<WireAnswer> readiness() {
     if (parts_.draining.load()) {
       co_return to_answer({.code = ProblemCode::draining, .detail = "The gateway is stopping."});
@@ -91,8 +124,7 @@ class Admin final : public http::Service {
     co_return status_answer("ready");
   }
 
-  Task<WireAnswer> status_of(std::string_view method, bool has_query) {
-    if (method != "GET") co_return not_allowed("GET");
+  Task<WireAnswer> status_of(bool has_query) {
     if (has_query) co_return invalid("This path has no parameters.");
     Status status;
     auto counting = count_unsettled(parts_, status);
@@ -123,8 +155,9 @@ class Admin final : public http::Service {
 
   AdminParts parts_;
   KeysApi keys_;
-  Offload offload_{"idem-outbox"};
+  Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
+  TokensApi tokens_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/login/login.hpp"
 #include "core/exchange/explanation.hpp"
 #include "http/server.hpp"
 #include "metrics/registry.hpp"
@@ -24,6 +25,7 @@ struct AdminParts {
   metrics::Registry& registry;
   const std::atomic<bool>& draining;
   LogSink log;
+  Login login;
   /// All gauges but the census; called on the loop's thread.
   std::function<metrics::Gauges()> gauges;
   /// Whether `gauges` fills in store_answers; otherwise the census decides.
@@ -44,10 +46,11 @@ struct AdminParts {
 };
 
 /// The operator's listener (docs/operations.md): /livez, /readyz, /metrics, /v1/status,
-/// /v1/explain, the records under /v1/keys and the messages. It has no login: every client that
-/// reaches it is an operator. So it refuses requests whose Host is neither loopback nor configured
-/// (DNS rebinding) and those of web pages of other origins, and a change needs a media type that a
-/// page cannot send without a preflight. Serves on its loop's thread.
+/// /v1/explain, the records under /v1/keys, the messages and the tokens. Every request needs a
+/// login with the role of its row in endpoints(); probes may be open. It also refuses requests
+/// whose Host is neither loopback nor configured (DNS rebinding) and those of web pages of other
+/// origins, and a change needs a media type that a page cannot send without a preflight. Serves on
+/// its loop's thread.
 std::unique_ptr<http::Service> make_admin(AdminParts parts);
 
 }  // namespace idem::admin

@@ -108,27 +108,6 @@ void write_differences(Writer& out, const std::vector<Explanation::Difference>& 
   out.end_array();
 }
 
-Task<WireAnswer> answer_of(const AdminParts& parts, http::ServerStream& client) {
-  const auto& head = client.head();
-  if (!parts.explain) {
-    co_return to_answer({.code = ProblemCode::not_found,
-                         .detail = "A worker serves no requests, so it explains none: ask a "
-                                   "gateway."});
-  }
-  if (head.origin_form.contains('?')) co_return invalid("This path has no parameters.");
-  if (head.method != "POST") co_return not_allowed("POST");
-  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const auto question = parse_question(body->bytes());
-  if (!question) co_return invalid(question.error());
-  auto explaining = parts.explain(*question);
-  const auto explained = co_await std::move(explaining);
-  if (explained) co_return json_answer(explanation_page(*explained));
-  if (explained.error().store) co_return store_trouble(*explained.error().store);
-  co_return invalid(explained.error().wrong);
-}
-
 }  // namespace
 
 std::expected<RequestInQuestion, std::string> parse_question(std::string_view body) {
@@ -177,9 +156,24 @@ std::string explanation_page(const Explanation& explanation) {
   return out.take() + "\n";
 }
 
-Task<void> serve_explain(const AdminParts& parts, http::ServerStream& client) {
-  const WireAnswer answer = co_await answer_of(parts, client);
-  co_await client.answer(answer);
+Task<WireAnswer> explain_to(const AdminParts& parts, http::ServerStream& client) {
+  const auto& head = client.head();
+  if (!parts.explain) {
+    co_return to_answer({.code = ProblemCode::not_found,
+                         .detail = "A worker serves no requests, so it explains none: ask a "
+                                   "gateway."});
+  }
+  if (head.origin_form.contains('?')) co_return invalid("This path has no parameters.");
+  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
+  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts.spill);
+  if (!body) co_return to_answer(http::problem_of(body.error()));
+  const auto question = parse_question(body->bytes());
+  if (!question) co_return invalid(question.error());
+  auto explaining = parts.explain(*question);
+  const auto explained = co_await std::move(explaining);
+  if (explained) co_return json_answer(explanation_page(*explained));
+  if (explained.error().store) co_return store_trouble(*explained.error().store);
+  co_return invalid(explained.error().wrong);
 }
 
 }  // namespace idem::admin

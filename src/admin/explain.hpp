@@ -16,6 +16,6 @@ std::expected<RequestInQuestion, std::string> parse_question(std::string_view bo
 std::string explanation_page(const Explanation& explanation);
 
 /// `POST /v1/explain`. Both arguments outlive the task; the client's loop's thread.
-Task<void> serve_explain(const AdminParts& parts, http::ServerStream& client);
+Task<WireAnswer> explain_to(const AdminParts& parts, http::ServerStream& client);
 
 }  // namespace idem::admin

@@ -1,7 +1,7 @@
 #include "admin/keys.hpp"
 
 #include "admin/keys_json.hpp"
-#include "admin/order_reading.hpp"
+#include "admin/order_body.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
 #include "admin/verdicts.hpp"
@@ -51,19 +51,13 @@ bool is_shown(const Record& record, const KeysQuery& query) {
 
 }  // namespace
 
-Task<void> KeysApi::serve(http::ServerStream& client) {
-  const WireAnswer answer = co_await answer_to(client);
-  co_await client.answer(answer);
-}
-
-Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client, const Caller& caller) {
   const auto& head = client.head();
   const std::string_view target = head.origin_form;
   const auto path = target.substr(0, target.find('?'));
   const auto query = path.size() < target.size() ? target.substr(path.size() + 1) : "";
   if (path == collection) {
-    if (head.method != "GET") co_return not_allowed("GET");
-    auto page = co_await list(query);
+    auto page = co_await list(query, caller.role);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
@@ -71,7 +65,6 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
   const auto ref = rest.substr(0, rest.find('/'));
   const auto what = rest.substr(std::min(ref.size() + 1, rest.size()));
   if (rest == "refs") {
-    if (head.method != "POST") co_return not_allowed("POST");
     if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
     auto keys = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
     if (!keys) co_return to_answer(http::problem_of(keys.error()));
@@ -80,26 +73,19 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client) {
   const auto id = parse_handle(ref);
   if (!id) co_return invalid("The ref of a record has 32 hexadecimal digits in lower case.");
   if (ref.size() == rest.size()) {
-    if (head.method != "GET") co_return not_allowed("GET");
-    auto page = co_await show(*id);
+    auto page = co_await show(*id, caller.role);
     co_return page;
   }
-  if (what != "resolve" && what != "release") co_return to_answer({.code = ProblemCode::not_found});
-  if (head.method != "POST") co_return not_allowed("POST");
-  if (!is_json(head)) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(head);
-  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
   const bool resolves = what == "resolve";  // The head's bytes go with the body.
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const std::string_view text = body->bytes();
-  const auto decider = decided_by(std::move(*source), text);
-  if (!decider) co_return invalid(decider.error());
+  auto reading = read_order(parts_, client, caller);
+  const auto order = co_await reading;
+  if (!order) co_return order.error();
+  const std::string_view text = order->body.bytes();
   if (resolves) {
-    auto answer = co_await resolve(*id, *decider, text);
+    auto answer = co_await resolve(*id, order->decider, text);
     co_return answer;
   }
-  auto answer = co_await release(*id, *decider, text);
+  auto answer = co_await release(*id, order->decider, text);
   co_return answer;
 }
 
@@ -110,17 +96,22 @@ Task<StoreResult> KeysApi::ask(StoreCall& call) {
   co_return result;
 }
 
-Task<WireAnswer> KeysApi::list(std::string_view text) {
+Task<WireAnswer> KeysApi::list(std::string_view text, Role role) {
   auto query = parse_keys_query(text, parts_.parse_duration);
   if (!query) co_return invalid(query.error());
+  if (role < Role::support && (query->key || !query->values.empty())) {
+    co_return to_answer({.code = ProblemCode::role_missing,
+                         .detail = "A search by key and values of bodies need the role support."});
+  }
   StoreCall count = Count{};
   auto counted = co_await ask(count);
   if (!counted) co_return store_trouble(counted.error());
-  const StoreTime now = std::get<Census>(*counted).now;
+  const Census census = std::get<Census>(*counted);
+  const StoreTime now = census.now;
   if (query->older_than) query->list.created_before = now - *query->older_than;
   if (query->newer_than) query->created_from = now - *query->newer_than;
   if (query->key) {
-    auto page = co_await find_by_key(*query, now);
+    auto page = co_await find_by_key(*query, census);
     co_return page;
   }
   const std::size_t limit = query->list.limit;
@@ -142,7 +133,7 @@ Task<WireAnswer> KeysApi::list(std::string_view text) {
     if (!values) co_return store_trouble(values.error());
     keys.push_back({std::move(record), std::move(*values)});
   }
-  co_return json_answer(keys_page(keys, next, now));
+  co_return json_answer(keys_page(keys, next, census));
 }
 
 // A listing contains no bodies, so each stored body is read on its own.
@@ -160,7 +151,7 @@ Task<std::expected<std::string, StoreError>> KeysApi::values_of(const Record& re
 }
 
 // Looks under all names under which a reserve of this key would look.
-Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
+Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, Census census) {
   const auto ids = ids_of(*query.list.scope, *query.list.operation, *query.key);
   List wanted = query.list;
   wanted.operation.reset();  // The id contains it; the record's may be a former name.
@@ -176,7 +167,7 @@ Task<WireAnswer> KeysApi::find_by_key(const KeysQuery& query, StoreTime now) {
     if (!query.values.empty()) values = admin::values_of(record->response, query.values);
     keys.push_back({without_bodies(std::move(*record)), std::move(values)});
   }
-  co_return json_answer(keys_page(keys, std::nullopt, now));
+  co_return json_answer(keys_page(keys, std::nullopt, census));
 }
 
 std::set<RecordId> KeysApi::ids_of(const std::string& scope, const std::string& operation,
@@ -203,7 +194,8 @@ WireAnswer KeysApi::name_keys(std::string_view body) const {
   return json_answer(refs_page(refs));
 }
 
-Task<WireAnswer> KeysApi::show(RecordId id) {
+Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
+  const Bodies bodies = bodies_for(role);
   StoreCall find = Find{id};
   auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
@@ -212,10 +204,11 @@ Task<WireAnswer> KeysApi::show(RecordId id) {
   StoreCall read = ReadEvidence{id};
   auto evidence = co_await ask(read);
   if (!evidence && evidence.error().code == StoreError::Code::damaged) {
-    co_return json_answer(key_page(*record, {}, evidence.error().detail));
+    co_return json_answer(key_page(*record, {}, evidence.error().detail, bodies));
   }
   if (!evidence) co_return store_trouble(evidence.error());
-  co_return json_answer(key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}));
+  co_return json_answer(
+      key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies));
 }
 
 Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
@@ -295,7 +288,7 @@ void KeysApi::log_decision(std::string_view event, const RecordId& id, const std
 
 Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
   if (reply.verdict == Verdict::done) {
-    auto page = co_await show(id);
+    auto page = co_await show(id, Role::operates);
     co_return page;
   }
   if (reply.verdict == Verdict::not_found) co_return no_such_key();

@@ -2,6 +2,7 @@
 
 #include "admin/admin.hpp"
 #include "admin/keys_query.hpp"
+#include "admin/login/role.hpp"
 
 #include <set>
 
@@ -11,20 +12,19 @@ namespace idem::admin {
 class KeysApi {
  public:
   /// `parts` and `shard` outlive it.
-  KeysApi(const AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
+  KeysApi(AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
 
-  Task<void> serve(http::ServerStream& client);
+  Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
  private:
-  Task<WireAnswer> answer_to(http::ServerStream& client);
-  Task<WireAnswer> list(std::string_view query);
-  Task<WireAnswer> find_by_key(const KeysQuery& query, StoreTime now);
+  Task<WireAnswer> list(std::string_view query, Role role);
+  Task<WireAnswer> find_by_key(const KeysQuery& query, Census census);
   Task<std::expected<std::string, StoreError>> values_of(const Record& record,
                                                          const KeysQuery& query);
   WireAnswer name_keys(std::string_view body) const;
   std::set<RecordId> ids_of(const std::string& scope, const std::string& operation,
                             const std::string& key) const;
-  Task<WireAnswer> show(RecordId id);
+  Task<WireAnswer> show(RecordId id, Role role);
   Task<WireAnswer> resolve(RecordId id, const std::string& source, std::string_view body);
   Task<WireAnswer> release(RecordId id, const std::string& source, std::string_view body);
   Task<StoreResult> ask(StoreCall& call);
@@ -32,7 +32,7 @@ class KeysApi {
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 
-  const AdminParts& parts_;
+  AdminParts& parts_;
   metrics::Shard& shard_;
 };
 

@@ -66,33 +66,45 @@ std::string_view name_of(LeasePolicy policy) {
 
 std::string_view name_or_none(State state) { return state == State{} ? "none" : name_of(state); }
 
-void write_response(Writer& out, const std::optional<StoredResponse>& response) {
-  out.name("response");
-  if (!response) return out.null();
-  out.begin_object();
-  out.member("status", response->status);
+/// A member that some callers may not see.
+void write_text(Writer& out, std::string_view name, std::string_view text, Bodies bodies) {
+  out.name(name);
+  if (bodies == Bodies::withheld) return out.null();
+  out.text(text);
+}
+
+void write_headers(Writer& out, const StoredResponse& response, Bodies bodies) {
   out.name("headers");
+  if (bodies == Bodies::withheld) return out.null();
   out.begin_array();
-  for (const auto& field : response->headers) {
+  for (const auto& field : response.headers) {
     out.begin_array();
     out.text(field.name);
     out.text(field.value);
     out.end_array();
   }
   out.end_array();
+}
+
+void write_response(Writer& out, const std::optional<StoredResponse>& response, Bodies bodies) {
+  out.name("response");
+  if (!response) return out.null();
+  out.begin_object();
+  out.member("status", response->status);
+  write_headers(out, *response, bodies);
   out.flag("body_stored", response->body_stored);
-  out.member("body_b64", to_base64(response->body));
+  write_text(out, "body_b64", to_base64(response->body), bodies);
   out.end_object();
 }
 
-void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
+void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence, Bodies bodies) {
   out.name("evidence");
   out.begin_array();
   for (const auto& entry : evidence) {
     out.begin_object();
     out.member("fence", stored_fence(entry.fence));
     out.member("source", entry.source);
-    out.member("evidence", entry.evidence);
+    write_text(out, "evidence", entry.evidence, bodies);
     out.member("reason", entry.reason);
     out.member("before", name_or_none(entry.before));
     out.member("after", name_or_none(entry.after));
@@ -106,8 +118,17 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence) {
 
 }  // namespace
 
+void write_counts(Writer& out, const Census& census) {
+  out.begin_object();
+  for (const auto state : {State::pending, State::in_progress, State::completed,
+                           State::failed_retryable, State::unknown, State::expired}) {
+    out.member(name_of(state), census.by_state[static_cast<std::size_t>(state)]);
+  }
+  out.end_object();
+}
+
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      StoreTime now) {
+                      const Census& census) {
   Writer out;
   out.begin_object();
   out.name("keys");
@@ -128,7 +149,9 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   } else {
     out.null();
   }
-  write_moment(out, "now", now);
+  out.name("counts");
+  write_counts(out, census);
+  write_moment(out, "now", census.now);
   out.end_object();
   return out.take() + "\n";
 }
@@ -179,7 +202,7 @@ std::string refs_page(std::span<const std::set<RecordId>> refs) {
 }
 
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
-                     std::string_view evidence_damage) {
+                     std::string_view evidence_damage, Bodies bodies) {
   Writer out;
   out.begin_object();
   write_summary(out, record);
@@ -189,8 +212,8 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   out.member("lease_policy", name_of(record.lease_policy));
   out.member("recovery_point", record.recovery_point);
   out.flag("request_stored", record.stored_request.has_value());
-  write_response(out, record.response);
-  write_evidence(out, evidence);
+  write_response(out, record.response, bodies);
+  write_evidence(out, evidence, bodies);
   if (!evidence_damage.empty()) out.member("evidence_damaged", evidence_damage);
   out.end_object();
   return out.take() + "\n";

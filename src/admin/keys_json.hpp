@@ -1,6 +1,8 @@
 #pragma once
 
+#include "admin/login/role.hpp"
 #include "core/json/scalars.hpp"
+#include "json/writer.hpp"
 
 #include <idem/store.hpp>
 
@@ -19,10 +21,13 @@ struct ListedKey {
   std::string values{};
 };
 
-/// A page of records. The following page begins after `next`; `now` is the store's time, from which
-/// the age of a record counts.
+/// The store's records by their states.
+void write_counts(json::Writer& out, const Census& census);
+
+/// A page of records. The following page begins after `next`; the census has the counts of the
+/// whole store, and its time, from which the age of a record counts.
 std::string keys_page(std::span<const ListedKey> keys, const std::optional<RecordId>& next,
-                      StoreTime now);
+                      const Census& census);
 
 /// One record as a listing shows it: a JSON object.
 std::string key_summary(const Record& record);
@@ -35,9 +40,10 @@ std::string values_of(const std::optional<StoredResponse>& response,
 /// The refs that each of several keys could have.
 std::string refs_page(std::span<const std::set<RecordId>> refs);
 
-/// One record with its evidence log, without token, fingerprint and stored request.
+/// One record with its evidence log, without token, fingerprint and stored request. Withheld are
+/// fields and body of the answer, and what a provider said.
 /// `evidence_damage`: why the log cannot be read; empty: it can.
 std::string key_page(const Record& record, std::span<const EvidenceEntry> evidence,
-                     std::string_view evidence_damage);
+                     std::string_view evidence_damage, Bodies bodies);
 
 }  // namespace idem::admin

@@ -53,14 +53,9 @@ Read<std::string> decided_by(std::string source, std::string_view body) {
   }
   const std::string named = std::string(operator_source) + ':' + *name;
   if (source != operator_source && source != named) {
-    return wrong("/by", "differs from the field Idem-Operator; give one of them");
+    return wrong("/by", "differs from the name of the login, or else from the field Idem-Operator");
   }
   return named;
-}
-
-bool is_operator_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= limits::operator_name_bytes_max &&
-         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7F; });
 }
 
 }  // namespace idem::admin

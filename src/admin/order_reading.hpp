@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/login/role.hpp"
 #include "json/value.hpp"
 
 #include <expected>
@@ -22,10 +23,8 @@ Read<std::string> read_text(const Value& object, std::string_view name, std::siz
 
 /// The source of an operator's decision, in front of the name.
 inline constexpr std::string_view operator_source = "operator";
-/// 1 to limits::operator_name_bytes_max visible characters of ASCII.
-bool is_operator_name(std::string_view name) noexcept;
-/// The decider as the evidence log names it: `source`, from the request's head, or the member `by`
-/// of the order in `body`. Two different names are an error, and so is none.
+/// The decider as the evidence log names it: `source`, by the login or from the request's head, or
+/// the member `by` of the order in `body`. Two different names are an error, and so is none.
 Read<std::string> decided_by(std::string source, std::string_view body);
 
 }  // namespace idem::admin

@@ -1,6 +1,6 @@
 #include "admin/outbox.hpp"
 
-#include "admin/order_reading.hpp"
+#include "admin/order_body.hpp"
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
 #include "admin/replies.hpp"
@@ -27,17 +27,8 @@ WireAnswer no_such_message() {
 
 }  // namespace
 
-OutboxApi::OutboxApi(const AdminParts& parts, Offload& offload)
+OutboxApi::OutboxApi(AdminParts& parts, Offload& offload)
     : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
-
-bool OutboxApi::serves(std::string_view path) noexcept {
-  return is_under(path, outbox) || is_under(path, dead_letters);
-}
-
-Task<void> OutboxApi::serve(http::ServerStream& client) {
-  const WireAnswer answer = co_await answer_to(client);
-  co_await client.answer(answer);
-}
 
 Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   if (transactions_ == nullptr) co_return std::nullopt;
@@ -49,7 +40,7 @@ Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   co_return std::move(*counted);
 }
 
-Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client) {
+Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client, const Caller& caller) {
   if (transactions_ == nullptr) {
     co_return to_answer({.code = ProblemCode::not_found,
                          .detail = "This store has no outbox. SQLite and PostgreSQL have one."});
@@ -63,20 +54,17 @@ Task<WireAnswer> OutboxApi::answer_to(http::ServerStream& client) {
   const std::string rest = path == folder ? std::string() : path.substr(folder.size() + 1);
   const auto dead = is_dead ? std::optional(MessageState::dead) : std::nullopt;
   if (rest.empty()) {
-    if (head.method != "GET") co_return not_allowed("GET");
     auto page = co_await list(query, dead);
     co_return page;
   }
   if (!query.empty()) co_return invalid("This path has no parameters.");
   const bool is_order = is_dead ? rest == "redrive" || rest == "discard" : rest.ends_with("/retry");
   if (is_order) {
-    if (head.method != "POST") co_return not_allowed("POST");
-    auto answer = co_await order(client, rest);
+    auto answer = co_await order(client, rest, caller);
     co_return answer;
   }
   if (!parse_handle(rest)) co_return to_answer({.code = ProblemCode::not_found});
-  if (head.method != "GET") co_return not_allowed("GET");
-  auto page = co_await show(rest);
+  auto page = co_await show(rest, caller.role);
   co_return page;
 }
 
@@ -110,34 +98,32 @@ Task<Outbox::Result<std::optional<StoredMessage>>> OutboxApi::find(std::string i
   co_return found;
 }
 
-Task<WireAnswer> OutboxApi::show(std::string id) {
+Task<WireAnswer> OutboxApi::show(std::string id, Role role) {
   auto finding = find(std::move(id));
   const auto found = co_await finding;
   if (!found) co_return unavailable(found.error());
   if (!*found) co_return no_such_message();
-  co_return json_answer(message_page(**found));
+  co_return json_answer(message_page(**found, bodies_for(role)));
 }
 
-Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what) {
-  if (!is_json(client.head())) co_return invalid("Content-Type must be application/json.", 415);
-  auto source = source_of(client.head());
-  if (!source) co_return invalid("Idem-Operator must be one name of 1 to 64 visible characters.");
-  auto body = co_await client.read_body(limits::admin_body_bytes_max, parts_.spill);
-  if (!body) co_return to_answer(http::problem_of(body.error()));
-  const std::string_view text = body->bytes();
-  const auto decider = decided_by(std::move(*source), text);
-  if (!decider) co_return invalid(decider.error());
+Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
+                                  const Caller& caller) {
+  auto reading = read_order(parts_, client, caller);
+  const auto received = co_await reading;
+  if (!received) co_return received.error();
+  const std::string_view text = received->body.bytes();
+  const std::string& decider = received->decider;
   if (what == "redrive") {
-    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *decider);
+    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, decider);
     auto answer = co_await deciding;
     co_return answer;
   }
   if (what == "discard") {
-    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, *decider);
+    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, decider);
     auto answer = co_await deciding;
     co_return answer;
   }
-  auto answer = co_await retry(what.substr(0, what.find('/')), *decider);
+  auto answer = co_await retry(what.substr(0, what.find('/')), decider);
   co_return answer;
 }
 
@@ -152,7 +138,7 @@ Task<WireAnswer> OutboxApi::retry(std::string id, std::string source) {
   parts_.log(LogLevel::info, "outbox_retry",
              {{"message", id}, {"source", source}, {"done", *hastened ? "yes" : "no"}});
   if (*hastened) {
-    auto page = co_await show(id);
+    auto page = co_await show(id, Role::operates);
     co_return page;
   }
   auto finding = find(std::move(id));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "admin/login/role.hpp"
 #include "loop/offload.hpp"
 
 #include <idem/outbox.hpp>
@@ -12,20 +13,17 @@ namespace idem::admin {
 class OutboxApi {
  public:
   /// `parts` outlives it.
-  OutboxApi(const AdminParts& parts, Offload& offload);
+  OutboxApi(AdminParts& parts, Offload& offload);
 
-  /// Whether this API serves `path`.
-  static bool serves(std::string_view path) noexcept;
-  Task<void> serve(http::ServerStream& client);
+  Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
 
   /// For the metrics; none: there is no outbox, or the database does not answer.
   Task<std::optional<std::vector<MessageCount>>> count();
 
  private:
-  Task<WireAnswer> answer_to(http::ServerStream& client);
   Task<WireAnswer> list(std::string_view query, std::optional<MessageState> of);
-  Task<WireAnswer> show(std::string id);
-  Task<WireAnswer> order(http::ServerStream& client, std::string what);
+  Task<WireAnswer> show(std::string id, Role role);
+  Task<WireAnswer> order(http::ServerStream& client, std::string what, const Caller& caller);
   Task<WireAnswer> retry(std::string id, std::string source);
   /// A call of Outbox that carries out an order about dead letters.
   template <class Order>
@@ -37,7 +35,7 @@ class OutboxApi {
   void log_order(std::string_view event, const std::string& source, const std::string& reason,
                  const std::vector<Ordered>& ordered);
 
-  const AdminParts& parts_;
+  AdminParts& parts_;
   Offload& offload_;
   Transactions* transactions_;
 };

@@ -87,12 +87,17 @@ std::string messages_page(std::span<const StoredMessage> messages,
   return out.take();
 }
 
-std::string message_page(const StoredMessage& message) {
+std::string message_page(const StoredMessage& message, Bodies bodies) {
   Writer out;
   out.begin_object();
   write_summary(out, message);
   out.member("content_type", message.message.content_type);
-  out.member("payload", message.message.payload);
+  out.name("payload");
+  if (bodies == Bodies::withheld) {
+    out.null();
+  } else {
+    out.text(message.message.payload);
+  }
   write_history(out, message.history);
   out.end_object();
   return out.take();

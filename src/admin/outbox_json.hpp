@@ -1,5 +1,7 @@
 #pragma once
 
+#include "admin/login/role.hpp"
+
 #include <idem/outbox.hpp>
 
 #include <optional>
@@ -12,7 +14,7 @@ namespace idem::admin {
 std::string messages_page(std::span<const StoredMessage> messages,
                           const std::optional<std::int64_t>& next);
 /// One message with its payload and history.
-std::string message_page(const StoredMessage& message);
+std::string message_page(const StoredMessage& message, Bodies bodies);
 std::string ordered_page(std::span<const Ordered> ordered, bool dry_run);
 
 }  // namespace idem::admin

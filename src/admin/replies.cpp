@@ -61,8 +61,9 @@ bool is_json(const http::RequestHead& head) {
   return found == 1 && good;
 }
 
-std::optional<std::string> source_of(const http::RequestHead& head) {
+std::optional<std::string> source_of(const http::RequestHead& head, const Caller& caller) {
   std::string source(operator_source);
+  if (!caller.name.empty()) return source + ':' + caller.name;
   bool named = false;
   for (const auto& field : head.fields) {
     if (!http::same_name(field.name, "Idem-Operator")) continue;

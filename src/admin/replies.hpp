@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/login/role.hpp"
 #include "core/exchange/answers.hpp"
 #include "core/exchange/problem.hpp"
 #include "http/head.hpp"
@@ -26,8 +27,9 @@ WireAnswer refused_answer(const Problem& problem, std::string_view verdict,
 /// without a preflight.
 bool is_json(const http::RequestHead& head);
 
-/// The source for the evidence log, with the name in `Idem-Operator`. The name is not verified, as
-/// nothing on this listener is. None: the field is malformed or appears twice.
-std::optional<std::string> source_of(const http::RequestHead& head);
+/// The source for the evidence log: the caller's name, or the one in `Idem-Operator` where the
+/// login proves a role only; nobody verifies that one. None: the field is malformed or appears
+/// twice.
+std::optional<std::string> source_of(const http::RequestHead& head, const Caller& caller);
 
 }  // namespace idem::admin

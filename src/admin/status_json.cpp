@@ -1,5 +1,5 @@
+#include "admin/keys_json.hpp"
 #include "admin/status.hpp"
-
 #include "json/writer.hpp"
 
 #include <idem/worker_limits.hpp>
@@ -141,12 +141,7 @@ void write_store(Writer& out, const Status& status) {
   if (!status.census) {
     out.null();
   } else {
-    out.begin_object();
-    for (const auto state : {State::pending, State::in_progress, State::completed,
-                             State::failed_retryable, State::unknown, State::expired}) {
-      out.member(name_of(state), status.census->by_state[static_cast<std::size_t>(state)]);
-    }
-    out.end_object();
+    write_counts(out, *status.census);
   }
   out.end_object();
 }

@@ -1,3 +1,4 @@
+#include "cli/commands/admin_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/explain_command.hpp"
 #include "cli/commands/keys_command.hpp"
@@ -60,6 +61,7 @@ int run(int argc, char** argv) {
   const MigrateCommand migrate(app);
   StatusCommand status(app);
   ExplainCommand explain(app);
+  AdminCommand admin(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -74,7 +76,7 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &explain}) {
+           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -84,6 +86,7 @@ int run(int argc, char** argv) {
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
   if (explain.parsed()) return explain.run();
+  if (admin.parsed()) return admin.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

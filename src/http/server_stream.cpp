@@ -71,7 +71,10 @@ Task<bool> ServerStream::secure(const TlsContext& context) {
   const bool secured = co_await wire_.secure(std::move(session));
   receive_by(MonotonicTime::max());
   send_by(MonotonicTime::max());
-  if (secured) peer_identity_ = wire_.tls()->peer_identity();
+  if (secured) {
+    peer_identity_ = wire_.tls()->peer_identity();
+    peer_holder_ = wire_.tls()->peer_holder();
+  }
   co_return secured;
 }
 

@@ -31,6 +31,8 @@ class ServerStream {
   Task<bool> secure(const TlsContext& context);
   /// The client's name by its verified certificate (TlsSession::peer_identity()).
   const std::optional<std::string>& peer_identity() const noexcept { return peer_identity_; }
+  /// The same with its whole name (TlsSession::peer_holder()).
+  const std::optional<std::string>& peer_holder() const noexcept { return peer_holder_; }
 
   /// The other end of the TCP connection, never from a field; nothing where the client had gone
   /// before this stream was made.
@@ -156,6 +158,7 @@ class ServerStream {
   Wire wire_;
   Options options_;
   std::optional<std::string> peer_identity_;
+  std::optional<std::string> peer_holder_;
   std::optional<PeerAddress> peer_address_;
   RequestHead head_;
   BodyReader body_;

@@ -208,6 +208,10 @@ void set_rules(CURL* c, const FetchRequest& request) {
     curl_easy_setopt(c, CURLOPT_CAINFO, request.ca_file.c_str());
     curl_easy_setopt(c, CURLOPT_CAPATH, nullptr);  // No other authority is trusted.
   }
+  if (!request.certificate_file.empty()) {
+    curl_easy_setopt(c, CURLOPT_SSLCERT, request.certificate_file.c_str());
+    curl_easy_setopt(c, CURLOPT_SSLKEY, request.key_file.c_str());
+  }
 }
 
 }  // namespace

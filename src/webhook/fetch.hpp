@@ -29,6 +29,9 @@ struct FetchRequest {
   std::vector<std::string> allowed_hosts{};
   /// PEM file of the authorities that a certificate is checked against; empty: the system's.
   std::string ca_file{};
+  /// PEM files of a certificate to present, and its key; empty: none.
+  std::string certificate_file{};
+  std::string key_file{};
 };
 
 /// A final answer, whatever its status.

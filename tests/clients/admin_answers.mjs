@@ -56,7 +56,7 @@ function check({ method, target, status, type, body }) {
   // What is none of the paths is 404, and a method that a path does not have is 404 or 405.
   const operation = route && page.paths[route.name][method.toLowerCase()];
   if (!operation) {
-    if (status === 404 || status === 405 || status === 400 || status === 403) return;
+    if ([400, 401, 403, 404, 405].includes(status)) return;
     return find(`${method} ${target}: ${status} of an operation that the page does not have`, body);
   }
   const where = `${method} ${route.name} ${status}`;

@@ -144,21 +144,26 @@ TEST_F(ConfigRoles, unknown_variables_are_warned_of) {
     expect_has(refused, "there is no upstream");
     expect_has(refused, "IDEM_UPSTRAEM: warning: is no variable");
   }
-  expect_has(check(workers, {}, {"IDEM_ADMIN_TOKEN=t"}),
-             "IDEM_ADMIN_TOKEN: warning: is no variable of this version");
+  expect_has(check(workers, {}, {"IDEM_ADMIN_TOKENS_OF=t"}),
+             "IDEM_ADMIN_TOKENS_OF: warning: is no variable of this version");
   const auto of_a_gateway = check(workers, {"--role", "worker"}, {"IDEM_LISTEN=127.0.0.1:1"});
   EXPECT_EQ(of_a_gateway.exit_code, 0);
   expect_has(of_a_gateway, "IDEM_LISTEN: warning: is a setting of idem gateway");
 }
 
-TEST_F(ConfigRoles, an_admin_listener_for_other_machines_is_warned_of) {
+TEST_F(ConfigRoles,
+       an_admin_listener_for_other_machines_needs_a_login_and_is_warned_of_without_tls) {
   const std::string text = gateways + "store: \"memory:\"\nadmin: ";
   for (const char* const open : {"0.0.0.0:9901", "\"[::]:9901\"", "10.1.2.3:9901", "idem.lan:9901",
                                  "127.example.org:9901"}) {
-    const auto ran = check(text + open + "\n");
+    const auto refused = check(text + open + "\n");
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    expect_has(refused, ":4:8: ");
+    expect_has(refused, "no login is configured");
+    const auto ran = check(text + open + "\nadmin_tokens: tokens\n");
     EXPECT_EQ(ran.exit_code, 0) << ran.output;
     expect_has(ran, ":4:8: warning: ");
-    expect_has(ran, "no login and no TLS");
+    expect_has(ran, "has no TLS");
   }
   for (const char* const closed : {"127.0.0.1:9901", "\"[::1]:9901\"", "localhost:9901"}) {
     EXPECT_EQ(check(text + closed + "\n").output, "ok\n");

@@ -4,6 +4,8 @@
 
 #include <idem/limits.hpp>
 
+#include <mutex>
+
 /// The gateway options that the settings of a file give.
 namespace idem::test {
 namespace {
@@ -155,10 +157,20 @@ class ConfigAsking : public ConfigSettings {
     record.upstream_reference = reference;
     return settings->options.providers.at("bank")->ask(record, key);
   }
+  /// Of the questions from now on; the provider may still be sending the one before.
+  void answer_with(std::string answer) {
+    const std::lock_guard lock(mutex_);
+    answer_ = std::move(answer);
+  }
+  std::string answer() {
+    const std::lock_guard lock(mutex_);
+    return answer_;
+  }
+  std::mutex mutex_;
   std::string answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
   ScriptedUpstream bank_{[this](UpstreamConnection& connection) {
     (void)connection.read_request();
-    connection.write(answer_);
+    connection.write(answer());
   }};
 };
 
@@ -191,11 +203,11 @@ TEST_F(ConfigAsking, a_reference_of_dots_is_none) {
 }
 
 TEST_F(ConfigAsking, an_answer_that_would_not_be_stored_is_not_read) {
-  answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\nConnection: close\r\n\r\n" +
-            std::string(1'048'577, ' ');
+  answer_with("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\nConnection: close\r\n\r\n" +
+              std::string(1'048'577, ' '));
   EXPECT_FALSE(ask("/{operation}", ""));
-  answer_ = "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n" +
-            std::string(1'048'576, ' ');
+  answer_with("HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n" +
+              std::string(1'048'576, ' '));
   EXPECT_TRUE(ask("/{operation}", ""));
 }
 

@@ -7,8 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
 
 namespace idem::test {
@@ -16,7 +16,7 @@ namespace {
 
 struct Noted {
   std::mutex mutex;
-  std::set<std::string, std::less<>> addresses;
+  std::map<std::string, std::string, std::less<>> token_files;  ///< By addresses.
 };
 
 const std::filesystem::path folder = std::filesystem::path(IDEM_BIN_DIR) / "../admin-answers";
@@ -34,15 +34,25 @@ void append_member(std::string& line, std::string_view name, std::string_view te
 
 }  // namespace
 
-void watch_admin(std::string_view address) {
+void watch_admin(std::string_view address, std::string_view token_file) {
   const std::lock_guard lock(noted().mutex);
-  noted().addresses.emplace(address);
+  noted().token_files.insert_or_assign(std::string(address), std::string(token_file));
+}
+
+std::string operator_login(std::string_view address) {
+  const std::lock_guard lock(noted().mutex);
+  const auto found = noted().token_files.find(address);
+  if (found == noted().token_files.end() || found->second.empty()) return {};
+  std::ifstream file(found->second);
+  std::string token;
+  std::getline(file, token);
+  return "Bearer " + token;
 }
 
 void note_answer(std::string_view address, const Request& request, const Response& response) {
   const std::lock_guard lock(noted().mutex);
   const bool is_whole = response.status != 0 && response.trouble.empty();
-  if (!is_whole || !noted().addresses.contains(address)) return;
+  if (!is_whole || !noted().token_files.contains(address)) return;
   if (!std::filesystem::exists(folder)) return;
   std::string line = "{";
   append_member(line, "method", request.method);

@@ -112,7 +112,12 @@ std::string Connection::read_until_close() {
 
 bool Connection::closed_by_peer() { return buffer_.empty() && !fill() && trouble_ != "timeout"; }
 
-Response send_once(std::string_view address, const Request& request) {
+Response send_once(std::string_view address, const Request& given) {
+  Request request = given;
+  const std::string login = operator_login(address);
+  if (!login.empty() && !find_field(request.fields, "Authorization")) {
+    request.fields.push_back({"Authorization", login});
+  }
   Connection connection(address);
   Response response = connection.exchange(request);
   note_answer(address, request, response);

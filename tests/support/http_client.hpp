@@ -68,7 +68,8 @@ class Connection {
   std::string trouble_;
 };
 
-/// One request on a connection of its own.
+/// One request on a connection of its own; to an admin listener as its operator, unless the request
+/// has another login.
 Response send_once(std::string_view address, const Request& request);
 Response send_once(std::string_view address, const TlsSide& side, const Request& request);
 

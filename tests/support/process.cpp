@@ -142,6 +142,19 @@ std::optional<std::string> Process::wait_for_line(std::string_view part,
   return line;
 }
 
+namespace {
+
+/// What the line of the operator's token names; empty: there is none.
+std::string token_file_in(std::string_view log, bool json) {
+  const std::string_view mark = json ? R"("event":"admin_token","file":")" : "admin_token file=";
+  const auto at = log.find(mark);
+  if (at == log.npos) return {};
+  const auto rest = log.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_of(json ? "\"" : " \n")));
+}
+
+}  // namespace
+
 std::string Process::wait_for_address(std::string_view role) {
   // The first listener reported is the gateway's, and its line shows the log's format.
   const auto first = wait_for_line("listening");
@@ -153,7 +166,7 @@ std::string Process::wait_for_address(std::string_view role) {
   if (at == std::string::npos) return {};
   const auto start = at + mark.size();
   std::string address = line->substr(start, line->find(json ? '"' : ' ', start) - start);
-  if (role == "admin") watch_admin(address);
+  if (role == "admin") watch_admin(address, token_file_in(output(), json));
   return address;
 }
 

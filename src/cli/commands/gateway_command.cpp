@@ -82,10 +82,14 @@ class GatewayProcess {
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
     note_longest();
-    auto certificate = read_certificate();
+    auto certificate = read_certificate(options_.tls, tls_.get());
     if (!certificate) return fail(certificate.error());
     tls_ = std::move(*certificate);
+    auto admin_certificate = read_certificate(options_.admin_tls, nullptr);
+    if (!admin_certificate) return fail("admin: " + admin_certificate.error());
+    admin_tls_ = std::move(*admin_certificate);
     build_loops();
+    if (const auto built = build_admin(); !built) return fail(built.error());
     if (const auto opened = open_listeners(); !opened) return fail(opened.error());
     start();
     for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal == SIGHUP;) reload();
@@ -126,9 +130,10 @@ class GatewayProcess {
   using Certificate = std::shared_ptr<const http::TlsContext>;
 
   // Without a configured certificate: null.
-  std::expected<Certificate, std::string> read_certificate() {
-    if (options_.tls.certificate.empty()) return Certificate{};
-    auto context = http::TlsContext::for_server(options_.tls, tls_.get());
+  static std::expected<Certificate, std::string> read_certificate(
+      const http::TlsContext::ServerFiles& files, const http::TlsContext* before) {
+    if (files.certificate.empty()) return Certificate{};
+    auto context = http::TlsContext::for_server(files, before);
     if (!context) return std::unexpected("TLS: " + context.error());
     return std::move(*context);
   }
@@ -142,9 +147,11 @@ class GatewayProcess {
   // serving.
   void reload() {
     auto read = read_again(source_, given_, *settings_);
-    auto certificate = read_certificate();
+    auto certificate = read_certificate(options_.tls, tls_.get());
+    auto admin_certificate = read_certificate(options_.admin_tls, admin_tls_.get());
     if (!read) return refuse_reload(read.error());
     if (!certificate) return refuse_reload(certificate.error());
+    if (!admin_certificate) return refuse_reload("admin: " + admin_certificate.error());
     // Last, because it cannot be undone.
     const auto adopted = adopt_routes(read->options.settings);
     if (!adopted) return refuse_reload(adopted.error());
@@ -153,6 +160,10 @@ class GatewayProcess {
     if (*certificate) {
       tls_ = std::move(*certificate);
       gateway_server_->use_tls(tls_);
+    }
+    if (*admin_certificate && admin_server_) {
+      admin_tls_ = std::move(*admin_certificate);
+      admin_server_->use_tls(admin_tls_);
     }
     log_(LogLevel::info, "reloaded",
          {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
@@ -222,6 +233,13 @@ class GatewayProcess {
     // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     admin_settings_ = settings_;
+  }
+
+  // Without an admin listener: nothing, so that no token lies about.
+  std::expected<void, std::string> build_admin() {
+    if (options_.admin.empty()) return {};
+    auto login = admin::Login::open(options_.login, log_);
+    if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
     explainer_ = std::make_unique<gateway::Explainer>(*admin_loop_, *store_);
     admin_ = admin::make_admin({.loop = *admin_loop_,
                                 .store = *store_,
@@ -229,6 +247,7 @@ class GatewayProcess {
                                 .registry = *registry_,
                                 .draining = draining_,
                                 .log = log_,
+                                .login = std::move(*login),
                                 .gauges = [this] { return gauges(); },
                                 .parse_duration = parse_duration,
                                 .naming_parts =
@@ -246,6 +265,7 @@ class GatewayProcess {
                                     [this](const RequestInQuestion& request) {
                                       return explainer_->explain(admin_settings_, request);
                                     }});
+    return {};
   }
 
   metrics::Gauges gauges() const {
@@ -277,6 +297,7 @@ class GatewayProcess {
   void start() {
     if (tls_) gateway_server_->use_tls(tls_);
     gateway_server_->start();
+    if (admin_server_ && admin_tls_) admin_server_->use_tls(admin_tls_);
     if (admin_server_) admin_server_->start();
     for (auto& loop : loops_) threads_.emplace_back([running = loop.get()] { running->run(); });
     threads_.emplace_back([this] { dispatch_loop_->run("idem-dispatch"); });
@@ -358,6 +379,7 @@ class GatewayProcess {
   std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;
   std::shared_ptr<const http::TlsContext> tls_;
+  std::shared_ptr<const http::TlsContext> admin_tls_;
   std::unique_ptr<http::Server> gateway_server_;
   std::unique_ptr<http::Server> admin_server_;
   std::vector<std::thread> threads_;

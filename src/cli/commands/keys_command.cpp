@@ -4,6 +4,7 @@
 #include "cli/commands/keys_print.hpp"
 #include "cli/commands/keys_table.hpp"
 #include "core/bytes/base64.hpp"
+#include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
 
 #include <idem/limits.hpp>

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/settings/environment.hpp"
+#include "core/bytes/percent.hpp"
 #include "json/value.hpp"
 
 #include <idem/limits.hpp>
@@ -44,6 +45,7 @@ int exit_code_of(int status) {
   if (status == 200) return done;
   if (status == 404) return not_found;
   if (status == 409) return refused;
+  if (status == 401 || status == 403) return failed;
   return status >= 400 && status < 500 ? usage : failed;
 }
 
@@ -52,18 +54,38 @@ int exit_code_of(int status) {
 OperatorCommand::OperatorCommand(CLI::App& app, const char* name, const char* text, Form form)
     : name_(name), command_(app.add_subcommand(name, text)) {
   access_.operator_name = login_name();
+  // A variable only: other users of the machine see the arguments of a process.
+  if (const char* const token = std::getenv("IDEM_ADMIN_TOKEN"); token != nullptr) {
+    access_.token = token;
+  }
   if (form.has_verbs) {
     command_->require_subcommand(1);
     // Verbs inherit it, but do not list the options of the command.
-    command_->footer(command_->get_footer() +
-                     "\nBefore or after the verb: --admin-url, --json, --operator (idem " + name +
-                     " --help).");
+    command_->footer(
+        command_->get_footer() +
+        "\nBefore or after the verb: --admin-url, --admin-..., --json, --operator (idem " + name +
+        " --help).");
   }
   // Declared once, not for each verb: CLI11 also reads the variables of verbs that were not given,
   // and the last one would win over the flag.
   command_->add_option("--admin-url", access_.url, "URL of the admin listener")
       ->envname("IDEM_ADMIN_URL")
       ->capture_default_str();
+  command_
+      ->add_option("--admin-token-file", access_.token_file,
+                   "file with the token to log in with, instead of IDEM_ADMIN_TOKEN; by default "
+                   "the one that a gateway on this machine names")
+      ->envname("IDEM_ADMIN_TOKEN_FILE");
+  command_
+      ->add_option("--admin-ca", access_.ca_file,
+                   "PEM file: the CA of the admin listener's certificate; by default the system's")
+      ->envname("IDEM_ADMIN_CA");
+  command_
+      ->add_option("--admin-cert", access_.certificate_file,
+                   "PEM file: a certificate to log in with")
+      ->envname("IDEM_ADMIN_CERT");
+  command_->add_option("--admin-key", access_.key_file, "PEM file: its key, without a passphrase")
+      ->envname("IDEM_ADMIN_KEY");
   command_->add_flag("--json", json_, "print the admin API's answer unchanged");
   if (!form.decides) return;
   command_
@@ -105,10 +127,20 @@ std::expected<AdminAnswer, int> OperatorCommand::ask(const std::string& target,
                      " characters without blanks, in ASCII",
                  usage);
   }
+  if (access_.certificate_file.empty() != access_.key_file.empty()) {
+    return fails("--admin-cert and --admin-key belong together: give both files or neither", usage);
+  }
   auto answer = ask_admin(access_, target, body);
   if (!answer) {
     const auto& failure = answer.error();
-    if (failure.wrong_url) return fails("--admin-url: " + failure.why, usage);
+    if (failure.kind == AdminFailure::Kind::wrong_url) {
+      return fails("--admin-url: " + failure.why, usage);
+    }
+    if (failure.kind == AdminFailure::Kind::wrong_token) {
+      return fails("cannot log in: " + printable(failure.why) +
+                       "; run this as the gateway's user, or set IDEM_ADMIN_TOKEN",
+                   failed);
+    }
     return fails(access_.url + " cannot be reached: " + failure.why +
                      "; is the gateway running with --admin?",
                  not_reachable);
@@ -125,9 +157,13 @@ int OperatorCommand::finish(const std::string& target, const std::string* body,
   const auto answer = ask(target, body);
   if (!answer) return answer.error();
   if (answer->status != 200) return complain_about(*answer);
+  return show(answer->body, print);
+}
+
+int OperatorCommand::show(const std::string& json, bool (*print)(const std::string& json)) const {
   if (json_) {
-    std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
-  } else if (!print(answer->body)) {
+    std::fwrite(json.data(), 1, json.size(), stdout);
+  } else if (!print(json)) {
     return complain(malformed_answer, failed);
   }
   return done;

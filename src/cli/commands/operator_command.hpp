@@ -42,6 +42,8 @@ class OperatorCommand {
   /// none of the admin API, or as JSON with --json. The exit code.
   int finish(const std::string& target, const std::string* body,
              bool (*print)(const std::string& json));
+  /// Prints an answer: with `print`, or as JSON with --json. The exit code.
+  int show(const std::string& json, bool (*print)(const std::string& json)) const;
   /// Prints `sentence` on stderr and returns `code`.
   int complain(const std::string& sentence, int code) const;
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/outbox_print.hpp"
+#include "core/bytes/percent.hpp"
 #include "json/writer.hpp"
 
 namespace idem::cli {

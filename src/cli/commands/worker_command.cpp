@@ -55,12 +55,15 @@ class WorkerProcess {
   }
 
   std::expected<void, std::string> listen() {
+    auto login = admin::Login::open(options_.login, log_);
+    if (!login) return std::unexpected(given_.admin.place.text() + ": " + login.error());
     admin_ = admin::make_admin({.loop = loop_,
                                 .store = *store_,
                                 .spill = *spill_,
                                 .registry = *registry_,
                                 .draining = draining_,
                                 .log = log_,
+                                .login = std::move(*login),
                                 .gauges =
                                     [this] {
                                       metrics::Gauges gauges;
@@ -84,6 +87,10 @@ class WorkerProcess {
         http::Server::listen(options_.admin, {{&loop_, admin_.get()}}, options_.timers, {});
     if (!server) return std::unexpected(given_.admin.place.text() + ": " + server.error());
     server_ = std::move(*server);
+    if (options_.admin_tls.certificate.empty()) return {};
+    auto tls = http::TlsContext::for_server(options_.admin_tls);
+    if (!tls) return std::unexpected(given_.admin_tls_cert.place.text() + ": " + tls.error());
+    server_->use_tls(std::move(*tls));
     return {};
   }
 

@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/admin_client.hpp"
+#include "core/bytes/percent.hpp"
 #include "webhook/fetch.hpp"
 
 #include <idem/worker_limits.hpp>

@@ -45,18 +45,7 @@ void parse_header_trust(const CallerFlags& flags, gateway::ScopeSource& scope,
             "(--trusted-proxy), or trust_header: true (--trust-scope-header) if only a "
             "trusted proxy can reach this listener");
   }
-  if (proxies.items.size() > limits::trusted_proxies_max) {
-    complaints.add(proxies.place, "at most " + std::to_string(limits::trusted_proxies_max) +
-                                      " networks of trusted proxies are allowed");
-  }
-  for (const auto& item : proxies.items) {
-    auto network = http::Network::parse(item.text);
-    if (network) {
-      scope.trusted_proxies.push_back(*network);
-    } else {
-      complaints.add(item.place, network.error());
-    }
-  }
+  parse_networks(proxies, scope.trusted_proxies, complaints);
 }
 
 bool has_token_settings(const CallerFlags& flags) {

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view prefix = "IDEM_";
 
-constexpr std::string_view operators[] = {"IDEM_ADMIN_URL", "IDEM_OPERATOR"};
-/// Variables that are not those of settings.
-constexpr std::string_view others[] = {"IDEM_CONFIG", operators[0], operators[1]};
+constexpr std::string_view operators[] = {
+    "IDEM_ADMIN_URL", "IDEM_OPERATOR",   "IDEM_ADMIN_TOKEN", "IDEM_ADMIN_TOKEN_FILE",
+    "IDEM_ADMIN_CA",  "IDEM_ADMIN_CERT", "IDEM_ADMIN_KEY"};
 
 /// Kubernetes sets such variables for a service named idem.
 bool is_of_a_service(std::string_view name) {
@@ -40,7 +40,8 @@ std::vector<std::string> unknown_among(const std::vector<std::string>& known,
 }
 
 std::vector<std::string> known_variables(const std::vector<config::Setting>& table) {
-  std::vector<std::string> known(std::begin(others), std::end(others));
+  std::vector<std::string> known(std::begin(operators), std::end(operators));
+  known.emplace_back("IDEM_CONFIG");
   for (const auto& setting : table) {
     if (!setting.flag.empty()) known.push_back(variable_of(setting.flag));
   }

@@ -49,18 +49,8 @@ void parse_upstream(const GatewayFlags& flags, gateway::GatewaySettings& setting
 
 void parse_tls(const GatewayFlags& flags, Purpose purpose, GatewayOptions& options,
                Complaints& complaints) {
-  const auto& cert = flags.tls_cert;
   const auto& client_ca = flags.tls_client_ca;
-  options.tls = {cert.text, flags.tls_key.text, client_ca.text};
-  if (cert.text.empty() != flags.tls_key.text.empty()) {
-    complaints.add(cert.given ? cert.place : flags.tls_key.place,
-                   "--tls-cert and --tls-key (tls.cert and tls.key) belong together: give both "
-                   "files or neither");
-  }
-  if (!client_ca.text.empty() && cert.text.empty()) {
-    complaints.add(client_ca.place,
-                   "the clients' CA needs --tls-cert and --tls-key (tls.cert and tls.key)");
-  }
+  parse_server_files("tls", flags.tls_cert, flags.tls_key, client_ca, options.tls, complaints);
   // A worker has no clients; it names the scope only because the store knows it.
   const bool reads_certificates = purpose == Purpose::gateway &&
                                   options.settings.scope.kind == gateway::ScopeSource::Kind::mtls;
@@ -215,6 +205,7 @@ void parse_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints&
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
   options.log_requests = is_true(flags.log_requests);
+  parse_login(flags, options, complaints);
 }
 
 struct Timing {

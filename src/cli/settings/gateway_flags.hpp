@@ -66,6 +66,7 @@ struct ProviderGiven {
 /// The settings of `idem gateway` as texts before parsing. A new one is a member here, a row of
 /// settings_of() and its use in build_options().
 struct GatewayFlags {
+  std::string folder{};  ///< That of the settings file; empty: the working directory.
   Given listen{"127.0.0.1:8080"};
   Given admin{};
   Given upstream{};
@@ -79,6 +80,16 @@ struct GatewayFlags {
   Given migrate{"false"};
   CallerFlags caller{};
   GivenList admin_hosts{};
+  Given admin_token_file{};
+  Given admin_tokens{};
+  Given admin_probes{"loopback"};
+  Given admin_identity_field{};
+  Given admin_groups_field{};
+  GivenList admin_proxies{};
+  GivenList admin_roles{};
+  Given admin_tls_cert{};
+  Given admin_tls_key{};
+  Given admin_client_ca{};
   Given evidence_grace{"60s"};
   Given metrics_tenants{"digest"};
   Given log_requests{"false"};

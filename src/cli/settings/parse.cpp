@@ -59,6 +59,39 @@ void check_ca(const Given& file, Complaints& complaints) {
   if (!context) complaints.add(file.place, context.error());
 }
 
+void parse_server_files(const std::string& section, const Given& cert, const Given& key,
+                        const Given& client_ca, http::TlsContext::ServerFiles& out,
+                        Complaints& complaints) {
+  out = {cert.text, key.text, client_ca.text};
+  std::string flag = "--" + section;
+  std::ranges::replace(flag, '_', '-');
+  const std::string both =
+      flag + "-cert and " + flag + "-key (" + section + ".cert and " + section + ".key)";
+  if (cert.text.empty() != key.text.empty()) {
+    complaints.add(cert.given ? cert.place : key.place,
+                   both + " belong together: give both files or neither");
+  }
+  if (!client_ca.text.empty() && cert.text.empty()) {
+    complaints.add(client_ca.place, "the clients' CA needs " + both);
+  }
+}
+
+void parse_networks(const GivenList& given, std::vector<http::Network>& out,
+                    Complaints& complaints) {
+  if (given.items.size() > limits::trusted_proxies_max) {
+    complaints.add(given.place, "at most " + std::to_string(limits::trusted_proxies_max) +
+                                    " networks of trusted proxies are allowed");
+  }
+  for (const auto& item : given.items) {
+    auto network = http::Network::parse(item.text);
+    if (network) {
+      out.push_back(*network);
+    } else {
+      complaints.add(item.place, network.error());
+    }
+  }
+}
+
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                        Complaints& complaints) {
   std::vector<std::string> names;

@@ -23,6 +23,16 @@ bool parse_given_size(const Given& given, std::uint64_t most, std::uint64_t& out
 bool parse_given_number(const Given& given, std::size_t& out);
 /// Refuses a file that is no CA's; an empty name is none.
 void check_ca(const Given& file, Complaints& complaints);
+/// A certificate and its key, and the authorities of clients, each empty or given with the others
+/// that it needs. `section` of the file: "tls" or "admin_tls".
+void parse_server_files(const std::string& section, const Given& cert, const Given& key,
+                        const Given& client_ca, http::TlsContext::ServerFiles& out,
+                        Complaints& complaints);
+/// Who may use the admin API.
+void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints);
+/// Networks of trusted proxies.
+void parse_networks(const GivenList& given, std::vector<http::Network>& out,
+                    Complaints& complaints);
 /// Names of fields; a duplicate is an error.
 bool parse_field_names(const GivenList& given, std::vector<std::string>& out,
                        Complaints& complaints);

@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 #include "cli/settings/parse.hpp"
 #include "config/words.hpp"
+#include "core/bytes/percent.hpp"
 #include "core/json/place.hpp"
 #include "core/record/stored_fence.hpp"
 #include "webhook/fetch.hpp"
@@ -18,23 +19,6 @@ namespace {
 
 using config::shown;
 using workers::Provider;
-
-/// Escapes all but the unreserved characters (RFC 3986 §2.3).
-std::string percent_encoded(std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").contains(c);
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return out;
-}
 
 constexpr std::string_view derived_key_of = "derived_key:";
 

@@ -154,7 +154,8 @@ std::optional<GatewayFlags> SettingsSource::gather(Complaints& complaints) const
   }
   // Defaults are relative to the file too: the same file must not find another store when the
   // process starts in another directory.
-  make_paths_absolute(table, file_.empty() ? std::string() : folder_of(file_));
+  flags.folder = file_.empty() ? std::string() : folder_of(file_);
+  make_paths_absolute(table, flags.folder);
   auto& mark = flags.rest.one("dispatch_mark");
   if (!mark.given && marks_dispatch_apart(flags.store.text)) mark.text = "separate";
   return flags;
@@ -190,12 +191,12 @@ std::vector<std::string> warnings_of(GatewayFlags& given, const GatewayOptions& 
     if (std::getenv(name.c_str()) == nullptr) continue;
     all.push_back(name + ": is a setting of idem gateway and has no effect on a worker");
   }
-  if (!options.admin.empty() && !is_loopback(options.admin)) {
-    all.push_back(
-        given.admin.place.text() + ": " + config::shown(options.admin) +
-        " can be reached from other machines and has no login and no TLS: every client "
-        "that reaches it is an operator; write 127.0.0.1:PORT and use a tunnel, or make sure "
-        "that only operators reach it");
+  if (!options.admin.empty() && !is_loopback(options.admin) &&
+      options.admin_tls.certificate.empty()) {
+    all.push_back(given.admin.place.text() + ": " + config::shown(options.admin) +
+                  " can be reached from other machines and has no TLS: tokens and answers cross "
+                  "the network in clear; write admin_tls (--admin-tls-cert, --admin-tls-key), or "
+                  "127.0.0.1:PORT and use a tunnel");
   }
   return all;
 }

@@ -35,6 +35,31 @@ Table process_settings(GatewayFlags& f) {
        "listener"},
       {"admin_hosts", "--admin-host", texts, &f.admin_hosts,
        "host names of the admin listener, besides loopback"},
+      {"admin_token_file", "--admin-token-file", path, &f.admin_token_file,
+       "file in which the process puts an operator's token when no other login is configured; by "
+       "default PATH.admin-token beside a SQLite file, else idem.admin-token beside the settings"},
+      {"admin_tokens", "--admin-tokens", path, &f.admin_tokens,
+       "file with digests of tokens, written by idem admin token; by default PATH.admin-tokens "
+       "beside a SQLite file, else idem.admin-tokens beside the settings"},
+      {"admin_probes", "--admin-probes", one_of("loopback|everywhere|nowhere"), &f.admin_probes,
+       "which clients may ask /livez, /readyz and /metrics without a login"},
+      {"admin_identity.field", "--admin-identity-field", text, &f.admin_identity_field,
+       "header field in which a trusted proxy names its user"},
+      {"admin_identity.groups_field", "--admin-groups-field", text, &f.admin_groups_field,
+       "header field in which that proxy names the user's groups, separated by commas"},
+      {"admin_identity.trusted_proxies", "--admin-trusted-proxy", texts, &f.admin_proxies,
+       "networks of those proxies, such as 192.0.2.7/32"},
+      {"admin_identity.roles", "--admin-role", texts, &f.admin_roles,
+       "ROLE=NAME of a proxy's user, ROLE=group:NAME of its group, ROLE=subject:NAME or "
+       "ROLE=uri:URI of a certificate's holder, or ROLE=*; the highest role (viewer, support, "
+       "operator) counts"},
+      {"admin_tls.cert", "--admin-tls-cert", path, &f.admin_tls_cert,
+       "PEM file: the certificate of the admin listener and its chain; a gateway reads it again on "
+       "SIGHUP"},
+      {"admin_tls.key", "--admin-tls-key", path, &f.admin_tls_key,
+       "PEM file: its key, without a passphrase"},
+      {"admin_tls.client_ca", "--admin-client-ca", path, &f.admin_client_ca,
+       "PEM file: the CA of operators' certificates; use one that signs no others"},
       {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
        "how long after the lease's end an operator must observe that nothing is there"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,

@@ -57,6 +57,8 @@ constexpr std::array<StripeError, problem_code_count> stripe_errors{{
     {invalid_request, invalid},
     {state_refused, invalid},
     {overloaded, api},
+    {login_required, invalid},
+    {role_missing, invalid},
 }};
 
 constexpr bool is_indexed_by_problem() {

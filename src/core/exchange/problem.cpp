@@ -46,6 +46,8 @@ constexpr std::array<ProblemKind, problem_code_count> kinds{{
     {invalid_request, "invalid_request", 400, "The request cannot be understood", none},
     {state_refused, "state_refused", 409, "The record's state does not allow it", none},
     {overloaded, "overloaded", 503, "This caller has too much under way", same_key},
+    {login_required, "login_required", 401, "The admin API needs a login", none},
+    {role_missing, "role_missing", 403, "The caller's role does not allow it", none},
 }};
 
 std::string_view meaning_of(RetryAdvice advice) {

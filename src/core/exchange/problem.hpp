@@ -57,9 +57,11 @@ enum class ProblemCode : std::uint8_t {
   invalid_request,
   state_refused,
   overloaded,
+  login_required,
+  role_missing,
 };
 inline constexpr std::size_t problem_code_count =
-    static_cast<std::size_t>(ProblemCode::overloaded) + 1;  // the last one's
+    static_cast<std::size_t>(ProblemCode::role_missing) + 1;  // the last one's
 
 /// The `retry` member: what the client may do.
 enum class RetryAdvice : std::uint8_t { none, new_key_safe, same_key, later, never };

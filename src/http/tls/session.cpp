@@ -217,6 +217,15 @@ std::optional<std::string> TlsSession::peer_identity() const {
   return printable(shown) + '#' + digest_of(std::to_string(anchor.size()) + ' ' + anchor + holder);
 }
 
+std::optional<std::string> TlsSession::peer_holder() const {
+  const Certificate certificate(SSL_get1_peer_certificate(session_), &X509_free);
+  if (!certificate || SSL_get_verify_result(session_) != X509_V_OK) return std::nullopt;
+  if (const std::string uri = first_uri(certificate.get()); !uri.empty()) return "uri:" + uri;
+  const X509_NAME* subject = X509_get_subject_name(certificate.get());
+  if (X509_NAME_entry_count(subject) == 0) return std::nullopt;
+  return "subject:" + text_of(subject);
+}
+
 TlsTicket TlsSession::ticket() const {
   TlsTicket ticket(SSL_get1_session(session_), &SSL_SESSION_free);
   if (ticket && SSL_SESSION_is_resumable(ticket.get()) != 1) ticket.reset();

@@ -102,6 +102,9 @@ class TlsSession {
   /// digest of the same together with the authority in which its chain ends, since two authorities
   /// may use one name. None where there is no certificate, or it has no name.
   std::optional<std::string> peer_identity() const;
+  /// The same holder with its whole name: "uri:" and the URI, or "subject:" and the subject as
+  /// text. Two authorities may use one name.
+  std::optional<std::string> peer_holder() const;
   /// Of a client's session: none before the server has given one.
   TlsTicket ticket() const;
   const std::string& why() const noexcept { return why_; }

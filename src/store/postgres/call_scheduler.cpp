@@ -3,6 +3,7 @@
 #include "core/record/which_store.hpp"
 #include "store/postgres/backoff.hpp"
 #include "store/postgres/lock_holders.hpp"
+#include "store/verb_traits.hpp"
 
 #include <idem/crash_point.hpp>
 #include <idem/limits.hpp>
@@ -18,6 +19,13 @@ constexpr std::string_view lock_not_available = "55P03";
 
 bool is_within(const Waiting& waiting, Millis length) {
   return MonotonicClock::now() - waiting.since < length;
+}
+
+/// Whether a call of the batch ends its attempt. A renewed lease alone is no settlement: a crash
+/// point there would strike before the attempt has done its work.
+bool settles(const std::vector<Waiting>& batch) {
+  return std::ranges::any_of(batch,
+                             [](const Waiting& one) { return traits_of(one.call).ends_attempt; });
 }
 
 /// The record that a call names; none: it names none.
@@ -217,7 +225,7 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
   } else if (!finds.empty()) {
     statement = ask_finds(finds);
   } else {
-    crash_point(CrashPoint::settle_before_commit);
+    if (settles(batch)) crash_point(CrashPoint::settle_before_commit);
     statement = ask_owners(owners);
   }
   const QueryResult answer = co_await worker.connection.ask_often(statement.sql, statement.params,
@@ -228,8 +236,11 @@ Task<void> CallScheduler::work(Worker& worker, std::vector<Waiting> batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) finish(batch[i], std::move(results[i]));
     co_return;
   }
-  crash_point(reserves.empty() ? CrashPoint::settle_after_commit
-                               : CrashPoint::reserve_after_commit);
+  if (!reserves.empty()) {
+    crash_point(CrashPoint::reserve_after_commit);
+  } else if (settles(batch)) {
+    crash_point(CrashPoint::settle_after_commit);
+  }
   auto results = reserves.empty() ? results_of_owners(batch.size(), *answer)
                                   : results_of_reserves(reserves, *answer);
   for (std::size_t i = 0; i < batch.size(); ++i) {

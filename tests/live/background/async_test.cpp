@@ -281,6 +281,7 @@ TEST_F(Async, S15_sigterm_finishes_running_requests_and_leaves_the_rest_for_the_
   const auto second = ask(charge("second"));
   EXPECT_EQ(second.status, 202);
   gateway_->process().signal(SIGTERM);
+  ASSERT_TRUE(gateway_->process().wait_for_line("draining"));
   provider_->release("h");
   EXPECT_EQ(gateway_->process().exit_code(), 0);
   EXPECT_EQ(provider_->effects("first"), 1);

@@ -98,7 +98,7 @@ TEST(PolicyDocument, S13_lists_every_problem_with_its_status) {
     EXPECT_EQ(type.has("retry"), body.has("retry"));
   }
   EXPECT_EQ(known, all_kinds().size());
-  EXPECT_EQ(find_kind("overloaded"), &all_kinds().back());
+  EXPECT_EQ(find_kind("role_missing"), &all_kinds().back());
 }
 
 TEST(PolicyDocument, S08_states_the_rules_for_the_time_in_a_key) {

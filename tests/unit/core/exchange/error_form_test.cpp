@@ -40,7 +40,9 @@ TEST(ErrorForm, S13_each_problem_is_an_error_to_stripes_clients) {
     EXPECT_EQ(field(answer, "Stripe-Should-Retry"), advises ? "true" : "false");
     // By status first: only of these two does the type choose the class.
     const bool is_bad = error["type"].string == "invalid_request_error";
-    if (is_bad && kind.code != ProblemCode::scope_missing &&
+    const bool is_of_the_admin_api =
+        kind.code == ProblemCode::login_required || kind.code == ProblemCode::role_missing;
+    if (is_bad && !is_of_the_admin_api && kind.code != ProblemCode::scope_missing &&
         kind.code != ProblemCode::quota_exceeded && kind.code != ProblemCode::state_refused) {
       EXPECT_TRUE(answer.status == 400 || answer.status == 404) << answer.status;
     }

@@ -1,0 +1,67 @@
+#include "admin/login/endpoints.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace idem::admin {
+namespace {
+
+using enum Role;
+
+constexpr std::array all{
+    Endpoint{"GET", "/livez", viewer, true},
+    Endpoint{"HEAD", "/livez", viewer, true},
+    Endpoint{"GET", "/readyz", viewer, true},
+    Endpoint{"HEAD", "/readyz", viewer, true},
+    Endpoint{"GET", "/metrics", viewer, true},
+    Endpoint{"HEAD", "/metrics", viewer, true},
+    Endpoint{"GET", "/v1/status", viewer},
+    Endpoint{"GET", "/v1/keys", viewer},
+    Endpoint{"POST", "/v1/keys/refs", support},
+    Endpoint{"GET", "/v1/keys/{ref}", viewer},
+    Endpoint{"POST", "/v1/keys/{ref}/resolve", operates},
+    Endpoint{"POST", "/v1/keys/{ref}/release", operates},
+    Endpoint{"POST", "/v1/explain", support},
+    Endpoint{"GET", "/v1/outbox", viewer},
+    Endpoint{"GET", "/v1/outbox/{id}", viewer},
+    Endpoint{"POST", "/v1/outbox/{id}/retry", operates},
+    Endpoint{"GET", "/v1/dlq", viewer},
+    Endpoint{"POST", "/v1/dlq/redrive", operates},
+    Endpoint{"POST", "/v1/dlq/discard", operates},
+    Endpoint{"GET", "/v1/dlq/{id}", viewer},
+    Endpoint{"GET", "/v1/tokens", operates},
+    Endpoint{"POST", "/v1/tokens", operates},
+    Endpoint{"POST", "/v1/tokens/{name}/revoke", operates},
+};
+
+bool matches(std::string_view pattern, std::string_view path) {
+  while (!pattern.empty()) {
+    // Both begin with a slash.
+    if (path.empty()) return false;
+    const auto wanted = pattern.substr(0, pattern.find('/', 1));
+    const auto given = path.substr(0, path.find('/', 1));
+    const bool is_any = wanted.starts_with("/{");
+    if (is_any ? given.size() < 2 : given != wanted) return false;
+    pattern.remove_prefix(wanted.size());
+    path.remove_prefix(given.size());
+  }
+  return path.empty();
+}
+
+}  // namespace
+
+std::span<const Endpoint> endpoints() noexcept { return all; }
+
+std::optional<Found> find_endpoint(std::string_view method, std::string_view path) {
+  const auto* const first =
+      std::ranges::find_if(all, [&](const Endpoint& one) { return matches(one.path, path); });
+  if (first == all.end()) return std::nullopt;
+  Found found;
+  for (const auto* one = first; one != all.end() && one->path == first->path; ++one) {
+    if (one->method == method) found.endpoint = one;
+    found.methods += (found.methods.empty() ? "" : ", ") + std::string(one->method);
+  }
+  return found;
+}
+
+}  // namespace idem::admin

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "admin/login/login_settings.hpp"
+#include "admin/login/tokens.hpp"
+#include "core/exchange/problem.hpp"
+#include "http/server_stream.hpp"
+
+#include <idem/log.hpp>
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::admin {
+
+/// The one gate of the admin API. One thread.
+class Login {
+ public:
+  /// Makes the operator's token where the settings say so, and logs where it is.
+  static std::expected<Login, std::string> open(LoginSettings settings, LogSink log);
+
+  /// Who sent this request, or why nobody with a role did: 401 `login_required` or 403
+  /// `role_missing`. A trusted proxy's name counts before a token, and a token before a
+  /// certificate; a wrong token is refused even with a good certificate.
+  std::expected<Caller, WireAnswer> caller_of(const http::ServerStream& client);
+  /// Whether the token of an earlier caller_of() is still good for the same name and role. Ask
+  /// behind each wait for a client: a slow body may outlast a revocation.
+  bool still_has(const Caller& caller);
+  /// Whether this client may ask a probe without a login.
+  bool may_probe(const http::ServerStream& client) const;
+  /// The answer to a caller whose role is less than `least`. Logs it.
+  WireAnswer lacks_role(const http::ServerStream& client, const Caller& caller, Role least);
+
+  const std::string& tokens_file() const noexcept { return settings_.tokens_file; }
+
+ private:
+  Login(LoginSettings settings, std::optional<OperatorToken> own, LogSink log);
+
+  /// A name, and the names by which roles are granted to it.
+  struct Named {
+    std::string name;
+    std::vector<std::string> granted;
+  };
+  std::expected<Caller, std::string> by_token(const Digest& token);
+  std::optional<Role> role_of(const std::vector<std::string>& names) const;
+  bool comes_from_proxy(const http::ServerStream& client) const;
+  /// None: it names nobody.
+  std::expected<std::optional<Named>, std::string> named_by_proxy(
+      const http::ServerStream& client) const;
+  std::expected<Caller, WireAnswer> with_role(const http::ServerStream& client, const Named& named);
+  /// `is_a_question`: of a caller without any login, who gets the answer and no line in the log.
+  WireAnswer refuse(const http::ServerStream& client, ProblemCode code, std::string detail,
+                    bool is_a_question = false);
+  void log_refusal(LogLevel level, std::string_view code, std::string_view path,
+                   const std::string& reason);
+
+  LoginSettings settings_;
+  TokenFile tokens_;
+  std::optional<OperatorToken> own_token_;
+  LogSink log_;
+  MonotonicTime log_again_at_{};
+  std::uint64_t unlogged_ = 0;
+};
+
+/// A name as the evidence log and the log of the process have it: 1 to 64 visible characters of
+/// ASCII. One that is longer or has others, which are written as `_`, ends with a digest of itself.
+std::string source_name(std::string_view name);
+
+/// Whether the client's connection comes from this machine.
+bool is_local(const http::ServerStream& client);
+
+}  // namespace idem::admin

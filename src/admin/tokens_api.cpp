@@ -1,0 +1,125 @@
+#include "admin/tokens_api.hpp"
+
+#include "admin/order_body.hpp"
+#include "admin/order_reading.hpp"
+#include "admin/replies.hpp"
+#include "admin/tokens_json.hpp"
+#include "core/bytes/percent.hpp"
+#include "core/bytes/rfc3339.hpp"
+#include "core/record/store_clock.hpp"
+
+#include <functional>
+
+namespace idem::admin {
+namespace {
+
+constexpr std::string_view collection = "/v1/tokens";
+
+struct TokenOrder {
+  std::string name;
+  Role role{};
+};
+
+Read<TokenOrder> parse_token_order(std::string_view body) {
+  const auto object = read_object(body, {"name", "role", "by"});
+  if (!object) return std::unexpected(object.error());
+  auto name = read_text(*object, "name", limits::operator_name_bytes_max);
+  if (!name) return std::unexpected(std::move(name.error()));
+  if (!is_token_name(*name)) {
+    return wrong("/name", "must have visible characters of ASCII only, and no # in front");
+  }
+  const auto named = read_text(*object, "role", limits::operator_name_bytes_max);
+  if (!named) return std::unexpected(named.error());
+  const auto role = parse_role(*named);
+  if (!role) return wrong("/role", "must be viewer, support or operator");
+  return TokenOrder{std::move(*name), *role};
+}
+
+Read<std::string> parse_reason(std::string_view body) {
+  const auto object = read_object(body, {"reason", "by"});
+  if (!object) return std::unexpected(object.error());
+  return read_text(*object, "reason", limits::reason_bytes_max);
+}
+
+WireAnswer state_refused(std::string why) {
+  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(why)});
+}
+
+}  // namespace
+
+Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& caller) {
+  const auto& head = client.head();
+  const std::string_view target = head.origin_form;
+  const std::string path(target.substr(0, target.find('?')));
+  if (path.size() < target.size()) co_return invalid("This path has no parameters.");
+  if (parts_.login.tokens_file().empty()) {
+    co_return to_answer({.code = ProblemCode::not_found,
+                         .detail = "This process has no file of tokens (admin_tokens)."});
+  }
+  if (head.method == "GET") {
+    auto page = co_await list();
+    co_return page;
+  }
+  auto reading = read_order(parts_, client, caller);
+  const auto order = co_await reading;
+  if (!order) co_return order.error();
+  const std::string_view text = order->body.bytes();
+  const std::string& decider = order->decider;
+  if (path == collection) {
+    auto answer = co_await make(text, decider);
+    co_return answer;
+  }
+  const auto segment = std::string_view(path).substr(collection.size() + 1);
+  const auto name = percent_decoded(segment.substr(0, segment.find('/')));
+  if (!name) co_return invalid("The name in the path is no percent-encoded text.");
+  auto answer = co_await revoke(*name, text, decider);
+  co_return answer;
+}
+
+Task<WireAnswer> TokensApi::list() {
+  using Listed = std::expected<std::vector<TokenEntry>, std::string>;
+  std::function<Listed()> work = [path = parts_.login.tokens_file()] { return read_tokens(path); };
+  auto reading = run_offloaded(parts_.loop, offload_, work);
+  const auto tokens = co_await reading;
+  if (!tokens) co_return state_refused(tokens.error());
+  co_return json_answer(tokens_page(*tokens));
+}
+
+Task<WireAnswer> TokensApi::make(std::string_view body, const std::string& source) {
+  const auto order = parse_token_order(body);
+  if (!order) co_return invalid(order.error());
+  using Made = std::expected<std::string, std::string>;
+  std::function<Made()> work = [path = parts_.login.tokens_file(), order = *order,
+                                at = to_rfc3339(wall_time())] {
+    return add_token(path, order.name, order.role, at);
+  };
+  auto making = run_offloaded(parts_.loop, offload_, work);
+  const auto token = co_await making;
+  if (!token) co_return state_refused(token.error());
+  parts_.log(
+      LogLevel::info, "admin_token_made",
+      {{"name", order->name}, {"role", std::string(name_of(order->role))}, {"source", source}});
+  co_return json_answer(token_page(order->name, order->role, *token));
+}
+
+Task<WireAnswer> TokensApi::revoke(std::string name, std::string_view body,
+                                   const std::string& source) {
+  const auto reason = parse_reason(body);
+  if (!reason) co_return invalid(reason.error());
+  using Revoked = std::expected<bool, std::string>;
+  std::function<Revoked()> work = [path = parts_.login.tokens_file(), name] {
+    return revoke_token(path, name);
+  };
+  auto revoking = run_offloaded(parts_.loop, offload_, work);
+  const auto revoked = co_await revoking;
+  if (!revoked) co_return state_refused(revoked.error());
+  if (!*revoked) {
+    co_return to_answer({.code = ProblemCode::not_found, .detail = "No token has this name."});
+  }
+  parts_.log(LogLevel::info, "admin_token_revoked",
+             {{"name", name}, {"source", source}, {"reason", *reason}});
+  auto page = co_await list();
+  co_return page;
+}
+
+}  // namespace idem::admin
