@@ -54,6 +54,10 @@ inline constexpr auto reconcile_interval = 100ms;
 // Records whose evidence is not read again while their provider is paused, of 100 bytes each.
 inline constexpr std::size_t reconcile_waiting_max = 100'000;
 inline constexpr unsigned reconcile_lanes = 4;
+// Between the beginnings of two records' questions. A turn needs some two milliseconds of the
+// store's and this machine's processors, so a crowd of them slows requests; and a hundred reads a
+// second are what large providers allow one account.
+inline constexpr auto reconcile_rest_each = 10ms;
 // How often it reads the store's clock anew. Two clocks drift apart by less than 0.1 %.
 inline constexpr auto reconcile_clock_interval = 60s;
 // Pauses between turns at one record: in all about four hours, then a person has to look.

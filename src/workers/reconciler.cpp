@@ -91,6 +91,7 @@ bool Reconciler::turn() {
   std::atomic<std::size_t> next{0};
   const auto work_off = [&] {
     for (std::size_t i = next++; i < due.size(); i = next++) {
+      rest_before_next();
       const MonotonicTime begun = MonotonicClock::now();
       work(due[i]);
       note_took(MonotonicClock::now() - begun);
@@ -123,6 +124,18 @@ std::size_t Reconciler::lanes_for(std::size_t due) {
   const auto needed = 1 + due * static_cast<std::size_t>(record_took_ / Millis(1)) /
                               static_cast<std::size_t>(limits::reconcile_interval / Millis(1));
   return std::min({std::size_t{lanes_}, due, needed});
+}
+
+// Requests share the store's processor with this work, and after an outage records come in crowds.
+void Reconciler::rest_before_next() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begins;
+  {
+    const std::lock_guard lock(mutex_);
+    begins = std::max(next_begins_, Clock::now());
+    next_begins_ = begins + limits::reconcile_rest_each;
+  }
+  if (!stopping_) std::this_thread::sleep_until(begins);
 }
 
 void Reconciler::note_took(Millis time) {

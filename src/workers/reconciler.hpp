@@ -104,6 +104,7 @@ class Reconciler {
   };
 
   std::size_t lanes_for(std::size_t due);
+  void rest_before_next();
   void note_took(Millis time);
   void note_failure(const StoreError& error);
   bool learn_time();
@@ -166,7 +167,8 @@ class Reconciler {
   std::optional<StoreTime> store_time_;
   MonotonicTime last_reply_at_{};
   std::mutex mutex_;
-  Millis record_took_ = limits::reconcile_interval;  ///< Of recent slow turns at one record.
+  std::chrono::steady_clock::time_point next_begins_{};  ///< The next record's work, on any thread.
+  Millis record_took_ = limits::reconcile_interval;      ///< Of recent slow turns at one record.
   std::map<std::string, Health> health_;
   /// Why a question about an attempt got no answer. The next plan writes it into the evidence log.
   struct Note {

@@ -40,15 +40,20 @@ BEGIN
 END $$;
 
 -- True if a line about this record is not as it was written. A line without a checksum is older than the checksums, and
--- then it has no line with one before it.
-CREATE OR REPLACE FUNCTION idem.has_damaged_evidence(of uuid) RETURNS boolean LANGUAGE sql STABLE
-RETURN (SELECT
-  -- A line without a checksum is older than all that have one.
-  coalesce(max(e.line) FILTER (WHERE e.checksum IS NULL) > min(e.line) FILTER (WHERE e.checksum IS NOT NULL), false)
-  OR coalesce(bool_or(e.checksum IS DISTINCT FROM idem.evidence_checksum(e.id, e.fence, e.source, e.evidence, e.reason,
-       e.before_state, e.after_state, e.applied, e.observed_at, e.recorded_at)) FILTER (WHERE e.checksum IS NOT NULL),
-       false)
-  FROM idem.evidence e WHERE e.id = of);
+-- then it has no line with one before it. In PL/pgSQL, because a plain SQL function is planned with each call.
+CREATE OR REPLACE FUNCTION idem.has_damaged_evidence(of uuid) RETURNS boolean LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  is_damaged boolean;
+BEGIN
+  SELECT
+    coalesce(max(e.line) FILTER (WHERE e.checksum IS NULL) > min(e.line) FILTER (WHERE e.checksum IS NOT NULL), false)
+    OR coalesce(bool_or(e.checksum IS DISTINCT FROM idem.evidence_checksum(e.id, e.fence, e.source, e.evidence,
+         e.reason, e.before_state, e.after_state, e.applied, e.observed_at, e.recorded_at))
+         FILTER (WHERE e.checksum IS NOT NULL), false)
+    INTO is_damaged FROM idem.evidence e WHERE e.id = of;
+  RETURN is_damaged;
+END $$;
 
 -- Raises IDM08 if a line is damaged: what the others say may be contradicted by it.
 CREATE OR REPLACE FUNCTION idem.read_evidence(of uuid) RETURNS SETOF idem.evidence LANGUAGE plpgsql STABLE

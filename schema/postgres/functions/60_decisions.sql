@@ -112,7 +112,8 @@ BEGIN
 END $$;
 
 -- Plans the next question. Of several callers that read the same plan, one succeeds. Verdicts: done, not_found,
--- wrong_state, wrong_fence, superseded. Without a source it adds no line to the log.
+-- wrong_state, wrong_fence, superseded. Without a source it adds no line to the log. The caller sets whether the commit
+-- of a mere plan waits for the disk: a plan that is forgotten is made again.
 CREATE OR REPLACE FUNCTION idem.reschedule(id uuid, fence bigint, attempts integer, reconcile_in bigint, source text,
   evidence text, reason text, observed_at timestamptz)
 RETURNS TABLE (verdict text, state idem.state) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -121,7 +122,7 @@ DECLARE
   at timestamptz;
   before idem.state;
 BEGIN
-  PERFORM idem.be_durable();
+  IF source <> '' COLLATE "C" OR reconcile_in IS NULL THEN PERFORM idem.be_durable(); END IF;
   PERFORM idem.limit_lock_wait();
   SELECT * INTO s FROM idem.slots t WHERE t.id = reschedule.id FOR UPDATE;
   PERFORM idem.must_not_contradict_itself(s);

@@ -3,7 +3,9 @@
 -- The records of `ids`, with their answers. A completed record without an answer: the answer is damaged.
 CREATE OR REPLACE FUNCTION idem.find_many(ids uuid[])
 RETURNS TABLE (record idem.slots, response_head bytea, response_body bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 DECLARE
   at timestamptz := idem.now();
 BEGIN

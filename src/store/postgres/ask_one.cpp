@@ -86,7 +86,12 @@ struct Ask {
     return statement;
   }
   Statement operator()(const Reschedule& verb) const {
-    Statement statement{"SELECT * FROM idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8)", {}};
+    // A plan that a crash of the server forgets is made again: its reconciler had asked, another one
+    // asks once more. The function makes evidence and the end of the turns durable.
+    Statement statement{
+        "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
+        " idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8) d",
+        {}};
     Params& to = statement.params;
     to.uuid(verb.id.bytes).fence(verb.fence).small(static_cast<std::int32_t>(verb.attempts));
     verb.reconcile_in ? to.number(verb.reconcile_in->count()) : to.null(Type::int8);
