@@ -47,6 +47,7 @@ struct GatewayOptions {
   Millis evidence_grace = limits::evidence_grace_default;
   metrics::TenantLabel tenant_label = metrics::TenantLabel::digest;
   bool log_requests = false;
+  bool core_dumps = false;
   bool migrate = false;
   std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.
   unsigned threads = 0;

@@ -1,5 +1,6 @@
 #include "cli/commands/admin_command.hpp"
 #include "cli/commands/config_command.hpp"
+#include "cli/commands/core_dumps.hpp"
 #include "cli/commands/explain_command.hpp"
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
@@ -44,6 +45,7 @@ std::string wrong_word(const CLI::App& app) {
 }  // namespace
 
 int run(int argc, char** argv) {
+  forbid_core_dumps();  // Before a token or a secret is read.
   CLI::App app{"Idem makes a retried API call have exactly one effect.", "idem"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "idem " IDEM_VERSION, "Print the version");

@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/settings/opening.hpp"
@@ -394,6 +395,7 @@ int run_gateway(const SettingsSource& source) {
   auto read = source.read();
   if (!read) return source.refuse("gateway", read.error());
   give_large_blocks_back();
+  if (read->options.core_dumps) allow_core_dumps();
   auto log = stderr_log(read->options.log_format);
   log_warnings(*read, log);
   GatewayProcess process(source, std::move(*read), std::move(log));

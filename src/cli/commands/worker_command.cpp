@@ -1,4 +1,5 @@
 #include "admin/admin.hpp"
+#include "cli/commands/core_dumps.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
 #include "cli/settings/opening.hpp"
@@ -149,6 +150,7 @@ class WorkerProcess {
 int run_worker(const SettingsSource& source) {
   auto read = source.read();
   if (!read) return source.refuse("worker", read.error());
+  if (read->options.core_dumps) allow_core_dumps();
   auto log = stderr_log(read->options.log_format);
   log_warnings(*read, log);
   WorkerProcess process(std::move(*read), std::move(log));

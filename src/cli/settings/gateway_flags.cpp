@@ -205,6 +205,7 @@ void parse_admin(const GatewayFlags& flags, GatewayOptions& options, Complaints&
   if (flags.metrics_tenants.text == "none") options.tenant_label = metrics::TenantLabel::off;
   if (flags.metrics_tenants.text == "name") options.tenant_label = metrics::TenantLabel::name;
   options.log_requests = is_true(flags.log_requests);
+  options.core_dumps = is_true(flags.core_dumps);
   parse_login(flags, options, complaints);
 }
 

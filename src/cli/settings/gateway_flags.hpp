@@ -93,6 +93,7 @@ struct GatewayFlags {
   Given evidence_grace{"60s"};
   Given metrics_tenants{"digest"};
   Given log_requests{"false"};
+  Given core_dumps{"false"};
   GivenList key_headers{};
   Given key_syntax{"any"};
   Given key_scope{"operation"};

@@ -104,6 +104,8 @@ Table store_settings(GatewayFlags& f) {
        "format of the log on stderr"},
       {"log_requests", "--log-requests", truth, &f.log_requests,
        "log a line for each keyed request: ref, operation, outcome, times", restart, gateways},
+      {"core_dumps", "--core-dumps", truth, &f.core_dumps,
+       "let the kernel write core dumps, which contain keys, bodies and secrets in clear"},
   };
 }
 

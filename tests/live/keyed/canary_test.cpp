@@ -13,6 +13,9 @@ constexpr std::array<std::string_view, 5> canaries{"canarykey7781", "canarybody7
                                                    "canarycredential7783", "canarycookie7784",
                                                    "canaryquery7785"};
 
+/// The store and the operator's listings have a scope in clear, logs and metrics do not.
+constexpr std::string_view canary_scope = "canaryscope7786";
+
 class Canary : public Operated, public testing::WithParamInterface<const char*> {
  protected:
   std::vector<std::string> flags() const override {
@@ -23,6 +26,7 @@ class Canary : public Operated, public testing::WithParamInterface<const char*> 
     auto request = charge("canarykey7781@example.org", faults,
                           fmt::format(R"({{"card":"canarybody7782{}"}})", body_more));
     request.target = "/charges?token=canaryquery7785";
+    request.fields[0].value = canary_scope;
     request = with(std::move(request), "Authorization", "Bearer canarycredential7783");
     return with(std::move(request), "Cookie", "session=canarycookie7784");
   }
@@ -34,6 +38,9 @@ class Canary : public Operated, public testing::WithParamInterface<const char*> 
       for (const char c : canary) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
       EXPECT_EQ(text.find(hex), std::string::npos) << canary << " is, in hex, in " << where;
     }
+  }
+  std::string environment() {
+    return read_file(fmt::format("/proc/{}/environ", gateway_->process().pid()));
   }
   /// The store, the log and whatever else lies beside them.
   std::size_t find_none_at_rest() {
@@ -64,7 +71,7 @@ TEST_P(Canary, V33_T38_not_in_logs_metrics_listings_or_the_store) {
   ASSERT_TRUE(gateway_->process().wait_for_line("outcome_unknown"));
 
   const auto found =
-      get("/v1/keys?scope=acme&operation=POST+/charges&key=canarykey7781%40example.org");
+      get("/v1/keys?scope=canaryscope7786&operation=POST+/charges&key=canarykey7781%40example.org");
   ASSERT_EQ(found.status, 200);
   const auto record = parse_json(found.body).value_or(Json{});
   ASSERT_EQ(record["keys"].items.size(), 1U) << "the operator found it by its key";
@@ -76,8 +83,12 @@ TEST_P(Canary, V33_T38_not_in_logs_metrics_listings_or_the_store) {
   for (const auto& one : all["keys"].items) {
     find_none(get("/v1/keys/" + one["ref"].string).raw, "a record");
   }
-  find_none(get("/metrics").raw, "/metrics");
-  find_none(gateway_->process().output(), "the log");
+  for (const auto& [text, where] : {std::pair{get("/metrics").raw, "/metrics"},
+                                    std::pair{gateway_->process().output(), "the log"},
+                                    std::pair{environment(), "the environment"}}) {
+    find_none(text, where);
+    EXPECT_EQ(text.find(canary_scope), std::string::npos) << where;
+  }
   EXPECT_GT(find_none_at_rest(), 1024U) << "store and log are there while it runs";
 
   EXPECT_EQ(gateway_->terminate(), 0);
