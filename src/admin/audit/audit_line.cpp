@@ -9,6 +9,7 @@
 #include <idem/limits.hpp>
 
 #include <array>
+#include <set>
 
 namespace idem::admin {
 namespace {
@@ -53,7 +54,10 @@ std::string body_of(std::uint64_t seq, StoreTime at, const AuditEntry& entry, st
   if (!entry.settings.empty()) {
     out.name("settings");
     out.begin_object();
-    for (const auto& [name, digest] : entry.settings) out.member(name, digest);
+    std::set<std::string_view> names;  // A reader refuses an object with a name twice.
+    for (const auto& [name, digest] : entry.settings) {
+      if (names.insert(name).second) out.member(name, digest);
+    }
     out.end_object();
   }
   out.member("secret", secret);

@@ -6,6 +6,7 @@
 #include <idem/open_store.hpp>
 
 #include <algorithm>
+#include <map>
 
 namespace idem::cli {
 namespace {
@@ -50,30 +51,36 @@ void note(std::vector<NotedSetting>& to, std::string name, std::string value) {
   to.push_back({std::move(name), std::move(value), std::move(without)});
 }
 
-/// One map of a list: its given settings on one line. `number`: its place in the list, by which it
-/// goes if it has no name.
+/// One map of a list: its given settings on one line. Its name, or what it matches.
 template <class Item>
-void note_item(std::vector<NotedSetting>& to, const std::string& list, std::size_t number,
-               Item item) {
-  std::string name = std::to_string(number);
+NotedSetting note_of(Item item) {
   NotedSetting noted;
+  std::string matches;
   for (const config::Setting& one : settings_of(item)) {
     if (config::given_at(one) == nullptr) continue;
     const std::string value = std::visit(ValueText(), one.slot);
-    if (one.path == "name") name = value;
+    if (one.path == "name") noted.name = value;
+    if (one.path.starts_with("match.")) matches += (matches.empty() ? "" : " ") + value;
     const std::string begin = (noted.value.empty() ? "" : "; ") + std::string(one.path) + "=";
     noted.value += begin + value;
     noted.shown += begin + shown(value);
   }
-  noted.name = list + '.' + name;
-  to.push_back(std::move(noted));
+  if (noted.name.empty()) noted.name = matches;
+  return noted;
 }
 
+/// Several routes may have one name; then the later ones have a number, too.
 template <class Item>
 void note_items(std::vector<NotedSetting>& to, const std::string& list,
                 const std::vector<Item>& items) {
-  std::size_t number = 0;
-  for (const Item& item : items) note_item(to, list, ++number, item);
+  std::map<std::string, int> seen;
+  for (const Item& item : items) {
+    NotedSetting noted = note_of(item);
+    const int number = ++seen[noted.name];
+    if (number > 1) noted.name += " #" + std::to_string(number);
+    noted.name = list + '.' + noted.name;
+    to.push_back(std::move(noted));
+  }
 }
 
 }  // namespace

@@ -87,6 +87,11 @@ TEST(AuditChain, S19_a_line_has_all_that_was_said) {
   EXPECT_TRUE(is_made_by(line, own));
   EXPECT_FALSE(is_made_by(line, newer));
   EXPECT_EQ(line.find('\n'), std::string::npos);
+  AuditEntry twice = said;
+  twice.settings.push_back(twice.settings.front());
+  const auto once = parse_audit_line(write_audit_line(3, StoreTime(Millis(0)), twice, "prev", own));
+  ASSERT_TRUE(once) << "a reader refuses a name that occurs twice";
+  EXPECT_EQ(once->entry, said);
 }
 
 TEST(AuditChain, S19_the_longest_line_fits_its_journal) {
@@ -204,8 +209,8 @@ TEST(AuditChain, expected_lines_are_read_strictly) {
   ASSERT_TRUE(parse_expected_line("12:" + hash));
   EXPECT_EQ(parse_expected_line("12:" + hash)->seq, 12U);
   for (const std::string& wrong :
-       {std::string(), "12", "0:" + hash, "12:" + hash + "a", "12:" + std::string(64, 'G'),
-        ":" + hash, "x:" + hash, "12 :" + hash}) {
+       {std::string(), std::string("12"), "0:" + hash, "12:" + hash + "a",
+        "12:" + std::string(64, 'G'), ":" + hash, "x:" + hash, "12 :" + hash}) {
     EXPECT_FALSE(parse_expected_line(wrong)) << wrong;
   }
 }

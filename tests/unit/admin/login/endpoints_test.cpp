@@ -68,7 +68,8 @@ TEST(Endpoints, S19_each_decision_has_its_name_in_the_audit) {
   for (const Endpoint& one : endpoints()) {
     const bool decides = one.method != "GET" && one.method != "HEAD" && one.least == Role::operates;
     EXPECT_EQ(!one.decides.empty(), decides) << one.method << ' ' << one.path;
-    if (decides) EXPECT_TRUE(names.insert(one.decides).second) << one.decides;
+    if (!decides) continue;
+    EXPECT_TRUE(names.insert(one.decides).second) << one.decides;
   }
   EXPECT_GE(names.size(), 7U);
 }
