@@ -4,6 +4,7 @@
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
 #include "cli/commands/outbox_command.hpp"
+#include "cli/commands/shadow_command.hpp"
 #include "cli/commands/status_command.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 
@@ -61,6 +62,7 @@ int run(int argc, char** argv) {
   const MigrateCommand migrate(app);
   StatusCommand status(app);
   ExplainCommand explain(app);
+  ShadowCommand shadow(app);
   AdminCommand admin(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
@@ -76,7 +78,7 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain}) {
+           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &shadow}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -86,6 +88,7 @@ int run(int argc, char** argv) {
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
   if (explain.parsed()) return explain.run();
+  if (shadow.parsed()) return shadow.run();
   if (admin.parsed()) return admin.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();

@@ -21,6 +21,13 @@ std::uint8_t mask_of(unsigned bits, std::size_t byte) noexcept {
 
 }  // namespace
 
+std::string text_of(const PeerAddress& address) {
+  if (!address.v4) return asio::ip::address_v6(address.bytes).to_string();
+  asio::ip::address_v4::bytes_type bytes;
+  std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
+  return asio::ip::address_v4(bytes).to_string();
+}
+
 PeerAddress peer_address_of(const asio::ip::address& address) {
   PeerAddress peer;
   const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();

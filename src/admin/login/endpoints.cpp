@@ -22,6 +22,7 @@ constexpr std::array all{
     Endpoint{"POST", "/v1/keys/{ref}/resolve", operates},
     Endpoint{"POST", "/v1/keys/{ref}/release", operates},
     Endpoint{"POST", "/v1/explain", support},
+    Endpoint{"GET", "/v1/shadow", viewer},
     Endpoint{"GET", "/v1/outbox", viewer},
     Endpoint{"GET", "/v1/outbox/{id}", viewer},
     Endpoint{"POST", "/v1/outbox/{id}/retry", operates},
