@@ -13,9 +13,9 @@ namespace idem::test {
 inline Json shadow_report(Gateway& gateway, std::int64_t requests) {
   const auto until = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    const auto answer = send_once(gateway.admin(), {.method = "GET",
-                                                    .target = "/v1/shadow",
-                                                    .fields = {{"Host", gateway.admin()}}});
+    const auto answer =
+        send_once(gateway.admin(),
+                  {.method = "GET", .target = "/v1/shadow", .fields = {{"Host", gateway.admin()}}});
     EXPECT_EQ(answer.status, 200) << answer.raw;
     Json report = parse_json(answer.body).value_or(Json{});
     const auto& routes = report["routes"].items;

@@ -34,9 +34,9 @@ void count(Counts& counts, const Response& answer) {
     return;
   }
   static const std::map<std::string, std::string> kinds{
-      {"key_missing", "missing_key"}, {"key_invalid", "bad_key"},
+      {"key_missing", "missing_key"},     {"key_invalid", "bad_key"},
       {"scope_missing", "missing_scope"}, {"key_reused", "misuse"},
-      {"in_progress", "races"},       {"response_not_stored", "not_kept"},
+      {"in_progress", "races"},           {"response_not_stored", "not_kept"},
       {"key_expired", "expired"}};
   const std::string code = json_text(answer.body, "code");
   if (const auto kind = kinds.find(code); kind != kinds.end()) {
@@ -88,11 +88,24 @@ class Client {
   }
 
   void step() {
-    static const std::vector<std::string> faults{
-        "",           "",           "",           "",         "",           "drop-after",
-        "truncate",   "garbage",    "until-close", "chunked", "refuse=500", "status=503",
-        "refuse=502", "refuse=429", "size=20000", "refuse=404", "outcome=unknown",
-        "outcome=not-executed"};
+    static const std::vector<std::string> faults{"",
+                                                 "",
+                                                 "",
+                                                 "",
+                                                 "",
+                                                 "drop-after",
+                                                 "truncate",
+                                                 "garbage",
+                                                 "until-close",
+                                                 "chunked",
+                                                 "refuse=500",
+                                                 "status=503",
+                                                 "refuse=502",
+                                                 "refuse=429",
+                                                 "size=20000",
+                                                 "refuse=404",
+                                                 "outcome=unknown",
+                                                 "outcome=not-executed"};
     const int what = dice(100);
     if (what < 45 || sent_before_.empty()) {
       sent_before_.push_back(make());
@@ -100,8 +113,8 @@ class Client {
       send(request(sent_before_.back(), faults[static_cast<std::size_t>(fault)]));
       return;
     }
-    const Sent earlier = sent_before_[static_cast<std::size_t>(
-        dice(static_cast<int>(sent_before_.size())))];
+    const Sent earlier =
+        sent_before_[static_cast<std::size_t>(dice(static_cast<int>(sent_before_.size())))];
     if (what < 80) {
       send(request(earlier));
     } else if (what < 88) {

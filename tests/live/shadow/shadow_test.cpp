@@ -88,14 +88,13 @@ TEST_F(ShadowLive, S22_records_hold_no_customer_data_and_none_is_left_unknown) {
     EXPECT_EQ(one["state"].string, "completed");
     const Json shown = read("/v1/keys/" + one["ref"].string);
     EXPECT_FALSE(shown["response"]["body_stored"].boolean);
-    const auto looked_up =
-        ask({.method = "GET",
-             .target = "/.idem/operations/" + one["ref"].string,
-             .fields = {{"X-Tenant-Id", "acme"}}});
+    const auto looked_up = ask({.method = "GET",
+                                .target = "/.idem/operations/" + one["ref"].string,
+                                .fields = {{"X-Tenant-Id", "acme"}}});
     EXPECT_EQ(looked_up.status, 404) << looked_up.raw;
   }
-  const auto found = read(
-      "/v1/keys?scope=acme&operation=shadow:POST%20/charges&key=lost")["keys"].items;
+  const auto found =
+      read("/v1/keys?scope=acme&operation=shadow:POST%20/charges&key=lost")["keys"].items;
   EXPECT_EQ(found.size(), 1U);
   gateway_->terminate();
   const auto content = store_content(dir_.path() / "idem.db");
@@ -118,18 +117,17 @@ TEST_F(ShadowLive, S22_explain_says_what_enforcement_would_do) {
   EXPECT_EQ(explain(charge("lost"))["outcome"].string, "unknown");
   EXPECT_EQ(explain(without(charge("k"), "Idempotency-Key"))["answer"]["code"].string,
             "key_missing");
-  const Json policy =
-      parse_json(ask({.method = "GET", .target = "/.well-known/idempotency"}).body)
-          .value_or(Json{})["routes"]
-          .items.at(0);
+  const Json policy = parse_json(ask({.method = "GET", .target = "/.well-known/idempotency"}).body)
+                          .value_or(Json{})["routes"]
+                          .items.at(0);
   EXPECT_EQ(policy["enforce"].string, "shadow");
   EXPECT_FALSE(policy["key_required"].boolean);
   EXPECT_FALSE(policy.has("retention_seconds"));
 }
 
 TEST_F(ShadowLive, S22_large_and_endless_requests_pass_and_are_counted) {
-  restart_with({"--enforce", "shadow", "--request-body-max", "64KiB", "--response-body-max",
-                "16KiB"});
+  restart_with(
+      {"--enforce", "shadow", "--request-body-max", "64KiB", "--response-body-max", "16KiB"});
   const std::string large = R"({"pad":")" + std::string(100'000, 'x') + "\"}";
   EXPECT_EQ(ask(charge("large", "", large)).status, 201);
   // Digested beside the loop; its retry waits for it, and its request does not.
@@ -197,8 +195,8 @@ TEST_F(ShadowLive, S22_S02_records_of_shadow_keep_no_route_from_being_renamed) {
 }
 
 TEST_F(ShadowLive, S22_a_killed_gateway_leaves_no_attempt_behind_its_lease) {
-  const std::vector<std::string> flags{"--enforce", "shadow",  "--upstream-timeout", "1s",
-                                       "--lease",   "2s"};
+  const std::vector<std::string> flags{"--enforce", "shadow",  "--upstream-timeout",
+                                       "1s",        "--lease", "2s"};
   restart_with(flags);
   Connection held(gateway_->address());
   held.send(charge("held", "hold=h"));
@@ -234,9 +232,8 @@ TEST_F(ShadowLive, S22_the_command_prints_the_report) {
   };
   const auto table = idem({});
   EXPECT_EQ(table.exit_code, 0) << table.output;
-  for (const auto* part :
-       {"/{rest...}", "acme", "127.0.0.1", "duplicates", "POST /charges",
-        "1 would get the stored answer and not run again"}) {
+  for (const auto* part : {"/{rest...}", "acme", "127.0.0.1", "duplicates", "POST /charges",
+                           "1 would get the stored answer and not run again"}) {
     EXPECT_NE(table.output.find(part), std::string::npos) << part << table.output;
   }
   const auto json = parse_json(idem({"--json", "--route", "/{rest...}"}).output).value_or(Json{});
