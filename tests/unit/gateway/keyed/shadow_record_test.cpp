@@ -72,14 +72,22 @@ TEST_F(ShadowRecord, S22_an_unknown_outcome_is_a_mark_and_no_state) {
   EXPECT_EQ(census.by_state[static_cast<std::size_t>(State::completed)], 1U);
 }
 
+AnswerFacts facts(int status) {
+  AnswerFacts facts;
+  facts.status = status;
+  return facts;
+}
+
 TEST(ShadowEnding, S12_is_the_meaning_of_the_answer) {
   const AnswerPolicy ietf;
-  EXPECT_EQ(ending_of({.status = 201}, ietf, true), ShadowEnding::stored);
-  EXPECT_EQ(ending_of({.status = 201}, ietf, false), ShadowEnding::not_kept);
-  EXPECT_EQ(ending_of({.status = 429}, ietf, true), ShadowEnding::released_declared);
-  EXPECT_EQ(ending_of({.status = 421}, ietf, true), ShadowEnding::released_proven);
-  EXPECT_EQ(ending_of({.status = 500}, ietf, false), ShadowEnding::unknown);
-  EXPECT_EQ(ending_of({.status = 500}, {.preset = Preset::lenient}, true),
+  AnswerPolicy lenient;
+  lenient.preset = Preset::lenient;
+  EXPECT_EQ(ending_of(facts(201), ietf, true), ShadowEnding::stored);
+  EXPECT_EQ(ending_of(facts(201), ietf, false), ShadowEnding::not_kept);
+  EXPECT_EQ(ending_of(facts(429), ietf, true), ShadowEnding::released_declared);
+  EXPECT_EQ(ending_of(facts(421), ietf, true), ShadowEnding::released_proven);
+  EXPECT_EQ(ending_of(facts(500), ietf, false), ShadowEnding::unknown);
+  EXPECT_EQ(ending_of(facts(500), lenient, true),
             ShadowEnding::released_declared);
 }
 
