@@ -75,7 +75,7 @@ TEST(ShadowTable, S22_is_bounded_in_every_direction) {
   EXPECT_LE(rows, limits::shadow_rows_max + 2 * report.routes.size());
 }
 
-TEST(ShadowTable, S21_has_series_only_where_a_route_is_in_shadow) {
+TEST(ShadowTable, S22_has_series_only_where_a_route_is_in_shadow) {
   Registry registry(TenantLabel::off, {});
   registry.add_upstream(false);
   EXPECT_EQ(registry.exposition({}).find("idem_shadow"), std::string::npos);
