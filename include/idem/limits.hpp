@@ -454,6 +454,30 @@ inline constexpr std::size_t metric_tenants_max = 64;
 // of those left out. All errors are written.
 inline constexpr unsigned request_lines_per_second_max = 50;
 
+// Shadow routes: requests that are observed at a time, as many as connections by default. A store
+// that hangs holds them all; what comes beyond passes unobserved. Some 700 bytes each.
+inline constexpr std::size_t shadow_observations_max = 16'384;
+// Copies of heads and bodies of observed requests, in all: one of the largest bodies.
+inline constexpr std::size_t shadow_bytes_max = 64UL * 1024 * 1024;
+// Larger bodies are digested beside the loop: this takes a millisecond, which no request notices.
+inline constexpr std::size_t shadow_digest_on_loop_bytes_max = 16UL * 1024;
+// A store's answer to a reserve that comes later says nothing about the moment of the request.
+inline constexpr auto shadow_store_wait_max = 5s;
+// How often the end of an attempt is written, and the first pause between, doubled each time: a
+// store that fails for longer lets the attempt's lease run out.
+inline constexpr int shadow_settle_tries_max = 4;
+inline constexpr auto shadow_settle_retry_first = 200ms;
+// How long a stop waits for the ends of the last attempts.
+inline constexpr auto shadow_drain_max = 250ms;
+// The report in memory: routes, tenants of a route, clients of a tenant, rows in all (some 300
+// bytes each), the newest examples of each kind of a route. The rest share a row.
+inline constexpr std::size_t shadow_routes_max = 256;
+inline constexpr std::size_t shadow_tenants_max = 64;
+inline constexpr std::size_t shadow_clients_max = 16;
+inline constexpr std::size_t shadow_rows_max = 8'192;
+inline constexpr std::size_t shadow_examples_max = 5;
+inline constexpr std::size_t shadow_path_bytes_max = 256;
+
 // What a record counts for in its scope's quota: about the bytes of one with a small answer in
 // PostgreSQL, with its indexes, due batches and free room. An answer above small_answer_bytes_max,
 // which PostgreSQL stores apart, counts in addition, and so does a stored request.

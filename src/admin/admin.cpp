@@ -7,6 +7,7 @@
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
 #include "admin/replies.hpp"
+#include "admin/shadow.hpp"
 #include "admin/status.hpp"
 #include "admin/tokens_api.hpp"
 
@@ -109,6 +110,7 @@ class Admin final : public http::Service {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
     }
+    if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
     if (path == "/v1/explain") {
       auto answer = co_await explain_to(parts_, client);
       co_return answer;

@@ -43,17 +43,20 @@ struct AdminParts {
   std::function<std::string(const Record&)> provider_of = [](const Record& record) {
     return record.provider;
   };
+  /// Requests of shadow routes that are being observed; empty: this process serves none. Safe on
+  /// the loop's thread.
+  std::function<std::size_t()> observing_now{};
   /// What would become of a request; empty: this process serves none. The request outlives the
   /// task. Called on the loop's thread.
   std::function<Task<std::expected<Explanation, NotExplained>>(const RequestInQuestion&)> explain{};
 };
 
 /// The operator's listener (docs/operations.md): /livez, /readyz, /metrics, /v1/status,
-/// /v1/explain, the records under /v1/keys, the messages, the tokens and the audit. Every request
-/// needs a login with the role of its row in endpoints(); probes may be open. It also refuses
-/// requests whose Host is neither loopback nor configured (DNS rebinding) and those of web pages of
-/// other origins, and a change needs a media type that a page cannot send without a preflight.
-/// Serves on its loop's thread.
+/// /v1/explain, /v1/shadow, the records under /v1/keys, the messages, the tokens, the audit. Every
+/// request needs a login with the role of its row in endpoints(); probes may be open. It also
+/// refuses requests whose Host is neither loopback nor configured (DNS rebinding) and those of web
+/// pages of other origins, and a change needs a media type that a page cannot send without a
+/// preflight. Serves on its loop's thread.
 std::unique_ptr<http::Service> make_admin(AdminParts parts);
 
 }  // namespace idem::admin

@@ -135,7 +135,7 @@ std::string explanation_page(const Explanation& explanation) {
   Writer out;
   out.begin_object();
   write_text_or_null(out, "route", explanation.route.value_or(""));
-  out.member("enforce", "on");
+  out.member("enforce", explanation.in_shadow ? "shadow" : "on");
   write_text_or_null(out, "scope", explanation.scope.value_or(""));
   write_text_or_null(out, "operation", explanation.operation.value_or(""));
   write_key(out, explanation.key);

@@ -6,6 +6,7 @@
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
 #include "cli/commands/outbox_command.hpp"
+#include "cli/commands/shadow_command.hpp"
 #include "cli/commands/status_command.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 
@@ -64,6 +65,7 @@ int run(int argc, char** argv) {
   const MigrateCommand migrate(app);
   StatusCommand status(app);
   ExplainCommand explain(app);
+  ShadowCommand shadow(app);
   AdminCommand admin(app);
   AuditCommand audit(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
@@ -80,7 +82,7 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &audit}) {
+           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &shadow, &audit}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -90,6 +92,7 @@ int run(int argc, char** argv) {
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
   if (explain.parsed()) return explain.run();
+  if (shadow.parsed()) return shadow.run();
   if (admin.parsed()) return admin.run();
   if (audit.parsed()) return audit.run();
   if (worker_command->parsed()) return run_worker(worker_settings);

@@ -215,12 +215,18 @@ class MapReader {
       case Shape::Kind::text:
       case Shape::Kind::path:
       case Shape::Kind::store:
-      case Shape::Kind::word:
       case Shape::Kind::texts:
       case Shape::Kind::paths:
       case Shape::Kind::statuses:
       case Shape::Kind::maps:
         return node.type == Node::Type::text;
+      case Shape::Kind::word:
+        // One of its words may be what YAML 1.1 reads as a truth, such as `on`.
+        return node.type == Node::Type::text ||
+               (node.type == Node::Type::truth &&
+                std::ranges::any_of(split(shape.words, '|'), [](std::string_view word) {
+                  return plain_type(word) == Node::Type::truth;
+                }));
     }
     return false;
   }

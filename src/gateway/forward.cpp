@@ -67,7 +67,7 @@ std::string_view forwarded_name(std::string_view name, const GatewaySettings& se
 }  // namespace
 
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
-                           const GatewaySettings& settings) {
+                           const GatewaySettings& settings, ForwardedKey forwarded) {
   // With our own fields, so that it grows once.
   constexpr std::size_t own_bytes = 256;
   std::size_t bytes = own_bytes + head.origin_form.size() + head.host.size();
@@ -82,7 +82,8 @@ void append_forwarded_head(std::string& out, const http::RequestHead& head,
   for (const auto& field : head.fields) {
     if (field.known == http::FieldName::host || field.known == http::FieldName::expect) continue;
     if (hop.drops(field) || is_idem_field(field.name)) continue;
-    const auto name = forwarded_name(field.name, settings);
+    const auto name =
+        forwarded == ForwardedKey::as_it_came ? field.name : forwarded_name(field.name, settings);
     if (!name.empty()) append_field(out, name, field.value);
   }
   out += head.minor_version == 0 ? "Via: 1.0 " : "Via: 1.1 ";

@@ -8,11 +8,15 @@
 /// Message heads on their way through: which fields pass, which stop here, which are added.
 namespace idem::gateway {
 
+/// Whether the key's field is kept, renamed or dropped.
+enum class ForwardedKey : std::uint8_t { by_settings, as_it_came };
+
 /// The request head for the upstream, up to where framing and our own fields follow; without the
 /// final empty line. Path and query bytes are the client's (P3). The client's Host is kept. Via is
-/// added to, and the key's field is kept, renamed or dropped, as `settings` say.
+/// added to.
 void append_forwarded_head(std::string& out, const http::RequestHead& head,
-                           const GatewaySettings& settings);
+                           const GatewaySettings& settings,
+                           ForwardedKey forwarded = ForwardedKey::by_settings);
 
 /// True for a field that may carry a key.
 bool is_key_field(std::string_view name, const GatewaySettings& settings) noexcept;

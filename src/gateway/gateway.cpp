@@ -12,6 +12,7 @@
 #include "gateway/passthrough/upgrade.hpp"
 #include "gateway/policy_document.hpp"
 #include "gateway/scope_shares.hpp"
+#include "gateway/shadow/shadow_request.hpp"
 #include "gateway/way_in.hpp"
 
 #include <optional>
@@ -168,21 +169,29 @@ class GatewayService final : public Gateway {
       co_await client.refuse(strips_refusal);
       co_return;
     }
-    if (way.kind == WayIn::Kind::passes) {
-      // Nobody is asked who the caller is: the upstream does that. But a slow request occupies a
-      // connection, whoever is slow.
-      const RequestPlace place(requests_, client, settings->scope);
-      if (place.has()) {
-        co_await pass_through(client, pool_, *settings, route, observer_);
-      } else {
-        co_await refuse_busy(client, "Nothing was run. Send it again.");
-      }
-      co_return;
+    if (way.kind == WayIn::Kind::keyed) {
+      co_await serve_with_key(client, *settings, route);
+    } else {
+      co_await pass(client, settings, route, way.kind == WayIn::Kind::shadow);
     }
-    co_await serve_with_key(client, *settings, route);
   }
 
  private:
+  // Nobody is asked who the caller is: the upstream does that. But a slow request occupies a
+  // connection, whoever is slow.
+  Task<void> pass(http::ServerStream& client, const SharedSettings& settings, const Route& route,
+                  bool is_shadow) {
+    const RequestPlace place(requests_, client, settings->scope);
+    if (!place.has()) {
+      co_await refuse_busy(client, "Nothing was run. Send it again.");
+    } else if (is_shadow) {
+      const ShadowRequest::Around around{loop_, shared_, scopes_};
+      co_await pass_in_shadow(client, pool_, settings, route, observer_, around);
+    } else {
+      co_await pass_through(client, pool_, *settings, route, observer_);
+    }
+  }
+
   Task<void> serve_look_up(http::ServerStream& client) {
     const SharedSettings settings = settings_;
     drop_untrusted_scope(client, settings->scope);

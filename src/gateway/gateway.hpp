@@ -16,6 +16,7 @@ class AnswersUnderWay;
 class Dispatcher;
 class EarlyEvents;
 class LookupLimit;
+class ShadowRoom;
 class Waiters;
 
 /// What the loops of one gateway share.
@@ -28,6 +29,7 @@ struct GatewayShared {
   std::shared_ptr<LookupLimit> lookups{};
   std::shared_ptr<EarlyEvents> early_events{};
   std::shared_ptr<AnswersUnderWay> answers{};
+  std::shared_ptr<ShadowRoom> shadow{};
   /// For bodies that would block a loop. Set before the first request; outlives the loops.
   Offload* digesting = nullptr;
   /// Connections that one loop serves at most: its scopes share them.

@@ -200,7 +200,7 @@ void Observation::finished(const Ending& ending, const Route& route, int status)
   const bool trouble = ending.owes_settlement || settled_as_ == "unknown" || misused;
   if (!trouble && !observer_->logs_requests()) return;
   const std::string ref = to_hex(ending.id.bytes);
-  const std::string& where = route.name.empty() ? route.path.text() : route.name;
+  const std::string& where = route.label();
   if (ending.owes_settlement) {
     observer_->log(LogLevel::error, "settle_failed", {{"operation_ref", ref}, {"route", where}});
   } else if (settled_as_ == "unknown") {

@@ -158,6 +158,12 @@ void add_route(JsonText& json, const Route& route, bool asks_age) {
   if (!route.name.empty()) json.member("operation", route.name);
   if (!route.methods.empty()) add_list(json, "methods", route.methods);
   json.member("path", route.path.text());
+  if (route.in_shadow()) {  // Nothing that a client could rely on.
+    json.member("enforce", "shadow");
+    json.member("key_required", false);
+    json.close('}');
+    return;
+  }
   json.member("key_required", route.ever_needs_key());
   json.member("mode", name_of(route.mode));
   if (route.respond_async) json.member("respond_async", true);

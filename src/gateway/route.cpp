@@ -1,5 +1,7 @@
 #include "gateway/route.hpp"
 
+#include "core/naming/shadow_names.hpp"
+
 #include <algorithm>
 #include <iterator>
 
@@ -50,7 +52,7 @@ RouteTable::RouteTable(std::vector<Route> routes, Route rest) : routes_(std::mov
 
 void RouteTable::count_by(const std::function<std::size_t(const std::string& label)>& place_of) {
   for (Route& route : routes_) {
-    route.counted_at = place_of(route.name.empty() ? route.path.text() : route.name);
+    route.counted_at = place_of(route.label());
   }
 }
 
@@ -90,6 +92,12 @@ std::string RouteTable::provider_of(const Record& record) const {
 }
 
 std::vector<std::string> RouteTable::naming_parts(const std::string& operation) const {
+  if (is_shadow_operation(operation)) {
+    auto parts = naming_parts(operation.substr(shadow_prefix.size()));
+    parts.emplace_back();  // With key_scope tenant.
+    std::ranges::transform(parts, parts.begin(), shadow_naming_part);
+    return parts;
+  }
   std::vector<std::string> parts{operation};
   if (const auto own = split_own_operation(operation)) {
     const Route& route = find(own->first, own->second);

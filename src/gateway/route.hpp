@@ -21,6 +21,12 @@ namespace idem::gateway {
 /// How a duplicate of a running attempt is answered (protocol.md §7).
 enum class Mode : std::uint8_t { conflict, wait, async };
 
+/// Whether the rules for keys decide about the route's requests.
+enum class Enforce : std::uint8_t {
+  on,
+  shadow,  ///< No: every request passes, and what they would decide is counted beside it.
+};
+
 using idem::PathPattern;
 
 /// How the gateway serves the requests that match. Without configuration there is one, the rest.
@@ -31,6 +37,7 @@ struct Route {
   PathPattern path;
 
   Mode mode = Mode::conflict;
+  Enforce enforce = Enforce::on;
   bool require_key = true;
   AnswerPolicy answers;
   FingerprintRule fingerprint;
@@ -67,8 +74,11 @@ struct Route {
   bool ever_async() const noexcept { return mode == Mode::async || respond_async; }
   /// True when one of its methods needs a key.
   bool ever_needs_key() const noexcept;
+  bool in_shadow() const noexcept { return enforce == Enforce::shadow; }
   /// True when nothing can reach `other` behind this route.
   bool covers(const Route& other) const noexcept;
+  /// Its name for people: in metrics, logs and reports.
+  const std::string& label() const noexcept { return name.empty() ? path.text() : name; }
   /// The operation under which a request's record is stored.
   std::string operation(std::string_view method, std::string_view path_sent) const;
 };

@@ -3,6 +3,7 @@
 #include "gateway/background/events.hpp"
 #include "gateway/background/operations.hpp"
 #include "gateway/forward.hpp"
+#include "gateway/passthrough/upgrade.hpp"
 #include "http/alike.hpp"
 
 #include <algorithm>
@@ -25,28 +26,36 @@ bool is_ours(std::string_view path) {
   return path.starts_with("/.idem/") || path == "/.idem" || path == "/.well-known/idempotency";
 }
 
+/// What a request may not remove: on a shadow route it may remove what only the rules for keys
+/// read.
+enum class Relied : std::uint8_t { by_all, by_keys_too };
+
 /// True for a field that Connection may not remove between us and the upstream (RFC 9110 §7.6.1):
 /// it decides about the record, its fingerprint or the caller, and the upstream would see another
 /// request than we did (P14). Names that a server may confuse with such a one count, too.
-bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route) {
+bool is_relied_on(std::string_view option, const GatewaySettings& settings, const Route& route,
+                  Relied relied) {
   static constexpr std::array<std::string_view, 9> always{
       "Authorization", "Cookie",          "Content-Type",     "Content-Encoding", "Via",
       "Forwarded",     "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP"};
   const auto is = [option](std::string_view name) { return http::alike(option, name); };
   const auto& scope = settings.scope;
-  return is_like_key_field(option, settings) ||
-         (scope.kind == ScopeSource::Kind::header && is(scope.name)) ||
-         std::ranges::any_of(always, is) || std::ranges::any_of(route.fingerprint.headers, is);
+  if ((scope.kind == ScopeSource::Kind::header && is(scope.name)) ||
+      std::ranges::any_of(always, is)) {
+    return true;
+  }
+  return relied == Relied::by_keys_too && (is_like_key_field(option, settings) ||
+                                           std::ranges::any_of(route.fingerprint.headers, is));
 }
 
 bool strips_what_we_rely_on(const http::RequestHead& head, const GatewaySettings& settings,
-                            const Route& route) {
+                            const Route& route, Relied relied) {
   bool strips = false;
   for (const auto& field : head.fields) {
     if (field.known != http::FieldName::connection) continue;
     http::each_list_member(field.value, [&](std::string_view option) {
       if (http::same_name(option, "close") || http::same_name(option, "keep-alive")) return;
-      strips = strips || is_relied_on(option, settings, route);
+      strips = strips || is_relied_on(option, settings, route, relied);
     });
   }
   return strips;
@@ -79,11 +88,19 @@ bool carries_key(const http::RequestHead& head, const GatewaySettings& settings)
 WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings) {
   if (passed_before(head, settings.via_name)) return {WayIn::Kind::loops};
   const Route& route = settings.routes.find(head.method, http::path_of(head.origin_form));
-  if (strips_what_we_rely_on(head, settings, route)) return {WayIn::Kind::strips, &route};
+  const Relied relied = route.in_shadow() ? Relied::by_all : Relied::by_keys_too;
+  if (strips_what_we_rely_on(head, settings, route, relied)) return {WayIn::Kind::strips, &route};
   const KeyRule rule = key_rule(head.method, route);
   const bool has_key = rule != KeyRule::ignored && carries_key(head, settings);
-  const bool passes = !has_key && rule != KeyRule::required;
-  return {passes ? WayIn::Kind::passes : WayIn::Kind::keyed, &route};
+  if (!has_key && rule != KeyRule::required) return {WayIn::Kind::passes, &route};
+  return {route.in_shadow() ? WayIn::Kind::shadow : WayIn::Kind::keyed, &route};
+}
+
+std::optional<http::Refusal> refused_by_head(const http::RequestHead& head,
+                                             const GatewaySettings& settings, const Route& route) {
+  if (strips_what_we_rely_on(head, settings, route, Relied::by_keys_too)) return strips_refusal;
+  if (!offered_protocols(head).empty()) return keyed_upgrade_refusal;
+  return std::nullopt;
 }
 
 Problem loop_problem() {

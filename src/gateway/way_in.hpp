@@ -4,6 +4,8 @@
 #include "gateway/settings.hpp"
 #include "http/head.hpp"
 
+#include <optional>
+
 /// Where a request goes by its head alone, before anybody asks whose it is (protocol.md §6, §8).
 /// Used by requests and by their explanations alike.
 namespace idem::gateway {
@@ -30,12 +32,17 @@ struct WayIn {
     strips,  ///< Its Connection removes a field that must be kept: refused.
     passes,  ///< To the upstream, without a record.
     keyed,
+    shadow,  ///< Passes; without `enforce: shadow` it would be keyed.
   };
   Kind kind = Kind::passes;
   const Route* route = nullptr;  ///< One of the settings; null for `loops`.
 };
 /// For a path that is not ours.
 WayIn way_in(const http::RequestHead& head, const GatewaySettings& settings);
+
+/// Why the head alone has a keyed request refused on a route that enforces; none: it does not.
+std::optional<http::Refusal> refused_by_head(const http::RequestHead& head,
+                                             const GatewaySettings& settings, const Route& route);
 
 /// The refusals.
 Problem loop_problem();

@@ -52,6 +52,11 @@ Root run_counted(std::unique_ptr<Counted> counted, Task<void> task) {
   counted.reset();
 }
 
+Root run_uncounted(Task<void> task) {
+  Task<void> reporting = report_escaped(std::move(task));
+  co_await std::move(reporting);
+}
+
 }  // namespace
 
 Timed::Timed(Loop& loop) : loop_(loop), slot_(loop.timed_.size()) { loop.timed_.push_back(this); }
@@ -89,6 +94,10 @@ void Loop::drain_mailbox() {
 void Loop::spawn(Task<void> task) {
   auto counted = std::make_unique<Counted>(running_);
   asio::dispatch(context_, run_counted(std::move(counted), std::move(task)));
+}
+
+void Loop::spawn_beside(Task<void> task) {
+  asio::dispatch(context_, run_uncounted(std::move(task)));
 }
 
 Task<void> Loop::sleep(Millis duration) {

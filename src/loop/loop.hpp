@@ -54,7 +54,10 @@ class Loop {
 
   /// Starts a coroutine on this loop and counts it until it ends. Loop's thread only.
   void spawn(Task<void> task);
-  /// Coroutines that have not ended. Safe from any thread.
+  /// The same, without counting it: nobody waits for its end, and one that is still suspended when
+  /// the loop goes ends there. Loop's thread only.
+  void spawn_beside(Task<void> task);
+  /// Coroutines of spawn() that have not ended. Safe from any thread.
   std::size_t running() const noexcept { return running_.load(std::memory_order_acquire); }
 
   /// Suspends the calling coroutine.

@@ -207,6 +207,33 @@ void write_answers(Text& text, const std::deque<Shard>& shards,
   }
 }
 
+/// Only where a route is in shadow, or was.
+void write_shadow(Text& text, const std::vector<Shadow::Counted>& routes) {
+  if (routes.empty()) return;
+  text.family("idem_shadow_total", "counter",
+              "api.idempotency.shadow: requests of routes with enforce: shadow, by what the rules "
+              "for keys would have done.");
+  for (const auto& [route, counts, not_settled] : routes) {
+    for (std::size_t i = 0; i < shadowed_count; ++i) {
+      text.sample("idem_shadow_total",
+                  {{"route", route}, {"decision", name_of(static_cast<Shadowed>(i))}},
+                  counts.by_decision[i]);
+    }
+  }
+  text.family("idem_shadow_unknown_total", "counter",
+              "api.idempotency.shadow.unknown: attempts of such routes whose outcome would be "
+              "unknown.");
+  for (const auto& one : routes) {
+    text.sample("idem_shadow_unknown_total", "route", one.route, one.counts.unknown);
+  }
+  text.family("idem_shadow_not_settled_total", "counter",
+              "api.idempotency.shadow.not.settled: attempts of such routes whose end the store did "
+              "not take: a later retry counts as a first request.");
+  for (const auto& one : routes) {
+    text.sample("idem_shadow_not_settled_total", "route", one.route, one.not_settled);
+  }
+}
+
 void write_upstream(Text& text, const std::deque<Shard>& shards, const Availability::Seen& seen) {
   text.family("idem_upstream_requests_total", "counter",
               "api.idempotency.upstream.requests: requests to the upstream by result.");
@@ -324,6 +351,7 @@ std::string Registry::exposition(const Gauges& gauges) {
   const MonotonicTime now = MonotonicClock::now();
   if (has_upstream_) {
     write_answers(text, shards_, routes_.labels());
+    write_shadow(text, shadow_.counted());
     write_upstream(text, shards_, upstream_.seen());
   }
   if (has_authorizer_) write_authorizer(text, shards_, authorizer_.seen());

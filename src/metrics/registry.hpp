@@ -1,5 +1,6 @@
 #pragma once
 
+#include "metrics/shadow.hpp"
 #include "metrics/shard.hpp"
 #include "metrics/tenants.hpp"
 
@@ -34,6 +35,7 @@ class Registry {
   Shard& add_shard();
   Tenants& tenants() noexcept { return tenants_; }
   Routes& routes() noexcept { return routes_; }
+  Shadow& shadow() noexcept { return shadow_; }
 
   /// Adds the series and the status of a provider. Call it before the first exposition.
   void add_provider(std::string name, std::shared_ptr<const ProviderCounts> counts);
@@ -68,6 +70,7 @@ class Registry {
   std::deque<Shard> shards_;
   Tenants tenants_;
   Routes routes_;
+  Shadow shadow_;
   // Written before the listeners open.
   std::string version_;
   std::vector<NamedProvider> providers_;

@@ -51,6 +51,7 @@ void expect_equal(const gateway::Route& a, const gateway::Route& b) {
   EXPECT_EQ(a.methods, b.methods);
   EXPECT_EQ(a.path.text(), b.path.text());
   EXPECT_EQ(a.mode, b.mode);
+  EXPECT_EQ(a.enforce, b.enforce);
   EXPECT_EQ(a.require_key, b.require_key);
   EXPECT_EQ(a.answers.preset, b.answers.preset);
   EXPECT_EQ(a.answers.statuses, b.answers.statuses);

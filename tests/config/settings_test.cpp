@@ -217,6 +217,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   const auto& route = read->options.settings.routes.find("PUT", "/v2/accounts/a/transfers");
   EXPECT_EQ(route.name, "transfers");
   EXPECT_EQ(route.methods, (std::vector<std::string>{"POST", "PUT", "X-SPECIAL"}));
+  EXPECT_EQ(route.enforce, gateway::Enforce::on);
   EXPECT_TRUE(route.require_key);
   EXPECT_EQ(route.answers.preset, Preset::lenient);
   EXPECT_EQ(route.answers.statuses,
@@ -241,6 +242,7 @@ TEST_F(ConfigSettings, every_setting_of_a_route_arrives) {
   EXPECT_EQ(inherited.answers.preset, Preset::stripe);
   EXPECT_TRUE(inherited.separate_dispatch_mark);
   EXPECT_FALSE(inherited.require_key);
+  EXPECT_TRUE(inherited.in_shadow());
   EXPECT_EQ(inherited.lease, 2min);
   EXPECT_EQ(settings.key.bytes_min, 16U);
   EXPECT_TRUE(settings.key.reject_pii);

@@ -25,6 +25,7 @@ constexpr std::array all{
     Endpoint{"GET", "/v1/audit", support},
     Endpoint{"GET", "/v1/audit/lines", support},
     Endpoint{"GET", "/v1/audit/verify", support},
+    Endpoint{"GET", "/v1/shadow", viewer},
     Endpoint{"GET", "/v1/outbox", viewer},
     Endpoint{"GET", "/v1/outbox/{id}", viewer},
     Endpoint{"POST", "/v1/outbox/{id}/retry", operates, false, "outbox.retry"},

@@ -13,6 +13,7 @@
 #include "gateway/keyed/explainer.hpp"
 #include "gateway/keyed/lookup_limit.hpp"
 #include "gateway/keyed/waiters.hpp"
+#include "gateway/shadow/shadow_room.hpp"
 #include "store/circuit_breaker.hpp"
 #include "workers/lifecycle.hpp"
 
@@ -79,12 +80,14 @@ class GatewayProcess {
     shared_->lookups = std::make_shared<gateway::LookupLimit>();
     shared_->early_events = std::make_shared<gateway::EarlyEvents>();
     shared_->answers = std::make_shared<gateway::AnswersUnderWay>();
+    shared_->shadow = std::make_shared<gateway::ShadowRoom>();
     shared_->digesting = &digesting_.emplace("idem-digest", loop_count());
     auto settings = std::make_shared<gateway::GatewaySettings>(options_.settings);
     count_routes(*settings);
     if (const auto adopted = adopt_routes(*settings); !adopted) return fail(adopted.error());
     settings_ = std::move(settings);
     note_longest();
+    watch_shadow_routes();
     auto certificate = read_certificate(options_.tls, tls_.get());
     if (!certificate) return fail(certificate.error());
     tls_ = std::move(*certificate);
@@ -182,6 +185,7 @@ class GatewayProcess {
     count_routes(settings);
     settings_ = std::make_shared<const gateway::GatewaySettings>(std::move(settings));
     note_longest();
+    watch_shadow_routes();
     const auto applied = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(loops_.size()));
     for (std::size_t i = 0; i < loops_.size(); ++i) {
       loops_[i]->post([applied, to = gateways_[i].get(), settings = settings_] {
@@ -208,6 +212,15 @@ class GatewayProcess {
   void count_routes(gateway::GatewaySettings& settings) {
     settings.routes.count_by(
         [this](const std::string& label) { return registry_->routes().place_of(label); });
+  }
+
+  void watch_shadow_routes() {
+    std::vector<metrics::Shadow::Watched> watched;
+    for (const auto& route : settings_->routes.all()) {
+      if (!route.in_shadow()) continue;
+      watched.push_back({route.label(), route.mode == gateway::Mode::wait});
+    }
+    registry_->shadow().watch(watched);
   }
 
   // The longest of all settings so far: requests from before a reload keep theirs.
@@ -267,6 +280,7 @@ class GatewayProcess {
                                       auto name = admin_settings_->routes.provider_of(record);
                                       return options_.providers.contains(name) ? name : "";
                                     },
+                                .observing_now = [this] { return shared_->shadow->under_way(); },
                                 .explain =
                                     [this](const RequestInQuestion& request) {
                                       return explainer_->explain(admin_settings_, request);
@@ -342,6 +356,7 @@ class GatewayProcess {
       log_(LogLevel::warning, "drain_timed_out", {});
       std::_Exit(failed);
     }
+    wait_for_observations();
     relay_.reset();
     reconciling_.reset();
     runner_->stop();
@@ -351,6 +366,9 @@ class GatewayProcess {
     for (auto& thread : threads_) thread.join();
     admin_.reset();  // Before the store, which it may still ask.
     store_.reset();
+    // Observations of shadow routes may still wait for these, on loops that no longer run.
+    digesting_.reset();
+    shared_->shadow->close();
     log_(LogLevel::info, "stopped", {});
     return done;
   }
@@ -367,6 +385,14 @@ class GatewayProcess {
       if (signal > 0 && signal != SIGHUP) return false;
     }
     return false;
+  }
+
+  // What is left behind it is freed by its lease.
+  void wait_for_observations() {
+    const auto end = MonotonicClock::now() + limits::shadow_drain_max;
+    while (shared_->shadow->under_way() > 0 && MonotonicClock::now() < end) {
+      std::this_thread::sleep_for(Millis(5));
+    }
   }
 
   const SettingsSource& source_;

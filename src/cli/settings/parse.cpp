@@ -165,6 +165,10 @@ void parse_words(const RouteGiven& given, gateway::Route& out) {
   if (mode == "conflict") out.mode = gateway::Mode::conflict;
   if (mode == "wait") out.mode = gateway::Mode::wait;
   if (mode == "async") out.mode = gateway::Mode::async;
+  const auto& enforce = given.one("enforce").text;
+  if (!enforce.empty()) {
+    out.enforce = enforce == "shadow" ? gateway::Enforce::shadow : gateway::Enforce::on;
+  }
   const auto& mark = given.one("dispatch_mark").text;
   if (!mark.empty()) out.separate_dispatch_mark = mark == "separate";
 }
@@ -244,6 +248,19 @@ void check_preset(const RouteGiven& given, const gateway::Route& route, Complain
                      what + " (mode wait lets a duplicate wait)");
 }
 
+/// A 202 in place of the upstream's answer is another contract with the clients: nothing that is
+/// seen while their requests pass says how they would take it. Checks effective values where this
+/// route gives one of them.
+void check_shadow(const RouteGiven& given, const gateway::Route& route, Complaints& complaints) {
+  if (!route.in_shadow() || route.mode != gateway::Mode::async) return;
+  const Given& enforce = given.one("enforce");
+  const Given& mode = given.one("mode");
+  if (!enforce.given && !mode.given) return;  // Inherited: the complaint is about the defaults.
+  complaints.add(enforce.given ? enforce.place : mode.place,
+                 "enforce shadow lets every request pass, and mode async would answer 202 in place "
+                 "of the upstream; write mode conflict or wait while the route is in shadow");
+}
+
 void parse_async_fields(const GivenList& kept, gateway::Route& out, Complaints& complaints) {
   if (!kept.given) return;
   if (!parse_field_names(kept, out.async_keep_fields, complaints)) return;
@@ -259,6 +276,7 @@ void parse_route(const RouteGiven& given, gateway::Route& out, Complaints& compl
   const Parsed parsed = parse_members(given, out, complaints);
   parse_words(given, out);
   check_preset(given, out, complaints);
+  check_shadow(given, out, complaints);
   check_times(given, parsed, out, complaints);
   parse_replay_headers(given.list("replay_headers"), out, complaints);
   parse_async_fields(given.list("async.keep_headers"), out, complaints);

@@ -2,6 +2,7 @@
 #include "cli/settings/parse.hpp"
 #include "config/words.hpp"
 #include "core/json/place.hpp"
+#include "core/naming/shadow_names.hpp"
 #include "http/head.hpp"
 
 #include <algorithm>
@@ -36,6 +37,11 @@ void parse_name(const RouteGiven& given, Route& out, Complaints& complaints) {
       complaints.add(name.place, shown(name.text) +
                                      " looks like a method and path, the operation of routes "
                                      "without a name; write another name");
+    }
+    if (is_shadow_operation(name.text)) {
+      complaints.add(name.place, shown(name.text) +
+                                     " begins as the records of shadow routes do; write another "
+                                     "name");
     }
     out.name = name.text;
   }

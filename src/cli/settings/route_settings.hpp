@@ -41,6 +41,7 @@ struct RouteSetting {
 namespace route_shapes {
 inline constexpr config::Shape places = config::number(1, limits::async_running_max);
 inline constexpr config::Shape mode = config::one_of("conflict|wait|async");
+inline constexpr config::Shape enforce = config::one_of("on|shadow");
 inline constexpr config::Shape preset = config::one_of("ietf|stripe|lenient");
 inline constexpr config::Shape rules = config::statuses("store|release|unknown");
 inline constexpr config::Shape lease_policy = config::one_of("unknown|resume|rerun");
@@ -71,6 +72,12 @@ inline constexpr std::array route_settings{
                  .help = "the answer to a duplicate while the first request runs",
                  .initial = "conflict",
                  .all = {"defaults.mode", "--mode"}},
+    RouteSetting{.path = "enforce",
+                 .shape = route_shapes::enforce,
+                 .help = "shadow: every request passes, and idem shadow report counts what the "
+                         "rules for keys would do",
+                 .initial = "on",
+                 .all = {"defaults.enforce", "--enforce"}},
     RouteSetting{.path = "require_key",
                  .shape = config::truth,
                  .help = "POST and PATCH need a key",

@@ -66,6 +66,7 @@ struct Explanation {
   Outcome outcome = Outcome::refused;
   std::string why;                     ///< Sentences for people.
   std::optional<std::string> route{};  ///< Its name, else its path.
+  bool in_shadow = false;              ///< The request passes; the rest is what enforcing would do.
   std::optional<std::string> scope{};
   std::optional<std::string> operation{};
   std::optional<Key> key{};

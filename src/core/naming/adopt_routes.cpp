@@ -2,6 +2,7 @@
 
 #include "core/exchange/policy.hpp"
 #include "core/naming/route_naming.hpp"
+#include "core/naming/shadow_names.hpp"
 
 #include <idem/limits.hpp>
 
@@ -17,7 +18,8 @@ std::optional<std::string> lost_record(const StoredOperations& stored, const Rou
   std::optional<std::string> why;
   std::set<std::string, std::less<>> found;
   const bool is_readable = stored.visit([&](const std::string& operation) {
-    if (found.contains(operation)) return true;
+    // What a shadow route has seen protects no request: losing it makes nothing run twice.
+    if (is_shadow_operation(operation) || found.contains(operation)) return true;
     why = RouteNaming::why_lost(before, after, operation);
     if (found.size() == limits::operations_remembered_max) found.clear();
     found.insert(operation);
@@ -40,11 +42,18 @@ const std::string* dropped_field(const std::vector<std::string>& before,
 
 bool holds_records(const StoredOperations& stored) {
   bool holds = false;
-  const bool is_readable = stored.visit([&](const std::string&) {
-    holds = true;
-    return false;
+  const bool is_readable = stored.visit([&](const std::string& operation) {
+    holds = !is_shadow_operation(operation);
+    return !holds;
   });
   return holds || !is_readable;
+}
+
+/// A new name that only records of shadow routes have; nullptr: none.
+const std::string* reserved_name(const std::vector<RouteName>& routes) {
+  const auto found = std::ranges::find_if(
+      routes, [](const RouteName& route) { return is_shadow_operation(route.name); });
+  return found == routes.end() ? nullptr : &found->name;
 }
 
 }  // namespace
@@ -52,6 +61,11 @@ bool holds_records(const StoredOperations& stored) {
 AdoptRoutes::Reply adopt(Naming& naming, AdoptRoutes& verb, const StoredOperations& stored) {
   auto after = RouteNaming::parse(verb.routes);
   if (!after) return {naming.generation, std::move(after.error())};
+  if (const std::string* name = reserved_name(verb.routes)) {
+    return {naming.generation, '"' + *name +
+                                   "\" begins as the records of shadow routes do: write "
+                                   "another name"};
+  }
   const bool same_routes = verb.routes == naming.routes;
   if (same_routes && verb.key_fields == naming.key_fields) return {naming.generation, {}};
   // A retry that still sends this field would have no key, and would run again.

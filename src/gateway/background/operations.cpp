@@ -4,6 +4,7 @@
 #include "core/exchange/answers.hpp"
 #include "core/exchange/preferences.hpp"
 #include "core/naming/record_handle.hpp"
+#include "core/naming/shadow_names.hpp"
 #include "gateway/background/dispatcher.hpp"
 #include "gateway/keyed/answers_under_way.hpp"
 #include "gateway/keyed/lookup_limit.hpp"
@@ -117,6 +118,8 @@ class Lookup {
     if (!found) co_return store_error_answer(found.error(), Millis(1000));
     std::shared_ptr<const Record> record = std::move(*found);
     if (!record || record->scope != authority_.scope()) co_return no_such_operation();
+    // A client never saw the reference of one that a shadow route made.
+    if (is_shadow_operation(record->operation)) co_return no_such_operation();
     const WaitRule wait = wait_rule();
     if (wait.time > Millis(0) && goes_on(record->state)) {
       record = co_await wait_for_end(std::move(record), MonotonicClock::now() + wait.time);

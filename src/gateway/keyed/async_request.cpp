@@ -130,7 +130,7 @@ std::expected<std::unique_ptr<RestoredRequest>, std::string> RestoredRequest::re
   if (stored->sealed_for == claimed.id) return restored;
   // Accepted into a record under an older name: then that is one of its key's names.
   const auto ids = possible_ids(restored->head_, identity, settings, *restored->route_,
-                                claimed.scope, std::string(secrets->key));
+                                claimed.scope, std::string(secrets->key), Enforce::on);
   if (std::ranges::find(ids, claimed.id) != ids.end()) return restored;
   return std::unexpected("the stored request is that of another record");
 }

@@ -11,7 +11,7 @@
 #include "gateway/keyed/judged_key.hpp"
 #include "gateway/keyed/keyed_exchange.hpp"
 #include "gateway/keyed/reserve.hpp"
-#include "gateway/passthrough/upgrade.hpp"
+#include "gateway/keyed/shadow_record.hpp"
 #include "gateway/way_in.hpp"
 #include "http/server_stream.hpp"
 #include "loop/store_link.hpp"
@@ -40,10 +40,6 @@ Course course_of(Exchange& exchange, StoreResult result, MonotonicTime now) {
   }
   if (auto* answer = std::get_if<AnswerClient>(&action)) course.answer = std::move(answer->answer);
   return course;
-}
-
-std::string label_of(const Route& route) {
-  return route.name.empty() ? route.path.text() : route.name;
 }
 
 /// One request on its way. Each step that decides returns true.
@@ -117,7 +113,8 @@ class Case {
     if (way.kind == WayIn::Kind::loops) return refuse(to_answer(loop_problem()));
     route_ = way.route;
     form_ = error_form_of(route_->answers.preset);
-    out_.route = label_of(*route_);
+    out_.route = route_->label();
+    out_.in_shadow = route_->in_shadow();
     if (way.kind == WayIn::Kind::strips) {
       return refuse(to_answer(http::problem_of(strips_refusal)));
     }
@@ -127,8 +124,13 @@ class Case {
                       ? "The method is safe, so its key is not looked at."
                       : "The request has no key, and this route and method need none.");
     }
-    if (!offered_protocols(head_).empty()) {
-      return refuse(to_answer(http::problem_of(keyed_upgrade_refusal)));
+    if (out_.in_shadow) {
+      note(
+          "The route is in shadow: the request passes as it came. This is what enforce: on would "
+          "do, by what was observed of earlier requests.");
+    }
+    if (const auto refusal = refused_by_head(head_, *settings_, *route_)) {
+      return refuse(to_answer(http::problem_of(*refusal)));
     }
     return false;
   }
@@ -172,7 +174,9 @@ class Case {
     const auto key = read_key(head_, *settings_, KeyOptions{});
     if (!key) return;
     note_key(*key);
-    out_.id = possible_ids(head_, store_.identity(), *settings_, *route_, scope_, *key).front();
+    out_.id =
+        possible_ids(head_, store_.identity(), *settings_, *route_, scope_, *key, route_->enforce)
+            .front();
     note("The key has no record.");
   }
 
@@ -181,7 +185,7 @@ class Case {
     Reserve reserve = make_reserve(head_, parts, identity, *settings_, *route_);
     out_.id = reserve.id;
     out_.fingerprint = explained_fingerprint(request_, head_, *settings_, *route_);
-    const bool async = is_async(head_, *route_);
+    const bool async = !out_.in_shadow && is_async(head_, *route_);
     const auto exchange = make_exchange(head_, parts, std::move(reserve), identity, *settings_,
                                         *route_, async, ExchangeSettings{}.look_again);
     const MonotonicTime started = MonotonicClock::now();
@@ -192,6 +196,9 @@ class Case {
     auto read = co_await std::move(reading);
     if (!read) co_return read;
     Foreseen foreseen = foresee(call, table_, now_);
+    if (out_.in_shadow && foreseen.result) {
+      foreseen.result = as_enforced(std::get<ReserveOutcome>(std::move(*foreseen.result)));
+    }
     judge(foreseen);
     const Course course = course_of(*exchange, std::move(foreseen.result), started);
     if (course.answer) note_answer(*course.answer);

@@ -83,7 +83,8 @@ Task<ExistingKey> existing_key(Loop& loop, Store& store, const http::RequestHead
                                const std::string& scope) {
   auto key = read_key(head, settings, KeyOptions{});
   if (!key) co_return std::nullopt;
-  const auto ids = possible_ids(head, store.identity(), settings, route, scope, *key);
+  const auto ids =
+      possible_ids(head, store.identity(), settings, route, scope, *key, route.enforce);
   for (const RecordId& id : ids) {
     StoreCall find = Find{id};
     auto asking = ask_store(loop, store, find);

@@ -1,5 +1,6 @@
 #include "gateway/keyed/reserve.hpp"
 
+#include "core/naming/shadow_names.hpp"
 #include "gateway/keyed/sealing.hpp"
 
 #include <idem/fingerprint.hpp>
@@ -27,11 +28,15 @@ std::vector<std::string_view> chosen_headers(const http::RequestHead& head,
 
 /// The operation's part of a record's name: empty where a key is unique in its scope.
 std::vector<std::string> naming_parts(const http::RequestHead& head,
-                                      const GatewaySettings& settings, const Route& route) {
-  if (settings.key_scope == KeyScope::tenant) return {std::string()};
-  const auto path = http::path_of(head.origin_form);
-  auto parts = settings.routes.former_operations(route, head.method, path);
-  parts.insert(parts.begin(), route.operation(head.method, path));
+                                      const GatewaySettings& settings, const Route& route,
+                                      Enforce kind) {
+  std::vector<std::string> parts{std::string()};
+  if (settings.key_scope != KeyScope::tenant) {
+    const auto path = http::path_of(head.origin_form);
+    parts = settings.routes.former_operations(route, head.method, path);
+    parts.insert(parts.begin(), route.operation(head.method, path));
+  }
+  if (kind == Enforce::shadow) std::ranges::transform(parts, parts.begin(), shadow_naming_part);
   return parts;
 }
 
@@ -58,10 +63,11 @@ Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
                      const Route& route) {
   const Fingerprinted counted(head, request.body, route.fingerprint);
   const RequestDigest digest(counted.parts());
-  const auto parts = naming_parts(head, settings, route);
+  const auto parts = naming_parts(head, settings, route, route.enforce);
   Reserve reserve;
   reserve.scope = request.scope;
-  reserve.operation = request.operation;
+  reserve.operation =
+      route.in_shadow() ? shadow_operation(request.operation) : std::string(request.operation);
   reserve.fingerprints = digest.under(identity.secret);
   reserve.id = record_id(identity.secret, request.scope, parts.front(), request.key);
   for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -76,23 +82,28 @@ Reserve make_reserve(const http::RequestHead& head, const RequestParts& request,
   reserve.token = random_token();
   reserve.owner = settings.owner;
   reserve.lease = route.lease;
-  reserve.lease_policy = route.lease_policy;
-  reserve.dispatched = !route.separate_dispatch_mark;
   reserve.retention = route.retention;
   reserve.tombstone = route.tombstone;
-  reserve.quota = request.new_key_rejection != nullptr ? no_room : settings.quota;
+  reserve.generation = settings.generation;
+  if (request.new_key_rejection != nullptr) reserve.quota = no_room;
+  if (route.in_shadow()) {
+    reserve.dispatched = false;
+    return reserve;
+  }
+  reserve.lease_policy = route.lease_policy;
+  reserve.dispatched = !route.separate_dispatch_mark;
+  if (!reserve.quota) reserve.quota = settings.quota;
   reserve.provider = route.reconcile;
   if (route.reconciles_by_key) {
     reserve.sealed_key = seal_key(request.key, request.scope, identity, settings);
   }
-  reserve.generation = settings.generation;
   return reserve;
 }
 
 std::vector<RecordId> possible_ids(const http::RequestHead& head, const Identity& identity,
                                    const GatewaySettings& settings, const Route& route,
-                                   const std::string& scope, const std::string& key) {
-  const auto parts = naming_parts(head, settings, route);
+                                   const std::string& scope, const std::string& key, Enforce kind) {
+  const auto parts = naming_parts(head, settings, route, kind);
   std::vector<RecordId> ids;
   const auto add = [&](const Secret& secret) {
     for (const auto& part : parts) ids.push_back(record_id(secret, scope, part, key));

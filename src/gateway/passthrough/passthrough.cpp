@@ -18,8 +18,13 @@ using http::UpstreamCall;
 class Passthrough {
  public:
   Passthrough(http::ServerStream& client, http::UpstreamPool& pool, const GatewaySettings& settings,
-              const Route& route, Observer& observer)
-      : client_(client), pool_(pool), settings_(settings), route_(route), observer_(observer) {}
+              const Route& route, Observer& observer, Onlooker* onlooker)
+      : client_(client),
+        pool_(pool),
+        settings_(settings),
+        route_(route),
+        observer_(observer),
+        onlooker_(onlooker) {}
 
   Task<void> run() {
     build_head();
@@ -48,6 +53,7 @@ class Passthrough {
     }
     if (!again) co_return;
     observer_.upstream_took_nothing();
+    if (onlooker_ != nullptr) onlooker_->not_sent();
     co_await fail(ProblemCode::upstream_failed, closed_detail);
   }
 
@@ -64,7 +70,9 @@ class Passthrough {
       "The upstream switched to a protocol that the client had not offered.";
 
   void build_head() {
-    append_forwarded_head(out_, client_.head(), settings_);
+    append_forwarded_head(
+        out_, client_.head(), settings_,
+        route_.in_shadow() ? ForwardedKey::as_it_came : ForwardedKey::by_settings);
     if (ends_with_head(client_.head())) upgrade_ = offered_protocols(client_.head());
     if (!upgrade_.empty()) {
       out_ += "Connection: upgrade\r\nUpgrade: ";
@@ -99,7 +107,7 @@ class Passthrough {
     UpstreamCall call(std::move(wire));
     if (!upgrade_.empty()) call.allow_switch();
     call.wire().deadline(MonotonicClock::now() + route_.upstream_timeout);
-    Upload upload(client_, call, route_.upstream_timeout);
+    Upload upload(client_, call, route_.upstream_timeout, onlooker_);
     auto going = co_await send_begin(call, upload);
     if (going && !call.answered_while_sending()) call.wire().no_write_deadline();
     if (going && !client_.body_finished()) {
@@ -146,11 +154,13 @@ class Passthrough {
     if (!client_.body_finished() && client_.body_is_here()) {
       const auto piece = co_await client_.next_piece();
       if (piece) first_piece_ = *piece;
+      if (piece && onlooker_ != nullptr) onlooker_->request_piece(*piece);
     }
     if (!first_piece_.empty()) body = upload.framed(first_piece_);
     if (client_.body_finished()) call.end_of_request();
     crash_point(CrashPoint::dispatch_before_first_byte);
     const auto sent = co_await call.send(out_, body);
+    if (onlooker_ != nullptr && client_.body_finished()) onlooker_->request_whole();
     co_return sent;
   }
 
@@ -161,20 +171,29 @@ class Passthrough {
       client_.close_after();
     }
     if (!upload.started()) call.wire().no_write_deadline();
-    WireAnswer head = std::move(end_to_end(call.head()).answer);
+    UpstreamAnswered answered = end_to_end(call.head());
+    if (onlooker_ != nullptr) {
+      onlooker_->answered({.head = call.head(),
+                           .what = answered,
+                           .while_sending = call.answered_early() || !client_.body_finished(),
+                           .is_stream = is_stream(call.head(), call.body()),
+                           .end_is_proven = call.wire().end_is_proven()});
+    }
+    WireAnswer head = std::move(answered.answer);
     keep_described_length(head, call.head());
     const http::ServerStream::StreamFraming framing{call.head().framing,
                                                     call.head().content_length};
     const auto piece = call.body().next_if_here(call.wire());
     if (piece) {
       const http::ServerStream::StreamStart start{*piece, call.body().finished()};
+      if (onlooker_ != nullptr) onlooker_->answer_piece(piece->size(), start.whole);
       // A stream has no end that could be waited for: its head is the answer.
       const bool endless = !start.whole && is_stream(call.head(), call.body());
       if (endless) observer_.upstream_answered();
       const bool begun = co_await client_.begin_stream(head, framing, start);
       StreamEnd end = begun ? StreamEnd::whole : StreamEnd::client_left;
       if (begun && !start.whole) {
-        end = co_await stream_body(client_, call, route_.upstream_timeout);
+        end = co_await stream_body(client_, call, route_.upstream_timeout, onlooker_);
       }
       // Its own client may have caused the end: that is no failure of the upstream.
       if (!endless) note_end(call, upload.broke_off() ? StreamEnd::client_left : end);
@@ -224,10 +243,12 @@ class Passthrough {
 
   Task<void> fail_connect(const http::ConnectFailure& failure) {
     observer_.upstream_not_reached(failure);
+    if (onlooker_ != nullptr) onlooker_->not_sent();
     co_await fail(ProblemCode::upstream_failed, failure.why);
   }
 
   void note_failure(UpstreamCall::Failure failure) {
+    if (onlooker_ != nullptr) onlooker_->lost(loss_of(failure));
     switch (failure) {
       case UpstreamCall::Failure::timeout:
         observer_.upstream_failed(metrics::Forwarded::timeout, timeout_detail);
@@ -240,6 +261,19 @@ class Passthrough {
         observer_.upstream_failed(metrics::Forwarded::closed, closed_detail);
         break;
     }
+  }
+
+  static Onlooker::Loss loss_of(UpstreamCall::Failure failure) noexcept {
+    switch (failure) {
+      case UpstreamCall::Failure::timeout:
+        return Onlooker::Loss::timeout;
+      case UpstreamCall::Failure::malformed:
+        return Onlooker::Loss::malformed;
+      case UpstreamCall::Failure::closed:
+      case UpstreamCall::Failure::nothing_sent:
+        break;
+    }
+    return Onlooker::Loss::closed;
   }
 
   // Only now is the answer known to be one: the client of one that breaks off has none.
@@ -269,6 +303,7 @@ class Passthrough {
   const GatewaySettings& settings_;
   const Route& route_;
   Observer& observer_;
+  Onlooker* const onlooker_;
   bool pooled_ = false;
   std::string upgrade_;  ///< The protocols offered to the upstream; usually none.
   std::string out_;
@@ -279,8 +314,9 @@ class Passthrough {
 }  // namespace
 
 Task<void> pass_through(http::ServerStream& client, http::UpstreamPool& pool,
-                        const GatewaySettings& settings, const Route& route, Observer& observer) {
-  Passthrough relay(client, pool, settings, route, observer);
+                        const GatewaySettings& settings, const Route& route, Observer& observer,
+                        Onlooker* onlooker) {
+  Passthrough relay(client, pool, settings, route, observer, onlooker);
   co_await relay.run();
 }
 

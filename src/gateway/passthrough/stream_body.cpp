@@ -15,7 +15,7 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 }
 
 Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                            Millis upstream_timeout) {
+                            Millis upstream_timeout, Onlooker* onlooker) {
   const bool endless = is_stream(call.head(), call.body());
   const http::ServerStream::CutAtDrain cut(client, endless ? &call.wire() : nullptr);
   bool sent = true;
@@ -31,8 +31,15 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
     // The deadline is the upstream's, so a slow client does not use it up.
     if (!call.sent_elsewhere()) call.wire().no_read_deadline();
     if (!piece) {
+      if (onlooker != nullptr) {
+        const bool timeout = piece.error().trouble == http::BodyReader::Trouble::timeout;
+        onlooker->lost(timeout ? Onlooker::Loss::timeout : Onlooker::Loss::cut);
+      }
       client.abort_stream();
       co_return endless&& client.draining() ? StreamEnd::stopped : StreamEnd::broken;
+    }
+    if (onlooker != nullptr) {
+      onlooker->answer_piece(piece->size(), piece->empty() || call.body().finished());
     }
     if (piece->empty()) break;
     sent = co_await client.stream_piece(*piece);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/passthrough/onlooker.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
 
@@ -17,6 +18,6 @@ bool is_stream(const http::ResponseHead& head, const http::BodyReader& body) noe
 /// `client_left`: the upstream goes on with its answer.
 enum class StreamEnd : std::uint8_t { whole, client_left, broken, stopped };
 Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call,
-                            Millis upstream_timeout);
+                            Millis upstream_timeout, Onlooker* onlooker = nullptr);
 
 }  // namespace idem::gateway

@@ -27,12 +27,14 @@ Task<void> Upload::run(std::shared_ptr<Latch> ended) {
     const auto piece = co_await client_.next_piece();
     received = piece.has_value() && !stopped_;
     if (received) {
+      if (onlooker_ != nullptr) onlooker_->request_piece(*piece);
       sent = co_await write(framed(*piece));
     } else if (!stopped_) {
       co_await give_up(piece.error());
     }
   }
   if (sent && received) call_.end_of_request();
+  if (onlooker_ != nullptr && received && client_.body_finished()) onlooker_->request_whole();
   call_.sender_stopped();
   if (!refused_) {
     const MonotonicTime now = MonotonicClock::now();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gateway/passthrough/onlooker.hpp"
 #include "http/server_stream.hpp"
 #include "http/upstream_call.hpp"
 #include "loop/latch.hpp"
@@ -16,8 +17,10 @@ namespace idem::gateway {
 /// finish() has to end before this object and its arguments go. Loop's thread only.
 class Upload {
  public:
-  Upload(http::ServerStream& client, http::UpstreamCall& call, Millis upstream_timeout)
-      : client_(client), call_(call), upstream_timeout_(upstream_timeout) {}
+  /// `onlooker`: null, or it sees what start() sends.
+  Upload(http::ServerStream& client, http::UpstreamCall& call, Millis upstream_timeout,
+         Onlooker* onlooker)
+      : client_(client), call_(call), upstream_timeout_(upstream_timeout), onlooker_(onlooker) {}
   ~Upload() { IDEM_ASSERT(!ended_ || ended_->is_open()); }
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
@@ -51,6 +54,7 @@ class Upload {
   http::ServerStream& client_;
   http::UpstreamCall& call_;
   const Millis upstream_timeout_;
+  Onlooker* const onlooker_;
   std::shared_ptr<Latch> ended_;
   std::optional<http::Refusal> refused_;
   std::string chunk_;

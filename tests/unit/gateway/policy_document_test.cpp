@@ -55,6 +55,23 @@ std::string meaning(int status, bool retry_after, const AnswerPolicy& policy) {
   }
 }
 
+TEST(PolicyDocument, S22_a_shadow_route_offers_nothing) {
+  GatewaySettings settings;
+  Route route;
+  route.name = "pay";
+  route.path = *PathPattern::parse("/pay");
+  route.enforce = Enforce::shadow;
+  settings.routes = RouteTable({route}, Route{});
+  const Json routes = document_of(settings)["routes"];
+  const Json& shadow = routes.items.at(0);
+  EXPECT_EQ(shadow["enforce"].string, "shadow");
+  EXPECT_FALSE(shadow["key_required"].boolean);
+  for (const auto* name : {"mode", "retention_seconds", "outcomes", "key_reused_status"}) {
+    EXPECT_FALSE(shadow.has(name)) << name;
+    EXPECT_TRUE(routes.items.at(1).has(name)) << name;
+  }
+}
+
 TEST(PolicyDocument, S13_gives_the_routes_result_of_each_status) {
   for (const auto preset : {Preset::ietf, Preset::stripe, Preset::lenient}) {
     for (const bool rolled_back : {false, true}) {

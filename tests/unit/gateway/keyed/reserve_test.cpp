@@ -97,6 +97,41 @@ TEST_F(GatewayReserve, S02_a_renamed_route_is_refused_or_replays_the_answers_of_
   EXPECT_EQ(reserve(after, "/v1/quotes/7").also.size(), 0U);
 }
 
+TEST_F(GatewayReserve, S22_records_of_shadow_are_apart_and_hide_no_name) {
+  auto pay = route("pay", "/v1/payments");
+  pay.enforce = Enforce::shadow;
+  pay.reconcile = "bank";
+  pay.lease_policy = LeasePolicy::rerun;
+  auto shadow = adopted({pay});
+  shadow.quota = Quota{.active_keys = 1};
+  const Reserve seen = reserve(shadow, "/v1/payments");
+  EXPECT_EQ(seen.operation, "shadow:pay");
+  EXPECT_FALSE(seen.dispatched) << "its lease would end as unknown";
+  EXPECT_EQ(seen.lease_policy, LeasePolicy::unknown);
+  EXPECT_FALSE(seen.quota);
+  EXPECT_EQ(seen.provider, "");
+  run(seen);
+  EXPECT_TRUE(replays(reserve(shadow, "/v1/payments")));
+
+  const auto enforced = adopted({route("pay", "/v1/payments")});
+  EXPECT_EQ(enforced.generation, shadow.generation) << "switching it on is no other naming";
+  EXPECT_FALSE(replays(reserve(enforced, "/v1/payments")));
+  // No record of an enforced route keeps the name, so that it may go.
+  const auto renamed = adopted({route("charge", "/v1/payments")});
+  EXPECT_GT(renamed.generation, enforced.generation);
+  EXPECT_NE(refusal({route("shadow:pay", "/v1/payments")}), "");
+}
+
+TEST_F(GatewayReserve, S22_a_key_unique_in_its_scope_has_a_record_of_shadow_of_its_own) {
+  auto settings = settings_with({route("pay", "/pay")});
+  settings.key_scope = KeyScope::tenant;
+  auto shadow = settings;
+  auto watched = route("pay", "/pay");
+  watched.enforce = Enforce::shadow;
+  shadow.routes = RouteTable({watched}, Route{});
+  EXPECT_NE(reserve(settings, "/pay").id, reserve(shadow, "/pay").id);
+}
+
 TEST_F(GatewayReserve, S02_a_route_that_gets_a_name_replays_its_unnamed_answers) {
   const auto before = adopted({});
   EXPECT_EQ(before.generation, 1U) << "no routes are no change";

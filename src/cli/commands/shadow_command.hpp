@@ -1,0 +1,23 @@
+#pragma once
+
+#include "cli/commands/operator_command.hpp"
+
+#include <string>
+
+namespace idem::cli {
+
+/// `idem shadow report`: what enforcement would have done on routes with `enforce: shadow`, through
+/// the admin API.
+class ShadowCommand : public OperatorCommand {
+ public:
+  /// Declares the command; `app` outlives this.
+  explicit ShadowCommand(CLI::App& app);
+
+  /// The exit code. 4: there is no such route.
+  int run();
+
+ private:
+  std::string route_;
+};
+
+}  // namespace idem::cli
