@@ -57,6 +57,10 @@ struct Check {
   Complaint operator()(const Reschedule& verb) const {
     return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
   }
+  Complaint operator()(const Reseal& verb) const {
+    if (verb.response.has_value() == verb.request.has_value()) return "not one form of one part";
+    return verb.response ? bad_response(*verb.response) : std::nullopt;
+  }
   template <class Verb>
   Complaint operator()(const Verb&) const {
     return std::nullopt;
