@@ -5,6 +5,7 @@
 #include "admin/keys.hpp"
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
+#include "admin/rekey.hpp"
 #include "admin/replies.hpp"
 #include "admin/status.hpp"
 #include "admin/tokens_api.hpp"
@@ -101,6 +102,10 @@ class Admin final : public http::Service {
     }
     if (path.starts_with("/v1/tokens")) {
       auto answer = co_await tokens_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path == "/v1/store/rekey") {
+      auto answer = co_await rekey(parts_, client, caller);
       co_return answer;
     }
     if (path == "/v1/explain") {

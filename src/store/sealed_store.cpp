@@ -66,8 +66,9 @@ class SealedStore final : public Store {
       if (auto* verb = std::get_if<Resolve>(&what)) {
         return resolve(std::move(*verb), std::move(done));
       }
-      if (auto* verb = std::get_if<Reschedule>(&what)) {
-        seal_evidence_of(*verb);
+      if (auto* verb = std::get_if<Reschedule>(&what)) seal_evidence_of(*verb);
+      if (auto* verb = std::get_if<Reseal>(&what); verb && !verb->response && !verb->request) {
+        return rekey(std::move(*verb), std::move(done));
       }
     }
     inner_->call(std::move(what), std::move(done));
@@ -126,6 +127,19 @@ class SealedStore final : public Store {
                });
   }
 
+  // If the record changes between the two steps, the second one does nothing.
+  void rekey(Reseal verb, StoreCompletion done) {
+    const RecordId id = verb.id;
+    read_first(id, std::move(done),
+               [this, verb = std::move(verb)](std::optional<Record> record,
+                                              StoreCompletion finish) mutable {
+                 if (!record) return finish(StoreReply(Resolve::Reply{}));
+                 auto ended = keys_.plan(std::move(*record), verb);
+                 if (ended) return finish(std::move(*ended));
+                 inner_->call(std::move(verb), std::move(finish));
+               });
+  }
+
   /// Reads the record, sealed, and calls `then` with it on the store's thread.
   template <class Then>
   void read_first(const RecordId& id, StoreCompletion done, Then then) {
@@ -172,9 +186,25 @@ class SealedStore final : public Store {
       if (auto* replay = std::get_if<Replay>(&outcome)) {
         const auto opened =
             keys_.open(replay->response, {scope, replay->id, number_of(replay->fence)});
-        if (!opened) return done(std::unexpected(opened.error()));
+        if (!opened) return read_again(std::move(*replay), opened.error(), std::move(done));
       }
       done(std::move(result));
+    });
+  }
+
+  // A cache in front of the store may have it under a key that is gone since, or from somebody
+  // else: then the store has the answer.
+  void read_again(Replay replay, StoreError error, StoreCompletion done) {
+    const RecordId id = replay.id;
+    inner_->call(Find{id}, [this, replay = std::move(replay), error = std::move(error),
+                            done = std::move(done)](StoreResult result) mutable {
+      if (!result) return done(std::move(result));
+      auto& record = std::get<std::optional<Record>>(*result);
+      const bool is_it = record && record->response && record->state == State::completed &&
+                         record->completed_at == replay.completed_at;
+      if (!is_it || !open_record(*record)) return done(std::unexpected(std::move(error)));
+      replay.response = std::move(*record->response);
+      done(StoreReply(ReserveOutcome(std::move(replay))));
     });
   }
 

@@ -15,6 +15,9 @@ namespace idem {
 /// of it is replayed. A claimed request that does not open is released and rests. The wrapper is
 /// also needed without secrets: then it seals nothing, and refuses what is sealed.
 ///
+/// A Reseal that names only the record brings it under the newest key: `wrong_state`: there was
+/// nothing to do; `too_early`: its request runs now.
+///
 /// It seals on the caller's thread, and opens on the store's; two steps more only for an attempt
 /// that it does not know (limits::sealed_scopes_max): it reads the record's scope first.
 std::unique_ptr<Store> make_sealed(std::unique_ptr<Store> inner,

@@ -8,6 +8,8 @@
 #include "store/stores.hpp"
 #include "support/redis.hpp"
 
+#include <idem/fingerprint.hpp>
+
 #include <cstdlib>
 
 namespace idem::test {

@@ -29,6 +29,7 @@ constexpr std::array all{
     Endpoint{"POST", "/v1/dlq/redrive", operates},
     Endpoint{"POST", "/v1/dlq/discard", operates},
     Endpoint{"GET", "/v1/dlq/{id}", viewer},
+    Endpoint{"POST", "/v1/store/rekey", operates},
     Endpoint{"GET", "/v1/tokens", operates},
     Endpoint{"POST", "/v1/tokens", operates},
     Endpoint{"POST", "/v1/tokens/{name}/revoke", operates},

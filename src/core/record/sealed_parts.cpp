@@ -96,13 +96,13 @@ std::expected<KeyRef, std::string_view> read_ref(std::string_view sealed) {
   return ref;
 }
 
-std::optional<CipherKey> own_key(const CipherKey& with, std::string_view sealed) {
-  if (!read_ref(sealed)) return std::nullopt;
-  return unwrap_key(with, sealed.substr(wrapped_at, wrapped_key_bytes));
+std::optional<CipherKey> own_key(const NamedKey& with, std::string_view sealed) {
+  if (read_ref(sealed) != with.ref) return std::nullopt;
+  return unwrap_key(with.key, sealed.substr(wrapped_at, wrapped_key_bytes));
 }
 
 /// With its key wrapped anew.
-std::optional<std::string> rewrapped(const CipherKey& from, const NamedKey& to,
+std::optional<std::string> rewrapped(const NamedKey& from, const NamedKey& to,
                                      std::string_view sealed) {
   const auto key = own_key(from, sealed);
   if (!key) return std::nullopt;
@@ -137,7 +137,7 @@ std::string sealed_bytes(const NamedKey& with, Part part, const SealedFor& bound
   return out;
 }
 
-std::optional<std::string> opened_bytes(const CipherKey& with, Part part, const SealedFor& bound,
+std::optional<std::string> opened_bytes(const NamedKey& with, Part part, const SealedFor& bound,
                                         std::string_view bytes) {
   const auto key = own_key(with, bytes);
   if (!key) return std::nullopt;
@@ -194,7 +194,7 @@ std::expected<KeyRef, std::string_view> key_of(const StoredResponse& sealed) {
   return read_ref(*bytes);
 }
 
-bool open_answer(const CipherKey& with, const SealedFor& bound, StoredResponse& sealed) {
+bool open_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& sealed) {
   const auto bytes = field_bytes(sealed);
   if (!bytes || bytes->size() < envelope_bytes + 2 * cipher_tag_bytes) return false;
   const auto key = own_key(with, *bytes);
@@ -216,7 +216,7 @@ bool open_answer(const CipherKey& with, const SealedFor& bound, StoredResponse& 
   return true;
 }
 
-bool rewrap_answer(const CipherKey& from, const NamedKey& to, StoredResponse& sealed) {
+bool rewrap_answer(const NamedKey& from, const NamedKey& to, StoredResponse& sealed) {
   const auto bytes = field_bytes(sealed);
   if (!bytes) return false;
   const auto anew = rewrapped(from, to, *bytes);
@@ -241,7 +241,7 @@ std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed) 
   return read_ref(sealed.substr(request_head_bytes));
 }
 
-bool open_request(const CipherKey& with, const SealedFor& bound, std::string& sealed) {
+bool open_request(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
   if (!key_of_request(sealed)) return false;
   SealedFor made_for{bound.scope, {}, 0};
   ByteReader in(std::string_view(sealed).substr(request_mark.size()));
@@ -257,7 +257,7 @@ bool open_request(const CipherKey& with, const SealedFor& bound, std::string& se
   return true;
 }
 
-bool rewrap_request(const CipherKey& from, const NamedKey& to, std::string& sealed) {
+bool rewrap_request(const NamedKey& from, const NamedKey& to, std::string& sealed) {
   if (!key_of_request(sealed)) return false;
   const auto anew = rewrapped(from, to, std::string_view(sealed).substr(request_head_bytes));
   if (!anew) return false;
@@ -278,7 +278,7 @@ std::expected<KeyRef, std::string_view> key_of_evidence(std::string_view sealed)
   return read_ref(*bytes);
 }
 
-bool open_evidence(const CipherKey& with, const SealedFor& bound, std::string& sealed) {
+bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
   const auto bytes = evidence_bytes(sealed);
   if (!bytes) return false;
   auto text = opened_bytes(with, Part::evidence, bound, *bytes);

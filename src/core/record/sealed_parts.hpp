@@ -49,10 +49,10 @@ bool is_sealed(const StoredResponse& response) noexcept;
 std::expected<KeyRef, std::string_view> key_of(const StoredResponse& sealed);
 /// False if it was not sealed with this key and for this. Then `sealed` is as it was, or means
 /// nothing.
-bool open_answer(const CipherKey& with, const SealedFor& bound, StoredResponse& sealed);
+bool open_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& sealed);
 /// Wraps its key anew; body and fields stay encrypted as they are. False: it was wrapped by another
 /// key, or was changed.
-bool rewrap_answer(const CipherKey& from, const NamedKey& to, StoredResponse& sealed);
+bool rewrap_answer(const NamedKey& from, const NamedKey& to, StoredResponse& sealed);
 
 /// The same for a stored request, which has no attempt of its own. A store may put it into a record
 /// that it finds under an older name of the same key, so it also opens there if it says itself for
@@ -60,14 +60,14 @@ bool rewrap_answer(const CipherKey& from, const NamedKey& to, StoredResponse& se
 void seal_request(const NamedKey& with, const SealedFor& bound, std::string& request);
 bool is_sealed_request(std::string_view request) noexcept;
 std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed);
-bool open_request(const CipherKey& with, const SealedFor& bound, std::string& sealed);
-bool rewrap_request(const CipherKey& from, const NamedKey& to, std::string& sealed);
+bool open_request(const NamedKey& with, const SealedFor& bound, std::string& sealed);
+bool rewrap_request(const NamedKey& from, const NamedKey& to, std::string& sealed);
 
 /// The same for a text of the evidence log that holds an answer, as a text; the fence is its
 /// line's. A line outlives its record, so no scope binds it but by the record's id.
 void seal_evidence(const NamedKey& with, const SealedFor& bound, std::string& text);
 bool is_sealed_evidence(std::string_view text) noexcept;
 std::expected<KeyRef, std::string_view> key_of_evidence(std::string_view sealed);
-bool open_evidence(const CipherKey& with, const SealedFor& bound, std::string& sealed);
+bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& sealed);
 
 }  // namespace idem

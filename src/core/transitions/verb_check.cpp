@@ -58,7 +58,8 @@ struct Check {
     return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
   }
   Complaint operator()(const Reseal& verb) const {
-    if (verb.response.has_value() == verb.request.has_value()) return "not one form of one part";
+    if (verb.response.has_value() == verb.request.has_value())
+      return "no new form of one part; does it have encryption.secret_files?";
     return verb.response ? bad_response(*verb.response) : std::nullopt;
   }
   template <class Verb>

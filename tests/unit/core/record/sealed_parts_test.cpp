@@ -91,12 +91,12 @@ TEST(SealedParts, S14_another_implementations_answers_open_and_rewrap_to_the_sam
     ASSERT_TRUE(is_sealed(answer));
     EXPECT_EQ(key_of(answer), key.ref);
     StoredResponse moved_key = answer;
-    ASSERT_TRUE(rewrap_answer(key.key, newer, moved_key));
+    ASSERT_TRUE(rewrap_answer(key, newer, moved_key));
     EXPECT_EQ(moved_key, sealed_of(vector, "rewrapped"));
-    EXPECT_FALSE(rewrap_answer(newer.key, key, answer)) << "not the key that wrapped it";
-    ASSERT_TRUE(open_answer(key.key, vector.bound(), answer));
+    EXPECT_FALSE(rewrap_answer(newer, key, answer)) << "not the key that wrapped it";
+    ASSERT_TRUE(open_answer(key, vector.bound(), answer));
     EXPECT_EQ(answer, plain_of(vector));
-    ASSERT_TRUE(open_answer(newer.key, vector.bound(), moved_key));
+    ASSERT_TRUE(open_answer(newer, vector.bound(), moved_key));
     EXPECT_EQ(moved_key, plain_of(vector));
   }
   EXPECT_EQ(seen, 4);
@@ -112,12 +112,12 @@ TEST(SealedParts, S14_another_implementations_requests_and_evidence_open) {
     if (vector.kind == "request") {
       EXPECT_EQ(key_of_request(text), key.ref);
       std::string anew = text;
-      ASSERT_TRUE(rewrap_request(key.key, named_key(vector.secret("newer")), anew));
+      ASSERT_TRUE(rewrap_request(key, named_key(vector.secret("newer")), anew));
       EXPECT_EQ(anew, from_hex(vector.at("rewrapped")));
-      ASSERT_TRUE(open_request(key.key, vector.bound(), text));
+      ASSERT_TRUE(open_request(key, vector.bound(), text));
     } else {
       EXPECT_EQ(key_of_evidence(text), key.ref);
-      ASSERT_TRUE(open_evidence(key.key, vector.bound(), text));
+      ASSERT_TRUE(open_evidence(key, vector.bound(), text));
     }
     EXPECT_EQ(text, from_hex(vector.at("plain")));
   }
@@ -145,7 +145,7 @@ TEST(SealedParts, S14_a_store_sees_status_length_and_one_field) {
   EXPECT_NE(answer.body, plain().body);
   EXPECT_NE(answer, sealed()) << "each has a key of its own";
   StoredResponse opened = answer;
-  ASSERT_TRUE(open_answer(key.key, bound, opened));
+  ASSERT_TRUE(open_answer(key, bound, opened));
   EXPECT_EQ(opened, plain());
 }
 
@@ -161,7 +161,7 @@ TEST(SealedParts, S14_a_head_grows_by_a_third_and_a_fixed_part) {
 
 TEST(SealedParts, S14_nothing_opens_elsewhere_or_in_another_state) {
   const auto expect_refused = [](const SealedFor& other, StoredResponse answer) {
-    EXPECT_FALSE(open_answer(key.key, other, answer));
+    EXPECT_FALSE(open_answer(key, other, answer));
   };
   expect_refused({"tenant-2", bound.id, bound.fence}, sealed());
   expect_refused({scope, RecordId{{9}}, bound.fence}, sealed());
@@ -179,7 +179,7 @@ TEST(SealedParts, S14_nothing_opens_elsewhere_or_in_another_state) {
   answer = sealed();
   answer.body = sealed().body;
   expect_refused(bound, answer);
-  EXPECT_FALSE(open_answer(named_key(Secret{4}).key, bound, answer = sealed()));
+  EXPECT_FALSE(open_answer(named_key(Secret{4}), bound, answer = sealed()));
 }
 
 TEST(SealedParts, S14_no_changed_and_no_cut_byte_opens) {
@@ -189,18 +189,18 @@ TEST(SealedParts, S14_no_changed_and_no_cut_byte_opens) {
     StoredResponse changed = whole;
     char& byte = changed.headers[0].value[at];
     byte = byte == 'A' ? 'B' : 'A';
-    EXPECT_FALSE(open_answer(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_answer(key, bound, changed)) << at;
     changed = whole;
     changed.headers[0].value.resize(at);
-    EXPECT_FALSE(open_answer(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_answer(key, bound, changed)) << at;
   }
   for (std::size_t at = 0; at < whole.body.size(); ++at) {
     StoredResponse changed = whole;
     changed.body[at] = static_cast<char>(changed.body[at] ^ 1);
-    EXPECT_FALSE(open_answer(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_answer(key, bound, changed)) << at;
     changed = whole;
     changed.body.resize(at);
-    EXPECT_FALSE(open_answer(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_answer(key, bound, changed)) << at;
   }
 }
 
@@ -212,14 +212,14 @@ TEST(SealedParts, S14_a_request_opens_in_its_record_alone) {
   for (std::size_t at = 0; at < request.size(); ++at) {
     std::string changed = request;
     changed[at] = static_cast<char>(changed[at] ^ 1);
-    EXPECT_FALSE(open_request(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_request(key, bound, changed)) << at;
     changed = request.substr(0, at);
-    EXPECT_FALSE(open_request(key.key, bound, changed)) << at;
+    EXPECT_FALSE(open_request(key, bound, changed)) << at;
   }
   std::string moved = request;
-  EXPECT_FALSE(open_request(key.key, {scope, RecordId{{9}}, 0}, moved));
-  EXPECT_FALSE(open_request(key.key, {"tenant-2", bound.id, 0}, moved));
-  EXPECT_TRUE(open_request(key.key, {scope, bound.id, 0}, request)) << "of whichever attempt";
+  EXPECT_FALSE(open_request(key, {scope, RecordId{{9}}, 0}, moved));
+  EXPECT_FALSE(open_request(key, {"tenant-2", bound.id, 0}, moved));
+  EXPECT_TRUE(open_request(key, {scope, bound.id, 0}, request)) << "of whichever attempt";
 }
 
 TEST(SealedParts, S14_a_request_that_names_its_record_opens_under_an_older_name) {
@@ -234,12 +234,12 @@ TEST(SealedParts, S14_a_request_that_names_its_record_opens_under_an_older_name)
   std::string request = encode_request(stored);
   seal_request(key, {scope, bound.id, 0}, request);
   std::string opened = request;
-  ASSERT_TRUE(open_request(key.key, older, opened));
+  ASSERT_TRUE(open_request(key, older, opened));
   EXPECT_EQ(decode_request(opened)->sealed_for, bound.id) << "the sender compares it";
   stored.sealed_for = RecordId{{8}};
   request = encode_request(stored);
   seal_request(key, {scope, bound.id, 0}, request);
-  EXPECT_FALSE(open_request(key.key, older, request));
+  EXPECT_FALSE(open_request(key, older, request));
 }
 
 }  // namespace
