@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/journal.hpp>
 #include <idem/record.hpp>
 #include <idem/route_name.hpp>
 #include <idem/worker_limits.hpp>
@@ -404,9 +405,9 @@ struct Count {
 };
 
 /// Records the table that names records from now on, and begins a new generation with it, unless it
-/// is the recorded table. One atomic step: afterwards the store refuses reserves of the generation
-/// before. Refused (a sentence in `why_not`, nothing changed) if a stored record might not be found
-/// any more: because its name changes, or without the field that carries its key.
+/// is the recorded one. One atomic step: afterwards the store refuses reserves of the one before.
+/// Refused (a sentence in `why_not`, nothing changed) if a stored record might not be found any
+/// more: because its name changes, or without the field that carries its key.
 struct AdoptRoutes {
   /// Whether the store adopted the table.
   struct Reply {
@@ -419,14 +420,16 @@ struct AdoptRoutes {
 };
 
 /// Any of the verbs.
-using StoreCall = std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete,
-                               Release, MarkUnknown, Resolve, CacheBust, Reschedule, Reseal, Find,
-                               List, Sweep, Reap, ReadEvidence, Count, AdoptRoutes>;
+using StoreCall =
+    std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
+                 Resolve, CacheBust, Reschedule, Reseal, Find, List, Sweep, Reap, ReadEvidence,
+                 Count, AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal>;
 /// The reply to any verb: its `Reply`.
 using StoreReply =
     std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,
                  std::optional<Record>, std::vector<Record>, std::vector<LifecycleStep>,
-                 std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply>;
+                 std::vector<EvidenceEntry>, Census, AdoptRoutes::Reply, AppendLine::Reply,
+                 ReadLines::Reply, std::vector<JournalSummary>, DropJournal::Reply>;
 /// The reply, or why there is none.
 using StoreResult = std::expected<StoreReply, StoreError>;
 /// Receives the result.
@@ -459,9 +462,9 @@ class Watcher {
   virtual ~Watcher() = default;
 
   /// The record `id` changed its state, its attempt or its lease's end, or is gone. The store
-  /// notifies of every change once it is durable, whichever verb and node made it; perhaps more
-  /// than once, perhaps without a change. A reader that registers first and then reads misses
-  /// nothing. Called on a thread of the store's; must not block, and may call the store.
+  /// notifies of every change once it is durable, whichever verb and node made it; perhaps twice,
+  /// perhaps without a change. A reader that registers first and then reads misses nothing. Called
+  /// on a thread of the store's; must not block, and may call the store.
   virtual void changed(const RecordId& id) noexcept = 0;
 
   /// The records that the watcher waits for now. A store that other processes also write to reads
@@ -487,17 +490,16 @@ class Store {
   /// As the store was opened; AdoptRoutes may have begun another generation since.
   virtual const Identity& identity() const noexcept = 0;
 
-  /// Transactions of the records' database (<idem/transaction.hpp>); null if it cannot hold
-  /// business rows. The store owns it.
+  /// Those of the records' database (<idem/transaction.hpp>); the store owns it. Null: there are
+  /// none.
   virtual Transactions* transactions() noexcept { return nullptr; }
 
   /// The limit for a Sweep or Reap beside requests: small enough not to delay them, large enough
   /// that the call does not cost more than its work.
   virtual std::size_t lifecycle_slice() const noexcept { return limits::lifecycle_slice; }
 
-  /// The number of calls and transactions with a waiting caller since the opening, so that sweeper
-  /// and reaper see whether the store is idle. None: other processes may use the same records, so
-  /// it is not known. Safe from any thread.
+  /// Calls and transactions with a waiting caller since the opening, so that sweeper and reaper see
+  /// whether the store is idle. None: other processes may use the records. Safe from any thread.
   virtual std::optional<std::uint64_t> asked() const noexcept { return std::nullopt; }
 };
 

@@ -25,7 +25,7 @@ class NotifyOfChange {
   void operator()(const Sweep&) const { notify_steps(); }
   void operator()(const Reap&) const { notify_steps(); }
 
-  // These leave state, attempt and lease as they are.
+  // These leave state, attempt and lease of every record as they are.
   void operator()(const Dispatched&) const {}
   void operator()(const Advance&) const {}
   void operator()(const Reschedule&) const {}
@@ -35,6 +35,10 @@ class NotifyOfChange {
   void operator()(const ReadEvidence&) const {}
   void operator()(const Count&) const {}
   void operator()(const AdoptRoutes&) const {}
+  void operator()(const AppendLine&) const {}
+  void operator()(const ReadLines&) const {}
+  void operator()(const ListJournals&) const {}
+  void operator()(const DropJournal&) const {}
 
  private:
   void notify_outcome(const Reserve& asked) const {

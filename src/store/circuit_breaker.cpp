@@ -73,6 +73,7 @@ bool has_written(const StoreResult& result) {
   if (const auto* claimed = std::get_if<std::optional<Claimed>>(&*result)) {
     return claimed->has_value();
   }
+  if (const auto* line = std::get_if<AppendLine::Reply>(&*result)) return line->appended;
   const auto* const ended = std::get_if<OwnerReply>(&*result);
   return ended != nullptr && ended->verdict == Verdict::done;
 }

@@ -6,13 +6,56 @@
 #include "store/stores.hpp"
 
 #include <idem/fingerprint.hpp>
+#include <idem/limits.hpp>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <thread>
 
 namespace idem {
 namespace {
+
+class MemoryJournals final : public Journals {
+ public:
+  JournalEnd end_of(const std::string& journal) override {
+    const auto found = journals_.find(journal);
+    if (found == journals_.end()) return {};
+    return {found->second.lines.size(), found->second.bytes};
+  }
+  void append(const std::string& journal, const JournalLine& line, std::uint64_t bytes) override {
+    Journal& to = journals_[journal];
+    to.lines.push_back(line);
+    to.bytes = bytes;
+  }
+  void read(const ReadLines& verb, const SeeLine& see) override {
+    const auto found = journals_.find(verb.journal);
+    if (found == journals_.end()) return;
+    const auto& lines = found->second.lines;
+    for (std::size_t at = verb.after; at < lines.size(); ++at) {
+      if (!see(JournalLine(lines[at]))) return;
+    }
+  }
+  std::vector<JournalSummary> list(const ListJournals& verb) override {
+    std::vector<JournalSummary> found;
+    const std::size_t most = std::min(verb.limit, limits::journal_read_lines_max);
+    for (auto at = journals_.lower_bound(verb.prefix); at != journals_.end(); ++at) {
+      if (found.size() >= most || !at->first.starts_with(verb.prefix)) break;
+      if (at->first > verb.after) {
+        found.push_back({at->first, at->second.lines.size(), at->second.bytes});
+      }
+    }
+    return found;
+  }
+  void drop(const std::string& journal) override { journals_.erase(journal); }
+
+ private:
+  struct Journal {
+    std::vector<JournalLine> lines;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string, Journal, std::less<>> journals_;
+};
 
 class MemoryTable final : public RecordTable {
  public:
@@ -101,6 +144,7 @@ class MemoryTable final : public RecordTable {
     const auto found = evidence_.find(id);
     return found == evidence_.end() ? std::vector<EvidenceEntry>() : found->second;
   }
+  Journals* journals() override { return &journals_; }
 
  private:
   using Moments = std::set<std::pair<StoreTime, RecordId>>;
@@ -138,6 +182,7 @@ class MemoryTable final : public RecordTable {
 
   std::map<RecordId, Record> records_;
   std::map<RecordId, std::vector<EvidenceEntry>> evidence_;
+  MemoryJournals journals_;
   Moments sweepable_;
   Moments reapable_;
   Moments pending_;  ///< By the moment from which it may be claimed.

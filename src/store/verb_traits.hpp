@@ -89,6 +89,15 @@ template <>
 inline constexpr VerbTraits traits_of_verb<Reap> = lifecycle;
 template <>
 inline constexpr VerbTraits traits_of_verb<AdoptRoutes> = {.is_new_work = true};
+/// A decision is noted before it is made, so nothing refuses these two in advance.
+template <>
+inline constexpr VerbTraits traits_of_verb<AppendLine> = {};
+template <>
+inline constexpr VerbTraits traits_of_verb<ReadLines> = {.is_repeatable = true, .only_reads = true};
+template <>
+inline constexpr VerbTraits traits_of_verb<ListJournals> = reading;
+template <>
+inline constexpr VerbTraits traits_of_verb<DropJournal> = {.is_new_work = true};
 
 /// The row of the call's verb.
 inline const VerbTraits& traits_of(const StoreCall& call) noexcept {

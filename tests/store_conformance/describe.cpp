@@ -92,6 +92,26 @@ struct DescribeReply {
   std::string operator()(const AdoptRoutes::Reply& x) const {
     return fmt::format("generation {} {}", x.generation, x.why_not);
   }
+  std::string operator()(const AppendLine::Reply& x) const {
+    return fmt::format("appended={} last={} at {}", x.appended, x.last, text(x.now));
+  }
+  std::string operator()(const ReadLines::Reply& x) const {
+    std::string out = fmt::format("{} lines of {} at {}", x.lines.size(), x.last, text(x.now));
+    for (const JournalLine& line : x.lines) {
+      out += fmt::format("\n  {} {} {}{}", line.seq, text(line.at), line.bytes,
+                         line.is_damaged ? " damaged" : "");
+    }
+    return out;
+  }
+  std::string operator()(const std::vector<JournalSummary>& x) const {
+    std::string out = fmt::format("{} journals", x.size());
+    for (const JournalSummary& one : x)
+      out += fmt::format(" {}:{}/{}", one.name, one.last, one.bytes);
+    return out;
+  }
+  std::string operator()(const DropJournal::Reply& x) const {
+    return fmt::format("dropped={} last={}", x.dropped, x.last);
+  }
   std::string operator()(const std::vector<EvidenceEntry>& x) const {
     std::string out = fmt::format("{} entries", x.size());
     for (const EvidenceEntry& entry : x) out += "\n  " + text(entry);

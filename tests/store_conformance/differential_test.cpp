@@ -258,7 +258,7 @@ class Twins {
 
   StoreCall next_verb() {
     const RecordId id = any_key();
-    switch (below(24)) {
+    switch (below(25)) {
       case 0:
       case 1:
       case 2:
@@ -305,8 +305,25 @@ class Twins {
                           .evidence = "said",
                           .reason = "later",
                           .observed_at = clock_.now()};
+      case 23:
+        return any_of_a_journal();
       default:
         return Reap{1'000};
+    }
+  }
+
+  StoreCall any_of_a_journal() {
+    const std::string journal = any_of({"audit", "jobs/1", "jobs/2"});
+    switch (below(8)) {
+      case 0:
+        return ReadLines{journal, below(4), below(4)};
+      case 1:
+        return ListJournals{any_of({"", "jobs/", "jobs/1"}), any_of({"", "audit", "jobs/1"}),
+                            below(3)};
+      case 2:
+        return DropJournal{journal, below(5)};
+      default:
+        return AppendLine{journal, below(5), std::string(below(20), 'l')};
     }
   }
 

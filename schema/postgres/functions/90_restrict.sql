@@ -1,11 +1,12 @@
 -- For the owner of the schema: restricts a role to one scope, and lifts the restriction.
 
 -- Tables with policies. The table of a day's answers has none, so a direct SELECT from it sees nothing; idem.answers
--- shows them.
+-- shows them. The journal has none for anybody, and always has row-level security.
 CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT c.oid::regclass FROM pg_class c
-    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.oid;
+    WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+      AND c.oid <> 'idem.journal'::regclass ORDER BY c.oid;
 END;
 
 CREATE OR REPLACE FUNCTION idem.set_row_security(enabled boolean) RETURNS void LANGUAGE plpgsql
@@ -16,6 +17,7 @@ BEGIN
   FOR t IN
     SELECT c.oid FROM pg_class c
       WHERE c.relnamespace = 'idem'::regnamespace AND c.relkind IN ('r', 'p') AND c.relrowsecurity <> enabled
+        AND c.oid <> 'idem.journal'::regclass
       ORDER BY c.oid
   LOOP
     EXECUTE format('ALTER TABLE %s %s ROW LEVEL SECURITY', t, CASE WHEN enabled THEN 'ENABLE' ELSE 'DISABLE' END);

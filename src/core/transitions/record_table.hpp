@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/naming/naming.hpp"
+#include "core/transitions/journals.hpp"
 #include "core/transitions/quota.hpp"
 #include "core/transitions/record_tally.hpp"
 #include "core/transitions/transitions.hpp"
@@ -71,6 +72,9 @@ class RecordTable {
   /// Oldest first. Error: a line is damaged, so that nothing may be decided by the log.
   using Log = std::expected<std::vector<EvidenceEntry>, StoreError>;
   virtual Log evidence(const RecordId& id) = 0;
+
+  /// Null: the table holds single records only, and its store makes the journals' steps itself.
+  virtual Journals* journals() = 0;
 };
 
 /// True if `verb` asks for `record`, in its present state.

@@ -65,6 +65,7 @@ class SnapshotTable final : public RecordTable, public Tally {
   void add_usage(const std::string&, const UsageChange& change) override { write_.usage = change; }
   void append_evidence(const RecordId& id, const EvidenceEntry& entry) override;
   Log evidence(const RecordId& id) override;
+  Journals* journals() override { return nullptr; }
 
   void changed(const RecordId&, const std::optional<StateSummary>&,
                const std::optional<StateSummary>&) override {}

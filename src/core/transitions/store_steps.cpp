@@ -235,6 +235,17 @@ class StepMaker {
     return reply;
   }
 
+  StoreResult operator()(AppendLine& verb) {
+    return append_line(*context_.table.journals(), verb, context_.now);
+  }
+  StoreResult operator()(ReadLines& verb) {
+    return read_lines(*context_.table.journals(), verb, context_.now);
+  }
+  StoreResult operator()(ListJournals& verb) { return context_.table.journals()->list(verb); }
+  StoreResult operator()(DropJournal& verb) {
+    return drop_journal(*context_.table.journals(), verb);
+  }
+
   std::vector<LifecycleStep> end_cut_off(const std::vector<Record>& running) {
     std::vector<RecordId> ids;
     for (const Record& record : running) ids.push_back(record.id);

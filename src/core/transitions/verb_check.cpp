@@ -1,6 +1,10 @@
 #include "core/transitions/verb_check.hpp"
 
+#include "core/transitions/journals.hpp"
+
 #include <idem/limits.hpp>
+
+#include <algorithm>
 
 namespace idem {
 namespace {
@@ -36,6 +40,22 @@ Complaint bad_record(const Reserve& verb) {
   return std::nullopt;
 }
 
+Complaint bad_journal(std::string_view name) {
+  if (name.empty() || name.size() > limits::journal_name_bytes_max) {
+    return "a journal's name of " + std::to_string(name.size()) + " bytes";
+  }
+  const auto is_plain = [](char c) { return c > 0x20 && c < 0x7f && c != '\\'; };
+  if (!std::ranges::all_of(name, is_plain)) return "a journal's name that is no plain ASCII";
+  return std::nullopt;
+}
+
+/// The stores count lines in 63 bits.
+Complaint bad_seq(std::uint64_t seq) {
+  constexpr std::uint64_t end = std::uint64_t{1} << 62;
+  if (seq < end) return std::nullopt;
+  return "the number " + std::to_string(seq) + " of a line";
+}
+
 struct Check {
   Complaint operator()(const Reserve& verb) const {
     auto bad = bad_lease(verb.lease);
@@ -61,6 +81,28 @@ struct Check {
     if (verb.response.has_value() == verb.request.has_value())
       return "no new form of one part; does it have encryption.secret_files?";
     return verb.response ? bad_response(*verb.response) : std::nullopt;
+  }
+  Complaint operator()(const AppendLine& verb) const {
+    if (verb.line.size() > limits::journal_line_bytes_max) {
+      return "a line of " + std::to_string(verb.line.size()) + " bytes";
+    }
+    auto bad = bad_journal(verb.journal);
+    return bad ? bad : bad_seq(verb.behind);
+  }
+  Complaint operator()(const ReadLines& verb) const {
+    auto bad = bad_journal(verb.journal);
+    return bad ? bad : bad_seq(verb.after);
+  }
+  Complaint operator()(const ListJournals& verb) const {
+    auto bad = verb.prefix.empty() ? std::nullopt : bad_journal(verb.prefix);
+    return bad || verb.after.empty() ? bad : bad_journal(verb.after);
+  }
+  Complaint operator()(const DropJournal& verb) const {
+    if (verb.journal.starts_with(kept_journals)) {
+      return "an order to drop the journal " + verb.journal + ", which is kept for good";
+    }
+    auto bad = bad_journal(verb.journal);
+    return bad ? bad : bad_seq(verb.last);
   }
   template <class Verb>
   Complaint operator()(const Verb&) const {

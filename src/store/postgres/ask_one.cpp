@@ -3,8 +3,11 @@
 #include "store/postgres/statements.hpp"
 
 #include <idem/assert.hpp>
+#include <idem/limits.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace idem::postgres {
 namespace {
@@ -44,6 +47,10 @@ Statement alone(const Reserve& verb, const std::string* request) {
 const std::string list_sql =
     fmt::format("SELECT {} FROM idem.list($1::idem.state, $2, $3, $4, $5, $6)",
                 record_columns("CASE WHEN request IS NOT NULL THEN ''::pg_catalog.bytea END"));
+
+std::int64_t lines_of(std::size_t limit) {
+  return static_cast<std::int64_t>(std::min(limit, limits::journal_read_lines_max));
+}
 
 struct Ask {
   Statement operator()(const Reserve& verb) const { return alone(verb, nullptr); }
@@ -137,6 +144,33 @@ struct Ask {
     return statement;
   }
   Statement operator()(const Count&) const { return {"SELECT * FROM idem.census()", {}}; }
+  Statement operator()(const AppendLine& verb) const {
+    Statement statement{"SELECT * FROM idem.append_line($1, $2, $3)", {}};
+    statement.params.text(as_text(verb.journal))
+        .number(static_cast<std::int64_t>(verb.behind))
+        .bytes(verb.line);
+    return statement;
+  }
+  Statement operator()(const ReadLines& verb) const {
+    Statement statement{"SELECT * FROM idem.read_lines($1, $2, $3, $4)", {}};
+    statement.params.text(as_text(verb.journal))
+        .number(static_cast<std::int64_t>(verb.after))
+        .number(lines_of(verb.limit))
+        .number(limits::journal_read_bytes_max);
+    return statement;
+  }
+  Statement operator()(const ListJournals& verb) const {
+    Statement statement{"SELECT * FROM idem.list_journals($1, $2, $3)", {}};
+    statement.params.text(as_text(verb.prefix))
+        .text(as_text(verb.after))
+        .number(lines_of(verb.limit));
+    return statement;
+  }
+  Statement operator()(const DropJournal& verb) const {
+    Statement statement{"SELECT * FROM idem.drop_journal($1, $2)", {}};
+    statement.params.text(as_text(verb.journal)).number(static_cast<std::int64_t>(verb.last));
+    return statement;
+  }
   Statement operator()(const AdoptRoutes&) const {
     IDEM_ASSERT(!"several statements");
     return {};
@@ -250,6 +284,52 @@ struct ReplyDecoder {
       census.now = cells.moment();
     }
     return {census};
+  }
+  CallResult operator()(const AppendLine&) const {
+    if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a line"))};
+    Cells cells(rows, 0);
+    AppendLine::Reply reply;
+    reply.appended = cells.boolean();
+    reply.last = static_cast<std::uint64_t>(cells.number());
+    reply.now = cells.moment();
+    return {reply};
+  }
+  CallResult operator()(const ReadLines&) const {
+    if (rows.size() == 0) return {std::unexpected(damaged("no end of a journal"))};
+    ReadLines::Reply reply;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      reply.last = static_cast<std::uint64_t>(cells.number());
+      reply.now = cells.moment();
+      if (row == 0) continue;
+      JournalLine line;
+      line.seq = static_cast<std::uint64_t>(cells.number());
+      line.at = cells.moment();
+      line.bytes = std::string(cells.bytes());
+      line.is_damaged = cells.boolean();
+      reply.lines.push_back(std::move(line));
+    }
+    return {std::move(reply)};
+  }
+  CallResult operator()(const ListJournals&) const {
+    std::vector<JournalSummary> journals;
+    for (int row = 0; row < rows.size(); ++row) {
+      Cells cells(rows, row);
+      JournalSummary one;
+      one.name = cells.text();
+      one.last = static_cast<std::uint64_t>(cells.number());
+      one.bytes = static_cast<std::uint64_t>(cells.number());
+      journals.push_back(std::move(one));
+    }
+    return {std::move(journals)};
+  }
+  CallResult operator()(const DropJournal&) const {
+    if (rows.size() != 1) return {std::unexpected(damaged("no verdict about a journal"))};
+    Cells cells(rows, 0);
+    DropJournal::Reply reply;
+    reply.dropped = cells.boolean();
+    reply.last = static_cast<std::uint64_t>(cells.number());
+    return {reply};
   }
   CallResult operator()(const AdoptRoutes&) const {
     IDEM_ASSERT(!"several statements");

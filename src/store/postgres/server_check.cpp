@@ -56,13 +56,15 @@ constexpr const char* limits_of_role =
 
 /// The role of this connection and the tables' owner if policies decide which rows the role sees;
 /// otherwise two nulls. It does not matter whether they show all rows now: a store would regard a
-/// hidden record as missing. Any role may read the catalogue.
+/// hidden record as missing. Any role may read the catalogue. The journal holds no records; it is
+/// hidden from every role but its owner, and a service needs none of it.
 constexpr const char* who_is_kept_from_rows =
     ", kept.role, kept.owner FROM (VALUES (1)) one LEFT JOIN"
     " (SELECT current_user::pg_catalog.text AS role,"
     " pg_catalog.pg_get_userbyid(c.relowner)::pg_catalog.text AS owner FROM pg_catalog.pg_class c"
     " WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('idem')"
     " AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p}'::pg_catalog.\"char\"[])"
+    " AND c.relname OPERATOR(pg_catalog.<>) 'journal'"
     " AND pg_catalog.row_security_active(c.oid) ORDER BY c.oid LIMIT 1) kept ON true";
 
 std::string make_server_check() {

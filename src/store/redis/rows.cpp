@@ -139,6 +139,8 @@ Names::Names(const std::string& prefix) {
   }
   identity_ = place(prefix);
   identity_.tag += "identity";
+  journals_ = place(prefix);
+  journals_.tag += "journal:";
 }
 
 Listing listing_of(const Record& record) {

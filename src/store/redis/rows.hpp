@@ -99,10 +99,12 @@ class Names {
   const Place& bucket(std::size_t number) const noexcept { return buckets_[number]; }
   const Place& of(const RecordId& id) const noexcept { return buckets_[bucket_of(id)]; }
   const Place& identity() const noexcept { return identity_; }
+  const Place& journals() const noexcept { return journals_; }
 
  private:
   std::array<Place, bucket_count> buckets_;
   Place identity_;
+  Place journals_;
 };
 
 /// The one set of its bucket that a record is in, and its score there.

@@ -18,6 +18,8 @@ std::string with_flags(std::string_view name, std::string_view flags) {
   return first + std::string(found->text);
 }
 
+}  // namespace
+
 std::string sha1_of(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
@@ -26,8 +28,6 @@ std::string sha1_of(std::string_view text) {
   for (unsigned i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
   return hex;
 }
-
-}  // namespace
 
 Script::Script(std::string_view name, std::string_view flags)
     : text_(with_flags(name, flags)), digest_(sha1_of(text_)) {}
@@ -41,7 +41,8 @@ CommandWriter Script::call(std::string& out, std::string_view key, std::size_t a
 std::string Scripts::load() const {
   std::string commands;
   for (const Script* script :
-       {&reserve, &settle, &look, &close, &open, &swap, &cache_put, &compare, &relist}) {
+       {&reserve, &settle, &look, &close, &open, &swap, &cache_put, &compare, &relist,
+        &journal_append, &journal_read, &journal_list, &journal_drop}) {
     CommandWriter(commands, 3).add("SCRIPT").add("LOAD").add(script->text());
   }
   return commands;

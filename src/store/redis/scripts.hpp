@@ -15,6 +15,9 @@ struct ScriptText {
 };
 std::span<const ScriptText> texts() noexcept;
 
+/// In hexadecimal.
+std::string sha1_of(std::string_view text);
+
 class Script {
  public:
   /// `flags`: Redis's script flags, empty for none. A script that adds no new record may run on a
@@ -42,10 +45,15 @@ struct Scripts {
   Script cache_put{"cache_put", ""};
   Script compare{"compare", "no-writes"};
   Script relist{"relist", "allow-oom"};
+  /// An operator decides also while memory is full, and then the line about it must be stored.
+  Script journal_append{"journal_append", "allow-oom"};
+  Script journal_read{"journal_read", "no-writes"};
+  Script journal_list{"journal_list", "no-writes"};
+  Script journal_drop{"journal_drop", "allow-oom"};
 
   /// Commands that load all scripts into a server, and their number.
   std::string load() const;
-  static constexpr std::size_t count = 9;
+  static constexpr std::size_t count = 13;
 };
 const Scripts& scripts();
 

@@ -65,7 +65,8 @@ StoreDriver::StoreDriver(Loop& loop, Url url, const RedisOptions& options, Chang
       identity_(client_, names_, versions_),
       steps_(client_, names_, versions_, identity_, options.clock),
       scans_(client_, names_),
-      lists_(client_, names_, is_cluster_, options_.warn) {
+      lists_(client_, names_, is_cluster_, options_.warn),
+      journals_(client_, names_, options.clock) {
   servers_.set_check([this](Connection& connection) { return check(connection); });
   identity_.set_reap([this] { return reap_all(); });
 }
@@ -216,6 +217,10 @@ Task<StoreResult> StoreDriver::answer(StoreCall& call) {
     if (const auto* verb = std::get_if<List>(&call)) return list(*verb);
     if (std::holds_alternative<Count>(call)) return count();
     if (const auto* verb = std::get_if<AdoptRoutes>(&call)) return adopt(*verb);
+    if (const auto* verb = std::get_if<AppendLine>(&call)) return journals_.append(*verb);
+    if (const auto* verb = std::get_if<ReadLines>(&call)) return journals_.read(*verb);
+    if (const auto* verb = std::get_if<ListJournals>(&call)) return journals_.list(*verb);
+    if (const auto* verb = std::get_if<DropJournal>(&call)) return journals_.drop(*verb);
     return read_evidence(std::get<ReadEvidence>(call).id);
   }();
   co_return co_await std::move(answering);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/change_notifier.hpp"
+#include "store/redis/journal_steps.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/scan_queries.hpp"
 #include "store/redis/steps.hpp"
@@ -54,6 +55,7 @@ class StoreDriver final : Timed {
   Steps steps_;
   ScanQueries scans_;
   WorkLists lists_;
+  JournalSteps journals_;
 
   IdentitySettings settings_;
   std::optional<std::array<std::uint8_t, 16>> store_id_;

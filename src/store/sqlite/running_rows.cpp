@@ -146,6 +146,7 @@ class RunningRows final : public RecordTable {
     slots_->append_evidence(id, entry);
   }
   Log evidence(const RecordId& id) override { return slots_->evidence(id); }
+  Journals* journals() override { return slots_->journals(); }
 
  private:
   struct Running {

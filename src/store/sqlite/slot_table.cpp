@@ -4,6 +4,7 @@
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "store/sqlite/evidence_log.hpp"
+#include "store/sqlite/journal_rows.hpp"
 #include "store/sqlite/route_names.hpp"
 #include "store/sqlite/usage_rows.hpp"
 #include "store/sqlite/visit_records.hpp"
@@ -43,7 +44,8 @@ std::expected<Record, std::string_view> read_record(const RecordId& id, Statemen
 
 class Slots final : public SlotTable {
  public:
-  Slots(sqlite3* db, IdIndex index) : db_(db), index_(std::move(index)), evidence_(db) {
+  Slots(sqlite3* db, IdIndex index)
+      : db_(db), index_(std::move(index)), evidence_(db), journals_(db) {
     Statement last(db,
                    "SELECT max((SELECT coalesce(max(slot), 0) FROM idem_slots WHERE slot < ?1),"
                    " (SELECT coalesce(max(slot), 0) FROM idem_running WHERE slot < ?1))");
@@ -214,6 +216,7 @@ class Slots final : public SlotTable {
     evidence_.append(id, entry);
   }
   Log evidence(const RecordId& id) override { return evidence_.read(id); }
+  Journals* journals() override { return &journals_; }
 
  private:
   /// Cuts or pads an id of the wrong size: it only serves to look the row up again.
@@ -447,6 +450,7 @@ class Slots final : public SlotTable {
   std::string answer_bytes_;
   std::string request_bytes_;
   EvidenceLog evidence_;
+  JournalRows journals_;
 };
 
 }  // namespace

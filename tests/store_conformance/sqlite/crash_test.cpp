@@ -95,6 +95,18 @@ TEST(Child, DISABLED_hammers) {
   pause();
 }
 
+TEST(Child, DISABLED_appends_to_a_journal) {
+  const auto store = open_sqlite(setting("IDEM_CHILD_STORE"), test_settings());
+  if (!store) return say("refused: " + store.error().detail);
+  const auto end = ask_and_wait(**store, ReadLines{"audit", 0, 0});
+  ASSERT_TRUE(end);
+  for (std::uint64_t last = end->last;; ++last) {
+    const auto reply = ask_and_wait(**store, AppendLine{"audit", last, body_of(7)});
+    if (!reply || !reply->appended) return say("refused");
+    say(fmt::format("appended {} .", reply->last));
+  }
+}
+
 TEST(Child, DISABLED_meets_a_failing_disk) {
   FailingVfs& vfs = failing_vfs();
   const auto store =
@@ -196,6 +208,36 @@ TEST_F(SqliteCrash, P2_whatever_was_acknowledged_survives_a_kill_in_the_middle_o
     EXPECT_GT(std::get<Execute>(*next).attempt.fence, *granted.rbegin());
     granted.insert(std::get<Execute>(*next).attempt.fence);
     first += 100'000;
+  }
+}
+
+TEST_F(SqliteCrash, P2_every_line_of_a_journal_that_was_confirmed_survives_a_kill) {
+  std::uint64_t confirmed = 0;
+  for (int round = 0; round < 4; ++round) {
+    const auto appender = child("appends_to_a_journal", environment());
+    ASSERT_TRUE(appender->wait_for_line(fmt::format("appended {} ", confirmed + 40)));
+    appender->signal(SIGKILL);
+    ASSERT_EQ(appender->exit_code(), 128 + SIGKILL);
+    std::istringstream lines(appender->output());
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("appended ") || !line.ends_with(" .")) continue;
+      confirmed = std::stoull(line.substr(sizeof "appended"));
+    }
+    const auto store = open();
+    ASSERT_TRUE(store);
+    const auto end = ask_and_wait(*store, ReadLines{"audit", 0, 0});
+    ASSERT_TRUE(end);
+    ASSERT_GE(end->last, confirmed);
+    confirmed = 0;
+    while (confirmed < end->last) {
+      const auto read = ask_and_wait(*store, ReadLines{"audit", confirmed, 100});
+      ASSERT_TRUE(read && !read->lines.empty());
+      for (const JournalLine& line : read->lines) {
+        EXPECT_EQ(line.seq, ++confirmed);
+        EXPECT_FALSE(line.is_damaged);
+        EXPECT_EQ(line.bytes, body_of(7));
+      }
+    }
   }
 }
 

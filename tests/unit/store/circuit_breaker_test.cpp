@@ -266,7 +266,10 @@ TEST_F(CircuitBreaker, V15_calls_that_settle_or_decide_are_always_asked) {
   EXPECT_EQ(asked(CacheBust{}), Code::unavailable);
   EXPECT_EQ(asked(Reschedule{}), Code::unavailable);
   EXPECT_EQ(asked(AdoptRoutes{}), Code::unavailable);
-  EXPECT_EQ(inner_->calls(), 3 + 10);
+  EXPECT_EQ(asked(AppendLine{}), Code::unavailable);
+  EXPECT_EQ(asked(ReadLines{}), Code::unavailable);
+  EXPECT_EQ(asked(DropJournal{}), Code::unavailable);
+  EXPECT_EQ(inner_->calls(), 3 + 13);
   EXPECT_FALSE(store_->health().answers);
   inner_->behave({std::nullopt});
   EXPECT_EQ(asked(Complete{{}, attempt, {}, {}}), std::nullopt);

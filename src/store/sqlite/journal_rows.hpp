@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/transitions/journals.hpp"
+#include "store/sqlite/connection.hpp"
+
+namespace idem::sqlite {
+
+/// The table idem_journal. Each line has a checksum.
+class JournalRows final : public Journals {
+ public:
+  explicit JournalRows(sqlite3* db);
+
+  JournalEnd end_of(const std::string& journal) override;
+  void append(const std::string& journal, const JournalLine& line, std::uint64_t bytes) override;
+  void read(const ReadLines& verb, const SeeLine& see) override;
+  std::vector<JournalSummary> list(const ListJournals& verb) override;
+  void drop(const std::string& journal) override;
+
+ private:
+  Statement end_;
+  Statement append_;
+  Statement read_;
+  Statement first_name_;
+  Statement next_name_;
+  Statement drop_;
+};
+
+}  // namespace idem::sqlite
