@@ -85,6 +85,18 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   if (!order) co_return order.error();
   auto page = parse(order->body.bytes());
   if (!page) co_return invalid(page.error());
+  // Of no record: whether this process could do it at all.
+  StoreCall nothing = Reseal{};
+  auto probing = ask_store(parts.loop, parts.store, nothing);
+  const auto probed = co_await probing;
+  if (!probed && probed.error().code == StoreError::Code::refused) {
+    co_return to_answer({.code = ProblemCode::state_refused,
+                         .detail = "This process has no encryption.secret_files."});
+  }
+  if (!probed) co_return store_trouble(probed.error());
+  if (!page->after) {
+    parts.log(LogLevel::info, "rekey_began", {{"source", order->decider}});
+  }
   StoreCall list = List{.after = page->after, .limit = limits::rekey_page};
   auto listing = ask_store(parts.loop, parts.store, list);
   const auto listed = co_await listing;
@@ -93,16 +105,9 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   for (const Record& record : records) {
     auto bringing = bring(parts, record.id, *page);
     const auto done = co_await bringing;
-    if (!done && done.error().code == StoreError::Code::refused) {
-      co_return to_answer({.code = ProblemCode::state_refused,
-                           .detail = "This process has no encryption.secret_files."});
-    }
     if (!done) co_return store_trouble(done.error());
   }
   if (records.size() == limits::rekey_page) page->next = records.back().id;
-  if (!page->after) {
-    parts.log(LogLevel::info, "rekey_began", {{"source", order->decider}});
-  }
   if (!page->next) {
     parts.log(LogLevel::info, "rekey_ended", {{"source", order->decider}});
   }

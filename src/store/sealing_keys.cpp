@@ -8,12 +8,12 @@
 namespace idem {
 namespace {
 
-using Verdict = Resolve::Verdict;
+using Ended = Resolve::Verdict;
 
 constexpr std::string_view its_answer = "its answer";
 constexpr std::string_view its_request = "its stored request";
 
-StoreResult reply(Verdict verdict, const Record& record) {
+StoreResult reply(Ended verdict, const Record& record) {
   return Resolve::Reply{verdict, record.state, false};
 }
 
@@ -95,12 +95,12 @@ SealingKeys::Opened SealingKeys::open_evidence(std::string& text, const SealedFo
 std::optional<StoreResult> SealingKeys::plan(Record record, Reseal& verb) const {
   if (record.response) return plan_answer(std::move(record), verb);
   if (record.stored_request) return plan_request(std::move(record), verb);
-  return reply(Verdict::wrong_state, record);
+  return reply(Ended::wrong_state, record);
 }
 
 std::optional<StoreResult> SealingKeys::plan_answer(Record record, Reseal& verb) const {
   StoredResponse& response = *record.response;
-  if (!record.attempt) return reply(Verdict::wrong_state, record);  // The store's own, and public.
+  if (!record.attempt) return reply(Ended::wrong_state, record);  // The store's own, and public.
   verb.fence = record.fence();
   verb.seen = digest_of_stored(response);
   const SealedFor bound{record.scope, record.id, *record.fence()};
@@ -111,7 +111,7 @@ std::optional<StoreResult> SealingKeys::plan_answer(Record record, Reseal& verb)
     seal_answer(newest(), bound, response);
   } else {
     const auto ref = key_of(response);
-    if (ref == newest().ref) return reply(Verdict::wrong_state, record);
+    if (ref == newest().ref) return reply(Ended::wrong_state, record);
     const auto key = key_for(ref, record.id, its_answer);
     if (!key) return std::unexpected(key.error());
     if (!rewrap_answer(**key, newest(), response)) {
@@ -126,8 +126,8 @@ std::optional<StoreResult> SealingKeys::plan_request(Record record, Reseal& verb
   std::string& request = *record.stored_request;
   const bool is_clear = !is_sealed_request(request);
   const auto ref = key_of_request(request);
-  if (!is_clear && ref == newest().ref) return reply(Verdict::wrong_state, record);
-  if (record.state == State::in_progress) return reply(Verdict::too_early, record);
+  if (!is_clear && ref == newest().ref) return reply(Ended::wrong_state, record);
+  if (record.state == State::in_progress) return reply(Ended::too_early, record);
   verb.seen = digest_of_stored(request);
   const SealedFor bound{record.scope, record.id, 0};
   if (is_clear) {
