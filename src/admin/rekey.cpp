@@ -57,7 +57,9 @@ std::string page_json(const Page& page) {
 
 /// One record after the other: it must not delay requests.
 Task<std::expected<void, StoreError>> bring(AdminParts& parts, RecordId id, Page& page) {
-  StoreCall call = Reseal{.id = id};
+  Reseal verb;
+  verb.id = id;
+  StoreCall call = std::move(verb);
   auto asking = ask_store(parts.loop, parts.store, call);
   const auto result = co_await asking;
   ++page.checked;
@@ -66,12 +68,12 @@ Task<std::expected<void, StoreError>> bring(AdminParts& parts, RecordId id, Page
       co_return std::unexpected(result.error());
     }
     page.damaged.push_back(id);
-    co_return {};
+    co_return std::expected<void, StoreError>();
   }
   const auto verdict = std::get<Resolve::Reply>(*result).verdict;
   page.changed += verdict == Verdict::done ? 1 : 0;
   page.waiting += verdict == Verdict::too_early || verdict == Verdict::superseded ? 1 : 0;
-  co_return {};
+  co_return std::expected<void, StoreError>();
 }
 
 }  // namespace

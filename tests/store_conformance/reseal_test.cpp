@@ -12,11 +12,17 @@ namespace {
 
 using Ended = Resolve::Verdict;
 
+Reseal of(int number) {
+  Reseal verb;
+  verb.id = key(number);
+  return verb;
+}
+
 class ResealConformance : public StoreConformance {
  protected:
   Reseal answer_of(int number, StoredResponse next) {
     const auto record = find(number);
-    Reseal verb{.id = key(number)};
+    Reseal verb = of(number);
     verb.fence = record->fence();
     verb.seen = digest_of_stored(*record->response);
     verb.response = std::move(next);
@@ -29,7 +35,7 @@ class ResealConformance : public StoreConformance {
     return make_sealed(std::make_unique<ForwardingStore>(store()), settings);
   }
   Ended rekey(Store& by, int number) {
-    const auto reply = ask_and_wait(by, Reseal{.id = key(number)});
+    const auto reply = ask_and_wait(by, of(number));
     EXPECT_TRUE(reply) << reply.error().detail;
     return reply ? reply->verdict : Ended::by_evidence;
   }
@@ -72,10 +78,10 @@ TEST_P(ResealConformance, S14_nothing_else_changes_it) {
   EXPECT_EQ(ask(verb).verdict, Ended::wrong_fence);
   verb.fence.reset();
   EXPECT_EQ(ask(verb).verdict, Ended::wrong_fence);
-  Reseal of_request{.id = key(1)};
+  Reseal of_request = of(1);
   of_request.request = "r";
   EXPECT_EQ(ask(of_request).verdict, Ended::wrong_state);
-  EXPECT_FALSE(try_ask(Reseal{.id = key(1)})) << "of nothing";
+  EXPECT_FALSE(try_ask(of(1))) << "of nothing";
   verb = answer_of(1, answer(201, "other"));
   verb.id = key(9);
   EXPECT_EQ(ask(verb).verdict, Ended::not_found);
@@ -90,7 +96,7 @@ TEST_P(ResealConformance, S14_nothing_else_changes_it) {
 
 TEST_P(ResealConformance, S14_a_request_that_waits_gets_another_form_and_a_running_one_does_not) {
   ask(an_accept(1, "first form"));
-  Reseal verb{.id = key(1)};
+  Reseal verb = of(1);
   verb.seen = digest_of_stored("first form");
   verb.request = "second form";
   EXPECT_EQ(ask(verb).verdict, Ended::done);
@@ -145,11 +151,11 @@ TEST_P(ResealConformance, S14_records_come_under_the_newest_key_one_by_one) {
 TEST_P(ResealConformance, S14_what_is_not_accepted_in_clear_is_not_sealed) {
   ask(a_complete(run(1)));
   const auto strict = sealed_by({Secret{1}}, false);
-  const auto refused = ask_and_wait(*strict, Reseal{.id = key(1)});
+  const auto refused = ask_and_wait(*strict, of(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, StoreError::Code::damaged);
   EXPECT_EQ(find(1)->response, answer());
-  const auto without = ask_and_wait(*sealed_by({}), Reseal{.id = key(1)});
+  const auto without = ask_and_wait(*sealed_by({}), of(1));
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code, StoreError::Code::refused);
 }
