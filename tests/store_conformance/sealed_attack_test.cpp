@@ -120,8 +120,8 @@ class PostgresRows final : public Rows {
  public:
   explicit PostgresRows(const std::string& uri) : session_(uri) {
     session_.run(
-        "CREATE FUNCTION kept(of uuid, head boolean) RETURNS text LANGUAGE sql AS $$"
-        " SELECT encode(CASE WHEN head THEN coalesce(s.response_head, a.head)"
+        "CREATE FUNCTION kept(of uuid, wants_head boolean) RETURNS text LANGUAGE sql AS $$"
+        " SELECT encode(CASE WHEN wants_head THEN coalesce(s.response_head, a.head)"
         "   ELSE coalesce(s.response_body, a.body) END, 'hex')"
         " FROM idem.slots s LEFT JOIN idem.answers a ON a.number = s.answer WHERE s.id = of $$;"
         "CREATE FUNCTION put(of uuid, h bytea, b bytea) RETURNS void LANGUAGE sql AS $$"
