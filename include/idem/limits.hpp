@@ -361,6 +361,9 @@ inline constexpr std::size_t store_doubts_max = 16'384;
 // Damaged records with a log line are remembered, so that each has only one; beyond it the lines
 // begin anew. 64 KiB.
 inline constexpr std::size_t damaged_logged_max = 1'000;
+// Attempts whose scope is remembered, because their answers are sealed for it; for others the store
+// is asked. Beyond it the oldest half is forgotten. About 8 MiB.
+inline constexpr std::size_t sealed_scopes_max = 65'536;
 // How often a reserve in doubt is asked in all (protocol.md §4).
 inline constexpr int reserve_rounds_max = 5;
 

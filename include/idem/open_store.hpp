@@ -3,10 +3,13 @@
 #include <idem/log.hpp>
 #include <idem/store.hpp>
 
+#include <array>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 /// @file
 /// Stores by URL.
@@ -47,6 +50,17 @@ struct OpenedStore {
   bool is_new = false;
 };
 
+/// How a store keeps requests and answers: encrypted, each under a key of its own, which is wrapped
+/// by a key from a secret (docs/encryption.md). All openers of a store need the same secrets.
+struct EncryptionSettings {
+  /// Newest first: the first one seals, all of them open. Empty: nothing is sealed, and a sealed
+  /// answer is `damaged` to this opener.
+  std::vector<std::array<std::uint8_t, 32>> secrets{};
+  /// False: an answer or a request that lies there in clear is `damaged`. Anyone who can write to
+  /// the store could have put it there. True: records from before are still replayed.
+  bool accept_clear = true;
+};
+
 /// How a store is opened.
 struct OpenOptions {
   /// Upgrade an older schema, which is refused otherwise.
@@ -62,6 +76,8 @@ struct OpenOptions {
   /// place: a relative path that is resolved in another folder finds another store, without the
   /// keys that ran. Null: to stderr.
   LogSink log{};
+  /// See EncryptionSettings.
+  EncryptionSettings encryption{};
 };
 
 /// Opens a store by URL: `memory:`, which keeps nothing; `sqlite:PATH`, which makes a missing file;

@@ -318,6 +318,21 @@ struct Reschedule {
   StoreTime observed_at{};
 };
 
+/// Puts another form of the same answer or request in place of the stored one: encrypted, or with
+/// its key wrapped by another one. State, times and charge stay. The verdicts: done, not_found,
+/// wrong_state (there is no such part, or the request runs), wrong_fence, superseded (what is
+/// stored is no longer what the caller read).
+struct Reseal {
+  using Reply = Resolve::Reply;
+  RecordId id;
+  std::optional<Fence> fence{};  ///< Of an answer: its attempt.
+  /// Of what the caller read: of a request its SHA-256; of an answer that of its head, as it is
+  /// stored, behind the head's length (64 bits, little-endian), and of its body.
+  std::array<std::uint8_t, 32> seen{};
+  std::optional<StoredResponse> response;  ///< Of the same status; or
+  std::optional<std::string> request;      ///< of a pending or unknown record.
+};
+
 /// Reads the record with its stored answer. A completed record past its `expires_at` reads as
 /// expired and without its body, a failed_retryable one past it reads as none.
 struct Find {
@@ -407,8 +422,8 @@ struct AdoptRoutes {
 /// Any of the verbs.
 using StoreCall =
     std::variant<Reserve, Accept, Claim, Dispatched, Renew, Advance, Complete, Release, MarkUnknown,
-                 Resolve, CacheBust, Reschedule, Find, List, Sweep, Reap, ReadEvidence, Count,
-                 AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal>;
+                 Resolve, CacheBust, Reschedule, Reseal, Find, List, Sweep, Reap, ReadEvidence,
+                 Count, AdoptRoutes, AppendLine, ReadLines, ListJournals, DropJournal>;
 /// The reply to any verb: its `Reply`.
 using StoreReply =
     std::variant<ReserveOutcome, std::optional<Claimed>, OwnerReply, Resolve::Reply,

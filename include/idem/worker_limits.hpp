@@ -165,6 +165,9 @@ inline constexpr std::size_t async_rests_kept_max = 16'384;
 // The rest of a request that cannot run here (its route is gone, its secret is another one):
 // another node may run it, or the next configuration.
 inline constexpr auto async_unable_rest = 60s;
+// Records that one step of `idem store rekey` reads and writes, one after the other: requests wait
+// for one of them at most.
+inline constexpr std::size_t rekey_page = 100;
 // Fields of a credential that one route keeps.
 inline constexpr std::size_t async_keep_fields_max = 16;
 // Lookups of operations for one scope, a second and at once: enough for a hundred clients that poll

@@ -6,6 +6,7 @@
 #include "admin/keys.hpp"
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
+#include "admin/rekey.hpp"
 #include "admin/replies.hpp"
 #include "admin/shadow.hpp"
 #include "admin/status.hpp"
@@ -111,6 +112,10 @@ class Admin final : public http::Service {
       co_return answer;
     }
     if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
+    if (path == "/v1/store/rekey") {
+      auto answer = co_await rekey(parts_, client, caller);
+      co_return answer;
+    }
     if (path == "/v1/explain") {
       auto answer = co_await explain_to(parts_, client);
       co_return answer;

@@ -7,6 +7,7 @@
 
 #include <idem/fingerprint.hpp>
 #include <idem/log.hpp>
+#include <idem/open_store.hpp>
 #include <idem/relay.hpp>
 #include <idem/store.hpp>
 
@@ -50,6 +51,7 @@ struct GatewayOptions {
   bool core_dumps = false;
   bool migrate = false;
   std::vector<Secret> secrets;  ///< Newest first; empty: the store's own.
+  EncryptionSettings encryption{};
   unsigned threads = 0;
   std::string log_format = "text";
   gateway::GatewaySettings settings;

@@ -8,6 +8,7 @@
 #include "cli/commands/outbox_command.hpp"
 #include "cli/commands/shadow_command.hpp"
 #include "cli/commands/status_command.hpp"
+#include "cli/commands/store_command.hpp"
 #include "cli/reconcile/reconcile_command.hpp"
 
 #include <cstdio>
@@ -68,6 +69,7 @@ int run(int argc, char** argv) {
   ShadowCommand shadow(app);
   AdminCommand admin(app);
   AuditCommand audit(app);
+  StoreCommand store(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -82,7 +84,7 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &shadow, &audit}) {
+           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &shadow, &audit, &store}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -95,6 +97,7 @@ int run(int argc, char** argv) {
   if (shadow.parsed()) return shadow.run();
   if (admin.parsed()) return admin.run();
   if (audit.parsed()) return audit.run();
+  if (store.parsed()) return store.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

@@ -5,6 +5,7 @@
 #include "library/hybrid_url.hpp"
 #include "library/misuse.hpp"
 #include "library/store_url.hpp"
+#include "store/sealed_store.hpp"
 #include "store/store_kind.hpp"
 #include "store/stores.hpp"
 
@@ -129,7 +130,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_store(const std::string&
   if (!how.opened) how.opened = [&found](const OpenedStore& store) { found = store; };
   auto opened = open_known(url, identity, how);
   if (opened && found.is_new && !found.id.empty()) log_new(found, options.log);
-  if (opened) return std::move(*opened);
+  if (opened) return make_sealed(std::move(*opened), options.encryption);
   return std::unexpected(shown_store_url(url) + ": " + opened.error().detail);
 }
 

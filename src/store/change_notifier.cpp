@@ -29,6 +29,7 @@ class NotifyOfChange {
   void operator()(const Dispatched&) const {}
   void operator()(const Advance&) const {}
   void operator()(const Reschedule&) const {}
+  void operator()(const Reseal&) const {}
   void operator()(const Find&) const {}
   void operator()(const List&) const {}
   void operator()(const ReadEvidence&) const {}

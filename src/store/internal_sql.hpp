@@ -46,7 +46,12 @@ class InternalSql {
   static std::expected<SqlRows, std::string> run(Transactions& transactions,
                                                  InternalStatement which,
                                                  std::initializer_list<SqlValue> values) {
-    return transactions.run_internal(which, std::span(values.begin(), values.size()));
+    return run(transactions, which, std::span(values.begin(), values.size()));
+  }
+  static std::expected<SqlRows, std::string> run(Transactions& transactions,
+                                                 InternalStatement which,
+                                                 std::span<const SqlValue> values) {
+    return transactions.run_internal(which, values);
   }
 };
 

@@ -68,6 +68,10 @@ template <>
 inline constexpr VerbTraits traits_of_verb<CacheBust> = {};
 template <>
 inline constexpr VerbTraits traits_of_verb<Reschedule> = {.is_new_work = true, .is_deferred = true};
+/// A repeat finds that its form is stored already: `superseded`.
+template <>
+inline constexpr VerbTraits traits_of_verb<Reseal> = {
+    .is_new_work = true, .is_deferred = true, .may_be_refused = true, .is_repeatable = true};
 /// An owner that lost its record reads the outcome by it, so no queue refuses it.
 template <>
 inline constexpr VerbTraits traits_of_verb<Find> = {

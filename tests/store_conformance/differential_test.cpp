@@ -372,7 +372,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, Differential,
                          testing::Values(std::pair("sqlite:", 30'000),
                                          std::pair("postgres:", 4'000), std::pair("redis:", 10'000),
                                          std::pair("redis_cluster:", 4'000),
-                                         std::pair("hybrid:", 4'000)),
+                                         std::pair("hybrid:", 4'000),
+                                         std::pair("sealed_sqlite:", 8'000)),
                          [](const auto& named) {
                            const std::string kind = named.param.first;
                            return kind.substr(0, kind.find(':'));

@@ -3,9 +3,12 @@
 #include "store/postgres/postgres_store.hpp"
 #include "store/redis/hybrid_store.hpp"
 #include "store/redis/redis_store.hpp"
+#include "store/sealed_store.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/stores.hpp"
 #include "support/redis.hpp"
+
+#include <idem/fingerprint.hpp>
 
 #include <cstdlib>
 
@@ -43,11 +46,32 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
   return std::move(*store);
 }
 
+EncryptionSettings test_encryption() {
+  EncryptionSettings settings;
+  settings.secrets = {Secret{7, 7, 7}, Secret{6, 6, 6}};
+  settings.accept_clear = false;
+  return settings;
+}
+
+namespace {
+
+constexpr std::string_view sealed = "sealed_";
+
+}  // namespace
+
 StorePlace::StorePlace(std::string kind, TestClock& clock)
-    : kind_(std::move(kind)), clock_(clock) {}
+    : kind_(std::move(kind)), is_sealed_(kind_.starts_with(sealed)), clock_(clock) {
+  if (is_sealed_) kind_.erase(0, sealed.size());
+}
 StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
+  auto store = open_plain(name, settings);
+  return is_sealed_ ? make_sealed(std::move(store), test_encryption()) : std::move(store);
+}
+
+std::unique_ptr<Store> StorePlace::open_plain(const std::string& name,
+                                              const IdentitySettings& settings) {
   if (kind_.starts_with("postgres")) return open_postgres_named(name, settings);
   if (kind_ == "hybrid:") return open_hybrid_named(name, settings);
   if (kind_.starts_with("redis")) return open_redis_named(name, settings);

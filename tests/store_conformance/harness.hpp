@@ -4,6 +4,7 @@
 #include "store_conformance/describe.hpp"
 #include "support/postgres.hpp"
 
+#include <idem/open_store.hpp>
 #include <idem/store.hpp>
 #include <idem/store_wait.hpp>
 
@@ -53,6 +54,9 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
+/// Two secrets, newest first, and no answer in clear but those that stores make.
+EncryptionSettings test_encryption();
+
 /// The identity settings that all tests start stores with.
 IdentitySettings test_settings();
 
@@ -65,7 +69,8 @@ std::unique_ptr<Store> open_by_url(const std::string& url, const TestClock& cloc
 class StorePlace {
  public:
   /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer),
-  /// "redis:", "redis_cluster:", or "hybrid:" of PostgreSQL and Redis.
+  /// "redis:", "redis_cluster:", or "hybrid:" of PostgreSQL and Redis. With "sealed_" before it the
+  /// store encrypts what it keeps.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 
@@ -74,6 +79,7 @@ class StorePlace {
   std::string file(const std::string& name) const { return folder_.file(name); }
 
  private:
+  std::unique_ptr<Store> open_plain(const std::string& name, const IdentitySettings& settings);
   std::unique_ptr<Store> open_postgres_named(const std::string& name,
                                              const IdentitySettings& settings);
 
@@ -83,6 +89,7 @@ class StorePlace {
                                           const IdentitySettings& settings);
 
   std::string kind_;
+  bool is_sealed_;
   TestClock& clock_;
   TempFolder folder_;
   std::map<std::string, std::unique_ptr<TestDatabase>> databases_;
@@ -116,12 +123,13 @@ Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
 
 /// All kinds of stores. A new one is added here, and its place in StorePlace.
 inline auto every_store() {
-  return testing::Values(
-      "memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:", "redis_cluster:", "hybrid:");
+  return testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:",
+                         "redis_cluster:", "hybrid:", "sealed_sqlite:", "sealed_hybrid:");
 }
 /// Those of them that offer transactions.
 inline auto stores_with_transactions() {
-  return testing::Values("sqlite:", "postgres:", "postgres_pooled:");
+  return testing::Values(
+      "sqlite:", "postgres:", "postgres_pooled:", "sealed_sqlite:", "sealed_postgres:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

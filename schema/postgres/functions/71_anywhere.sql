@@ -11,6 +11,17 @@ BEGIN
   END IF;
 END $$;
 
+-- An encrypted answer is none that a service could give to its client.
+CREATE OR REPLACE FUNCTION idem.must_be_in_clear(verb text, operation uuid, head bytea) RETURNS void LANGUAGE plpgsql
+IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF idem.is_sealed(head) THEN
+    RAISE EXCEPTION '%: the stored answer of % is encrypted', verb, idem.handle(operation) USING ERRCODE = 'IDM10',
+      DETAIL = 'The work ran, and the database has no key of its answer.',
+      HINT = 'Ask through a gateway or a program that has the encryption.secret_files.';
+  END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION idem.reserve_anywhere(
   scope text, operation text, key text, request bytea,
   lease interval DEFAULT '60 seconds', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '720 hours',
@@ -58,6 +69,7 @@ BEGIN
   r.tombstone := idem.in_ms(tombstone, 'tombstone');
   o := idem.reserve_one(r, ARRAY[r.fingerprint], NULL, NULL, NULL, true);
   PERFORM set_config('lock_timeout', before, true);
+  PERFORM idem.must_be_in_clear('reserve', o.operation, o.response_head);
   RETURN o;
 END $$;
 
@@ -120,12 +132,27 @@ BEGIN
     RAISE EXCEPTION 'find: the stored answer of % is damaged', idem.handle(operation) USING ERRCODE = 'IDM08',
       HINT = 'The work ran. Check its effect, and inform an operator.';
   END IF;
+  PERFORM idem.must_be_in_clear('find', operation, f.response_head);
   RETURN QUERY
     SELECT (f.record).state, (f.record).fence, (f.record).recovery_point, (f.record).locked_until,
            (f.record).created_at, (f.record).changed_at, (f.record).expires_at, (f.record).last_error_code,
            (f.record).upstream_reference, (f.record).response_status::integer, idem.headers(f.response_head),
            f.response_body;
 END $$;
+
+-- How many records have an answer or a request that lies in clear, by scope and operation. Reads all records.
+CREATE OR REPLACE FUNCTION idem.rows_in_clear_of(of_scope text)
+RETURNS TABLE (scope text, operation text, answers bigint, requests bigint) LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+  SELECT s.scope, s.operation, count(*) FILTER (WHERE c.answer), count(*) FILTER (WHERE c.request)
+    FROM idem.slots s LEFT JOIN idem.answers a ON a.expires_at = s.expires_at AND a.number = s.answer
+      CROSS JOIN LATERAL (SELECT s.response_status IS NOT NULL AND s.fence <> 0
+                                   AND NOT idem.is_sealed(coalesce(s.response_head, a.head)) AS answer,
+                                 s.request IS NOT NULL AND NOT idem.is_sealed_request(s.request) AS request) c
+    WHERE (of_scope IS NULL OR s.scope = of_scope COLLATE "C") AND (c.answer OR c.request)
+    GROUP BY s.scope, s.operation ORDER BY s.scope, s.operation;
+END;
 
 CREATE OR REPLACE FUNCTION idem.must(verb text, operation uuid, reply idem.owner_reply) RETURNS idem.owner_reply
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -45,6 +45,13 @@ BEGIN
   END IF;
 END $$;
 
+CREATE OR REPLACE FUNCTION idem.rows_in_clear_in_scope()
+RETURNS TABLE (scope text, operation text, answers bigint, requests bigint) LANGUAGE sql STABLE
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+  SELECT c.* FROM idem.rows_in_clear_of(idem.scope_of_caller()) c;
+END;
+
 CREATE OR REPLACE FUNCTION idem.enqueue_in_scope(operation uuid, fence bigint, attempt uuid, destination text,
   type text, payload text, aggregatetype text, aggregateid text, content_type text) RETURNS uuid LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -10,6 +10,7 @@
 --   IDM05  an argument is wrong
 --   IDM08  the record is damaged
 --   IDM09  the evidence log is append-only
+--   IDM10  the stored answer is encrypted
 
 -- The record's handle, as the gateway makes it.
 CREATE OR REPLACE FUNCTION idem.record_id(scope text, operation text, key text) RETURNS uuid LANGUAGE plpgsql STABLE
@@ -60,5 +61,18 @@ BEGIN
     RETURN QUERY SELECT * FROM idem.find_in_scope(operation);
   ELSE
     RETURN QUERY SELECT * FROM idem.find_anywhere(operation);
+  END IF;
+END $$;
+
+-- How many records of each scope and operation have an answer, or a stored request, that is not encrypted. Answers that
+-- this face writes are among them. A restricted role sees its own scope.
+CREATE OR REPLACE FUNCTION idem.rows_in_clear()
+RETURNS TABLE (scope text, operation text, answers bigint, requests bigint) LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF idem.is_restricted() THEN
+    RETURN QUERY SELECT * FROM idem.rows_in_clear_in_scope();
+  ELSE
+    RETURN QUERY SELECT * FROM idem.rows_in_clear_of(NULL);
   END IF;
 END $$;

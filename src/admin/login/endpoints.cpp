@@ -33,6 +33,7 @@ constexpr std::array all{
     Endpoint{"POST", "/v1/dlq/redrive", operates, false, "dlq.redrive"},
     Endpoint{"POST", "/v1/dlq/discard", operates, false, "dlq.discard"},
     Endpoint{"GET", "/v1/dlq/{id}", viewer},
+    Endpoint{"POST", "/v1/store/rekey", operates, false, "store.rekey"},
     Endpoint{"GET", "/v1/tokens", operates},
     Endpoint{"POST", "/v1/tokens", operates, false, "tokens.make"},
     Endpoint{"POST", "/v1/tokens/{name}/revoke", operates, false, "tokens.revoke"},

@@ -189,6 +189,17 @@ void parse_quota(const GatewayFlags& flags, std::optional<Quota>& out, Complaint
   if (quota != Quota{}) out = quota;
 }
 
+void parse_encryption(const GatewayFlags& flags, EncryptionSettings& out, Complaints& complaints) {
+  parse_secrets(flags.encryption_secret_files, out.secrets, complaints);
+  out.accept_clear = is_true(flags.encryption_accept_clear);
+  if (!out.accept_clear && flags.encryption_secret_files.items.empty()) {
+    complaints.add(flags.encryption_accept_clear.place,
+                   "without encryption.secret_files every answer lies in clear, and none could be "
+                   "replayed; write --encryption-secret-file FILE, or in the file encryption: "
+                   "{secret_files: [FILE]}");
+  }
+}
+
 /// Credentials in stored requests must be sealed.
 void check_kept(const GivenList& kept, const GatewayFlags& flags, Complaints& complaints) {
   if (kept.items.empty() || !flags.async_secret_files.items.empty()) return;
@@ -311,6 +322,7 @@ std::optional<GatewayOptions> build_options(const GatewayFlags& flags, Purpose p
   parse_key(flags, settings, complaints);
   parse_secrets(flags.secret_files, options.secrets, complaints);
   parse_secrets(flags.async_secret_files, settings.async_secrets, complaints);
+  parse_encryption(flags, options.encryption, complaints);
   check_key_fields(flags, settings, complaints);
   parse_timings(flags, options, complaints);
   parse_quota(flags, settings.quota, complaints);

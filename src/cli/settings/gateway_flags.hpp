@@ -99,6 +99,8 @@ struct GatewayFlags {
   Given key_scope{"operation"};
   GivenList secret_files{};
   GivenList async_secret_files{};
+  GivenList encryption_secret_files{};
+  Given encryption_accept_clear{"true"};
   Given key_min_length{"1"};
   Given key_reject_pii{"false"};
   Given key_time{"ignored"};

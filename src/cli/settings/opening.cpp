@@ -44,7 +44,8 @@ std::expected<std::unique_ptr<Store>, std::string> open_configured_store(
                           {.migrate = options.migrate,
                            .warn = warn,
                            .which = {.id = options.store_id, .make = make},
-                           .opened = [&](const OpenedStore& found) { opened = found; }});
+                           .opened = [&](const OpenedStore& found) { opened = found; },
+                           .encryption = options.encryption});
   if (!store) return store;
   const auto records = records_of(**store, opened, options.store);
   if (opened.is_new) {

@@ -144,6 +144,17 @@ Table async_settings(GatewayFlags& f) {
   };
 }
 
+Table encryption_settings(GatewayFlags& f) {
+  return {
+      {"encryption.secret_files", "--encryption-secret-file", paths, &f.encryption_secret_files,
+       "key material that encrypts stored requests and answers in the store; newest first: the "
+       "first seals, all open; none: they lie there in clear"},
+      {"encryption.accept_clear", "--encryption-accept-clear", truth, &f.encryption_accept_clear,
+       "with secret_files: replay also what lies in clear, which is older than the encryption or "
+       "was put there by somebody who can write to the store"},
+  };
+}
+
 Table limit_settings(GatewayFlags& f) {
   const auto connections = number(1, limits::connections_cap);
   return {
@@ -185,8 +196,8 @@ std::vector<Setting> settings_of(GatewayFlags& f) {
   for (const auto& part :
        {process_settings(f), settings_for_all(f.rest, "upstream."), store_settings(f),
         settings_of(f.caller), key_settings(f), settings_for_all(f.rest, "defaults."),
-        async_settings(f), settings_for_all(f.rest, "limits."), limit_settings(f),
-        quota_settings(f)}) {
+        async_settings(f), encryption_settings(f), settings_for_all(f.rest, "limits."),
+        limit_settings(f), quota_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,

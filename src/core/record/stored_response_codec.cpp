@@ -2,6 +2,7 @@
 
 #include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/bytes/digests.hpp"
 
 namespace idem {
 namespace {
@@ -77,6 +78,17 @@ std::expected<StoredResponse, std::string_view> decode_checked_answer(const Reco
   if (response) response->body = body;
   return response;
 }
+
+std::array<std::uint8_t, 32> digest_of_stored(const StoredResponse& response) {
+  std::string head;
+  encode_answer(response, head);
+  FramedDigest digest;
+  digest.add(head);
+  digest.add_bytes(response.body);
+  return digest.finish();
+}
+
+std::array<std::uint8_t, 32> digest_of_stored(std::string_view request) { return sha256(request); }
 
 std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes) {
   ByteReader in(bytes);

@@ -2,6 +2,8 @@
 
 #include <idem/record.hpp>
 
+#include <array>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -33,6 +35,11 @@ void encode_checked_answer(const RecordId& id, const StoredResponse& response, s
 std::expected<StoredResponse, std::string_view> decode_checked_answer(const RecordId& id,
                                                                       std::string_view bytes,
                                                                       std::string_view body);
+
+/// Of a stored answer: SHA-256 of encode_answer(), behind its length (64 bits, little-endian), and
+/// of the body. Of a stored request: of its bytes.
+std::array<std::uint8_t, 32> digest_of_stored(const StoredResponse& response);
+std::array<std::uint8_t, 32> digest_of_stored(std::string_view request);
 
 /// As decode_answer(), with or without a checksum, but reads no field: for listings.
 std::expected<StoredResponse, std::string_view> decode_status(std::string_view bytes);

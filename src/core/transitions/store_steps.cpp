@@ -180,6 +180,15 @@ class StepMaker {
     return by_evidence(verb, transitions::reschedule, !verb.source.empty());
   }
 
+  StoreResult operator()(Reseal& verb) {
+    auto found = context_.table.load(verb.id, Parts::all, context_.now);
+    if (!found) return std::unexpected(std::move(found.error()));
+    Subject subject = subject_of(std::move(*found));
+    auto step = transitions::reseal(subject.record, verb, context_.now);
+    write_back(context_, subject, step.change);
+    return step.outcome;
+  }
+
   StoreResult operator()(Find& verb) {
     auto found = context_.table.load(verb.id, Parts::all, context_.now);
     if (!found) return std::unexpected(std::move(found.error()));

@@ -98,6 +98,9 @@ EvidenceStep cache_bust(std::optional<Record>& record, const CacheBust& verb,
                         std::span<const EvidenceEntry> log, StoreTime now);
 EvidenceStep reschedule(std::optional<Record>& record, const Reschedule& verb, StoreTime now);
 
+/// Another form of what is stored; no decision, and no entry.
+Step<Resolve::Reply> reseal(std::optional<Record>& record, Reseal& verb, StoreTime now);
+
 // ---- time ----
 
 /// Ends an expired lease or a pending request past its expiry; otherwise nothing.

@@ -77,6 +77,11 @@ struct Check {
   Complaint operator()(const Reschedule& verb) const {
     return verb.reconcile_in ? bad_delay(*verb.reconcile_in) : std::nullopt;
   }
+  Complaint operator()(const Reseal& verb) const {
+    if (verb.response.has_value() == verb.request.has_value())
+      return "no new form of one part; does it have encryption.secret_files?";
+    return verb.response ? bad_response(*verb.response) : std::nullopt;
+  }
   Complaint operator()(const AppendLine& verb) const {
     if (verb.line.size() > limits::journal_line_bytes_max) {
       return "a line of " + std::to_string(verb.line.size()) + " bytes";

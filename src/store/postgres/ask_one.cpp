@@ -108,6 +108,21 @@ struct Ask {
         .moment(verb.observed_at);
     return statement;
   }
+  Statement operator()(const Reseal& verb) const {
+    Statement statement{"SELECT * FROM idem.reseal($1, $2, $3, $4, $5, $6)", {}};
+    Params& to = statement.params;
+    to.uuid(verb.id.bytes).fence(verb.fence);
+    to.bytes({reinterpret_cast<const char*>(verb.seen.data()), verb.seen.size()});
+    if (verb.response) {
+      std::string head;
+      encode_answer(*verb.response, head);
+      to.bytes(head).bytes(verb.response->body);
+    } else {
+      to.null(Type::bytea).null(Type::bytea);
+    }
+    verb.request ? to.bytes(*verb.request) : to.null(Type::bytea);
+    return statement;
+  }
   Statement operator()(const Find& verb) const {
     const Find* const calls[] = {&verb};
     return ask_finds(calls);
@@ -228,6 +243,7 @@ struct ReplyDecoder {
   }
   CallResult operator()(const CacheBust&) const { return verdict(); }
   CallResult operator()(const Reschedule&) const { return verdict(); }
+  CallResult operator()(const Reseal&) const { return verdict(); }
   CallResult operator()(const Find& verb) const {
     const Find* const calls[] = {&verb};
     return std::move(results_of_finds(calls, rows).front());

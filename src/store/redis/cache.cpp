@@ -118,7 +118,7 @@ std::optional<ReserveOutcome> Cache::believed(const Reserve& verb, CacheEntry en
       return InProgress{entry.until - *now, verb.id, entry.fence, entry.until};
     case CacheEntry::Kind::completed:
       return Replay{std::move(*entry.response), entry.completed_at, entry.until, verb.id,
-                    entry.until - latest};
+                    entry.until - latest,       entry.fence};
   }
   return std::nullopt;
 }

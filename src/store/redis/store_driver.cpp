@@ -204,6 +204,9 @@ Task<StoreResult> StoreDriver::answer(StoreCall& call) {
     if (const auto* verb = std::get_if<Reschedule>(&call)) {
       return steps_.make(call, {.id = verb->id});
     }
+    if (const auto* verb = std::get_if<Reseal>(&call)) {
+      return steps_.make(call, {.id = verb->id, .needs_answer = true, .needs_request = true});
+    }
     if (const auto* verb = std::get_if<Sweep>(&call)) {
       return sweep(verb->limit);
     }

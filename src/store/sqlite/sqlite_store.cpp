@@ -4,6 +4,7 @@
 #include "core/transitions/store_steps.hpp"
 #include "store/call_queue.hpp"
 #include "store/change_notifier.hpp"
+#include "store/sealed_store.hpp"
 #include "store/sqlite/internal_statements.hpp"
 #include "store/sqlite/meta.hpp"
 #include "store/sqlite/open_database.hpp"
@@ -388,7 +389,7 @@ std::expected<std::unique_ptr<Store>, std::string> open_sqlite_on(sqlite3* conne
       .migrate = options.migrate, .which = options.which, .opened = options.opened};
   auto opened = sqlite::open_database_on(connection, identity, how);
   if (!opened) return std::unexpected(std::move(opened.error().detail));
-  return std::make_unique<SqliteStore>(std::move(*opened));
+  return make_sealed(std::make_unique<SqliteStore>(std::move(*opened)), options.encryption);
 }
 
 }  // namespace v0_1

@@ -230,7 +230,8 @@ TEST_F(RowSecurityOwner, functions_with_the_owners_rights_are_for_restricted_rol
   EXPECT_EQ(
       owner_.run("SELECT string_agg(proname, ',' ORDER BY proname) FROM pg_proc"
                  " WHERE pronamespace = 'idem'::regnamespace AND prosecdef"),
-      "enqueue_in_scope,find_in_scope,record_id_in_scope,reserve_in_scope,try_owner_in_scope");
+      "enqueue_in_scope,find_in_scope,record_id_in_scope,reserve_in_scope,rows_in_clear_in_scope,"
+      "try_owner_in_scope");
   EXPECT_EQ(owner_.run("SELECT count(*) FROM pg_proc WHERE prosecdef AND pronamespace ="
                        " 'idem'::regnamespace AND (has_function_privilege('" +
                        plain.name() +

@@ -1,4 +1,5 @@
 #include "store/postgres/postgres_store.hpp"
+#include "store/sealed_store.hpp"
 #include "store_conformance/harness.hpp"
 
 #include <idem/postgres.hpp>
@@ -36,6 +37,50 @@ class SqlAnswers : public testing::Test {
   std::unique_ptr<Store> store_;
   Psql session_;
 };
+
+template <std::size_t N>
+std::array<std::uint8_t, N> bytes_of(std::string text) {
+  std::erase_if(text, [](char c) { return c == '-' || c == '\''; });
+  std::array<std::uint8_t, N> out{};
+  for (std::size_t i = 0; i < N; ++i) {
+    out[i] = static_cast<std::uint8_t>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  }
+  return out;
+}
+
+TEST_F(SqlAnswers, S14_an_encrypted_answer_raises_and_the_rows_in_clear_are_counted) {
+  const auto sealed = make_sealed(std::move(store_), test_encryption());
+  const std::string of = attempt("k1");
+  const auto first = of.find(", ");
+  const auto second = of.find(", ", first + 2);
+  const RecordId id{bytes_of<16>(of.substr(0, first))};
+  const Attempt current{std::stoull(of.substr(first + 2)), {bytes_of<16>(of.substr(second + 2))}};
+  const auto done = ask_and_wait(*sealed, Complete{id, current, answer(), {}});
+  ASSERT_TRUE(done && done->verdict == Verdict::done);
+  EXPECT_EQ(session_.try_run("SELECT idem.find(" + of.substr(0, first) + ")"), "IDM10");
+  EXPECT_EQ(session_.try_run("SELECT idem.reserve('shop', 'pay', 'k1', 'x')"), "IDM10");
+  EXPECT_EQ(session_.run("SELECT outcome FROM idem.reserve('shop', 'pay', 'k1', 'y')"),
+            "key_misuse")
+      << "no answer is in it";
+  EXPECT_EQ(session_.run("SELECT count(*) FROM idem.rows_in_clear()"), "0");
+
+  const std::string large = "convert_to(repeat('x', 5000), 'UTF8')";
+  EXPECT_EQ(complete(attempt("k2"), "201, '[]', convert_to('paid', 'UTF8')"), "");
+  EXPECT_EQ(complete(attempt("k3"), "201, '[]', " + large), "");
+  Accept accept = an_accept(5);
+  accept.as.generation = sealed->identity().generation;
+  EXPECT_TRUE(ask_and_wait(*sealed, accept));
+  EXPECT_EQ(session_.run("SELECT format('%s %s %s %s', scope, operation, answers, requests) FROM"
+                         " idem.rows_in_clear()"),
+            "shop pay 2 0");
+  const TestRole other(database_.uri());
+  session_.run("SELECT idem.restrict_to_scope('" + other.name() + "', 'another')");
+  EXPECT_EQ(Psql(other.uri()).run("SELECT count(*) FROM idem.rows_in_clear()"), "0");
+  EXPECT_EQ(Psql(other.uri()).try_run("SELECT * FROM idem.rows_in_clear_of('shop')"), "42501");
+  const TestRole shop(database_.uri());
+  session_.run("SELECT idem.restrict_to_scope('" + shop.name() + "', 'shop')");
+  EXPECT_EQ(Psql(shop.uri()).run("SELECT answers FROM idem.rows_in_clear()"), "2");
+}
 
 TEST_F(SqlAnswers, S17_no_session_changes_what_a_literal_of_a_function_means) {
   for (const std::string setting : {"on", "off"}) {

@@ -1,0 +1,289 @@
+#include "core/record/sealed_parts.hpp"
+
+#include "core/bytes/base64.hpp"
+#include "core/bytes/byte_cursor.hpp"
+#include "core/bytes/digests.hpp"
+#include "core/record/stored_request.hpp"
+#include "core/record/stored_response_codec.hpp"
+
+#include <algorithm>
+
+namespace idem {
+namespace {
+
+/// Layout, before the parts: version, kind and name of the wrapping key, the wrapped key. An answer
+/// has the body's tag behind it, then its head, encrypted, with its tag; a request has the request,
+/// encrypted, with its tag.
+constexpr char sealed_version = 1;
+constexpr std::size_t name_at = 2;
+constexpr std::size_t wrapped_at = name_at + KeyName{}.size();
+constexpr std::size_t envelope_bytes = wrapped_at + wrapped_key_bytes;
+/// Before a request's bytes; encode_request() begins with a version below these.
+constexpr std::string_view request_mark = "idem-sealed";
+/// The id that it was sealed for is behind that.
+constexpr std::size_t request_head_bytes = request_mark.size() + RecordId{}.bytes.size();
+/// Before the base64 of a text of the evidence log.
+constexpr std::string_view evidence_mark = "idem-sealed:";
+
+constexpr std::string_view not_sealed = "it is not sealed";
+constexpr std::string_view cut_short = "its sealed part is cut short";
+constexpr std::string_view unknown_version =
+    "it was sealed in a form that this program does not know";
+
+/// Also the nonces.
+enum class Part : std::uint8_t { head = 1, body = 2, request = 3, evidence = 4 };
+
+std::string_view name_of(Part part) noexcept {
+  switch (part) {
+    case Part::head:
+      return "head";
+    case Part::body:
+      return "body";
+    case Part::request:
+      return "request";
+    case Part::evidence:
+      return "evidence";
+  }
+  return "";
+}
+
+std::string_view view(const auto& bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string bound_text(Part part, const SealedFor& bound, const StoredResponse* response) {
+  Frames frames(160 + bound.scope.size());
+  frames.add("idem sealed 1");
+  frames.add(name_of(part));
+  frames.add(bound.scope);
+  frames.add(view(bound.id.bytes));
+  frames.add_number(bound.fence);
+  if (part != Part::evidence) {
+    frames.add(name_of(response != nullptr ? State::completed : State::pending));
+  }
+  if (response != nullptr) {
+    frames.add_number(static_cast<std::uint64_t>(response->status));
+    frames.add_number(response->body_stored ? 1 : 0);
+  }
+  return frames.bytes();
+}
+
+bool is_sealed_field(std::string_view name) noexcept {
+  return name.size() == sealed_field.size() &&
+         std::ranges::equal(name, sealed_field, [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+         });
+}
+
+std::string envelope_of(const NamedKey& with, const CipherKey& key) {
+  std::string out;
+  out += sealed_version;
+  out += static_cast<char>(with.ref.kind);
+  out += view(with.ref.name);
+  out += wrap_key(with.key, key);
+  return out;
+}
+
+std::expected<KeyRef, std::string_view> read_ref(std::string_view sealed) {
+  if (sealed.size() < envelope_bytes + cipher_tag_bytes) return std::unexpected(cut_short);
+  if (sealed[0] != sealed_version) return std::unexpected(unknown_version);
+  KeyRef ref;
+  ref.kind = static_cast<KeyKind>(sealed[1]);
+  if (ref.kind != KeyKind::secret && ref.kind != KeyKind::scope) {
+    return std::unexpected(unknown_version);
+  }
+  sealed.substr(name_at).copy(reinterpret_cast<char*>(ref.name.data()), ref.name.size());
+  return ref;
+}
+
+std::optional<CipherKey> own_key(const NamedKey& with, std::string_view sealed) {
+  if (read_ref(sealed) != with.ref) return std::nullopt;
+  return unwrap_key(with.key, sealed.substr(wrapped_at, wrapped_key_bytes));
+}
+
+/// With its key wrapped anew.
+std::optional<std::string> rewrapped(const NamedKey& from, const NamedKey& to,
+                                     std::string_view sealed) {
+  const auto key = own_key(from, sealed);
+  if (!key) return std::nullopt;
+  return envelope_of(to, *key) + std::string(sealed.substr(envelope_bytes));
+}
+
+CipherTag tag_at(std::string_view bytes, std::size_t at) {
+  CipherTag tag;
+  bytes.substr(at).copy(reinterpret_cast<char*>(tag.data()), tag.size());
+  return tag;
+}
+
+/// The bytes behind the field; none if it is not alone, or no base64.
+std::optional<std::string> field_bytes(const StoredResponse& sealed) {
+  if (sealed.headers.size() != 1 || !is_sealed_field(sealed.headers.front().name)) {
+    return std::nullopt;
+  }
+  return from_base64(sealed.headers.front().value);
+}
+
+/// A text on its own: envelope, the text encrypted, its tag.
+std::string sealed_bytes(const NamedKey& with, Part part, const SealedFor& bound,
+                         std::string text) {
+  const CipherKey key = random_cipher_key();
+  const CipherTag tag = encrypt_in_place(key, static_cast<std::uint8_t>(part),
+                                         bound_text(part, bound, nullptr), text);
+  std::string out;
+  out.reserve(envelope_bytes + text.size() + cipher_tag_bytes);
+  out += envelope_of(with, key);
+  out += text;
+  out += view(tag);
+  return out;
+}
+
+std::optional<std::string> opened_bytes(const NamedKey& with, Part part, const SealedFor& bound,
+                                        std::string_view bytes) {
+  const auto key = own_key(with, bytes);
+  if (!key) return std::nullopt;
+  std::string text(bytes.substr(envelope_bytes, bytes.size() - envelope_bytes - cipher_tag_bytes));
+  const CipherTag tag = tag_at(bytes, bytes.size() - cipher_tag_bytes);
+  if (!decrypt_in_place(*key, static_cast<std::uint8_t>(part), bound_text(part, bound, nullptr),
+                        tag, text)) {
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<std::string> evidence_bytes(std::string_view sealed) {
+  if (!is_sealed_evidence(sealed)) return std::nullopt;
+  return from_base64(sealed.substr(evidence_mark.size()));
+}
+
+void set_field(StoredResponse& response, std::string_view bytes) {
+  response.headers.clear();
+  response.headers.push_back({std::string(sealed_field), to_base64(bytes)});
+}
+
+}  // namespace
+
+NamedKey named_key(const Secret& secret) {
+  return {{KeyKind::secret, wrapping_key_name(secret)}, wrapping_key(secret)};
+}
+
+void seal_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& response) {
+  const CipherKey key = random_cipher_key();
+  const auto nonce = [](Part part) { return static_cast<std::uint8_t>(part); };
+  std::string head;
+  encode_answer(response, head);
+  const CipherTag body_tag = encrypt_in_place(
+      key, nonce(Part::body), bound_text(Part::body, bound, &response), response.body);
+  const CipherTag head_tag =
+      encrypt_in_place(key, nonce(Part::head), bound_text(Part::head, bound, &response), head);
+  std::string bytes = envelope_of(with, key);
+  bytes += view(body_tag);
+  bytes += head;
+  bytes += view(head_tag);
+  set_field(response, bytes);
+}
+
+bool is_sealed(const StoredResponse& response) noexcept {
+  return std::ranges::any_of(response.headers,
+                             [](const Field& field) { return is_sealed_field(field.name); });
+}
+
+std::expected<KeyRef, std::string_view> key_of(const StoredResponse& sealed) {
+  const auto bytes = field_bytes(sealed);
+  if (!bytes) return std::unexpected("its sealed field was changed");
+  if (bytes->size() < envelope_bytes + 2 * cipher_tag_bytes) return std::unexpected(cut_short);
+  return read_ref(*bytes);
+}
+
+bool open_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& sealed) {
+  const auto bytes = field_bytes(sealed);
+  if (!bytes || bytes->size() < envelope_bytes + 2 * cipher_tag_bytes) return false;
+  const auto key = own_key(with, *bytes);
+  if (!key) return false;
+  const std::size_t head_at = envelope_bytes + cipher_tag_bytes;
+  std::string head = bytes->substr(head_at, bytes->size() - head_at - cipher_tag_bytes);
+  if (!decrypt_in_place(*key, static_cast<std::uint8_t>(Part::head),
+                        bound_text(Part::head, bound, &sealed),
+                        tag_at(*bytes, bytes->size() - cipher_tag_bytes), head)) {
+    return false;
+  }
+  auto opened = decode_answer(head);
+  if (!opened || !decrypt_in_place(*key, static_cast<std::uint8_t>(Part::body),
+                                   bound_text(Part::body, bound, &sealed),
+                                   tag_at(*bytes, envelope_bytes), sealed.body)) {
+    return false;
+  }
+  sealed.headers = std::move(opened->headers);
+  return true;
+}
+
+bool rewrap_answer(const NamedKey& from, const NamedKey& to, StoredResponse& sealed) {
+  const auto bytes = field_bytes(sealed);
+  if (!bytes) return false;
+  const auto anew = rewrapped(from, to, *bytes);
+  if (!anew) return false;
+  set_field(sealed, *anew);
+  return true;
+}
+
+void seal_request(const NamedKey& with, const SealedFor& bound, std::string& request) {
+  const std::string bytes =
+      sealed_bytes(with, Part::request, {bound.scope, bound.id, 0}, std::move(request));
+  request = std::string(request_mark) + std::string(view(bound.id.bytes)) + bytes;
+}
+
+bool is_sealed_request(std::string_view request) noexcept {
+  return request.starts_with(request_mark);
+}
+
+std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed) {
+  if (!is_sealed_request(sealed)) return std::unexpected(not_sealed);
+  if (sealed.size() < request_head_bytes) return std::unexpected(cut_short);
+  return read_ref(sealed.substr(request_head_bytes));
+}
+
+bool open_request(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
+  if (!key_of_request(sealed)) return false;
+  SealedFor made_for{bound.scope, {}, 0};
+  ByteReader in(std::string_view(sealed).substr(request_mark.size()));
+  in.bytes(made_for.id.bytes);
+  auto text = opened_bytes(with, Part::request, made_for,
+                           std::string_view(sealed).substr(request_head_bytes));
+  if (!text) return false;
+  if (made_for.id != bound.id) {
+    const auto request = decode_request(*text);
+    if (!request || request->sealed_for != made_for.id) return false;
+  }
+  sealed = std::move(*text);
+  return true;
+}
+
+bool rewrap_request(const NamedKey& from, const NamedKey& to, std::string& sealed) {
+  if (!key_of_request(sealed)) return false;
+  const auto anew = rewrapped(from, to, std::string_view(sealed).substr(request_head_bytes));
+  if (!anew) return false;
+  sealed = sealed.substr(0, request_head_bytes) + *anew;
+  return true;
+}
+
+void seal_evidence(const NamedKey& with, const SealedFor& bound, std::string& text) {
+  text = std::string(evidence_mark) +
+         to_base64(sealed_bytes(with, Part::evidence, bound, std::move(text)));
+}
+
+bool is_sealed_evidence(std::string_view text) noexcept { return text.starts_with(evidence_mark); }
+
+std::expected<KeyRef, std::string_view> key_of_evidence(std::string_view sealed) {
+  const auto bytes = evidence_bytes(sealed);
+  if (!bytes) return std::unexpected(not_sealed);
+  return read_ref(*bytes);
+}
+
+bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
+  const auto bytes = evidence_bytes(sealed);
+  if (!bytes) return false;
+  auto text = opened_bytes(with, Part::evidence, bound, *bytes);
+  if (text) sealed = std::move(*text);
+  return text.has_value();
+}
+
+}  // namespace idem
