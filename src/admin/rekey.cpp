@@ -1,6 +1,7 @@
 #include "admin/rekey.hpp"
 
 #include "admin/deciding.hpp"
+#include "admin/order_body.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
 #include "core/naming/record_handle.hpp"
