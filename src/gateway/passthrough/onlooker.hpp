@@ -19,8 +19,8 @@ class Onlooker {
 
   /// A piece of the request's body, once each; valid during the call.
   virtual void request_piece(std::string_view piece) = 0;
-  /// The client has sent all of the request, and it is on its way. Twice where a connection took
-  /// nothing of it.
+  /// The client has sent all of the request, and it is on its way. Before the client gets the end
+  /// of an answer; perhaps more than once.
   virtual void request_whole() = 0;
 
   /// Nothing of the request was sent.

@@ -173,6 +173,7 @@ class Passthrough {
     if (!upload.started()) call.wire().no_write_deadline();
     UpstreamAnswered answered = end_to_end(call.head());
     if (onlooker_ != nullptr) {
+      if (client_.body_finished()) onlooker_->request_whole();  // Its sender may not run yet.
       onlooker_->answered({.head = call.head(),
                            .what = answered,
                            .while_sending = call.answered_early() || !client_.body_finished(),

@@ -39,6 +39,7 @@ Task<StreamEnd> stream_body(http::ServerStream& client, http::UpstreamCall& call
       co_return endless&& client.draining() ? StreamEnd::stopped : StreamEnd::broken;
     }
     if (onlooker != nullptr) {
+      if (client.body_finished()) onlooker->request_whole();
       onlooker->answer_piece(piece->size(), piece->empty() || call.body().finished());
     }
     if (piece->empty()) break;

@@ -84,7 +84,7 @@ ShadowRequest::ShadowRequest(const Around& around, SharedSettings settings, cons
       ended_(around.loop) {}
 
 ShadowRequest::~ShadowRequest() {
-  if (end_) room_.write(*id_, end_);
+  if (end_) room_.ends().end(*id_, end_);
   drop_body();
   room_.give_bytes(head_.bytes());
   give_place();
@@ -192,7 +192,7 @@ Task<void> ShadowRequest::run(std::shared_ptr<ShadowRequest> self) {
     co_await observing;
   }
   drop_body();
-  if (end_) room_.write(*id_, std::exchange(end_, nullptr));
+  if (end_) room_.ends().end(*id_, std::exchange(end_, nullptr));
   give_place();
 }
 
@@ -203,12 +203,10 @@ Task<void> ShadowRequest::observe() {
             .front();
   // A retry of the same client may come as soon as it has its answer: it waits here for the record
   // of that, and its request does not.
-  const ShadowRoom::Ends before = room_.ends_of(*id_);
-  if (ending_) end_ = room_.begin_end(*id_);
-  for (const auto& one : before) {
-    auto waiting = await_end(around_.loop, room_, one);
-    co_await waiting;
-  }
+  Turns::Taken before = room_.ends().taken(*id_);
+  if (ending_) end_ = room_.ends().take(*id_);
+  auto waiting = wait_for(room_.ends(), std::move(before));
+  co_await waiting;
   if (judged_->new_key_rejection) {
     auto finding = find_existing();
     const bool found = co_await finding;
@@ -224,6 +222,13 @@ Task<void> ShadowRequest::observe() {
     drop_body();
     auto asking = ask(std::move(reserve));
     co_await asking;
+  }
+}
+
+Task<void> ShadowRequest::wait_for(Turns& turns, Turns::Taken taken) {
+  for (const auto& one : taken) {
+    auto waiting = await_turn(around_.loop, turns, one);
+    co_await waiting;
   }
 }
 
@@ -263,8 +268,10 @@ Task<void> ShadowRequest::ask(Reserve reserve) {
   const RecordId id = reserve.id;
   const Token token = reserve.token;
   StoreCall call = std::move(reserve);
+  const auto turn = room_.asks().take(*id_);
   auto asking = ask_store(around_.loop, around_.shared.store, call);
   const StoreResult result = co_await asking;
+  room_.asks().end(*id_, turn);
   if (!result) {
     not_observed(NotObserved::store);
     if (result.error().code != StoreError::Code::in_doubt) co_return;
@@ -295,6 +302,8 @@ Task<void> ShadowRequest::release_late(RecordId id, AttemptRef attempt) {
 
 Task<void> ShadowRequest::settle(RecordId id, Attempt attempt) {
   co_await ended_.wait();
+  auto waiting = wait_for(room_.asks(), room_.asks().taken(*id_));
+  co_await waiting;
   if (*ending_ == ShadowEnding::unknown) table_.ended_unknown(route_.label(), seen());
   auto writing = write(ending_call(id, attempt, *ending_, status_));
   const bool written = co_await writing;
@@ -384,7 +393,7 @@ void ShadowRequest::end(ShadowEnding ending, int status) {
   ending_ = ending;
   status_ = status;
   // Of another decision nothing is written.
-  if (id_ && decided_.value_or(Shadowed::first) == Shadowed::first) end_ = room_.begin_end(*id_);
+  if (id_ && decided_.value_or(Shadowed::first) == Shadowed::first) end_ = room_.ends().take(*id_);
   ended_.open();
 }
 

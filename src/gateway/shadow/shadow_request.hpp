@@ -48,6 +48,7 @@ class ShadowRequest final : public Onlooker, public std::enable_shared_from_this
   bool judge_head();
   Task<void> run(std::shared_ptr<ShadowRequest> self);
   Task<void> observe();
+  Task<void> wait_for(Turns& turns, Turns::Taken taken);
   Task<bool> find_existing();
   Task<Reserve> make_digest();
   Task<void> ask(Reserve reserve);
@@ -95,7 +96,7 @@ class ShadowRequest final : public Onlooker, public std::enable_shared_from_this
   std::optional<ShadowEnding> ending_;
   int status_ = 0;  ///< Of `ending_`; 0: no answer.
   Latch ended_;
-  std::shared_ptr<ShadowRoom::End> end_;
+  std::shared_ptr<Turns::Turn> end_;
 };
 
 /// Passes a request of a shadow route through (pass_through), observed where there is room for

@@ -26,36 +26,36 @@ TEST(ShadowRoom, S22_bounds_the_observations_and_the_memory_of_their_copies) {
   EXPECT_TRUE(room.take_bytes(1));
 }
 
-TEST(ShadowRoom, S22_a_retry_waits_for_the_ends_that_began_before_it) {
-  ShadowRoom room;
+TEST(ShadowTurns, S22_a_request_waits_for_the_turns_that_were_taken_before_it) {
+  Turns turns;
   RecordId id;
   id.bytes[0] = 7;
-  EXPECT_TRUE(room.ends_of(id).empty());
-  const auto first = room.begin_end(id);
-  const auto before = room.ends_of(id);
-  const auto second = room.begin_end(id);
+  EXPECT_TRUE(turns.taken(id).empty());
+  const auto first = turns.take(id);
+  const auto before = turns.taken(id);
+  const auto second = turns.take(id);
   ASSERT_EQ(before.size(), 1U);
   int called = 0;
-  room.when_written(before[0], [&] { ++called; });
-  room.write(id, second);
+  turns.when_over(before[0], [&] { ++called; });
+  turns.end(id, second);
   EXPECT_EQ(called, 0);
-  room.write(id, first);
+  turns.end(id, first);
   EXPECT_EQ(called, 1);
-  room.when_written(before[0], [&] { ++called; });
-  EXPECT_EQ(called, 2) << "it is written already";
-  EXPECT_TRUE(room.ends_of(id).empty());
+  turns.when_over(before[0], [&] { ++called; });
+  EXPECT_EQ(called, 2) << "it is over already";
+  EXPECT_TRUE(turns.taken(id).empty());
   RecordId other;
   other.bytes[0] = 8;
-  (void)room.begin_end(other);
-  EXPECT_TRUE(room.ends_of(id).empty()) << "another key's";
+  (void)turns.take(other);
+  EXPECT_TRUE(turns.taken(id).empty()) << "another key's";
 }
 
-TEST(ShadowRoom, S22_closing_drops_what_waits) {
-  ShadowRoom room;
-  const auto end = room.begin_end({});
+TEST(ShadowTurns, S22_closing_drops_what_waits) {
+  Turns turns;
+  const auto end = turns.take({});
   const auto alive = std::make_shared<int>(0);
-  room.when_written(end, [alive, &room, end] { FAIL(); });
-  room.close();
+  turns.when_over(end, [alive, end] { FAIL(); });
+  turns.close();
   EXPECT_EQ(alive.use_count(), 1);
 }
 
