@@ -200,8 +200,8 @@ class SealedStore final : public Store {
     });
   }
 
-  // A cache in front of the store may have it under a key that is gone since, or from somebody
-  // else: then the store has the answer.
+  // A cache in front of the store may have it under a key that is gone since, or from an attacker:
+  // then the store has the answer.
   void read_again(Replay replay, StoreError error, StoreCompletion done) {
     const RecordId id = replay.id;
     inner_->call(Find{id}, [this, replay = std::move(replay), error = std::move(error),
