@@ -1,6 +1,8 @@
 // Records and answers as they lie in a store. A decoded value encodes to the same bytes; a
 // record with a byte less or more is refused; any answer that can be written is read back.
+#include "core/bytes/base64.hpp"
 #include "core/bytes/checksum.hpp"
+#include "core/record/sealed_parts.hpp"
 #include "core/record/stored_record_codec.hpp"
 #include "core/record/stored_response_codec.hpp"
 #include "fuzz/check.hpp"
@@ -11,6 +13,11 @@
 
 namespace idem::fuzz {
 namespace {
+
+const NamedKey& key() {
+  static const NamedKey fixed = named_key(Secret{1});
+  return fixed;
+}
 
 /// The input is the bytes before the checksum, which no invented input would match.
 std::string sealed(std::string_view input) {
@@ -76,6 +83,29 @@ void check_any_answer(std::string_view input) {
   check(decoded && *decoded == answer, "an answer that was written is read back");
   check_answer(encoded);
   check_answer(std::string_view(encoded).substr(0, pieces.position(encoded.size())));
+
+  const SealedFor bound{"scope", RecordId{}, 1};
+  StoredResponse hidden = answer;
+  seal_answer(key(), bound, hidden);
+  check(is_sealed(hidden) && open_answer(key(), bound, hidden) && hidden == answer,
+        "a sealed answer opens");
+}
+
+/// Bytes in the places of encrypted ones: they are read without a fault, and none of them opens.
+void check_sealed(std::string_view input) {
+  const SealedFor bound{"scope", RecordId{}, 1};
+  for (const bool is_text : {false, true}) {
+    StoredResponse answer{200, {{"idem-sealed", {}}}, std::string(input), true};
+    answer.headers[0].value = is_text ? std::string(input) : to_base64(input);
+    (void)key_of(answer);
+    check(!open_answer(key(), bound, answer), "no other bytes are a sealed answer");
+    std::string text = "idem-sealed:" + (is_text ? std::string(input) : to_base64(input));
+    (void)key_of_evidence(text);
+    check(!open_evidence(key(), bound, text), "no other text is a sealed line");
+  }
+  std::string request = "idem-sealed" + std::string(input);
+  (void)key_of_request(request);
+  check(!open_request(key(), bound, request), "no other bytes are a sealed request");
 }
 
 }  // namespace
@@ -85,6 +115,7 @@ void stored_record(std::string_view input) {
   check_answer(input);
   // Positions may be 0 again and again; what is left is short, so that the end comes soon.
   check_any_answer(input.substr(0, 64));
+  check_sealed(input);
 }
 
 }  // namespace idem::fuzz

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <idem/identity.hpp>
 #include <idem/journal.hpp>
 #include <idem/record.hpp>
 #include <idem/route_name.hpp>
@@ -434,27 +435,6 @@ using StoreReply =
 using StoreResult = std::expected<StoreReply, StoreError>;
 /// Receives the result.
 using StoreCompletion = std::move_only_function<void(StoreResult)>;
-
-/// The settings that decide under which name a record is found; the store records them (§2). While
-/// it holds records, it refuses a start with other settings, and one without a secret of a record.
-struct IdentitySettings {
-  std::string key_scope = "operation";  ///< Or "tenant".
-  std::string scope_source;
-  /// Newest first; empty: the store's own. New records are made under the first; each other one is
-  /// needed while it has records. The store keeps only their ids.
-  std::vector<std::array<std::uint8_t, 32>> secrets{};
-};
-/// What names the records of an open store.
-struct Identity {
-  /// When the store was opened; AdoptRoutes may begin another.
-  std::uint64_t generation = 0;
-  std::array<std::uint8_t, 32> secret{};  ///< Names and fingerprints are made under it.
-  /// Older secrets that may have made records, newest first.
-  std::vector<std::array<std::uint8_t, 32>> older{};
-  /// The store makes it at its first start and never changes it, so that a scope which is a digest
-  /// under it outlives every rotation.
-  std::array<std::uint8_t, 32> scope_secret{};
-};
 
 /// Receives notice of changed records (§7: wake-ups are events; waiters do not poll).
 class Watcher {

@@ -39,6 +39,16 @@ bool holds_an_answer(std::string_view evidence) noexcept {
   return evidence.find("\"kept\":") != evidence.npos;
 }
 
+/// As a store replies to an owner whose attempt is not the record's (core/transitions/owner.cpp).
+OwnerReply stale_reply(const std::optional<Record>& record) {
+  OwnerReply stale;
+  if (!record) return stale;
+  stale.state = record->state;
+  const bool runs = record->state == State::in_progress || record->state == State::unknown;
+  if (!runs) stale.expires_at = record->expires_at;
+  return stale;
+}
+
 Fence number_of(const std::optional<Fence>& fence) noexcept { return fence.value_or(Fence{0}); }
 
 class SealedStore final : public Store {
@@ -101,9 +111,7 @@ class SealedStore final : public Store {
                  const auto asked = number_of(verb.attempt.fence);
                  // By its token alone the attempt must be the one that was read: its fence binds.
                  if (!held || (asked == 0 && held->token != verb.attempt.token)) {
-                   OwnerReply stale;
-                   if (record) stale.state = record->state;
-                   return finish(StoreReply(stale));
+                   return finish(StoreReply(stale_reply(record)));
                  }
                  const Fence fence_of_it = asked != 0 ? asked : held->fence;
                  seal_answer(keys_.newest(), {record->scope, verb.id, fence_of_it}, verb.response);
@@ -192,8 +200,8 @@ class SealedStore final : public Store {
     });
   }
 
-  // A cache in front of the store may have it under a key that is gone since, or from somebody
-  // else: then the store has the answer.
+  // A cache in front of the store may have it under a key that is gone since, or from an attacker:
+  // then the store has the answer.
   void read_again(Replay replay, StoreError error, StoreCompletion done) {
     const RecordId id = replay.id;
     inner_->call(Find{id}, [this, replay = std::move(replay), error = std::move(error),

@@ -11,8 +11,9 @@
 #include <iostream>
 #include <random>
 
-/// Somebody who can write to the store's tables, and makes each checksum fit, moves, swaps, edits
-/// and cuts encrypted answers (protocol.md §14): none opens, none is replayed, no key runs again.
+/// An attacker who can write to the store's tables, and makes each checksum fit, moves, swaps,
+/// edits and cuts encrypted answers (protocol.md §14): none opens, none is replayed, no key runs
+/// again.
 namespace idem::test {
 namespace {
 

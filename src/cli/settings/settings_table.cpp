@@ -150,8 +150,8 @@ Table encryption_settings(GatewayFlags& f) {
        "key material that encrypts stored requests and answers in the store; newest first: the "
        "first seals, all open; none: they lie there in clear"},
       {"encryption.accept_clear", "--encryption-accept-clear", truth, &f.encryption_accept_clear,
-       "with secret_files: replay also what lies in clear, which is older than the encryption or "
-       "was put there by somebody who can write to the store"},
+       "with secret_files: replay also what lies in clear, which is older than the encryption, or "
+       "which a writer to the store has put there"},
   };
 }
 

@@ -89,9 +89,7 @@ std::expected<KeyRef, std::string_view> read_ref(std::string_view sealed) {
   if (sealed[0] != sealed_version) return std::unexpected(unknown_version);
   KeyRef ref;
   ref.kind = static_cast<KeyKind>(sealed[1]);
-  if (ref.kind != KeyKind::secret && ref.kind != KeyKind::scope) {
-    return std::unexpected(unknown_version);
-  }
+  if (ref.kind != KeyKind::secret) return std::unexpected(unknown_version);
   sealed.substr(name_at).copy(reinterpret_cast<char*>(ref.name.data()), ref.name.size());
   return ref;
 }

@@ -20,8 +20,8 @@ namespace idem {
 /// The name of that field. No client or upstream can send it: its prefix is reserved.
 inline constexpr std::string_view sealed_field = "idem-sealed";
 
-/// What wraps the keys: a key from a secret of the settings, or a scope's own.
-enum class KeyKind : std::uint8_t { secret = 1, scope = 2 };
+/// What wraps the keys: a key from a secret of the settings.
+enum class KeyKind : std::uint8_t { secret = 1 };
 /// Which key opens something.
 struct KeyRef {
   KeyKind kind = KeyKind::secret;
