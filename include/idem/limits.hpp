@@ -422,17 +422,6 @@ inline constexpr std::size_t journal_line_bytes_max = 64UL * 1024;
 inline constexpr std::size_t journal_read_lines_max = 1'000;
 inline constexpr std::size_t journal_read_bytes_max = 1024UL * 1024;
 
-// Tries to append a line to the audit while other processes append, too; each lost try means that
-// one of them succeeded. More than so many decisions at one moment are no people's.
-inline constexpr int audit_tries_max = 32;
-// How long a line that could not be appended yet waits for the next try, and how many may wait.
-inline constexpr auto audit_retry_interval = 5s;
-inline constexpr std::size_t audit_owed_max = 64;
-// What a line says of a state or of changed settings; a whole line must fit a journal's.
-inline constexpr std::size_t audit_text_bytes_max = 8UL * 1024;
-// Lines that one answer looks through, or a start to find the settings that were noted last.
-inline constexpr std::size_t audit_scan_lines_max = 20'000;
-
 // One page of the operator's listing: what a person pages through, and what a script may ask for.
 inline constexpr std::size_t list_page_default = 100;
 inline constexpr std::size_t list_page_max = 1'000;

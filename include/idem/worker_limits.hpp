@@ -4,8 +4,9 @@
 #include <cstddef>
 
 /// @file
-/// Bounds of background work, each with its reason: reconciliation and events, phases, messages,
-/// asynchronous requests, comparisons. Those of requests and stores are in <idem/limits.hpp>.
+/// Bounds of background work, each with its reason: reconciliation, events, phases, messages,
+/// audit, asynchronous requests, comparisons. Those of requests and stores are in
+/// <idem/limits.hpp>.
 namespace idem::inline v0_1::limits {
 
 using namespace std::chrono_literals;
@@ -210,6 +211,17 @@ inline constexpr std::size_t export_pages_max = 1'000'000;
 // Values of a stored answer that a listing may be asked for.
 inline constexpr std::size_t listed_values_max = 8;
 inline constexpr std::size_t listed_value_bytes_max = 1'024;
+
+// Tries to append a line to the audit while other processes append, too; each lost try means that
+// one of them succeeded. More than so many decisions at one moment are no people's.
+inline constexpr int audit_tries_max = 32;
+// How long a line that could not be appended yet waits for the next try, and how many may wait.
+inline constexpr auto audit_retry_interval = 5s;
+inline constexpr std::size_t audit_owed_max = 64;
+// What a line says of a state or of changed settings; a whole line must fit a journal's.
+inline constexpr std::size_t audit_text_bytes_max = 8UL * 1024;
+// Lines that one answer looks through, or a start to find the settings that were noted last.
+inline constexpr std::size_t audit_scan_lines_max = 20'000;
 
 // Between two log lines about a service that fails all the time: often enough to be noticed, and a
 // few thousand a day.

@@ -5,6 +5,7 @@
 #include "loop/store_link.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 namespace idem::admin {
 

@@ -8,6 +8,7 @@
 #include "core/naming/record_handle.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 namespace idem::admin {
 namespace {

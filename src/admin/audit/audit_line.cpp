@@ -7,6 +7,7 @@
 #include "json/writer.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <array>
 #include <set>

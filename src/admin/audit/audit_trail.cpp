@@ -4,6 +4,7 @@
 #include "loop/store_link.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <algorithm>
 #include <map>

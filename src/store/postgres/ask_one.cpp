@@ -93,8 +93,8 @@ struct Ask {
     return statement;
   }
   Statement operator()(const Reschedule& verb) const {
-    // A plan that a crash of the server forgets is made again: its reconciler had asked, another one
-    // asks once more. The function makes evidence and the end of the turns durable.
+    // A plan that a crash of the server forgets is made again, and the question is asked once more.
+    // The function makes evidence and the end of the turns durable.
     Statement statement{
         "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
         " idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8) d",

@@ -88,6 +88,9 @@ TEST_F(Encrypted, S14_a_rotated_secret_opens_until_the_store_is_rekeyed_and_is_n
   const auto second = rekey();
   EXPECT_EQ(second.exit_code, 0) << second.output;
   EXPECT_NE(second.output.find("changed 0"), std::string::npos) << second.output;
+  const Response page = post("/v1/store/rekey", "{}");
+  EXPECT_EQ(page.status, 200) << page.raw;
+  EXPECT_EQ(parse_json(page.body).value_or(Json{})["changed"].integer, 0);
   restart_with({"newer"});
   expect_replays(answers);
 

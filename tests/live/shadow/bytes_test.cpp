@@ -75,13 +75,20 @@ std::vector<Case> cases() {
   };
 }
 
+/// The two may be answered in different seconds.
+std::string without_date(std::string bytes) {
+  const auto at = bytes.find("\r\nDate: ");
+  if (at != std::string::npos) bytes.erase(at, bytes.find("\r\n", at + 2) - at);
+  return bytes;
+}
+
 TEST_F(ShadowBytes, S22_P03_are_those_of_a_route_without_keys) {
   for (const Case& one : cases()) {
     SCOPED_TRACE(one.name);
     const Passed shadow = pass(one, {"--enforce", "shadow", "--key-forward", "strip"});
     const Passed plain = pass(one, {"--key-header", "X-No-Key", "--require-key", "false"});
     EXPECT_EQ(shadow.to_upstream, plain.to_upstream);
-    EXPECT_EQ(shadow.to_client, plain.to_client);
+    EXPECT_EQ(without_date(shadow.to_client), without_date(plain.to_client));
     EXPECT_TRUE(shadow.to_upstream.contains("Idempotency-Key: k")) << shadow.to_upstream;
     EXPECT_FALSE(shadow.to_upstream.contains("Idem-")) << shadow.to_upstream;
     EXPECT_FALSE(shadow.to_client.contains("Idem-")) << shadow.to_client;
@@ -97,7 +104,7 @@ TEST_F(ShadowBytes, S22_P28_an_invitation_is_as_early_as_without_keys) {
   const Passed shadow = pass(one, {"--enforce", "shadow"});
   const Passed plain = pass(one, {"--key-header", "X-No-Key", "--require-key", "false"});
   EXPECT_EQ(shadow.to_upstream, plain.to_upstream);
-  EXPECT_EQ(shadow.to_client, plain.to_client);
+  EXPECT_EQ(without_date(shadow.to_client), without_date(plain.to_client));
   EXPECT_TRUE(shadow.to_client.starts_with("HTTP/1.1 100 ")) << shadow.to_client;
 }
 

@@ -101,7 +101,7 @@ TEST_F(ShadowLive, S22_records_hold_no_customer_data_and_none_is_left_unknown) {
   const auto content = store_content(dir_.path() / "idem.db");
   EXPECT_EQ(content.find("marked-body-4711"), std::string::npos);
   EXPECT_EQ(content.find("marked-key-4711"), std::string::npos);
-  EXPECT_EQ(content.find("ch_"), std::string::npos) << "the upstream's answer";
+  EXPECT_EQ(content.find("\"ch_"), std::string::npos) << "the upstream's answer";
 }
 
 TEST_F(ShadowLive, S22_explain_says_what_enforcement_would_do) {

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* back_to_version_2 =
     "ALTER TABLE idem_meta DROP COLUMN checksum; ALTER TABLE idem_evidence DROP COLUMN checksum;"
-    "DELETE FROM idem_meta WHERE name LIKE '%checksum'; PRAGMA user_version = 2";
+    "DELETE FROM idem_meta WHERE name LIKE '%checksum'; DROP TABLE idem_journal;"
+    " PRAGMA user_version = 2";
 
 class SqliteMetaDamage : public testing::Test {
  protected:

@@ -87,8 +87,7 @@ TEST(ShadowEnding, S12_is_the_meaning_of_the_answer) {
   EXPECT_EQ(ending_of(facts(429), ietf, true), ShadowEnding::released_declared);
   EXPECT_EQ(ending_of(facts(421), ietf, true), ShadowEnding::released_proven);
   EXPECT_EQ(ending_of(facts(500), ietf, false), ShadowEnding::unknown);
-  EXPECT_EQ(ending_of(facts(500), lenient, true),
-            ShadowEnding::released_declared);
+  EXPECT_EQ(ending_of(facts(500), lenient, true), ShadowEnding::released_declared);
 }
 
 }  // namespace
