@@ -39,6 +39,12 @@ void watch_admin(std::string_view address, std::string_view token_file) {
   noted().token_files.insert_or_assign(std::string(address), std::string(token_file));
 }
 
+void forget_admin(std::string_view address) {
+  const std::lock_guard lock(noted().mutex);
+  const auto found = noted().token_files.find(address);
+  if (found != noted().token_files.end()) noted().token_files.erase(found);
+}
+
 std::string operator_login(std::string_view address) {
   const std::lock_guard lock(noted().mutex);
   const auto found = noted().token_files.find(address);

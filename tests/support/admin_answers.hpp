@@ -11,6 +11,9 @@ namespace idem::test {
 /// An admin listener is at this address, and its operator's token in this file, if it made one.
 void watch_admin(std::string_view address, std::string_view token_file);
 
+/// Another listener is there now: the kernel gives a port anew whose owner has ended.
+void forget_admin(std::string_view address);
+
 /// The value of Authorization for an operator of the listener at this address; empty: none is
 /// there, or it made no token.
 std::string operator_login(std::string_view address);

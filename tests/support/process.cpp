@@ -166,7 +166,11 @@ std::string Process::wait_for_address(std::string_view role) {
   if (at == std::string::npos) return {};
   const auto start = at + mark.size();
   std::string address = line->substr(start, line->find(json ? '"' : ' ', start) - start);
-  if (role == "admin") watch_admin(address, token_file_in(output(), json));
+  if (role == "admin") {
+    watch_admin(address, token_file_in(output(), json));
+  } else {
+    forget_admin(address);
+  }
   return address;
 }
 
