@@ -171,7 +171,11 @@ class SealedStore final : public Store {
 
   void accept(Accept verb, StoreCompletion done) {
     std::string scope = verb.as.scope;
-    if (keys_.seals()) seal_request(keys_.newest(), {scope, verb.as.id, 0}, verb.request);
+    if (keys_.seals()) {
+      std::vector<RecordId> ids{verb.as.id};
+      for (const OtherName& other : verb.as.also) ids.push_back(other.id);
+      seal_request(keys_.newest(), scope, ids, verb.request);
+    }
     give_opened(std::move(verb), std::move(scope), std::move(done));
   }
 

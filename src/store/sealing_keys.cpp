@@ -134,7 +134,7 @@ std::optional<StoreResult> SealingKeys::plan_request(Record record, Reseal& verb
     if (const auto accepted = open_request(request, bound); !accepted) {
       return std::unexpected(accepted.error());
     }
-    seal_request(newest(), bound, request);
+    seal_request(newest(), record.scope, std::span(&record.id, 1), request);
   } else {
     const auto key = key_for(ref, record.id, its_request);
     if (!key) return std::unexpected(key.error());

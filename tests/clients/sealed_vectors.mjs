@@ -86,8 +86,9 @@ answers.forEach((answer, n) => {
 });
 ['POST / please', ''].forEach((text, n) => {
   const [secret, newer, inner, id] = [bytes(32), bytes(32), bytes(32), bytes(16)];
-  const to = { scope: 'tenant-2', id, fence: 0n };
-  const request = (with_) => Buffer.concat([Buffer.from('idem-sealed'), id,
+  const ids = n === 0 ? id : Buffer.concat([bytes(16), id]);
+  const to = { scope: 'tenant-2', id: ids, fence: 0n };
+  const request = (with_) => Buffer.concat([Buffer.from('idem-sealed'), number(ids.length / 16, 2), ids,
     sealedText(with_, inner, to, 'request', 3, 'pending', Buffer.from(text))]);
   console.log(`request ${n}\nsecret ${hex(secret)}\nnewer ${hex(newer)}\nkey_name ${hex(keyName(secret))}`);
   console.log(`scope ${hex(Buffer.from(to.scope)) || '-'}\nid ${hex(id)}\nfence 0\nplain ${hex(Buffer.from(text)) || '-'}`);

@@ -1,10 +1,10 @@
 #include "core/record/sealed_parts.hpp"
 
 #include "core/bytes/base64.hpp"
-#include "core/bytes/byte_cursor.hpp"
 #include "core/bytes/digests.hpp"
-#include "core/record/stored_request.hpp"
 #include "core/record/stored_response_codec.hpp"
+
+#include <idem/assert.hpp>
 
 #include <algorithm>
 
@@ -20,8 +20,9 @@ constexpr std::size_t wrapped_at = name_at + KeyName{}.size();
 constexpr std::size_t envelope_bytes = wrapped_at + wrapped_key_bytes;
 /// Before a request's bytes; encode_request() begins with a version below these.
 constexpr std::string_view request_mark = "idem-sealed";
-/// The id that it was sealed for is behind that.
-constexpr std::size_t request_head_bytes = request_mark.size() + RecordId{}.bytes.size();
+/// Behind it the number of ids (16 bits), and the ids of the records that it may lie in.
+constexpr std::size_t names_at = request_mark.size() + 2;
+constexpr std::size_t id_bytes = RecordId{}.bytes.size();
 /// Before the base64 of a text of the evidence log.
 constexpr std::string_view evidence_mark = "idem-sealed:";
 
@@ -51,13 +52,15 @@ std::string_view view(const auto& bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string bound_text(Part part, const SealedFor& bound, const StoredResponse* response) {
-  Frames frames(160 + bound.scope.size());
+/// `names`: the id of the record, or several, one behind the other.
+std::string bound_text(Part part, std::string_view scope, std::string_view names, Fence fence,
+                       const StoredResponse* response) {
+  Frames frames(160 + scope.size() + names.size());
   frames.add("idem sealed 1");
   frames.add(name_of(part));
-  frames.add(bound.scope);
-  frames.add(view(bound.id.bytes));
-  frames.add_number(bound.fence);
+  frames.add(scope);
+  frames.add(names);
+  frames.add_number(fence);
   if (part != Part::evidence) {
     frames.add(name_of(response != nullptr ? State::completed : State::pending));
   }
@@ -66,6 +69,10 @@ std::string bound_text(Part part, const SealedFor& bound, const StoredResponse* 
     frames.add_number(response->body_stored ? 1 : 0);
   }
   return frames.bytes();
+}
+
+std::string bound_text(Part part, const SealedFor& bound, const StoredResponse* response) {
+  return bound_text(part, bound.scope, view(bound.id.bytes), bound.fence, response);
 }
 
 bool is_sealed_field(std::string_view name) noexcept {
@@ -122,11 +129,10 @@ std::optional<std::string> field_bytes(const StoredResponse& sealed) {
 }
 
 /// A text on its own: envelope, the text encrypted, its tag.
-std::string sealed_bytes(const NamedKey& with, Part part, const SealedFor& bound,
+std::string sealed_bytes(const NamedKey& with, Part part, std::string_view bound,
                          std::string text) {
   const CipherKey key = random_cipher_key();
-  const CipherTag tag = encrypt_in_place(key, static_cast<std::uint8_t>(part),
-                                         bound_text(part, bound, nullptr), text);
+  const CipherTag tag = encrypt_in_place(key, static_cast<std::uint8_t>(part), bound, text);
   std::string out;
   out.reserve(envelope_bytes + text.size() + cipher_tag_bytes);
   out += envelope_of(with, key);
@@ -135,17 +141,25 @@ std::string sealed_bytes(const NamedKey& with, Part part, const SealedFor& bound
   return out;
 }
 
-std::optional<std::string> opened_bytes(const NamedKey& with, Part part, const SealedFor& bound,
+std::optional<std::string> opened_bytes(const NamedKey& with, Part part, std::string_view bound,
                                         std::string_view bytes) {
   const auto key = own_key(with, bytes);
   if (!key) return std::nullopt;
   std::string text(bytes.substr(envelope_bytes, bytes.size() - envelope_bytes - cipher_tag_bytes));
   const CipherTag tag = tag_at(bytes, bytes.size() - cipher_tag_bytes);
-  if (!decrypt_in_place(*key, static_cast<std::uint8_t>(part), bound_text(part, bound, nullptr),
-                        tag, text)) {
+  if (!decrypt_in_place(*key, static_cast<std::uint8_t>(part), bound, tag, text)) {
     return std::nullopt;
   }
   return text;
+}
+
+/// Where the envelope of a sealed request begins; none: it is cut short.
+std::optional<std::size_t> envelope_place(std::string_view sealed) noexcept {
+  if (sealed.size() < names_at) return std::nullopt;
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(sealed[at]); };
+  const std::size_t count = byte(names_at - 2) + 256U * byte(names_at - 1);
+  const std::size_t place = names_at + count * id_bytes;
+  return place <= sealed.size() ? std::optional(place) : std::nullopt;
 }
 
 std::optional<std::string> evidence_bytes(std::string_view sealed) {
@@ -223,10 +237,18 @@ bool rewrap_answer(const NamedKey& from, const NamedKey& to, StoredResponse& sea
   return true;
 }
 
-void seal_request(const NamedKey& with, const SealedFor& bound, std::string& request) {
-  const std::string bytes =
-      sealed_bytes(with, Part::request, {bound.scope, bound.id, 0}, std::move(request));
-  request = std::string(request_mark) + std::string(view(bound.id.bytes)) + bytes;
+void seal_request(const NamedKey& with, std::string_view scope, std::span<const RecordId> ids,
+                  std::string& request) {
+  IDEM_ASSERT(!ids.empty() && ids.size() <= UINT16_MAX);
+  std::string names;
+  for (const RecordId& id : ids) names += view(id.bytes);
+  std::string out(request_mark);
+  out += static_cast<char>(ids.size() & 0xFF);
+  out += static_cast<char>(ids.size() >> 8);
+  out += names;
+  out += sealed_bytes(with, Part::request, bound_text(Part::request, scope, names, 0, nullptr),
+                      std::move(request));
+  request = std::move(out);
 }
 
 bool is_sealed_request(std::string_view request) noexcept {
@@ -235,37 +257,42 @@ bool is_sealed_request(std::string_view request) noexcept {
 
 std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed) {
   if (!is_sealed_request(sealed)) return std::unexpected(not_sealed);
-  if (sealed.size() < request_head_bytes) return std::unexpected(cut_short);
-  return read_ref(sealed.substr(request_head_bytes));
+  const auto envelope_at = envelope_place(sealed);
+  if (!envelope_at) return std::unexpected(cut_short);
+  return read_ref(sealed.substr(*envelope_at));
 }
 
 bool open_request(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
-  if (!key_of_request(sealed)) return false;
-  SealedFor made_for{bound.scope, {}, 0};
-  ByteReader in(std::string_view(sealed).substr(request_mark.size()));
-  in.bytes(made_for.id.bytes);
-  auto text = opened_bytes(with, Part::request, made_for,
-                           std::string_view(sealed).substr(request_head_bytes));
-  if (!text) return false;
-  if (made_for.id != bound.id) {
-    const auto request = decode_request(*text);
-    if (!request || request->sealed_for != made_for.id) return false;
+  if (!is_sealed_request(sealed)) return false;
+  const auto envelope_at = envelope_place(sealed);
+  if (!envelope_at) return false;
+  const std::string_view bytes = sealed;
+  const std::string_view names = bytes.substr(names_at, *envelope_at - names_at);
+  bool is_named = false;
+  for (std::size_t at = 0; at < names.size(); at += id_bytes) {
+    is_named |= names.substr(at, id_bytes) == view(bound.id.bytes);
   }
-  sealed = std::move(*text);
-  return true;
+  if (!is_named) return false;
+  auto text =
+      opened_bytes(with, Part::request, bound_text(Part::request, bound.scope, names, 0, nullptr),
+                   bytes.substr(*envelope_at));
+  if (text) sealed = std::move(*text);
+  return text.has_value();
 }
 
 bool rewrap_request(const NamedKey& from, const NamedKey& to, std::string& sealed) {
   if (!key_of_request(sealed)) return false;
-  const auto anew = rewrapped(from, to, std::string_view(sealed).substr(request_head_bytes));
+  const std::size_t envelope_at = *envelope_place(sealed);
+  const auto anew = rewrapped(from, to, std::string_view(sealed).substr(envelope_at));
   if (!anew) return false;
-  sealed = sealed.substr(0, request_head_bytes) + *anew;
+  sealed = sealed.substr(0, envelope_at) + *anew;
   return true;
 }
 
 void seal_evidence(const NamedKey& with, const SealedFor& bound, std::string& text) {
   text = std::string(evidence_mark) +
-         to_base64(sealed_bytes(with, Part::evidence, bound, std::move(text)));
+         to_base64(sealed_bytes(with, Part::evidence, bound_text(Part::evidence, bound, nullptr),
+                                std::move(text)));
 }
 
 bool is_sealed_evidence(std::string_view text) noexcept { return text.starts_with(evidence_mark); }
@@ -279,7 +306,8 @@ std::expected<KeyRef, std::string_view> key_of_evidence(std::string_view sealed)
 bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& sealed) {
   const auto bytes = evidence_bytes(sealed);
   if (!bytes) return false;
-  auto text = opened_bytes(with, Part::evidence, bound, *bytes);
+  auto text =
+      opened_bytes(with, Part::evidence, bound_text(Part::evidence, bound, nullptr), *bytes);
   if (text) sealed = std::move(*text);
   return text.has_value();
 }

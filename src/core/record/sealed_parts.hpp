@@ -6,6 +6,7 @@
 
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,9 +56,9 @@ bool open_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& s
 bool rewrap_answer(const NamedKey& from, const NamedKey& to, StoredResponse& sealed);
 
 /// The same for a stored request, which has no attempt of its own. A store may put it into a record
-/// that it finds under an older name of the same key, so it also opens there if it says itself for
-/// which record it was made (stored_request.hpp): then whoever sends it compares the two.
-void seal_request(const NamedKey& with, const SealedFor& bound, std::string& request);
+/// that it finds under another name of the same key: it opens in each of `ids`, and nowhere else.
+void seal_request(const NamedKey& with, std::string_view scope, std::span<const RecordId> ids,
+                  std::string& request);
 bool is_sealed_request(std::string_view request) noexcept;
 std::expected<KeyRef, std::string_view> key_of_request(std::string_view sealed);
 bool open_request(const NamedKey& with, const SealedFor& bound, std::string& sealed);
