@@ -34,7 +34,8 @@ constexpr std::array<std::string_view, 3> shapes{"", "size=200000", "chunked,siz
 
 void send_load(int client, unsigned seed, Gateway& gateway, Traffic& traffic) {
   std::mt19937 random(seed + static_cast<unsigned>(client) * 7919U);
-  for (int i = 0; i < 8 && !gateway.process().ended(); ++i) {
+  // Long enough for four commits of settlements, each of which may have many; the kill ends it.
+  for (int i = 0; i < 40 && !gateway.process().ended(); ++i) {
     const bool shared = random() % 3 == 0;
     const auto key = shared ? fmt::format("shared-{}", i) : fmt::format("{}-{}", client, i);
     const auto shape = shapes[std::hash<std::string>{}(key) % shapes.size()];
@@ -50,15 +51,13 @@ AsyncOutcome crash_once(const std::string& kind, const std::string& point, unsig
   std::optional<SharedStoreUrl> shared;
   if (kind != "sqlite") shared.emplace(kind);
   const Provider provider;
-  // The store settles many attempts in one commit, so that there may be few of them.
-  const unsigned times = point.starts_with("settle") ? 2 : 4;
   auto flags = short_lease();
   flags.insert(flags.end(), {"--mode", "async"});
   Gateway gateway({.upstream = provider.address(),
                    .store = shared ? std::filesystem::path() : dir.path() / "idem.db",
                    .store_url = shared ? shared->url() : "",
                    .flags = std::move(flags),
-                   .environment = {fmt::format("IDEM_CRASH_AT={}:{}", point, 1 + random() % times)},
+                   .environment = {fmt::format("IDEM_CRASH_AT={}:{}", point, 1 + random() % 4)},
                    .program = "idem-crash"});
   AsyncOutcome outcome;
   if (!gateway.running()) {

@@ -1,7 +1,5 @@
 #include "store_conformance/harness.hpp"
 
-#include "core/record/stored_request.hpp"
-
 #include <idem/limits.hpp>
 
 #include <fmt/format.h>
@@ -258,19 +256,6 @@ class Twins {
     return response;
   }
 
-  Accept any_accept() {
-    Accept accept{any_reserve(), {}};
-    const std::string body(below(100), 'r');
-    // A store may put it into a record of another name: it says for which one it was made.
-    StoredRequest request;
-    request.method = "POST";
-    request.target = "/";
-    request.sealed_for = accept.as.id;
-    request.body = body;
-    accept.request = encode_request(request);
-    return accept;
-  }
-
   StoreCall next_verb() {
     const RecordId id = any_key();
     switch (below(25)) {
@@ -282,7 +267,7 @@ class Twins {
         return any_reserve();
       case 5:
       case 6:
-        return any_accept();
+        return Accept{any_reserve(), std::string(below(100), 'r')};
       case 7:
       case 8:
         return Claim{token(20 + static_cast<int>(below(9))), "dispatcher", lease, one_in(2)};
