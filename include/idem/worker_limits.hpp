@@ -223,6 +223,10 @@ inline constexpr std::size_t audit_text_bytes_max = 8UL * 1024;
 // Lines that one answer looks through, or a start to find the settings that were noted last.
 inline constexpr std::size_t audit_scan_lines_max = 20'000;
 
+// Ended attempts, and reserves without a reply, of one key of shadow routes for which later
+// requests of the key wait: far more than clients retry at once. Beyond it they are not observed.
+inline constexpr std::size_t shadow_turns_max = 64;
+
 // Between two log lines about a service that fails all the time: often enough to be noticed, and a
 // few thousand a day.
 inline constexpr auto outage_line_interval = 30s;

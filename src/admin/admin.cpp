@@ -113,7 +113,7 @@ class Admin final : public http::Service {
     }
     if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
     if (path == "/v1/store/rekey") {
-      auto answer = co_await rekey(parts_, client, caller);
+      auto answer = co_await rekey(parts_, client, caller, rekey_run_);
       co_return answer;
     }
     if (path == "/v1/explain") {
@@ -172,6 +172,7 @@ class Admin final : public http::Service {
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
   AuditApi audit_;
+  std::optional<RekeyRun> rekey_run_;
 };
 
 }  // namespace

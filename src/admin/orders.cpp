@@ -4,6 +4,7 @@
 #include "core/bytes/base64.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "core/exchange/policy.hpp"
+#include "core/record/sealed_parts.hpp"
 #include "http/head.hpp"
 
 #include <idem/limits.hpp>
@@ -131,6 +132,9 @@ std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
   if (!fence) return std::unexpected(fence.error());
   auto evidence = read_text(*object, "evidence", limits::evidence_bytes_max);
   if (!evidence) return std::unexpected(evidence.error());
+  if (is_sealed_evidence(*evidence)) {
+    return wrong("/evidence", "must not begin as the encrypted texts of the log do");
+  }
   auto reason = read_text(*object, "reason", limits::reason_bytes_max);
   if (!reason) return std::unexpected(reason.error());
   auto response = read_response(*object);

@@ -110,8 +110,9 @@ Task<std::expected<void, WireAnswer>> bring_page(AdminParts& parts, Page& page) 
 
 }  // namespace
 
-// The audit has the first page: with it an operator decides.
-Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Caller& caller) {
+// The audit has the first page of a run: with it an operator decides.
+Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Caller& caller,
+                       std::optional<RekeyRun>& run) {
   if (client.head().origin_form.find('?') != std::string_view::npos) {
     co_return invalid("This path has no parameters.");
   }
@@ -121,7 +122,9 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   auto page = parse(order->body.bytes());
   if (!page) co_return invalid(page.error());
   Deciding deciding(parts, order->signer, "store.rekey", {});
-  const bool begins = !page->after;
+  const bool begins =
+      !page->after || !run || run->next != *page->after || run->decider != order->decider;
+  run.reset();
   if (begins) {
     auto beginning = deciding.begin({}, {});
     auto not_noted = co_await beginning;
@@ -131,10 +134,12 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   auto bringing = bring_page(parts, *page);
   const auto brought = co_await bringing;
   if (begins) {
-    auto ending = deciding.end(brought ? came_of(*page) : failure_text("see the answer"));
+    auto ending =
+        deciding.end(brought ? "first page: " + came_of(*page) : failure_text("see the answer"));
     co_await ending;
   }
   if (!brought) co_return brought.error();
+  if (page->next) run = RekeyRun{*page->next, order->decider};
   if (!page->next) parts.log(LogLevel::info, "rekey_ended", {{"source", order->decider}});
   co_return json_answer(page_json(*page));
 }

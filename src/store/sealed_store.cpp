@@ -34,11 +34,6 @@ class Unasked {
   std::size_t count_ = 0;
 };
 
-/// evidence_of() of an event that keeps its answer (event_source.hpp). Other texts are for people.
-bool holds_an_answer(std::string_view evidence) noexcept {
-  return evidence.find("\"kept\":") != evidence.npos;
-}
-
 /// As a store replies to an owner whose attempt is not the record's (core/transitions/owner.cpp).
 OwnerReply stale_reply(const std::optional<Record>& record) {
   OwnerReply stale;
@@ -144,8 +139,20 @@ class SealedStore final : public Store {
                  if (!record) return finish(StoreReply(Resolve::Reply{}));
                  auto ended = keys_.plan(std::move(*record), verb);
                  if (ended) return finish(std::move(*ended));
+                 if (verb.request) finish = if_it_rests(std::move(finish));
                  inner_->call(std::move(verb), std::move(finish));
                });
+  }
+
+  // A request that was claimed meanwhile runs now, and may come back as it was.
+  static StoreCompletion if_it_rests(StoreCompletion done) {
+    return [done = std::move(done)](StoreResult result) mutable {
+      auto* const reply = result ? std::get_if<Resolve::Reply>(&*result) : nullptr;
+      if (reply != nullptr && reply->verdict == Resolve::Verdict::wrong_state) {
+        reply->verdict = Resolve::Verdict::too_early;
+      }
+      done(std::move(result));
+    };
   }
 
   /// Reads the record, sealed, and calls `then` with it on the store's thread.

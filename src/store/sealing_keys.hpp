@@ -13,6 +13,9 @@
 /// What a store wrapper seals and opens with.
 namespace idem {
 
+/// evidence_of() of an event that keeps its answer (event_source.hpp). Other texts are for people.
+bool holds_an_answer(std::string_view evidence) noexcept;
+
 /// The keys of EncryptionSettings::secrets, and what opens under them. Immutable.
 class SealingKeys {
  public:

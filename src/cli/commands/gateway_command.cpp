@@ -365,9 +365,10 @@ class GatewayProcess {
     admin_loop_->stop();
     for (auto& thread : threads_) thread.join();
     admin_.reset();  // Before the store, which it may still ask.
-    store_.reset();
-    // Observations of shadow routes may still wait for these, on loops that no longer run.
+    // Observations of shadow routes may still wait for these, on loops that no longer run. Their
+    // digests ask the store for its secrets.
     digesting_.reset();
+    store_.reset();
     shared_->shadow->close();
     log_(LogLevel::info, "stopped", {});
     return done;

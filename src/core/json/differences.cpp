@@ -87,6 +87,8 @@ class Comparison {
     for (const Member& member : members_of(before)) all[member.name].first = member.value;
     for (const Member& member : members_of(after)) all[member.name].second = member.value;
     for (const auto& [name, both] : all) {
+      if (both.first == both.second) continue;  // Names may be long: no pointer is made in vain.
+      if (found_.size() >= most_) return;
       compare(pointer + '/' + token_of(name), both.first, both.second);
     }
   }
@@ -95,9 +97,11 @@ class Comparison {
     const auto old = items_of(before).value_or(std::vector<string_view>());
     const auto now = items_of(after).value_or(std::vector<string_view>());
     for (std::size_t i = 0; i < std::max(old.size(), now.size()); ++i) {
-      compare(pointer + '/' + std::to_string(i),
-              i < old.size() ? std::optional(old[i]) : std::nullopt,
-              i < now.size() ? std::optional(now[i]) : std::nullopt);
+      const auto before_it = i < old.size() ? std::optional(old[i]) : std::nullopt;
+      const auto after_it = i < now.size() ? std::optional(now[i]) : std::nullopt;
+      if (before_it == after_it) continue;
+      if (found_.size() >= most_) return;
+      compare(pointer + '/' + std::to_string(i), before_it, after_it);
     }
   }
 

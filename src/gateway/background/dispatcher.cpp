@@ -153,7 +153,11 @@ class LoopDispatcher final : public Dispatcher, Timed {
     count_failure(observer_.shard(), result);
     // In doubt: a request that may be claimed is not dispatched, and free again after its lease. A
     // damaged one is put off, and others may be due.
-    if (!result) co_return result.error().code == StoreError::Code::damaged;
+    if (!result) {
+      const bool is_damaged = result.error().code == StoreError::Code::damaged;
+      put_back_ += is_damaged ? 1 : 0;
+      co_return is_damaged;
+    }
     auto& claimed = std::get<std::optional<Claimed>>(*result);
     if (!claimed) co_return false;
     crash_point(CrashPoint::claimed);

@@ -8,7 +8,9 @@
 #include "loop/store_link.hpp"
 
 #include <idem/assert.hpp>
+#include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <functional>
 
 namespace idem::gateway {
@@ -94,14 +96,24 @@ void ShadowRequest::request_piece(std::string_view piece) {
   if (copy_ != Copy::going_on) return;
   if (piece.size() > route_.request_body_bytes_max - body_.size()) {
     copy_ = Copy::too_large;
-  } else if (!room_.take_bytes(piece.size())) {
+  } else if (!make_room(body_.size() + piece.size())) {
     copy_ = Copy::no_room;
   } else {
-    body_bytes_ += piece.size();
     body_ += piece;
     return;
   }
   drop_body();
+}
+
+/// Twice as much at a time, as a string grows; what it holds unused counts, too.
+bool ShadowRequest::make_room(std::size_t bytes) {
+  if (bytes <= body_bytes_) return true;
+  const std::size_t twice = std::min(2 * body_bytes_, route_.request_body_bytes_max);
+  const std::size_t all = std::max(bytes, twice);
+  if (!room_.take_bytes(all - body_bytes_)) return false;
+  body_bytes_ = all;
+  body_.reserve(all);
+  return true;
 }
 
 void ShadowRequest::request_whole() {
@@ -204,6 +216,7 @@ Task<void> ShadowRequest::observe() {
   // A retry of the same client may come as soon as it has its answer: it waits here for the record
   // of that, and its request does not.
   Turns::Taken before = room_.ends().taken(*id_);
+  if (before.size() >= limits::shadow_turns_max) co_return not_observed(NotObserved::busy);
   if (ending_) end_ = room_.ends().take(*id_);
   auto waiting = wait_for(room_.ends(), std::move(before));
   co_await waiting;
@@ -227,6 +240,7 @@ Task<void> ShadowRequest::observe() {
 
 Task<void> ShadowRequest::wait_for(Turns& turns, Turns::Taken taken) {
   for (const auto& one : taken) {
+    if (turns.is_over(*one)) continue;
     auto waiting = await_turn(around_.loop, turns, one);
     co_await waiting;
   }
@@ -265,10 +279,12 @@ Task<Reserve> ShadowRequest::make_digest() {
 }
 
 Task<void> ShadowRequest::ask(Reserve reserve) {
+  if (is_late()) co_return not_observed(NotObserved::store_slow);
   const RecordId id = reserve.id;
   const Token token = reserve.token;
   StoreCall call = std::move(reserve);
   const auto turn = room_.asks().take(*id_);
+  if (!turn) co_return not_observed(NotObserved::busy);
   auto asking = ask_store(around_.loop, around_.shared.store, call);
   const StoreResult result = co_await asking;
   room_.asks().end(*id_, turn);

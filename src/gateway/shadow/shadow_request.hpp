@@ -63,6 +63,7 @@ class ShadowRequest final : public Onlooker, public std::enable_shared_from_this
   metrics::ShadowSeen seen() const;
   void end(ShadowEnding ending, int status);
   bool is_late() const;
+  bool make_room(std::size_t bytes);
   void drop_body();
   void give_place();
 

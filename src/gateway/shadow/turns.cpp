@@ -1,15 +1,22 @@
 #include "gateway/shadow/turns.hpp"
 
+#include <idem/worker_limits.hpp>
+
 #include <algorithm>
 #include <utility>
 
 namespace idem::gateway {
 
 std::shared_ptr<Turns::Turn> Turns::take(const RecordId& id) {
-  auto turn = std::make_shared<Turn>();
   const std::lock_guard lock(mutex_);
-  taken_[id].push_back(turn);
-  return turn;
+  Taken& of_key = taken_[id];
+  if (of_key.size() >= limits::shadow_turns_max) return nullptr;
+  return of_key.emplace_back(std::make_shared<Turn>());
+}
+
+bool Turns::is_over(const Turn& turn) const {
+  const std::lock_guard lock(mutex_);
+  return turn.is_over;
 }
 
 Turns::Taken Turns::taken(const RecordId& id) const {

@@ -27,9 +27,11 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
+  /// Null: limits::shadow_turns_max are taken for this key.
   std::shared_ptr<Turn> take(const RecordId& id);
   /// Those that are taken now and not over.
   Taken taken(const RecordId& id) const;
+  bool is_over(const Turn& turn) const;
   void end(const RecordId& id, const std::shared_ptr<Turn>& turn);
   /// Calls `then` once `turn` is over, on any loop's thread; perhaps at once.
   void when_over(const std::shared_ptr<Turn>& turn, std::move_only_function<void()> then);

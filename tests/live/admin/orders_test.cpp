@@ -211,6 +211,7 @@ TEST_F(AdminOrders, are_refused_when_malformed_and_change_nothing) {
       {R"({"as":"completed","fence":1.5,"evidence":"e","reason":"r"})", "/fence: "},
       {R"({"as":"completed","fence":7,"reason":"r"})", "/evidence: "},
       {R"({"as":"completed","fence":7,"evidence":" ","reason":"r"})", "/evidence: "},
+      {R"({"as":"completed","fence":7,"evidence":"idem-sealed:AA==","reason":"r"})", "/evidence: "},
       {R"({"as":"completed","fence":7,"evidence":"e","reason":""})", "/reason: "},
       {R"({"as":"completed","fence":7,"evidence":"e","reason":")" + std::string(1025, 'r') + "\"}",
        "/reason: "},

@@ -3,6 +3,7 @@
 #include "unit/http/request_parsing.hpp"
 
 #include <idem/limits.hpp>
+#include <idem/worker_limits.hpp>
 
 #include <gtest/gtest.h>
 
@@ -48,6 +49,22 @@ TEST(ShadowTurns, S22_a_request_waits_for_the_turns_that_were_taken_before_it) {
   other.bytes[0] = 8;
   (void)turns.take(other);
   EXPECT_TRUE(turns.taken(id).empty()) << "another key's";
+}
+
+TEST(ShadowTurns, S22_one_key_has_a_bounded_number_of_them) {
+  Turns turns;
+  RecordId id;
+  id.bytes[0] = 7;
+  Turns::Taken all;
+  for (std::size_t i = 0; i < limits::shadow_turns_max; ++i) all.push_back(turns.take(id));
+  EXPECT_TRUE(all.back());
+  EXPECT_FALSE(turns.take(id)) << "a key that is always the same would fill the memory";
+  EXPECT_EQ(turns.taken(id).size(), limits::shadow_turns_max);
+  EXPECT_TRUE(turns.take({})) << "another key's";
+  EXPECT_FALSE(turns.is_over(*all[0]));
+  turns.end(id, all[0]);
+  EXPECT_TRUE(turns.is_over(*all[0]));
+  EXPECT_TRUE(turns.take(id));
 }
 
 TEST(ShadowTurns, S22_closing_drops_what_waits) {
