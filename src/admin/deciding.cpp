@@ -38,4 +38,8 @@ std::string state_text(const std::optional<Record>& record) {
 
 std::string failure_text(const std::string& why) { return "failed: " + why; }
 
+std::string doubt_text(const std::string& why) {
+  return "not confirmed: " + why + "; look whether it was done";
+}
+
 }  // namespace idem::admin

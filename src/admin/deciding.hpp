@@ -35,5 +35,7 @@ class Deciding {
 std::string state_text(const std::optional<Record>& record);
 /// What came of a decision whose call failed.
 std::string failure_text(const std::string& why);
+/// The same of a call that may have been done all the same.
+std::string doubt_text(const std::string& why);
 
 }  // namespace idem::admin

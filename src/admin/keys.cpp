@@ -45,7 +45,11 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
 
 /// What came of an order, for the audit.
 std::string came_of(const StoreResult& result) {
-  if (!result) return failure_text(result.error().detail);
+  if (!result) {
+    const StoreError& error = result.error();
+    return error.code == StoreError::Code::in_doubt ? doubt_text(error.detail)
+                                                    : failure_text(error.detail);
+  }
   const auto& reply = std::get<Resolve::Reply>(*result);
   const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
   if (reply.verdict == Verdict::done) return state;

@@ -161,7 +161,7 @@ Task<WireAnswer> OutboxApi::retry(std::string id, const OrderBody& received) {
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto hastened = co_await asking;
-  auto ending = deciding.end(!hastened   ? failure_text(hastened.error())
+  auto ending = deciding.end(!hastened   ? doubt_text(hastened.error())
                              : *hastened ? "waiting, due now"
                                          : "refused: it does not wait");
   co_await ending;
@@ -212,7 +212,7 @@ Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, 
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto done = co_await asking;
   if (deciding) {
-    auto ending = deciding->end(done ? came_of(*done) : failure_text(done.error()));
+    auto ending = deciding->end(done ? came_of(*done) : doubt_text(done.error()));
     co_await ending;
   }
   if (!done) co_return unavailable(done.error());

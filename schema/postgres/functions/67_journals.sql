@@ -20,14 +20,25 @@ CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE ON idem.journal
 CREATE OR REPLACE TRIGGER never_truncated BEFORE TRUNCATE ON idem.journal
   EXECUTE FUNCTION idem.journal_is_append_only();
 
+-- A role from which row-level security hides the lines would see an empty audit, and call it whole.
+CREATE OR REPLACE FUNCTION idem.must_see_journals() RETURNS void LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF row_security_active('idem.journal') THEN
+    RAISE EXCEPTION 'row-level security hides the audit and all other journals from the role %', current_user
+      USING ERRCODE = '42501', HINT = 'Connect as the owner of the tables, or as a role with BYPASSRLS.';
+  END IF;
+END $$;
+
 -- Of two appenders, or an appender and one who drops, the second sees what the first did.
 CREATE OR REPLACE FUNCTION idem.lock_journal(journal text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM idem.must_see_journals();
   PERFORM idem.must_read_committed();
   PERFORM idem.be_durable();
   PERFORM set_config('lock_timeout', '500ms', true);  -- Other calls wait behind this one.
-  PERFORM pg_advisory_xact_lock(hashtextextended('journal ' || journal, 1229210957));
+  PERFORM pg_advisory_xact_lock(1229210960, hashtext(journal COLLATE "C"));
 END $$;
 
 -- Appends a line if `behind` is the number of the last one.
@@ -59,6 +70,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   bytes bigint := 0;
 BEGIN
+  PERFORM idem.must_see_journals();
   moment := idem.now();
   SELECT coalesce(max(j.seq), 0) INTO last FROM idem.journal j WHERE j.name = journal COLLATE "C";
   RETURN NEXT;
@@ -77,6 +89,7 @@ CREATE OR REPLACE FUNCTION idem.list_journals(prefix text, behind text, most big
 RETURNS TABLE (name text, last bigint, bytes bigint) LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM idem.must_see_journals();
   FOR n IN 1..most LOOP
     SELECT j.name INTO name FROM idem.journal j
       WHERE j.name > behind COLLATE "C" AND j.name >= prefix COLLATE "C" ORDER BY j.name LIMIT 1;

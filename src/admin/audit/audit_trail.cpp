@@ -47,9 +47,17 @@ void AuditTrail::pass_turn() {
 }
 
 Task<std::expected<std::uint64_t, StoreError>> AuditTrail::append(AuditEntry entry) {
+  std::optional<Doubt> doubt;
+  auto appending = append_or_doubt(entry, doubt);
+  auto seq = co_await appending;
+  co_return seq;
+}
+
+Task<std::expected<std::uint64_t, StoreError>> AuditTrail::append_or_doubt(
+    const AuditEntry& entry, std::optional<Doubt>& doubt) {
   auto taking = take_turn();
   co_await taking;
-  auto appending = append_in_turn(entry);
+  auto appending = append_in_turn(entry, doubt);
   auto seq = co_await appending;
   pass_turn();
   co_return seq;
@@ -58,8 +66,8 @@ Task<std::expected<std::uint64_t, StoreError>> AuditTrail::append(AuditEntry ent
 // A lost reply leaves a doubt. It ends once the journal has a line of that number: the doubtful
 // append can not succeed any more. Until then the same bytes are sent again, so that the line is
 // there once, whichever of the two calls wrote it.
-Task<std::expected<std::uint64_t, StoreError>> AuditTrail::append_in_turn(const AuditEntry& entry) {
-  std::optional<Doubt> doubt;
+Task<std::expected<std::uint64_t, StoreError>> AuditTrail::append_in_turn(
+    const AuditEntry& entry, std::optional<Doubt>& doubt) {
   for (int tries = 0; tries < limits::audit_tries_max; ++tries) {
     if (!end_) {
       auto reading = read_end();
@@ -208,20 +216,21 @@ StoreTime AuditTrail::now() const {
 Task<void> AuditTrail::conclude(AuditEntry intent, std::uint64_t of, std::string after) {
   intent.of = of;
   intent.after = std::move(after);
-  auto appending = append(intent);
+  std::optional<Doubt> doubt;
+  auto appending = append_or_doubt(intent, doubt);
   const auto done = co_await appending;
   if (done) co_return;
   log_(LogLevel::error, "audit_outcome_waits", {{"of", of}, {"reason", done.error().detail}});
   if (owed_ >= limits::audit_owed_max) co_return;
   ++owed_;
-  loop_.spawn(conclude_later(std::move(intent)));
+  loop_.spawn(conclude_later(std::move(intent), std::move(doubt)));
 }
 
-Task<void> AuditTrail::conclude_later(AuditEntry outcome) {
+Task<void> AuditTrail::conclude_later(AuditEntry outcome, std::optional<Doubt> doubt) {
   for (;;) {
     auto sleeping = loop_.sleep(limits::audit_retry_interval);
     co_await sleeping;
-    auto appending = append(outcome);
+    auto appending = append_or_doubt(outcome, doubt);
     const auto done = co_await appending;
     if (done) break;
   }

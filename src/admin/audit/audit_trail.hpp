@@ -57,7 +57,11 @@ class AuditTrail {
 
   Task<void> take_turn();
   void pass_turn();
-  Task<std::expected<std::uint64_t, StoreError>> append_in_turn(const AuditEntry& entry);
+  /// `doubt`: of earlier tries to append the same entry.
+  Task<std::expected<std::uint64_t, StoreError>> append_or_doubt(const AuditEntry& entry,
+                                                                 std::optional<Doubt>& doubt);
+  Task<std::expected<std::uint64_t, StoreError>> append_in_turn(const AuditEntry& entry,
+                                                                std::optional<Doubt>& doubt);
   Task<std::expected<ReadLines::Reply, StoreError>> read(std::uint64_t after, std::size_t limit);
   Task<Failure> read_end();
   Task<Failure> catch_up(std::uint64_t last);
@@ -68,7 +72,7 @@ class AuditTrail {
   StoreTime now() const;
   void set_now(StoreTime now);
 
-  Task<void> conclude_later(AuditEntry outcome);
+  Task<void> conclude_later(AuditEntry outcome, std::optional<Doubt> doubt);
   Task<void> note_all();
   Task<std::expected<bool, StoreError>> note(Note& note);
   using Noted = std::vector<std::pair<std::string, std::string>>;

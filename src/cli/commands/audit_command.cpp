@@ -36,16 +36,19 @@ std::FILE* new_file(const std::string& path) {
 }
 
 /// Changed settings are lines of their own; a column has room for the first of them.
-std::string as_cell(std::string text) {
+std::string as_cell(const json::Value* value) {
   constexpr std::size_t column = 100;
+  const auto* const raw = value != nullptr ? std::get_if<std::string>(&value->is) : nullptr;
+  std::string text = raw != nullptr ? *raw : std::string();
   while (text.ends_with('\n')) text.pop_back();
   for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos;) text.replace(at, 1, "; ");
-  return text.size() <= column ? text : utf8_of(text, column) + "...";
+  if (text.empty()) return "-";
+  return printable(text.size() <= column ? text : utf8_of(text, column) + "...");
 }
 
 /// What became of an intent, or which intent an outcome is of.
 std::string result_of(const json::Value& line) {
-  const std::string after = as_cell(text_of(line.find("after")));
+  const std::string after = as_cell(line.find("after"));
   const auto* const of = line.find("of");
   return is_null(of) ? after : "of " + text_of(of) + ": " + after;
 }
@@ -58,8 +61,7 @@ bool print_page(const std::string& body) {
   for (const auto& one : items_of(page->find("audit"))) {
     rows.push_back({text_of(one.find("seq")), text_of(one.find("at")), text_of(one.find("who")),
                     text_of(one.find("what")), text_of(one.find("ref")),
-                    as_cell(text_of(one.find("before"))), result_of(one),
-                    text_of(one.find("reason"))});
+                    as_cell(one.find("before")), result_of(one), text_of(one.find("reason"))});
   }
   print_rows(rows);
   if (const auto* const next = page->find("next"); !is_null(next)) {

@@ -94,10 +94,12 @@ struct Ask {
   }
   Statement operator()(const Reschedule& verb) const {
     // A plan that a crash of the server forgets is made again, and the question is asked once more.
-    // The function makes evidence and the end of the turns durable.
+    // Evidence, and the end of the turns, must be durable.
+    const bool is_plan = verb.source.empty() && verb.reconcile_in;
     Statement statement{
-        "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
-        " idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8) d",
+        is_plan ? "SELECT d.* FROM pg_catalog.set_config('synchronous_commit', 'off', true),"
+                  " idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8) d"
+                : "SELECT * FROM idem.reschedule($1, $2, $3, $4, $5, $6, $7, $8)",
         {}};
     Params& to = statement.params;
     to.uuid(verb.id.bytes).fence(verb.fence).small(static_cast<std::int32_t>(verb.attempts));
