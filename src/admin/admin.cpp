@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 
+#include "admin/audit_api.hpp"
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
 #include "admin/keys.hpp"
@@ -34,7 +35,8 @@ class Admin final : public http::Service {
       : parts_(std::move(parts)),
         keys_(parts_, parts_.registry.add_shard()),
         outbox_(parts_, offload_),
-        tokens_(parts_, offload_) {}
+        tokens_(parts_, offload_),
+        audit_(parts_) {}
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
@@ -103,6 +105,10 @@ class Admin final : public http::Service {
       auto answer = co_await tokens_.answer_to(client, caller);
       co_return answer;
     }
+    if (path.starts_with("/v1/audit")) {
+      auto answer = co_await audit_.answer_to(client);
+      co_return answer;
+    }
     if (path == "/v1/explain") {
       auto answer = co_await explain_to(parts_, client);
       co_return answer;
@@ -158,6 +164,7 @@ class Admin final : public http::Service {
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
+  AuditApi audit_;
 };
 
 }  // namespace

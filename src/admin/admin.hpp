@@ -17,6 +17,8 @@
 
 namespace idem::admin {
 
+class AuditTrail;
+
 /// The parts that the admin API uses. All references must outlive it.
 struct AdminParts {
   Loop& loop;
@@ -25,6 +27,7 @@ struct AdminParts {
   metrics::Registry& registry;
   const std::atomic<bool>& draining;
   LogSink log;
+  AuditTrail& audit;
   Login login;
   /// All gauges but the census; called on the loop's thread.
   std::function<metrics::Gauges()> gauges;
@@ -46,11 +49,11 @@ struct AdminParts {
 };
 
 /// The operator's listener (docs/operations.md): /livez, /readyz, /metrics, /v1/status,
-/// /v1/explain, the records under /v1/keys, the messages and the tokens. Every request needs a
-/// login with the role of its row in endpoints(); probes may be open. It also refuses requests
-/// whose Host is neither loopback nor configured (DNS rebinding) and those of web pages of other
-/// origins, and a change needs a media type that a page cannot send without a preflight. Serves on
-/// its loop's thread.
+/// /v1/explain, the records under /v1/keys, the messages, the tokens and the audit. Every request
+/// needs a login with the role of its row in endpoints(); probes may be open. It also refuses
+/// requests whose Host is neither loopback nor configured (DNS rebinding) and those of web pages of
+/// other origins, and a change needs a media type that a page cannot send without a preflight.
+/// Serves on its loop's thread.
 std::unique_ptr<http::Service> make_admin(AdminParts parts);
 
 }  // namespace idem::admin

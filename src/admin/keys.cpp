@@ -1,7 +1,7 @@
 #include "admin/keys.hpp"
 
+#include "admin/deciding.hpp"
 #include "admin/keys_json.hpp"
-#include "admin/order_body.hpp"
 #include "admin/orders.hpp"
 #include "admin/replies.hpp"
 #include "admin/verdicts.hpp"
@@ -43,6 +43,15 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
   return std::nullopt;
 }
 
+/// What came of an order, for the audit.
+std::string came_of(const StoreResult& result) {
+  if (!result) return failure_text(result.error().detail);
+  const auto& reply = std::get<Resolve::Reply>(*result);
+  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
+  if (reply.verdict == Verdict::done) return state;
+  return "refused: " + std::string(name_of(reply.verdict)) + ", " + state;
+}
+
 /// What no store filters by.
 bool is_shown(const Record& record, const KeysQuery& query) {
   const bool is_new_enough = !query.created_from || record.created_at >= *query.created_from;
@@ -80,12 +89,11 @@ Task<WireAnswer> KeysApi::answer_to(http::ServerStream& client, const Caller& ca
   auto reading = read_order(parts_, client, caller);
   const auto order = co_await reading;
   if (!order) co_return order.error();
-  const std::string_view text = order->body.bytes();
   if (resolves) {
-    auto answer = co_await resolve(*id, order->decider, text);
+    auto answer = co_await resolve(*id, *order);
     co_return answer;
   }
-  auto answer = co_await release(*id, order->decider, text);
+  auto answer = co_await release(*id, *order);
   co_return answer;
 }
 
@@ -211,8 +219,9 @@ Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
       key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies));
 }
 
-Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::string_view body) {
-  auto order = parse_resolve(body);
+Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
+  const std::string& source = received.decider;
+  auto order = parse_resolve(received.body.bytes());
   if (!order) co_return invalid(order.error());
   StoreCall count = Count{};
   auto counted = co_await ask(count);
@@ -231,9 +240,16 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::s
   StoreCall find = Find{id};
   const auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
-  verb.reason += foreseen(std::get<std::optional<Record>>(*found), verb, now);
+  const auto& record = std::get<std::optional<Record>>(*found);
+  verb.reason += foreseen(record, verb, now);
+  Deciding deciding(parts_, received.signer, "keys.resolve", to_hex(id.bytes));
+  auto beginning = deciding.begin(reason, state_text(record));
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
   StoreCall call = std::move(verb);
   auto result = co_await ask(call);
+  auto ending = deciding.end(came_of(result));
+  co_await ending;
   if (!result) co_return store_trouble(result.error());
   const auto reply = std::get<Resolve::Reply>(*result);
   const auto counted_as =
@@ -248,8 +264,9 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const std::string& source, std::s
   co_return answer;
 }
 
-Task<WireAnswer> KeysApi::release(RecordId id, const std::string& source, std::string_view body) {
-  auto order = parse_release(body);
+Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
+  const std::string& source = received.decider;
+  auto order = parse_release(received.body.bytes());
   if (!order) co_return invalid(order.error());
   order->id = id;
   order->source = source;
@@ -263,11 +280,17 @@ Task<WireAnswer> KeysApi::release(RecordId id, const std::string& source, std::s
   StoreCall read = ReadEvidence{id};
   const auto log = co_await ask(read);
   if (!log) co_return store_trouble(log.error());
-  order->reason +=
-      foreseen(std::get<std::optional<Record>>(*found), *order,
-               std::get<std::vector<EvidenceEntry>>(*log), std::get<Census>(*counted).now);
+  const auto& record = std::get<std::optional<Record>>(*found);
+  order->reason += foreseen(record, *order, std::get<std::vector<EvidenceEntry>>(*log),
+                            std::get<Census>(*counted).now);
+  Deciding deciding(parts_, received.signer, "keys.release", to_hex(id.bytes));
+  auto beginning = deciding.begin(reason, state_text(record));
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
   StoreCall call = std::move(*order);
   auto result = co_await ask(call);
+  auto ending = deciding.end(came_of(result));
+  co_await ending;
   if (!result) co_return store_trouble(result.error());
   const auto reply = std::get<Resolve::Reply>(*result);
   log_decision("release", id, source, reason, reply);

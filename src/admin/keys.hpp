@@ -3,6 +3,7 @@
 #include "admin/admin.hpp"
 #include "admin/keys_query.hpp"
 #include "admin/login/role.hpp"
+#include "admin/order_body.hpp"
 
 #include <set>
 
@@ -25,8 +26,8 @@ class KeysApi {
   std::set<RecordId> ids_of(const std::string& scope, const std::string& operation,
                             const std::string& key) const;
   Task<WireAnswer> show(RecordId id, Role role);
-  Task<WireAnswer> resolve(RecordId id, const std::string& source, std::string_view body);
-  Task<WireAnswer> release(RecordId id, const std::string& source, std::string_view body);
+  Task<WireAnswer> resolve(RecordId id, const OrderBody& received);
+  Task<WireAnswer> release(RecordId id, const OrderBody& received);
   Task<StoreResult> ask(StoreCall& call);
   Task<WireAnswer> answer_verdict(RecordId id, Resolve::Reply reply);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,

@@ -6,6 +6,17 @@
 #include <idem/limits.hpp>
 
 namespace idem::admin {
+namespace {
+
+AuditEntry signer_of(const http::ServerStream& client, const Caller& caller) {
+  AuditEntry signer;
+  signer.role = std::string(name_of(caller.role));
+  signer.login = std::string(caller.login);
+  if (const auto& peer = client.peer_address()) signer.peer = http::text_of(*peer);
+  return signer;
+}
+
+}  // namespace
 
 Task<std::expected<OrderBody, WireAnswer>> read_order(AdminParts& parts, http::ServerStream& client,
                                                       const Caller& caller) {
@@ -17,6 +28,7 @@ Task<std::expected<OrderBody, WireAnswer>> read_order(AdminParts& parts, http::S
     co_return std::unexpected(
         invalid("Idem-Operator must be one name of 1 to 64 visible characters."));
   }
+  AuditEntry signer = signer_of(client, caller);
   auto body = co_await client.read_body(limits::admin_body_bytes_max, parts.spill);
   if (!body) co_return std::unexpected(to_answer(http::problem_of(body.error())));
   if (!parts.login.still_has(caller)) {
@@ -26,7 +38,9 @@ Task<std::expected<OrderBody, WireAnswer>> read_order(AdminParts& parts, http::S
   }
   auto decider = decided_by(std::move(*source), body->bytes());
   if (!decider) co_return std::unexpected(invalid(std::move(decider.error())));
-  co_return OrderBody{std::move(*body), std::move(*decider)};
+  const std::size_t name = decider->find(':') + 1;  // Behind operator_source.
+  signer.who = decider->substr(name);
+  co_return OrderBody{std::move(*body), std::move(*decider), std::move(signer)};
 }
 
 }  // namespace idem::admin

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "admin/audit/audit_line.hpp"
 
 #include <expected>
 #include <string>
@@ -11,6 +12,7 @@ namespace idem::admin {
 struct OrderBody {
   http::ReceivedBody body;
   std::string decider;  ///< As the evidence log names it.
+  AuditEntry signer;    ///< For the audit: who, in which role and from where.
 };
 
 /// Reads what every order has: JSON, and a name of its operator. The caller's login must still be

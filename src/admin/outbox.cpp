@@ -1,11 +1,13 @@
 #include "admin/outbox.hpp"
 
-#include "admin/order_body.hpp"
+#include "admin/deciding.hpp"
 #include "admin/outbox_json.hpp"
 #include "admin/outbox_orders.hpp"
 #include "admin/replies.hpp"
 #include "core/exchange/problem.hpp"
 #include "core/naming/record_handle.hpp"
+
+#include <idem/limits.hpp>
 
 namespace idem::admin {
 namespace {
@@ -19,6 +21,24 @@ bool is_under(std::string_view path, std::string_view folder) {
 
 WireAnswer unavailable(std::string why) {
   return store_trouble({StoreError::Code::unavailable, std::move(why)});
+}
+
+/// Which dead letters an order is about.
+std::string text_of(const DeadLetters& which) {
+  if (!which.id.empty()) return which.id;
+  std::string text = which.destination.empty() ? "" : "destination=" + which.destination;
+  if (!which.type.empty()) text += (text.empty() ? "type=" : " type=") + which.type;
+  return text.empty() ? "all" : text;
+}
+
+/// The messages by verdict: their number, and the first ids.
+std::string came_of(const std::vector<Ordered>& ordered) {
+  std::string text = std::to_string(ordered.size()) + " messages";
+  for (const Ordered& one : ordered) {
+    if (text.size() > limits::audit_text_bytes_max / 2) return text + " and more";
+    text += ' ' + one.id + '=' + std::string(one.verdict);
+  }
+  return text;
 }
 
 WireAnswer no_such_message() {
@@ -112,31 +132,41 @@ Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
   const auto received = co_await reading;
   if (!received) co_return received.error();
   const std::string_view text = received->body.bytes();
-  const std::string& decider = received->decider;
   if (what == "redrive") {
-    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, decider);
+    auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *received);
     auto answer = co_await deciding;
     co_return answer;
   }
   if (what == "discard") {
-    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, decider);
+    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, *received);
     auto answer = co_await deciding;
     co_return answer;
   }
-  auto answer = co_await retry(what.substr(0, what.find('/')), decider);
+  auto answer = co_await retry(what.substr(0, what.find('/')), *received);
   co_return answer;
 }
 
-Task<WireAnswer> OutboxApi::retry(std::string id, std::string source) {
+Task<WireAnswer> OutboxApi::retry(std::string id, const OrderBody& received) {
   if (!parse_handle(id)) co_return invalid("The id of a message has 32 hexadecimal digits.");
+  auto looking = find(id);
+  const auto before = co_await looking;
+  if (!before) co_return unavailable(before.error());
+  Deciding deciding(parts_, received.signer, "outbox.retry", id);
+  auto beginning = deciding.begin({}, *before ? std::string(name_of((*before)->state)) : "none");
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
   std::function<Outbox::Result<bool>()> work = [this, id] {
     return Outbox(*transactions_).hasten(id);
   };
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto hastened = co_await asking;
+  auto ending = deciding.end(!hastened   ? failure_text(hastened.error())
+                             : *hastened ? "waiting, due now"
+                                         : "refused: it does not wait");
+  co_await ending;
   if (!hastened) co_return unavailable(hastened.error());
   parts_.log(LogLevel::info, "outbox_retry",
-             {{"message", id}, {"source", source}, {"done", *hastened ? "yes" : "no"}});
+             {{"message", id}, {"source", received.decider}, {"done", *hastened ? "yes" : "no"}});
   if (*hastened) {
     auto page = co_await show(id, Role::operates);
     co_return page;
@@ -156,8 +186,9 @@ Task<WireAnswer> OutboxApi::retry(std::string id, std::string source) {
 
 template <class Order>
 Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, std::string> order,
-                                   Verb<Order> verb, std::string source) {
+                                   Verb<Order> verb, const OrderBody& received) {
   if (!order) co_return invalid(order.error());
+  const std::string& source = received.decider;
   const std::string reason = order->reason;
   const bool dry_run = order->dry_run;
   order->reason = source + ": " + reason;
@@ -166,8 +197,23 @@ Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, 
     Outbox messages(*transactions_);
     return (messages.*verb)(order);
   };
+  std::optional<Deciding> deciding;
+  if (!dry_run) {
+    deciding.emplace(parts_, received.signer, "dlq." + std::string(event), text_of(order->which));
+    std::string before = "dead";
+    if constexpr (requires { order->nothing_there; }) {
+      if (order->nothing_there) before += ", nothing there";
+    }
+    auto beginning = deciding->begin(reason, std::move(before));
+    auto not_noted = co_await beginning;
+    if (not_noted) co_return std::move(*not_noted);
+  }
   auto asking = run_offloaded(parts_.loop, offload_, work);
   const auto done = co_await asking;
+  if (deciding) {
+    auto ending = deciding->end(done ? came_of(*done) : failure_text(done.error()));
+    co_await ending;
+  }
   if (!done) co_return unavailable(done.error());
   if (!dry_run) log_order(event, source, reason, *done);
   co_return json_answer(ordered_page(*done, dry_run));

@@ -1,6 +1,6 @@
 #include "admin/tokens_api.hpp"
 
-#include "admin/order_body.hpp"
+#include "admin/deciding.hpp"
 #include "admin/order_reading.hpp"
 #include "admin/replies.hpp"
 #include "admin/tokens_json.hpp"
@@ -63,16 +63,14 @@ Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& 
   auto reading = read_order(parts_, client, caller);
   const auto order = co_await reading;
   if (!order) co_return order.error();
-  const std::string_view text = order->body.bytes();
-  const std::string& decider = order->decider;
   if (path == collection) {
-    auto answer = co_await make(text, decider);
+    auto answer = co_await make(*order);
     co_return answer;
   }
   const auto segment = std::string_view(path).substr(collection.size() + 1);
   const auto name = percent_decoded(segment.substr(0, segment.find('/')));
   if (!name) co_return invalid("The name in the path is no percent-encoded text.");
-  auto answer = co_await revoke(*name, text, decider);
+  auto answer = co_await revoke(*name, *order);
   co_return answer;
 }
 
@@ -85,9 +83,13 @@ Task<WireAnswer> TokensApi::list() {
   co_return json_answer(tokens_page(*tokens));
 }
 
-Task<WireAnswer> TokensApi::make(std::string_view body, const std::string& source) {
-  const auto order = parse_token_order(body);
+Task<WireAnswer> TokensApi::make(const OrderBody& received) {
+  const auto order = parse_token_order(received.body.bytes());
   if (!order) co_return invalid(order.error());
+  Deciding deciding(parts_, received.signer, "tokens.make", order->name);
+  auto beginning = deciding.begin({}, {});
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
   using Made = std::expected<std::string, std::string>;
   std::function<Made()> work = [path = parts_.login.tokens_file(), order = *order,
                                 at = to_rfc3339(wall_time())] {
@@ -95,29 +97,40 @@ Task<WireAnswer> TokensApi::make(std::string_view body, const std::string& sourc
   };
   auto making = run_offloaded(parts_.loop, offload_, work);
   const auto token = co_await making;
+  auto ending =
+      deciding.end(token ? std::string(name_of(order->role)) : "refused: " + token.error());
+  co_await ending;
   if (!token) co_return state_refused(token.error());
-  parts_.log(
-      LogLevel::info, "admin_token_made",
-      {{"name", order->name}, {"role", std::string(name_of(order->role))}, {"source", source}});
+  parts_.log(LogLevel::info, "admin_token_made",
+             {{"name", order->name},
+              {"role", std::string(name_of(order->role))},
+              {"source", received.decider}});
   co_return json_answer(token_page(order->name, order->role, *token));
 }
 
-Task<WireAnswer> TokensApi::revoke(std::string name, std::string_view body,
-                                   const std::string& source) {
-  const auto reason = parse_reason(body);
+Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) {
+  const auto reason = parse_reason(received.body.bytes());
   if (!reason) co_return invalid(reason.error());
+  Deciding deciding(parts_, received.signer, "tokens.revoke", name);
+  auto beginning = deciding.begin(*reason, {});
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
   using Revoked = std::expected<bool, std::string>;
   std::function<Revoked()> work = [path = parts_.login.tokens_file(), name] {
     return revoke_token(path, name);
   };
   auto revoking = run_offloaded(parts_.loop, offload_, work);
   const auto revoked = co_await revoking;
+  auto ending = deciding.end(!revoked   ? "refused: " + revoked.error()
+                             : *revoked ? "revoked"
+                                        : "refused: no token has this name");
+  co_await ending;
   if (!revoked) co_return state_refused(revoked.error());
   if (!*revoked) {
     co_return to_answer({.code = ProblemCode::not_found, .detail = "No token has this name."});
   }
   parts_.log(LogLevel::info, "admin_token_revoked",
-             {{"name", name}, {"source", source}, {"reason", *reason}});
+             {{"name", name}, {"source", received.decider}, {"reason", *reason}});
   auto page = co_await list();
   co_return page;
 }

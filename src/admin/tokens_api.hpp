@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "admin/order_body.hpp"
 #include "loop/offload.hpp"
 
 namespace idem::admin {
@@ -15,8 +16,8 @@ class TokensApi {
 
  private:
   Task<WireAnswer> list();
-  Task<WireAnswer> make(std::string_view body, const std::string& source);
-  Task<WireAnswer> revoke(std::string name, std::string_view body, const std::string& source);
+  Task<WireAnswer> make(const OrderBody& received);
+  Task<WireAnswer> revoke(std::string name, const OrderBody& received);
 
   AdminParts& parts_;
   Offload& offload_;

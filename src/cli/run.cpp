@@ -1,4 +1,5 @@
 #include "cli/commands/admin_command.hpp"
+#include "cli/commands/audit_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/explain_command.hpp"
 #include "cli/commands/keys_command.hpp"
@@ -62,6 +63,7 @@ int run(int argc, char** argv) {
   StatusCommand status(app);
   ExplainCommand explain(app);
   AdminCommand admin(app);
+  AuditCommand audit(app);
   auto* version_command = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -76,7 +78,7 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain}) {
+           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &audit}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
@@ -87,6 +89,7 @@ int run(int argc, char** argv) {
   if (status.parsed()) return status.run();
   if (explain.parsed()) return explain.run();
   if (admin.parsed()) return admin.run();
+  if (audit.parsed()) return audit.run();
   if (worker_command->parsed()) return run_worker(worker_settings);
   if (config_command.parsed()) return config_command.run();
   return run_gateway(gateway_settings);

@@ -37,6 +37,13 @@ PeerAddress peer_address_of(const asio::ip::address& address) {
   return peer;
 }
 
+std::string text_of(const PeerAddress& address) {
+  if (!address.v4) return asio::ip::address_v6(address.bytes).to_string();
+  asio::ip::address_v4::bytes_type bytes{};
+  std::copy_n(address.bytes.begin(), bytes.size(), bytes.begin());
+  return asio::ip::address_v4(bytes).to_string();
+}
+
 Parsed Network::parse(const std::string& text) {
   const auto slash = text.find('/');
   if (slash == std::string::npos) {

@@ -19,6 +19,8 @@ struct PeerAddress {
   bool operator==(const PeerAddress&) const = default;
 };
 PeerAddress peer_address_of(const asio::ip::address& address);
+/// "192.0.2.1" or "2001:db8::1".
+std::string text_of(const PeerAddress& address);
 
 /// A range of addresses by its prefix (RFC 4632, RFC 4291 §2.3).
 class Network {

@@ -15,6 +15,8 @@ struct Endpoint {
   std::string_view path;  ///< A segment in braces stands for any one that is not empty.
   Role least = Role::operates;
   bool is_probe = false;  ///< /livez, /readyz or /metrics: LoginSettings::probes decides.
+  /// The decision that it makes, as the audit names it; empty: it makes none.
+  std::string_view decides{};
 };
 
 /// All of them. Rows of one path are neighbours, and a literal segment comes before a braced one.

@@ -122,7 +122,8 @@ std::expected<Login, std::string> Login::open(LoginSettings settings, LogSink lo
 }
 
 std::expected<Caller, std::string> Login::by_token(const Digest& token) {
-  if (own_token_ && own_token_->is(token)) return Caller{{}, Role::operates, token};
+  if (own_token_ && own_token_->is(token))
+    return Caller{{}, Role::operates, token, "operator_token"};
   if (settings_.tokens_file.empty()) return std::unexpected("The token is not known.");
   const TokenEntry* const entry = tokens_.find(token);
   if (!tokens_.trouble().empty()) {
@@ -130,7 +131,7 @@ std::expected<Caller, std::string> Login::by_token(const Digest& token) {
     return std::unexpected("The gateway cannot read its tokens: its log says why.");
   }
   if (entry == nullptr) return std::unexpected("The token is not known; it may be revoked.");
-  return Caller{entry->name, entry->role, token};
+  return Caller{entry->name, entry->role, token, "token"};
 }
 
 std::optional<Role> Login::role_of(const std::vector<std::string>& names) const {
@@ -164,9 +165,10 @@ std::expected<std::optional<Login::Named>, std::string> Login::named_by_proxy(
   return named;
 }
 
-std::expected<Caller, WireAnswer> Login::with_role(const ServerStream& client, const Named& named) {
+std::expected<Caller, WireAnswer> Login::with_role(const ServerStream& client, const Named& named,
+                                                   std::string_view login) {
   const auto role = role_of(named.granted);
-  if (role) return Caller{source_name(named.name), *role, {}};
+  if (role) return Caller{source_name(named.name), *role, {}, login};
   return std::unexpected(
       refuse(client, ProblemCode::role_missing,
              "The name " + source_name(named.name) + " has no role (admin_identity.roles)."));
@@ -180,7 +182,7 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
   if (is_proxy) {
     const auto named = named_by_proxy(client);
     if (!named) return refused(named.error());
-    if (*named) return with_role(client, **named);
+    if (*named) return with_role(client, **named, "proxy");
   }
   const auto authorization = only_field(client, "Authorization");
   if (!authorization) return refused(authorization.error());
@@ -193,7 +195,7 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
   }
   // A proxy's own certificate names no user.
   if (settings_.reads_certificates && client.peer_holder() && !is_proxy) {
-    return with_role(client, {*client.peer_holder(), {*client.peer_holder()}});
+    return with_role(client, {*client.peer_holder(), {*client.peer_holder()}}, "certificate");
   }
   std::string ways = how_to_log_in(settings_, is_local(client));
   // A command on this machine asks so for the file of the token.

@@ -48,7 +48,8 @@ class Login {
   /// None: it names nobody.
   std::expected<std::optional<Named>, std::string> named_by_proxy(
       const http::ServerStream& client) const;
-  std::expected<Caller, WireAnswer> with_role(const http::ServerStream& client, const Named& named);
+  std::expected<Caller, WireAnswer> with_role(const http::ServerStream& client, const Named& named,
+                                              std::string_view login);
   /// `is_a_question`: of a caller without any login, who gets the answer and no line in the log.
   WireAnswer refuse(const http::ServerStream& client, ProblemCode code, std::string detail,
                     bool is_a_question = false);

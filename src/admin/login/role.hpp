@@ -40,6 +40,8 @@ struct Caller {
   Role role = Role::viewer;
   /// Of the token that was sent, because it may be revoked while a body is still coming.
   std::optional<Digest> token{};
+  /// What proved it, for the audit: "operator_token", "token", "proxy" or "certificate".
+  std::string_view login{};
 };
 
 }  // namespace idem::admin

@@ -1,6 +1,8 @@
 #include "admin/admin.hpp"
+#include "admin/audit/audit_trail.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/reload.hpp"
 #include "gateway/background/dispatcher.hpp"
@@ -165,6 +167,7 @@ class GatewayProcess {
       admin_tls_ = std::move(*admin_certificate);
       admin_server_->use_tls(admin_tls_);
     }
+    note_settings("config.reload");
     log_(LogLevel::info, "reloaded",
          {{"certificate", options_.tls.certificate}, {"routes", settings_->routes.all().size()}});
   }
@@ -233,6 +236,7 @@ class GatewayProcess {
     // Its own loop: the admin API answers also while the others are busy or draining.
     admin_loop_ = std::make_unique<Loop>();
     admin_settings_ = settings_;
+    audit_ = std::make_unique<admin::AuditTrail>(*admin_loop_, *store_, log_);
   }
 
   // Without an admin listener: nothing, so that no token lies about.
@@ -247,6 +251,7 @@ class GatewayProcess {
                                 .registry = *registry_,
                                 .draining = draining_,
                                 .log = log_,
+                                .audit = *audit_,
                                 .login = std::move(*login),
                                 .gauges = [this] { return gauges(); },
                                 .parse_duration = parse_duration,
@@ -310,6 +315,14 @@ class GatewayProcess {
     }
     announce("gateway", *gateway_server_);
     if (admin_server_) announce("admin", *admin_server_);
+    note_settings("config.start");
+  }
+
+  void note_settings(std::string what) {
+    auto settings = noted_settings(given_, Purpose::gateway, options_.secrets);
+    admin_loop_->post([this, what = std::move(what), settings = std::move(settings)]() mutable {
+      audit_->note_settings(std::move(what), "gateway " + options_.listen, std::move(settings));
+    });
   }
 
   void announce(std::string role, const http::Server& server) {
@@ -376,6 +389,7 @@ class GatewayProcess {
   std::unique_ptr<Loop> admin_loop_;
   std::vector<std::unique_ptr<gateway::Gateway>> gateways_;
   std::unique_ptr<gateway::Explainer> explainer_;  ///< Of the admin loop's thread.
+  std::unique_ptr<admin::AuditTrail> audit_;       ///< Likewise.
   std::unique_ptr<http::Service> admin_;
   std::vector<http::ServingLoop> serving_;
   std::shared_ptr<const http::TlsContext> tls_;

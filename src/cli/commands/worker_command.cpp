@@ -1,6 +1,8 @@
 #include "admin/admin.hpp"
+#include "admin/audit/audit_trail.hpp"
 #include "cli/commands/reconciling.hpp"
 #include "cli/commands/signals.hpp"
+#include "cli/settings/noted_settings.hpp"
 #include "cli/settings/opening.hpp"
 #include "cli/settings/settings_source.hpp"
 #include "gateway/route.hpp"
@@ -39,6 +41,7 @@ class WorkerProcess {
     auto store = open_configured_store(options_, false, log_);
     if (!store) return std::unexpected(std::move(store.error()));
     store_ = std::move(*store);
+    audit_ = std::make_unique<admin::AuditTrail>(loop_, *store_, log_);
     if (!options_.destinations.empty() && store_->transactions() == nullptr) {
       return std::unexpected(no_outbox);
     }
@@ -63,6 +66,7 @@ class WorkerProcess {
                                 .registry = *registry_,
                                 .draining = draining_,
                                 .log = log_,
+                                .audit = *audit_,
                                 .login = std::move(*login),
                                 .gauges =
                                     [this] {
@@ -110,6 +114,10 @@ class WorkerProcess {
     if (server_) {
       log_(LogLevel::info, "listening", {{"address", server_->address()}, {"role", "admin"}});
     }
+    auto settings = noted_settings(given_, Purpose::worker, options_.secrets);
+    loop_.post([this, settings = std::move(settings)]() mutable {
+      audit_->note_settings("config.start", "worker " + options_.admin, std::move(settings));
+    });
   }
 
   // Finishes and records the work in progress, then closes the store.
@@ -136,6 +144,7 @@ class WorkerProcess {
   std::unique_ptr<http::SpillSpace> spill_;
   std::unique_ptr<metrics::Registry> registry_;
   Loop loop_;
+  std::unique_ptr<admin::AuditTrail> audit_;
   std::unique_ptr<http::Service> admin_;
   std::unique_ptr<http::Server> server_;
   std::thread thread_;

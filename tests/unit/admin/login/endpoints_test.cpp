@@ -62,6 +62,18 @@ TEST(Endpoints, nothing_else_is_found) {
   }
 }
 
+// A row that an operator alone may post to decides something, and the audit names the decision.
+TEST(Endpoints, S19_each_decision_has_its_name_in_the_audit) {
+  std::set<std::string_view> names;
+  for (const Endpoint& one : endpoints()) {
+    const bool decides = one.method != "GET" && one.method != "HEAD" && one.least == Role::operates;
+    EXPECT_EQ(!one.decides.empty(), decides) << one.method << ' ' << one.path;
+    if (!decides) continue;
+    EXPECT_TRUE(names.insert(one.decides).second) << one.decides;
+  }
+  EXPECT_GE(names.size(), 7U);
+}
+
 TEST(Endpoints, only_probes_can_be_open) {
   for (const Endpoint& one : endpoints()) {
     const bool is_one = one.path == "/livez" || one.path == "/readyz" || one.path == "/metrics";

@@ -1,0 +1,93 @@
+#pragma once
+
+#include "admin/audit/audit_line.hpp"
+#include "admin/audit/noted_setting.hpp"
+#include "loop/loop.hpp"
+
+#include <idem/log.hpp>
+#include <idem/store.hpp>
+
+#include <deque>
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace idem::admin {
+
+/// Appends to the audit of a store, to which other processes may append, too. Each line is also an
+/// event `audit` of the log, so that the log proves later which lines there were. Loop's thread
+/// only; the loop runs until all tasks have ended, or no more.
+class AuditTrail {
+ public:
+  /// All outlive it.
+  AuditTrail(Loop& loop, Store& store, LogSink log);
+  AuditTrail(const AuditTrail&) = delete;
+  AuditTrail& operator=(const AuditTrail&) = delete;
+
+  /// Appends a line, durably. Error: the store has not confirmed it, so the decision must not be
+  /// made; the line may be there all the same.
+  Task<std::expected<std::uint64_t, StoreError>> append(AuditEntry entry);
+
+  /// Appends the outcome of the intent `of`. If the store does not answer, this goes on in the
+  /// background: the decision is made.
+  Task<void> conclude(AuditEntry intent, std::uint64_t of, std::string after);
+
+  /// Appends a line if the settings differ from those that the last line about `ref` names. Goes on
+  /// in the background until the store confirms it. Later calls come behind earlier ones.
+  void note_settings(std::string what, std::string ref, std::vector<NotedSetting> settings);
+
+ private:
+  /// The end of the journal, as this process has seen it last.
+  struct End {
+    std::uint64_t last = 0;
+    std::string link;
+  };
+  /// A line whose append was in doubt.
+  struct Doubt {
+    std::uint64_t seq = 0;
+    std::string prev;
+    std::string line;
+  };
+  struct Note {
+    AuditEntry entry;
+    std::vector<NotedSetting> settings;
+  };
+  using Failure = std::optional<StoreError>;
+
+  Task<void> take_turn();
+  void pass_turn();
+  Task<std::expected<std::uint64_t, StoreError>> append_in_turn(const AuditEntry& entry);
+  Task<std::expected<ReadLines::Reply, StoreError>> read(std::uint64_t after, std::size_t limit);
+  Task<Failure> read_end();
+  Task<Failure> catch_up(std::uint64_t last);
+  void follow(const JournalLine& line);
+  /// Whether the line in doubt lies there.
+  Task<std::expected<bool, StoreError>> is_there(const Doubt& doubt);
+  std::uint64_t appended(const AuditEntry& entry, std::uint64_t seq, const std::string& line);
+  StoreTime now() const;
+  void set_now(StoreTime now);
+
+  Task<void> conclude_later(AuditEntry outcome);
+  Task<void> note_all();
+  Task<std::expected<bool, StoreError>> note(Note& note);
+  using Noted = std::vector<std::pair<std::string, std::string>>;
+  /// The settings that the last line about `ref` names, and the id of its secret.
+  Task<std::expected<std::optional<AuditLine>, StoreError>> last_noted(const std::string& ref);
+  const Secret* secret_of(std::string_view id) const;
+
+  Loop& loop_;
+  Store& store_;
+  LogSink log_;
+  std::optional<End> end_;
+  bool is_taken_ = false;
+  std::deque<Resumption<bool>> waiting_;
+  StoreTime now_{};
+  MonotonicTime now_since_{};
+  std::size_t owed_ = 0;
+  std::deque<Note> notes_;
+  bool is_noting_ = false;
+  std::vector<NotedSetting> shown_before_;  ///< Those of the last note, for `before`.
+};
+
+}  // namespace idem::admin
