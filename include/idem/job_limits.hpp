@@ -10,8 +10,8 @@ namespace idem::inline v0_1::limits {
 
 using namespace std::chrono_literals;
 
-// Records of one job. Its lines take 60 bytes for each, and a process that runs or shows the job has
-// 40 bytes of memory for each.
+// Records of one job. Its lines take 60 bytes for each, and a process that runs or shows the job
+// has 40 bytes of memory for each.
 inline constexpr std::size_t job_records_max = 100'000;
 // Records that the search for a job's records may read: with a state as filter most of them match.
 inline constexpr std::size_t job_searched_max = 1'000'000;
@@ -19,8 +19,8 @@ inline constexpr std::size_t job_searched_max = 1'000'000;
 inline constexpr std::size_t job_examples_max = 10;
 // Jobs that have begun and not ended. Each has its coroutine and its memory in every process.
 inline constexpr std::size_t jobs_open_max = 8;
-// Records a second: slow enough by default for a person to look at results and cancel; a thousand is
-// about what one connection to a store can do.
+// Records a second: slow enough by default for a person to look at results and cancel; a thousand
+// is about what one connection to a store can do.
 inline constexpr unsigned job_rate_default = 10;
 inline constexpr unsigned job_rate_max = 1'000;
 // Decisions between two lines of results: what a successor has to look up after a crash, and how

@@ -3,6 +3,7 @@
 #include "admin/audit_api.hpp"
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
+#include "admin/jobs_api.hpp"
 #include "admin/keys.hpp"
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
@@ -36,7 +37,10 @@ class Admin final : public http::Service {
         keys_(parts_, parts_.registry.add_shard()),
         outbox_(parts_, offload_),
         tokens_(parts_, offload_),
-        audit_(parts_) {}
+        audit_(parts_),
+        jobs_(parts_, offload_) {
+    jobs_.start();
+  }
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
@@ -105,6 +109,10 @@ class Admin final : public http::Service {
       auto answer = co_await tokens_.answer_to(client, caller);
       co_return answer;
     }
+    if (path.starts_with("/v1/jobs")) {
+      auto answer = co_await jobs_.answer_to(client, caller);
+      co_return answer;
+    }
     if (path.starts_with("/v1/audit")) {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
@@ -165,6 +173,7 @@ class Admin final : public http::Service {
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
   AuditApi audit_;
+  JobsApi jobs_;
 };
 
 }  // namespace

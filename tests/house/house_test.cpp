@@ -65,6 +65,8 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
     {"src/admin/login", {"idem/", "core/", "http/", "admin/login/"}},
     {"src/admin/audit", {"idem/", "core/", "json/", "loop/", "admin/audit/"}},
+    {"src/admin/jobs",
+     {"idem/", "core/", "json/", "loop/", "admin/audit/", "admin/jobs/"}},
     {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},
     {"src/library", {"idem/", "core/", "store/", "metrics/", "workers/", "library/"}},
     {"src/cli",

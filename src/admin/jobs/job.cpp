@@ -8,9 +8,10 @@
 namespace idem::admin {
 namespace {
 
-constexpr std::array<std::string_view, 12> verdicts{
-    "done",        "not_found",  "wrong_state",      "wrong_fence", "missing_response", "too_early",
-    "by_evidence", "superseded", "may_have_arrived", "not_dead",    "damaged",          "invalid"};
+constexpr std::array<std::string_view, 13> verdicts{
+    "done",      "not_found",   "wrong_state", "wrong_fence",      "missing_response",
+    "too_early", "by_evidence", "superseded",  "may_have_arrived", "not_dead",
+    "damaged",   "invalid",     "refused"};
 constexpr std::array<std::string_view, 10> states{
     "none",    "pending", "in_progress", "completed", "failed_retryable",
     "unknown", "expired", "waiting",     "dead",      "discarded"};
@@ -51,8 +52,7 @@ std::string_view name_of(JobWhat what) noexcept {
 }
 
 std::optional<JobWhat> parse_job_what(std::string_view name) noexcept {
-  for (const auto what :
-       {JobWhat::resolve, JobWhat::release, JobWhat::redrive, JobWhat::discard}) {
+  for (const auto what : {JobWhat::resolve, JobWhat::release, JobWhat::redrive, JobWhat::discard}) {
     if (name_of(what) == name) return what;
   }
   return std::nullopt;

@@ -60,7 +60,8 @@ struct JobTarget {
 
 /// What became of one record.
 struct JobResult {
-  /// "done", the verdict of a refusal, "damaged", or "invalid": the store refuses such an order.
+  /// "done", the verdict of a refusal, "damaged", "invalid" (the store takes no such order), or
+  /// "refused" (by a process that ended before it noted the verdict).
   std::string_view verdict;
   std::string_view state;  ///< The record's, or the message's; "none".
   bool operator==(const JobResult&) const = default;

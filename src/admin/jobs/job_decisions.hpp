@@ -10,9 +10,9 @@ namespace idem::admin {
 
 /// Decides about the records of jobs, one by one. Loop's thread only.
 ///
-/// Each decision leaves a line of its job in the evidence of the record (a message: in its history).
-/// Such a line that was applied proves that the job has decided this record, whichever process did
-/// it and whatever is written in the job's journal: so no record is decided twice.
+/// Each decision leaves a line of its job in the evidence of the record (a message: in its
+/// history). Such a line that was applied proves that the job has decided this record, whichever
+/// process did it and whatever is written in the job's journal: so no record is decided twice.
 class JobDecisions {
  public:
   /// All outlive it. `grace`: as in Resolve.

@@ -31,8 +31,7 @@ void JobFold::see(const JournalLine& line) {
   if (line.is_damaged) return complain("is damaged");
   auto parsed = parse_job_line(line.bytes);
   if (!parsed) return complain("is of a form that this version does not know");
-  const auto wrong =
-      std::visit([&](auto& one) { return take(std::move(one), line.at); }, *parsed);
+  const auto wrong = std::visit([&](auto& one) { return take(std::move(one), line.at); }, *parsed);
   if (!wrong.empty()) complain(wrong);
 }
 

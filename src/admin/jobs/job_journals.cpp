@@ -105,8 +105,8 @@ StoreTask<std::shared_ptr<const JobFold>> JobJournals::summary(std::string id) {
 
 StoreTask<JobJournals::Listed> JobJournals::list(std::string after, std::size_t limit) {
   const std::string behind = after.empty() ? std::string() : journal_of(after);
-  auto asking = ask<std::vector<JournalSummary>>(
-      ListJournals{std::string(job_journals), behind, limit + 1});
+  auto asking =
+      ask<std::vector<JournalSummary>>(ListJournals{std::string(job_journals), behind, limit + 1});
   const auto found = co_await asking;
   if (!found) co_return std::unexpected(found.error());
   Listed listed;

@@ -29,9 +29,9 @@ class JobJournals {
   /// and it may move on while they wait for the store.
   StoreTask<std::shared_ptr<JobFold>> read(std::string id);
 
-  /// Appends a line behind the last one that `fold` has seen, and shows it to `fold`. False: another
-  /// process has appended, and `fold` has seen what. The call goes out before the first wait, so
-  /// that what the caller has checked in `fold` holds for the line.
+  /// Appends a line behind the last one that `fold` has seen, and shows it to `fold`. False:
+  /// another process has appended, and `fold` has seen what. The call goes out before the first
+  /// wait, so that what the caller has checked in `fold` holds for the line.
   StoreTask<bool> append(std::shared_ptr<JobFold> fold, std::string id, std::string line);
 
   /// Writes a job down, from its definition to its beginning. After an error it has begun or will
