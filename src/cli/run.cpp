@@ -2,6 +2,7 @@
 #include "cli/commands/audit_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/explain_command.hpp"
+#include "cli/commands/jobs_command.hpp"
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
 #include "cli/commands/outbox_command.hpp"
@@ -58,6 +59,7 @@ int run(int argc, char** argv) {
   KeysCommand keys(app);
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
+  JobsCommand jobs(app);
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
   StatusCommand status(app);
@@ -78,12 +80,13 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &audit}) {
+           &keys, &outbox, &dlq, &jobs, &reconcile, &status, &admin, &explain, &audit}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
+  if (jobs.parsed()) return jobs.run();
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();
