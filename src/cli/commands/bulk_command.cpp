@@ -67,22 +67,23 @@ std::expected<std::uint64_t, int> BulkCommand::count(const std::string& what, co
   if (!answer) return std::unexpected(answer.error());
   if (answer->status != 200) return std::unexpected(complain_about(*answer));
   const auto preview = json::parse(answer->body);
-  const auto found = preview ? whole(preview->find("count")) : std::nullopt;
+  const auto counted = preview ? whole(preview->find("count")) : std::nullopt;
   const auto* const exact = preview ? preview->find("is_exact") : nullptr;
   const auto* const is_exact = exact == nullptr ? nullptr : std::get_if<bool>(&exact->is);
-  if (!found || is_exact == nullptr) return std::unexpected(complain(malformed_answer, failed));
+  if (!counted || is_exact == nullptr) return std::unexpected(complain(malformed_answer, failed));
+  const std::uint64_t found = counted.value_or(0);
   if (!*is_exact) {
-    return std::unexpected(complain("at least " + records_of(*found) +
+    return std::unexpected(complain("at least " + records_of(found) +
                                         " match, which is more than one job may have; narrow the "
                                         "filter",
                                     refused));
   }
   // A person reads this, so it goes where prompts go.
-  std::fprintf(stderr, "%s %s.\n", records_of(*found).c_str(), *found == 1 ? "matches" : "match");
+  std::fprintf(stderr, "%s %s.\n", records_of(found).c_str(), found == 1 ? "matches" : "match");
   for (const auto& ref : items_of(preview->find("examples"))) {
     std::fprintf(stderr, "  %s\n", text_of(&ref).c_str());
   }
-  return *found;
+  return found;
 }
 
 bool BulkCommand::confirms(std::uint64_t count) const {

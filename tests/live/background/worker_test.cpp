@@ -226,6 +226,37 @@ TEST_F(Worker, V23_a_dead_letter_is_seen_and_redriven_and_its_depth_is_a_metric)
   EXPECT_EQ(inbox()["ids"].members.size(), 1);
 }
 
+TEST_F(Worker, V23_all_dead_letters_are_redriven_or_discarded_by_a_job_of_the_worker) {
+  constexpr int count = 6;
+  provider_->arm("refuse=422", 2 * count, "/inbox");
+  std::vector<std::string> ids;
+  for (int i = 0; i < count; ++i) ids.push_back(send("poison", fmt::format("a{}", i)));
+  for (const auto& id : ids) ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  provider_->arm("none", 0, "/inbox");
+  const std::vector<std::string> redrive{"dlq", "redrive", "--all", "--job", "--reason", "mended"};
+  const auto with_words = [&](std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return idem(words);
+  };
+  EXPECT_EQ(with_words(redrive, {"--expect", "5"}).exit_code, 5);
+  EXPECT_EQ(with_words(redrive, {"--expect", "6", "--limit", "3"}).exit_code, 2);
+  EXPECT_EQ(state_of(ids[0]), "dead");
+  const auto done = with_words(redrive, {"--expect", "6", "--rate", "100"});
+  EXPECT_EQ(done.exit_code, 0) << done.output;
+  const auto jobs = idem({"jobs", "list", "--json"});
+  const Json listed = parse_json(jobs.output).value_or(Json{})["jobs"];
+  ASSERT_EQ(listed.items.size(), 1U) << jobs.output;
+  EXPECT_EQ(listed.items[0]["done"].integer, count);
+  for (const auto& id : ids) {
+    EXPECT_TRUE(wait_for(id, "delivered")) << worker_->output();
+    const auto shown = idem({"outbox", "show", id, "--json"});
+    EXPECT_NE(shown.output.find("mended (job " + listed.items[0]["job"].string + ")"),
+              std::string::npos)
+        << shown.output;
+  }
+}
+
 TEST_F(Worker, S18_a_message_that_may_have_arrived_is_redriven_only_after_a_check) {
   worker_->signal(SIGTERM);
   worker_->wait();
