@@ -232,7 +232,6 @@ TEST_F(Worker, V23_all_dead_letters_are_redriven_or_discarded_by_a_job_of_the_wo
   std::vector<std::string> ids;
   for (int i = 0; i < count; ++i) ids.push_back(send("poison", fmt::format("a{}", i)));
   for (const auto& id : ids) ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
-  provider_->arm("none", 0, "/inbox");
   const std::vector<std::string> redrive{"dlq", "redrive", "--all", "--job", "--reason", "mended"};
   const auto with_words = [&](std::vector<std::string> words,
                               const std::vector<std::string>& more) {
