@@ -475,8 +475,7 @@ class Store {
   /// As the store was opened; AdoptRoutes may have begun another generation since.
   virtual const Identity& identity() const noexcept = 0;
 
-  /// Those of the records' database (<idem/transaction.hpp>); the store owns it. Null: there are
-  /// none.
+  /// Of the records' database (<idem/transaction.hpp>); the store owns it. Null: there are none.
   virtual Transactions* transactions() noexcept { return nullptr; }
 
   /// The limit for a Sweep or Reap beside requests: small enough not to delay them, large enough

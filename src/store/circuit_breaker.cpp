@@ -23,6 +23,13 @@ std::optional<Token> token_of(const StoreCall& call) noexcept {
   return std::nullopt;
 }
 
+/// Journals are tables of their own: whether they work says nothing about records, and clients must
+/// not suffer from them.
+bool is_of_a_journal(const StoreCall& call) noexcept {
+  return std::holds_alternative<AppendLine>(call) || std::holds_alternative<ReadLines>(call) ||
+         std::holds_alternative<ListJournals>(call) || std::holds_alternative<DropJournal>(call);
+}
+
 bool is_failure(const StoreResult& result) noexcept {
   return !result && !result.error().is_final();
 }
@@ -73,7 +80,6 @@ bool has_written(const StoreResult& result) {
   if (const auto* claimed = std::get_if<std::optional<Claimed>>(&*result)) {
     return claimed->has_value();
   }
-  if (const auto* line = std::get_if<AppendLine::Reply>(&*result)) return line->appended;
   const auto* const ended = std::get_if<OwnerReply>(&*result);
   return ended != nullptr && ended->verdict == Verdict::done;
 }
@@ -99,6 +105,7 @@ class CircuitBreaker final : public CircuitBreakerStore {
   }
 
   void call(StoreCall what, StoreCompletion done) override {
+    if (is_of_a_journal(what)) return inner_->call(std::move(what), std::move(done));
     const bool asks = traits_of(what).asks_for_a_record;
     const auto token = token_of(what);
     if (given_up_.load(std::memory_order_acquire) && traits_of(what).may_be_refused &&

@@ -26,7 +26,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM idem.must_read_committed();
   PERFORM idem.be_durable();
-  PERFORM set_config('lock_timeout', '2s', true);
+  PERFORM set_config('lock_timeout', '500ms', true);  -- Other calls wait behind this one.
   PERFORM pg_advisory_xact_lock(hashtextextended('journal ' || journal, 1229210957));
 END $$;
 

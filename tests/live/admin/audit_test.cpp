@@ -20,8 +20,7 @@ bool is_null(const Json& value) { return value.kind == Json::Kind::null; }
 class Audit : public Operated {
  protected:
   std::vector<std::string> flags() const override {
-    return {"--admin-token-file", file("operator-token"), "--admin-tokens",
-            file("tokens"),       "--secret-file",        secret_file()};
+    return {"--admin-token-file", file("operator-token"), "--secret-file", secret_file()};
   }
   void SetUp() override {
     std::ofstream(secret_file()) << "of-the-canary-secret-0123456789abcdefghijklmnopqrstuv\n";
@@ -307,7 +306,9 @@ class AuditOnPostgres : public Operated {
     ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
   }
   GatewayOptions with_store() const {
-    return {.upstream = provider_->address(), .store_url = server_.uri()};
+    return {.upstream = provider_->address(),
+            .store_url = server_.uri(),
+            .flags = {"--admin-token-file", (dir_.path() / "operator-token").string()}};
   }
   Response decide(const std::string& admin, const std::string& who) const {
     Request request = nameless_order("/v1/keys/" + std::string(nobodys_ref) + "/release",
@@ -382,7 +383,9 @@ TEST_F(AuditOnPostgres, S19_lines_that_were_changed_removed_moved_or_inserted_ar
       {"DELETE FROM idem.journal WHERE seq = 2; UPDATE idem.journal SET seq = seq - 1 WHERE seq > "
        "2",
        2},
-      {"UPDATE idem.journal SET seq = 11 - seq WHERE seq IN (5, 6)", 5},
+      {"UPDATE idem.journal SET seq = seq + 100 WHERE seq IN (5, 6);"
+       " UPDATE idem.journal SET seq = 111 - seq WHERE seq > 100",
+       5},
       {copy_of_line, 8},
   };
   for (const Tampering& one : all) {

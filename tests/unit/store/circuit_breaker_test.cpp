@@ -280,6 +280,18 @@ TEST_F(CircuitBreaker, V15_calls_that_settle_or_decide_are_always_asked) {
   EXPECT_EQ(inner_->finds(), 0) << "the pause had only begun";
 }
 
+// A table of the journals that is locked or gone must not keep clients from their records.
+TEST_F(CircuitBreaker, V15_a_journal_says_nothing_about_the_store) {
+  open(for_ever);
+  for (const Code code : {Code::unavailable, Code::in_doubt}) {
+    inner_->behave({code});
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(asked(AppendLine{}), code);
+  }
+  EXPECT_TRUE(store_->health().answers);
+  inner_->behave({std::nullopt});
+  EXPECT_EQ(asked(reserve(1)), std::nullopt);
+}
+
 TEST_F(CircuitBreaker, S04_the_repeat_of_a_reserve_in_doubt_goes_through_by_its_token) {
   open(for_ever);
   inner_->behave({Code::in_doubt});
