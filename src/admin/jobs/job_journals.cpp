@@ -25,13 +25,6 @@ StoreTask<Reply> JobJournals::ask(StoreCall call) {
   co_return std::get<Reply>(std::move(*result));
 }
 
-StoreTask<ReadLines::Reply> JobJournals::read_lines(std::string journal, std::uint64_t after,
-                                                    std::size_t limit) {
-  auto asking = ask<ReadLines::Reply>(ReadLines{std::move(journal), after, limit});
-  auto reply = co_await asking;
-  co_return reply;
-}
-
 StoreTask<StoreTime> JobJournals::now() {
   auto asking = ask<Census>(Count{});
   const auto census = co_await asking;
@@ -53,7 +46,8 @@ void JobJournals::keep(const std::string& id, const std::shared_ptr<JobFold>& fo
 /// False: the journal is gone, or has begun anew.
 StoreTask<bool> JobJournals::catch_up(std::shared_ptr<JobFold> fold, std::string id) {
   for (;;) {
-    auto reading = read_lines(journal_of(id), fold->last(), limits::journal_read_lines_max);
+    auto reading =
+        read_lines(loop_, store_, journal_of(id), fold->last(), limits::journal_read_lines_max);
     const auto page = co_await reading;
     if (!page) co_return std::unexpected(page.error());
     for (const JournalLine& line : page->lines) fold->see(line);
@@ -79,11 +73,11 @@ StoreTask<std::shared_ptr<JobFold>> JobJournals::read(std::string id) {
 }
 
 StoreTask<std::shared_ptr<const JobFold>> JobJournals::summary(std::string id) {
-  auto beginning = read_lines(journal_of(id), 0, 1);
+  auto beginning = read_lines(loop_, store_, journal_of(id), 0, 1);
   const auto first = co_await beginning;
   if (!first) co_return std::unexpected(first.error());
   if (first->lines.empty()) co_return nullptr;
-  auto ending = read_lines(journal_of(id), first->last - 1, 1);
+  auto ending = read_lines(loop_, store_, journal_of(id), first->last - 1, 1);
   const auto last = co_await ending;
   if (!last) co_return std::unexpected(last.error());
   const bool has_end = !last->lines.empty() && !last->lines.front().is_damaged;
@@ -122,48 +116,11 @@ StoreTask<JobJournals::Listed> JobJournals::list(std::string after, std::size_t 
 
 // ---- appending ----
 
-// A lost reply leaves a doubt, which ends once the journal has a line of that number: then this
-// append succeeded or never will. Until then the same bytes are sent again, so that the line is
-// there once, whichever of the calls wrote it.
-StoreTask<bool> JobJournals::append_line(std::string journal, std::uint64_t behind,
-                                         std::string line, JournalLine& appended) {
-  StoreError doubt;
-  for (int tries = 0; tries < limits::job_append_tries_max; ++tries) {
-    auto asking = ask<AppendLine::Reply>(AppendLine{journal, behind, line});
-    const auto reply = co_await asking;
-    if (reply && reply->appended) {
-      appended = {.seq = reply->last, .at = reply->now, .bytes = line};
-      co_return true;
-    }
-    if (!reply && reply.error().code != Code::in_doubt) {
-      // Without an earlier doubt, nothing was written.
-      if (tries == 0) co_return std::unexpected(reply.error());
-      doubt = reply.error();
-    } else if (!reply) {
-      doubt = reply.error();
-    } else if (tries == 0) {
-      co_return false;
-    }
-    auto looking = read_lines(journal, behind, 1);
-    const auto there = co_await looking;
-    if (there && !there->lines.empty()) {
-      const JournalLine& found = there->lines.front();
-      if (found.bytes != line) co_return false;
-      appended = found;
-      co_return true;
-    }
-    if (!there) doubt = there.error();
-    auto pausing = loop_.sleep(limits::store_repeat_interval);
-    co_await pausing;
-  }
-  doubt.code = Code::in_doubt;
-  co_return std::unexpected(std::move(doubt));
-}
-
 StoreTask<bool> JobJournals::append(std::shared_ptr<JobFold> fold, std::string id,
                                     std::string line) {
   JournalLine appended;
-  auto appending = append_line(journal_of(id), fold->last(), std::move(line), appended);
+  auto appending =
+      append_line(loop_, store_, journal_of(id), fold->last(), std::move(line), appended);
   const auto done = co_await appending;
   if (!done) co_return std::unexpected(done.error());
   if (*done) fold->see(appended);
@@ -180,7 +137,7 @@ StoreTask<std::shared_ptr<JobFold>> JobJournals::begin(JobDefinition definition,
   const std::string id = definition.id;
   const MonotonicTime since = MonotonicClock::now();
   JournalLine marked;
-  auto marking = append_line(marker_of(id), 0, "open", marked);
+  auto marking = append_line(loop_, store_, marker_of(id), 0, "open", marked);
   const auto is_marked = co_await marking;
   if (!is_marked) co_return std::unexpected(is_marked.error());
   const auto fold = std::make_shared<JobFold>();
@@ -222,7 +179,7 @@ StoreTask<std::vector<std::string>> JobJournals::open_jobs() {
 }
 
 StoreTask<Millis> JobJournals::open_for(std::string id) {
-  auto reading = read_lines(marker_of(id), 0, 1);
+  auto reading = read_lines(loop_, store_, marker_of(id), 0, 1);
   const auto page = co_await reading;
   if (!page) co_return std::unexpected(page.error());
   co_return page->lines.empty() ? Millis(0) : page->now - page->lines.front().at;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/jobs/job_fold.hpp"
+#include "admin/jobs/journal_lines.hpp"
 #include "loop/loop.hpp"
 
 #include <idem/store.hpp>
@@ -12,9 +13,6 @@
 #include <span>
 
 namespace idem::admin {
-
-template <class T>
-using StoreTask = Task<std::expected<T, StoreError>>;
 
 /// Reads and writes the jobs of a store, to which other processes may write, too. Loop's thread
 /// only.
@@ -60,10 +58,6 @@ class JobJournals {
   StoreTask<StoreTime> now();
 
  private:
-  StoreTask<bool> append_line(std::string journal, std::uint64_t behind, std::string line,
-                              JournalLine& appended);
-  StoreTask<ReadLines::Reply> read_lines(std::string journal, std::uint64_t after,
-                                         std::size_t limit);
   StoreTask<bool> catch_up(std::shared_ptr<JobFold> fold, std::string id);
   template <class Reply>
   StoreTask<Reply> ask(StoreCall call);
