@@ -49,4 +49,17 @@ inline constexpr std::size_t jobs_kept_max = 8;
 // How often an append whose reply was lost is looked up or repeated.
 inline constexpr int job_append_tries_max = 8;
 
+// How many logins one decision can need: more than two pairs of eyes look at nothing more closely.
+inline constexpr unsigned approvals_needed_max = 3;
+// How long an order waits for approvals: over a night; what was seen then is old tomorrow.
+inline constexpr auto approval_max = 24h;
+// How long a process may take to make a decision that has its approvals, before another one may
+// finish it. Much longer than the store's calls; too early is safe, as for a job.
+inline constexpr auto approval_deciding_max = 30s;
+// An order that waits for approvals lies in one line of a journal.
+inline constexpr std::size_t approval_order_bytes_max = 24UL * 1024;
+// Approvals in one page of the list, and how long they can be read.
+inline constexpr std::size_t approvals_page_max = 100;
+inline constexpr auto approval_kept = std::chrono::hours(24) * 30;
+
 }  // namespace idem::inline v0_1::limits

@@ -224,7 +224,7 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
   auto asking = journals_.now();
   const auto now = co_await asking;
   if (!now) co_return store_trouble(now.error());
-  auto request = parse_job(received.body.bytes(), *now, parts_.parse_duration);
+  auto request = parse_job(received.body, *now, parts_.parse_duration);
   if (!request) co_return invalid(request.error());
   auto counting = journals_.open_jobs();
   const auto open = co_await counting;
@@ -281,7 +281,7 @@ Task<WireAnswer> JobsApi::begin(JobRequest request, const OrderBody& received, S
 }
 
 Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
-  const auto reason = parse_job_reason(received.body.bytes());
+  const auto reason = parse_job_reason(received.body);
   if (!reason) co_return invalid(reason.error());
   auto finding = find(id);
   const auto found = co_await finding;

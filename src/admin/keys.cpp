@@ -221,7 +221,7 @@ Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
 
 Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   const std::string& source = received.decider;
-  auto order = parse_resolve(received.body.bytes());
+  auto order = parse_resolve(received.body);
   if (!order) co_return invalid(order.error());
   StoreCall count = Count{};
   auto counted = co_await ask(count);
@@ -266,7 +266,7 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
 
 Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
   const std::string& source = received.decider;
-  auto order = parse_release(received.body.bytes());
+  auto order = parse_release(received.body);
   if (!order) co_return invalid(order.error());
   order->id = id;
   order->source = source;

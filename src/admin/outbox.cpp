@@ -131,7 +131,7 @@ Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
   auto reading = read_order(parts_, client, caller);
   const auto received = co_await reading;
   if (!received) co_return received.error();
-  const std::string_view text = received->body.bytes();
+  const std::string_view text = received->body;
   if (what == "redrive") {
     auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *received);
     auto answer = co_await deciding;

@@ -84,7 +84,7 @@ Task<WireAnswer> TokensApi::list() {
 }
 
 Task<WireAnswer> TokensApi::make(const OrderBody& received) {
-  const auto order = parse_token_order(received.body.bytes());
+  const auto order = parse_token_order(received.body);
   if (!order) co_return invalid(order.error());
   Deciding deciding(parts_, received.signer, "tokens.make", order->name);
   auto beginning = deciding.begin({}, {});
@@ -109,7 +109,7 @@ Task<WireAnswer> TokensApi::make(const OrderBody& received) {
 }
 
 Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) {
-  const auto reason = parse_reason(received.body.bytes());
+  const auto reason = parse_reason(received.body);
   if (!reason) co_return invalid(reason.error());
   Deciding deciding(parts_, received.signer, "tokens.revoke", name);
   auto beginning = deciding.begin(*reason, {});
