@@ -126,7 +126,8 @@ TEST_P(Jobs, V29_a_job_that_was_cancelled_behind_a_kill_says_what_was_done) {
   EXPECT_EQ(job["done"].integer + job["left"].integer, count);
   int completed = 0;
   const auto page = admin_get(gateway_->admin(), "/v1/keys?state=completed");
-  for (const Json& one : parse_json(page.body).value_or(Json{})["keys"].items) {
+  const Json keys = parse_json(page.body).value_or(Json{});
+  for (const Json& one : keys["keys"].items) {
     EXPECT_EQ(evidence_of_job(gateway_->admin(), one["ref"].string, id).applied, 1);
     ++completed;
   }

@@ -44,8 +44,8 @@ bool is_over(const Json& job) {
 
 Json wait_for_job(const std::function<std::string()>& admin, const std::string& id,
                   const std::function<bool(const Json&)>& is_enough,
-                  std::chrono::seconds patience) {
-  const auto until = std::chrono::steady_clock::now() + patience;
+                  std::chrono::seconds timeout) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto answer = admin_get(admin(), "/v1/jobs/" + id);
     const Json job = parse_json(answer.body).value_or(Json{});

@@ -25,7 +25,7 @@ std::string completing_all(int expected, int rate);
 /// The job as it is, once `is_enough` holds of it, or the patience is over.
 Json wait_for_job(const std::function<std::string()>& admin, const std::string& id,
                   const std::function<bool(const Json&)>& is_enough,
-                  std::chrono::seconds patience = std::chrono::seconds(60));
+                  std::chrono::seconds timeout = std::chrono::seconds(60));
 bool is_over(const Json& job);
 
 struct SeenResult {
