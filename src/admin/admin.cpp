@@ -1,5 +1,6 @@
 #include "admin/admin.hpp"
 
+#include "admin/approvals_api.hpp"
 #include "admin/audit_api.hpp"
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
@@ -34,11 +35,15 @@ class Admin final : public http::Service {
  public:
   explicit Admin(AdminParts parts)
       : parts_(std::move(parts)),
-        keys_(parts_, parts_.registry.add_shard()),
-        outbox_(parts_, offload_),
+        approvals_(parts_),
+        keys_(parts_, parts_.registry.add_shard(), approvals_),
+        outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
         audit_(parts_),
-        jobs_(parts_, offload_) {
+        jobs_(parts_, offload_, approvals_) {
+    approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
+      return decide(request, order);
+    });
     jobs_.start();
   }
 
@@ -113,6 +118,10 @@ class Admin final : public http::Service {
       auto answer = co_await jobs_.answer_to(client, caller);
       co_return answer;
     }
+    if (path.starts_with("/v1/approvals")) {
+      auto answer = co_await approvals_.answer_to(client, caller);
+      co_return answer;
+    }
     if (path.starts_with("/v1/audit")) {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
@@ -123,6 +132,20 @@ class Admin final : public http::Service {
     }
     auto answer = co_await outbox_.answer_to(client, caller);
     co_return answer;
+  }
+
+  /// An order that has its approvals.
+  Task<WireAnswer> decide(const ApprovalRequest& request, const OrderBody& order) {
+    switch (request.kind) {
+      case ApprovalKind::resolve:
+      case ApprovalKind::release:
+        return keys_.decide(request, order);
+      case ApprovalKind::jobs:
+        return jobs_.decide(request, order);
+      case ApprovalKind::discard:
+        break;
+    }
+    return outbox_.decide(request, order);
   }
 
   Task<WireAnswer> readiness() {
@@ -168,6 +191,7 @@ class Admin final : public http::Service {
   }
 
   AdminParts parts_;
+  ApprovalsApi approvals_;
   KeysApi keys_;
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.

@@ -28,9 +28,9 @@ WireAnswer refused(std::string why) {
 }
 
 WireAnswer nobody(const OrderBody& order) {
-  return to_answer({.code = ProblemCode::role_missing,
-                    .detail = "This needs the login of a person, and " + order.signer.login +
-                              " names none."});
+  return to_answer(
+      {.code = ProblemCode::role_missing,
+       .detail = "This needs the login of a person, and " + order.signer.login + " names none."});
 }
 
 Approver approver_of(const AuditEntry& signer) {
@@ -319,9 +319,8 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
                         " has given the approval already; it needs the login of another person.");
     }
     Deciding deciding(parts_, received.signer, "approvals.approve", id);
-    auto beginning =
-        deciding.begin(*reason, "given by " + std::to_string(fold->given_by().size()) + " of " +
-                                    std::to_string(fold->request()->needs));
+    auto beginning = deciding.begin(*reason, "given by " + std::to_string(fold->given_by().size()) +
+                                                 " of " + std::to_string(fold->request()->needs));
     auto not_noted = co_await beginning;
     if (not_noted) co_return std::move(*not_noted);
     auto appending = append(fold, id, write_approve(approver_of(received.signer), *reason));

@@ -2,16 +2,13 @@
 
 #include "admin/deciding.hpp"
 #include "admin/jobs_json.hpp"
-#include "admin/query.hpp"
+#include "admin/paging.hpp"
 #include "admin/replies.hpp"
 #include "core/bytes/digests.hpp"
 #include "core/naming/record_handle.hpp"
 
 #include <idem/job_limits.hpp>
 #include <idem/limits.hpp>
-
-#include <array>
-#include <charconv>
 
 namespace idem::admin {
 namespace {
@@ -43,44 +40,27 @@ std::string digest_of(const std::vector<JobTarget>& targets) {
   return to_hex(sha256(all));
 }
 
-struct Paging {
-  std::size_t limit = 0;
-  std::string cursor{};
-};
-
-std::expected<std::size_t, std::string> whole_number(const std::string& text, std::size_t most) {
-  std::size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec == std::errc{} && parsed.ptr == end && number <= most) return number;
-  return std::unexpected("must be a whole number up to " + std::to_string(most));
-}
-
-/// `limit`, and where to go on.
-std::expected<Paging, std::string> parse_paging(std::string_view query, std::string_view cursor,
-                                                std::size_t otherwise, std::size_t most) {
-  const std::array known{std::string_view("limit"), cursor};
-  const auto pairs = parse_query(query, known);
-  if (!pairs) return std::unexpected(pairs.error());
-  Paging paging{.limit = otherwise};
-  for (const auto& [name, value] : *pairs) {
-    if (name == cursor) {
-      paging.cursor = value;
-      continue;
-    }
-    const auto limit = whole_number(value, most);
-    if (!limit) return std::unexpected("limit: " + limit.error());
-    if (*limit == 0) return std::unexpected("limit: must be 1 at least");
-    paging.limit = *limit;
+/// What one decision of the job is. None: no approval is for it alone.
+std::optional<ApprovalKind> kind_of(JobWhat what) {
+  switch (what) {
+    case JobWhat::resolve:
+      return ApprovalKind::resolve;
+    case JobWhat::release:
+      return ApprovalKind::release;
+    case JobWhat::discard:
+      return ApprovalKind::discard;
+    case JobWhat::redrive:
+      return std::nullopt;
   }
-  return paging;
+  return std::nullopt;
 }
 
 }  // namespace
 
-JobsApi::JobsApi(AdminParts& parts, Offload& offload)
+JobsApi::JobsApi(AdminParts& parts, Offload& offload, ApprovalsApi& approvals)
     : parts_(parts),
       offload_(offload),
+      approvals_(approvals),
       journals_(parts.loop, parts.store),
       decisions_(parts.loop, parts.store, offload, parts.evidence_grace, parts.log),
       runner_({.loop = parts.loop,
@@ -220,10 +200,25 @@ Task<std::expected<Matched, WireAnswer>> JobsApi::match(const JobRequest& reques
   co_return std::move(*matched);
 }
 
+Task<WireAnswer> JobsApi::decide(const ApprovalRequest& request, const OrderBody& order) {
+  auto reading = journals_.read(request.id);
+  const auto job = co_await reading;
+  if (!job) co_return store_trouble(job.error());
+  if (*job != nullptr && (*job)->has_begun()) co_return json_answer(job_page(**job));
+  if (*job != nullptr) {
+    co_return refused("The writing of the job was interrupted. Nothing was begun; order anew.");
+  }
+  auto making = make(order);
+  auto answer = co_await making;
+  co_return answer;
+}
+
 Task<WireAnswer> JobsApi::make(const OrderBody& received) {
   auto asking = journals_.now();
-  const auto now = co_await asking;
+  auto now = co_await asking;
   if (!now) co_return store_trouble(now.error());
+  // Ages count back from the moment at which the number of records was seen.
+  if (received.approved) now = received.approved->asked_at;
   auto request = parse_job(received.body, *now, parts_.parse_duration);
   if (!request) co_return invalid(request.error());
   auto counting = journals_.open_jobs();
@@ -238,15 +233,47 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
   co_return answer;
 }
 
+// A job is no way around the approvals that a single decision needs.
+Task<std::optional<WireAnswer>> JobsApi::in_place_of(const JobRequest& request,
+                                                     const Matched& matched,
+                                                     const OrderBody& received) {
+  const std::string seen = std::string(name_of(request.order.what)) + " of " +
+                           std::to_string(matched.targets.size()) +
+                           " records, records_sha256=" + digest_of(matched.targets);
+  if (received.approved) {
+    if (seen != received.approved->seen) co_return changed_since(received, seen);
+    co_return std::nullopt;
+  }
+  const ApprovalSettings& needed = parts_.login.approvals();
+  unsigned needs = needed.of(ApprovalKind::jobs);
+  if (const auto kind = kind_of(request.order.what)) needs = std::max(needs, needed.of(*kind));
+  if (needs <= 1) co_return std::nullopt;
+  auto asking =
+      approvals_.ask({ApprovalKind::jobs, needs, {}, seen, request.order.reason}, received);
+  auto answer = co_await asking;
+  co_return answer;
+}
+
 Task<WireAnswer> JobsApi::begin(JobRequest request, const OrderBody& received, StoreTime now) {
   auto matching = match(request);
-  const auto matched = co_await matching;
+  auto matched = co_await matching;
   if (!matched) co_return matched.error();
+  auto gating = in_place_of(request, *matched, received);
+  auto instead = co_await gating;
+  if (instead) co_return std::move(*instead);
+  request.order.reason += received.note();
+  auto beginning = begin_with(std::move(request), received, now, std::move(*matched));
+  auto answer = co_await beginning;
+  co_return answer;
+}
+
+Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& received, StoreTime now,
+                                     Matched matched) {
   const AuditEntry& signer = received.signer;
-  JobDefinition definition{.id = new_job_id(now),
+  JobDefinition definition{.id = received.approved ? received.approved->id : new_job_id(now),
                            .by = {signer.who, signer.role, signer.login, signer.peer},
                            .order = std::move(request.order),
-                           .count = matched->targets.size(),
+                           .count = matched.targets.size(),
                            .observed_at = now};
   const std::string id = definition.id;
   const std::string reason = definition.order.reason;
@@ -254,17 +281,17 @@ Task<WireAnswer> JobsApi::begin(JobRequest request, const OrderBody& received, S
   Deciding deciding(parts_, signer, "jobs.begin", id);
   auto noting =
       deciding.begin(reason, what + " of " + std::to_string(definition.count) +
-                                 " records, records_sha256=" + digest_of(matched->targets));
+                                 " records, records_sha256=" + digest_of(matched.targets));
   auto not_noted = co_await noting;
   if (not_noted) co_return std::move(*not_noted);
-  auto writing = journals_.begin(std::move(definition), matched->targets);
+  auto writing = journals_.begin(std::move(definition), matched.targets);
   const auto job = co_await writing;
   auto ending = deciding.end(job ? "begun" : failure_text(job.error().detail));
   co_await ending;
   parts_.log(job ? LogLevel::info : LogLevel::warning, "job_begun",
              {{"job", id},
               {"what", what},
-              {"records", matched->targets.size()},
+              {"records", matched.targets.size()},
               {"source", received.decider},
               {"reason", reason},
               {"done", job ? "yes" : "no"}});

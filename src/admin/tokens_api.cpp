@@ -86,6 +86,12 @@ Task<WireAnswer> TokensApi::list() {
 Task<WireAnswer> TokensApi::make(const OrderBody& received) {
   const auto order = parse_token_order(received.body);
   if (!order) co_return invalid(order.error());
+  // Otherwise one operator would have as many names as a decision needs.
+  if (parts_.login.approvals().are_needed()) {
+    co_return state_refused(
+        "Decisions need approvals here, so tokens are made on the gateway's machine: idem admin "
+        "token NAME --role ROLE --tokens-file FILE.");
+  }
   Deciding deciding(parts_, received.signer, "tokens.make", order->name);
   auto beginning = deciding.begin({}, {});
   auto not_noted = co_await beginning;

@@ -1,4 +1,5 @@
 #include "cli/commands/admin_command.hpp"
+#include "cli/commands/approvals_command.hpp"
 #include "cli/commands/audit_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/explain_command.hpp"
@@ -60,6 +61,7 @@ int run(int argc, char** argv) {
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
   JobsCommand jobs(app);
+  ApprovalsCommand approvals(app);
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
   StatusCommand status(app);
@@ -80,13 +82,15 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &jobs, &reconcile, &status, &admin, &explain, &audit}) {
+           &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &admin, &explain,
+           &audit}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
   if (jobs.parsed()) return jobs.run();
+  if (approvals.parsed()) return approvals.run();
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();

@@ -65,6 +65,7 @@ const std::map<std::string, std::vector<std::string>> allowed{
     {"src/admin", {"idem/", "core/", "loop/", "http/", "json/", "metrics/", "admin/"}},
     {"src/admin/login", {"idem/", "core/", "http/", "admin/login/"}},
     {"src/admin/audit", {"idem/", "core/", "json/", "loop/", "admin/audit/"}},
+    {"src/admin/approvals", {"idem/", "json/", "admin/login/approval_settings.hpp", "admin/approvals/"}},
     {"src/admin/jobs",
      {"idem/", "core/", "json/", "loop/", "admin/audit/", "admin/jobs/"}},
     {"src/config", {"idem/", "core/", "config/", "yaml-cpp/"}},

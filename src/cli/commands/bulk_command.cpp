@@ -123,7 +123,7 @@ int BulkCommand::run_job(const std::string& what, const Match& match, const std:
   if (answer->status != 202) return complain_about(*answer);
   const auto job = json::parse(answer->body);
   const auto* const id = job ? job->find("job") : nullptr;
-  if (id == nullptr) return complain(malformed_answer, failed);
+  if (id == nullptr) return say_that_it_waits(*answer);
   if (detach_) return show(answer->body, print_job);
   std::fprintf(stderr, "job %s\n", text_of(id).c_str());
   return follow(text_of(id));
