@@ -43,8 +43,7 @@ bool is_over(const Json& job) {
 }
 
 Json wait_for_job(const std::function<std::string()>& admin, const std::string& id,
-                  const std::function<bool(const Json&)>& is_enough,
-                  std::chrono::seconds timeout) {
+                  const std::function<bool(const Json&)>& is_enough, std::chrono::seconds timeout) {
   const auto until = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto answer = admin_get(admin(), "/v1/jobs/" + id);
