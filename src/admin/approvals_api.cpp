@@ -300,6 +300,12 @@ Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
 
 // ---- deciding ----
 
+bool ApprovalsApi::is_being_decided(const ApprovalFold& fold, const std::string& id) const {
+  if (deciding_.contains(id)) return true;
+  // Of a store that only this process uses, another decider is a process that has ended.
+  return fold.is_being_decided() && !parts_.store.asked();
+}
+
 Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received) {
   const auto reason = parse_job_reason(received.body);
   if (!reason) co_return invalid(reason.error());
@@ -312,7 +318,7 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
   if (state != "waiting" && state != "deciding") {
     co_return refused("The approval is " + state + ", so nothing was done.");
   }
-  if (fold->is_being_decided()) co_return refused("The decision is being made; look again.");
+  if (is_being_decided(*fold, id)) co_return refused("The decision is being made; look again.");
   if (!fold->is_enough()) {
     if (fold->has_given(received.signer.who)) {
       co_return refused(received.signer.who +
@@ -366,8 +372,10 @@ Task<WireAnswer> ApprovalsApi::decide(Fold fold, std::string id, const OrderBody
       .signer = std::move(signer),
       .approved = Approved{id, request.seen, fold->asked_at(), others},
   };
+  deciding_.insert(id);
   auto making = decide_(request, order);
   auto made = co_await making;
+  deciding_.erase(id);
   auto ending = end(fold, id, received, std::move(made));
   auto answer = co_await ending;
   co_return answer;

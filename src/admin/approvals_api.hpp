@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 
 namespace idem::admin {
 
@@ -45,6 +46,8 @@ class ApprovalsApi {
   Task<WireAnswer> decide(Fold fold, std::string id, const OrderBody& received);
   Task<WireAnswer> end(Fold fold, std::string id, const OrderBody& received, WireAnswer made);
   Task<std::expected<Fold, WireAnswer>> find(std::string id);
+  /// Whether this or another process may be making the decision.
+  bool is_being_decided(const ApprovalFold& fold, const std::string& id) const;
   StoreTask<Fold> read(std::string id);
   StoreTask<bool> append(Fold fold, std::string id, std::string line);
   Task<WireAnswer> page(Fold fold, int status);
@@ -52,6 +55,7 @@ class ApprovalsApi {
 
   AdminParts& parts_;
   Decide decide_;
+  std::set<std::string> deciding_;  ///< What this process is deciding now.
 };
 
 /// The answer where what an approved order is about has changed since.
