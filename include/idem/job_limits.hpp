@@ -54,8 +54,8 @@ inline constexpr unsigned approvals_needed_max = 3;
 // How long an order waits for approvals: over a night; what was seen then is old tomorrow.
 inline constexpr auto approval_max = 24h;
 // How long a process may take to make a decision that has its approvals, before another one may
-// finish it. Much longer than the store's calls; too early is safe, as for a job.
-inline constexpr auto approval_deciding_max = 30s;
+// finish it. Longer than a call of the store is repeated; too early is safe, as for a job.
+inline constexpr auto approval_deciding_max = 10s;
 // An order that waits for approvals lies in one line of a journal.
 inline constexpr std::size_t approval_order_bytes_max = 24UL * 1024;
 // Approvals in one page of the list, and how long they can be read.

@@ -37,8 +37,8 @@ Approver approver_of(const AuditEntry& signer) {
   return {signer.who, signer.role, signer.login, signer.peer};
 }
 
-/// Only these logins name somebody whom nobody else can claim to be.
-bool names_somebody(const OrderBody& order) {
+/// Whether the login proves a name: any other is only claimed.
+bool names_a_person(const OrderBody& order) {
   return !order.signer.who.empty() && order.signer.login != "operator_token";
 }
 
@@ -146,7 +146,7 @@ Task<std::expected<ApprovalsApi::Fold, WireAnswer>> ApprovalsApi::find(std::stri
   co_return *fold;
 }
 
-/// False: somebody else has appended; `fold` does not know what.
+/// False: another process or request has appended; `fold` does not know what.
 StoreTask<bool> ApprovalsApi::append(Fold fold, std::string id, std::string line) {
   JournalLine appended;
   auto appending = append_line(parts_.loop, parts_.store, journal_of(id), fold->last(),
@@ -252,7 +252,7 @@ Task<WireAnswer> ApprovalsApi::list(std::string query) {
 // ---- asking ----
 
 Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
-  if (!names_somebody(order)) co_return nobody(order);
+  if (!names_a_person(order)) co_return nobody(order);
   if (order.body.size() > limits::approval_order_bytes_max) {
     co_return invalid("An order that needs approvals has at most " +
                       std::to_string(limits::approval_order_bytes_max) + " bytes.");
@@ -309,7 +309,7 @@ bool ApprovalsApi::is_being_decided(const ApprovalFold& fold, const std::string&
 Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received) {
   const auto reason = parse_job_reason(received.body);
   if (!reason) co_return invalid(reason.error());
-  if (!names_somebody(received)) co_return nobody(received);
+  if (!names_a_person(received)) co_return nobody(received);
   auto finding = find(id);
   const auto found = co_await finding;
   if (!found) co_return found.error();

@@ -65,7 +65,7 @@ class ApprovalFold {
   const std::vector<std::string>& given_by() const { return given_by_; }
   bool has_given(std::string_view who) const;
   bool is_enough() const { return request_ && given_by_.size() >= request_->needs; }
-  /// Since when somebody makes the decision.
+  /// Since when the decision is being made.
   const std::optional<StoreTime>& deciding_since() const { return deciding_since_; }
   bool is_being_decided() const;
   bool has_expired() const;

@@ -31,19 +31,21 @@ class Worker : public testing::Test {
     start();
   }
 
-  std::string config(const std::string& deduplicates = "24h", int attempts = 2) {
+  std::string config(const std::string& deduplicates = "24h", int attempts = 2,
+                     const std::string& more = {}) {
     const auto file = (dir_.path() / "idem.yaml").string();
     std::ofstream(file) << fmt::format(
         "store: {}\nadmin: 127.0.0.1:0\ndestinations:\n  - name: receipts\n"
         "    url: \"http://{}/inbox\"\n    secret_files: [{}]\n    deduplicates: {}\n"
-        "    timeout: 2s\n    attempts: {}\n    source: /shop\n",
-        store_.url(), provider_->address(), secret_, deduplicates, attempts);
+        "    timeout: 2s\n    attempts: {}\n    source: /shop\n{}",
+        store_.url(), provider_->address(), secret_, deduplicates, attempts, more);
     return file;
   }
-  void start(const std::string& deduplicates = "24h", int attempts = 2) {
+  void start(const std::string& deduplicates = "24h", int attempts = 2,
+             const std::string& more = {}) {
     worker_ = std::make_unique<Process>(
         ProcessOptions{.program = built_program("idem"),
-                       .arguments = {"worker", "--config", config(deduplicates, attempts)}});
+                       .arguments = {"worker", "--config", config(deduplicates, attempts, more)}});
     admin_ = worker_->wait_for_address("admin");
     ASSERT_FALSE(admin_.empty()) << worker_->output();
   }
@@ -258,6 +260,45 @@ TEST_F(Worker, V23_all_dead_letters_are_redriven_or_discarded_by_a_job_of_the_wo
               std::string::npos)
         << shown.output;
   }
+}
+
+TEST_F(Worker, V29_a_dead_letter_is_discarded_when_a_second_person_has_approved_it) {
+  const auto tokens = (dir_.path() / "tokens").string();
+  std::map<std::string, std::string> token;
+  for (const auto* const name : {"ada", "bob"}) {
+    const auto made = run_program(
+        built_program("idem"),
+        {"admin", "token", name, "--role", "operator", "--tokens-file", tokens, "--json"});
+    token[name] = parse_json(made.output).value_or(Json{})["token"].string;
+  }
+  worker_->signal(SIGTERM);
+  worker_->wait();
+  start("24h", 1, fmt::format("admin_tokens: {}\napprovals: {{ discard: 2 }}\n", tokens));
+  const auto as = [&](const std::string& who, std::vector<std::string> words) {
+    return run_program(built_program("idem"), std::move(words),
+                       {"IDEM_ADMIN_URL=http://" + admin_, "IDEM_ADMIN_TOKEN=" + token.at(who),
+                        "IDEM_OPERATOR=" + who});
+  };
+  provider_->arm("refuse=422", 1, "/inbox");
+  const auto id = send("poison", "a");
+  ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  EXPECT_EQ(as("ada", {"dlq", "discard", "--all", "--reason", "gone"}).exit_code, 5);
+  const auto asked = as("ada", {"dlq", "discard", id, "--reason", "gone", "--json"});
+  EXPECT_EQ(asked.exit_code, 5) << asked.output;
+  EXPECT_EQ(state_of(id), "dead");
+  const auto listed = as("bob", {"approvals", "list", "--json"});
+  const Json waiting = parse_json(listed.output).value_or(Json{})["approvals"];
+  ASSERT_EQ(waiting.items.size(), 1U) << listed.output;
+  const std::string approval = waiting.items[0]["approval"].string;
+  EXPECT_EQ(as("ada", {"approvals", "approve", approval, "--reason", "r"}).exit_code, 5);
+  EXPECT_EQ(state_of(id), "dead");
+  const auto approved = as("bob", {"approvals", "approve", approval, "--reason", "looked"});
+  EXPECT_EQ(approved.exit_code, 0) << approved.output;
+  EXPECT_EQ(state_of(id), "discarded");
+  const auto shown = as("bob", {"outbox", "show", id, "--json"});
+  EXPECT_NE(shown.output.find("operator:ada: gone (approved by bob, approval " + approval + ")"),
+            std::string::npos)
+      << shown.output;
 }
 
 TEST_F(Worker, S18_a_message_that_may_have_arrived_is_redriven_only_after_a_check) {
