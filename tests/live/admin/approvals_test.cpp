@@ -138,6 +138,10 @@ TEST_F(Approvals, V29_a_rejected_order_is_over_and_of_several_approvers_one_deci
   const std::string rejected = ask_for("ada", record);
   EXPECT_EQ(act("ada", rejected, "reject").status, 200) << "her own";
   EXPECT_EQ(state_of(rejected), "rejected");
+  const Json audit = see("/v1/audit?ref=" + rejected);
+  ASSERT_EQ(audit["audit"].items.size(), 4U);
+  EXPECT_EQ(audit["audit"].items[2]["what"].string, "approvals.reject");
+  EXPECT_EQ(audit["audit"].items[3]["after"].string, "rejected");
   EXPECT_TRUE(is_problem(act("bob", rejected, "approve"), 409, "state_refused"));
   EXPECT_TRUE(is_problem(act("bob", rejected, "reject"), 409, "state_refused"));
   EXPECT_EQ(unknown_one()["state"].string, "unknown");

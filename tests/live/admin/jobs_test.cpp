@@ -101,6 +101,12 @@ TEST_F(Jobs, V29_a_cancelled_job_keeps_what_it_has_done_and_decides_no_more) {
   EXPECT_EQ(results_of(gateway_->admin(), id).size(), static_cast<std::size_t>(done));
   EXPECT_TRUE(
       is_problem(post("/v1/jobs/" + id + "/cancel", R"({"reason":"r"})"), 409, "state_refused"));
+  const Json audit = read("/v1/audit?ref=" + id);
+  std::vector<std::string> seen;
+  for (const Json& line : audit["audit"].items) {
+    if (line["what"].string == "jobs.cancel") seen.push_back(line["after"].string);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"", "cancelled"}));
 }
 
 TEST_F(Jobs, S03_a_record_that_ran_again_meanwhile_is_refused) {
