@@ -313,7 +313,7 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
   auto finding = find(id);
   const auto found = co_await finding;
   if (!found) co_return found.error();
-  const Fold fold = *found;
+  const Fold& fold = *found;
   const std::string state(fold->state());
   if (state != "waiting" && state != "deciding") {
     co_return refused("The approval is " + state + ", so nothing was done.");
@@ -409,7 +409,7 @@ Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received)
   auto finding = find(id);
   const auto found = co_await finding;
   if (!found) co_return found.error();
-  const Fold fold = *found;
+  const Fold& fold = *found;
   if (fold->state() != "waiting") {
     co_return refused("The approval is " + std::string(fold->state()) + ", so nothing was done.");
   }

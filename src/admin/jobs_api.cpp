@@ -313,7 +313,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   auto finding = find(id);
   const auto found = co_await finding;
   if (!found) co_return found.error();
-  const std::shared_ptr<JobFold> job = *found;
+  const std::shared_ptr<JobFold>& job = *found;
   if (job->end()) co_return refused("The job has ended.");
   Deciding deciding(parts_, received.signer, "jobs.cancel", id);
   auto noting = deciding.begin(*reason, "done=" + std::to_string(job->done()) +

@@ -173,7 +173,7 @@ std::string ApprovalFold::take(std::string_view bytes, StoreTime at) {
   const auto how = parse_name(ends, text_of(*line, "how"));
   if (kind != "end" || !how) return "this version does not know its form";
   if (*how == ApprovalEnd::decided && !deciding_since_) return "it was decided by nobody";
-  end_ = *how;
+  end_ = how;
   ended_by_ = who;
   end_text_ = text_of(*line, "text");
   return "";

@@ -22,6 +22,7 @@ bool print_approval(const std::string& json) {
   static constexpr std::array shown{"approval", "kind",     "state",   "needs",    "reason", "ref",
                                     "seen",     "asked_at", "ends_at", "ended_by", "outcome"};
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(2 * shown.size());
   for (const auto* const name : shown) rows.push_back({name, text_of(approval->find(name))});
   rows.push_back({"given by", names_of(approval->find("given_by"))});
   if (const auto* const order = approval->find("order")) {
