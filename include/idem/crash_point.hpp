@@ -31,6 +31,8 @@ enum class CrashPoint : std::uint8_t {
   event_verified,
   resolve_before_commit,
   resolve_after_commit,
+  job_decided,  ///< A decision of a job is made, and its result is not noted yet.
+  job_noted,
 };
 
 /// Does nothing in a shipped binary, which links src/faults/none. In a test binary

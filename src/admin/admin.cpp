@@ -1,8 +1,10 @@
 #include "admin/admin.hpp"
 
+#include "admin/approvals_api.hpp"
 #include "admin/audit_api.hpp"
 #include "admin/explain.hpp"
 #include "admin/host.hpp"
+#include "admin/jobs_api.hpp"
 #include "admin/keys.hpp"
 #include "admin/login/endpoints.hpp"
 #include "admin/outbox.hpp"
@@ -35,10 +37,17 @@ class Admin final : public http::Service {
  public:
   explicit Admin(AdminParts parts)
       : parts_(std::move(parts)),
-        keys_(parts_, parts_.registry.add_shard()),
-        outbox_(parts_, offload_),
+        approvals_(parts_),
+        keys_(parts_, parts_.registry.add_shard(), approvals_),
+        outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
-        audit_(parts_) {}
+        audit_(parts_),
+        jobs_(parts_, offload_, approvals_) {
+    approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
+      return decide(request, order);
+    });
+    jobs_.start();
+  }
 
   Task<void> serve(http::ServerStream& client) override {
     const auto& head = client.head();
@@ -107,6 +116,14 @@ class Admin final : public http::Service {
       auto answer = co_await tokens_.answer_to(client, caller);
       co_return answer;
     }
+    if (path.starts_with("/v1/jobs")) {
+      auto answer = co_await jobs_.answer_to(client, caller);
+      co_return answer;
+    }
+    if (path.starts_with("/v1/approvals")) {
+      auto answer = co_await approvals_.answer_to(client, caller);
+      co_return answer;
+    }
     if (path.starts_with("/v1/audit")) {
       auto answer = co_await audit_.answer_to(client);
       co_return answer;
@@ -122,6 +139,20 @@ class Admin final : public http::Service {
     }
     auto answer = co_await outbox_.answer_to(client, caller);
     co_return answer;
+  }
+
+  /// An order that has its approvals.
+  Task<WireAnswer> decide(const ApprovalRequest& request, const OrderBody& order) {
+    switch (request.kind) {
+      case ApprovalKind::resolve:
+      case ApprovalKind::release:
+        return keys_.decide(request, order);
+      case ApprovalKind::jobs:
+        return jobs_.decide(request, order);
+      case ApprovalKind::discard:
+        break;
+    }
+    return outbox_.decide(request, order);
   }
 
   Task<WireAnswer> readiness() {
@@ -167,12 +198,14 @@ class Admin final : public http::Service {
   }
 
   AdminParts parts_;
+  ApprovalsApi approvals_;
   KeysApi keys_;
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.
   TokensApi tokens_;
   AuditApi audit_;
   std::optional<RekeyRun> rekey_run_;
+  JobsApi jobs_;
 };
 
 }  // namespace

@@ -223,9 +223,49 @@ Task<WireAnswer> KeysApi::show(RecordId id, Role role) {
       key_page(*record, std::get<std::vector<EvidenceEntry>>(*evidence), {}, bodies));
 }
 
+Task<WireAnswer> KeysApi::decide(const ApprovalRequest& request, const OrderBody& order) {
+  const auto id = parse_handle(request.ref);
+  if (!id) co_return no_such_key();
+  auto deciding = request.kind == ApprovalKind::resolve ? resolve(*id, order) : release(*id, order);
+  auto answer = co_await deciding;
+  co_return answer;
+}
+
+Task<std::optional<WireAnswer>> KeysApi::in_place_of(ApprovalKind kind, RecordId id,
+                                                     std::optional<Record> record, std::string note,
+                                                     std::string reason,
+                                                     const OrderBody& received) {
+  const std::string seen = state_text(record);
+  if (received.approved) {
+    StoreCall read = ReadEvidence{id};
+    const auto log = co_await ask(read);
+    if (!log) co_return store_trouble(log.error());
+    const auto is_made = [&](const EvidenceEntry& entry) {
+      return entry.applied && entry.reason.contains(received.note());
+    };
+    if (std::ranges::any_of(std::get<std::vector<EvidenceEntry>>(*log), is_made)) {
+      auto page = co_await show(id, Role::operates);
+      co_return page;
+    }
+    if (seen != received.approved->seen) co_return changed_since(received, seen);
+    co_return std::nullopt;
+  }
+  if (!approvals_.must_wait(kind, received)) co_return std::nullopt;
+  if (!record) co_return no_such_key();
+  if (!note.empty()) {
+    co_return to_answer(
+        {.code = ProblemCode::state_refused,
+         .detail = "Nobody is asked to approve it, because the order would fail" + note + "."});
+  }
+  const unsigned needs = parts_.login.approvals().of(kind);
+  auto asking = approvals_.ask({kind, needs, to_hex(id.bytes), seen, reason}, received);
+  auto answer = co_await asking;
+  co_return answer;
+}
+
 Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   const std::string& source = received.decider;
-  auto order = parse_resolve(received.body.bytes());
+  auto order = parse_resolve(received.body);
   if (!order) co_return invalid(order.error());
   StoreCall count = Count{};
   auto counted = co_await ask(count);
@@ -238,14 +278,21 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   Resolve verb = std::move(order->verb);
   verb.id = id;
   verb.source = source;
-  verb.observed_at = order->observed_at.value_or(now);
+  // Of an approved order, the one who asked for it had looked by then.
+  const StoreTime looked_at = received.approved ? received.approved->asked_at : now;
+  verb.observed_at = order->observed_at.value_or(looked_at);
   verb.grace = parts_.evidence_grace;
+  verb.reason += received.note();
   const std::string reason = verb.reason;
   StoreCall find = Find{id};
   const auto found = co_await ask(find);
   if (!found) co_return store_trouble(found.error());
   const auto& record = std::get<std::optional<Record>>(*found);
-  verb.reason += foreseen(record, verb, now);
+  const std::string note = foreseen(record, verb, now);
+  auto gating = in_place_of(ApprovalKind::resolve, id, record, note, reason, received);
+  auto instead = co_await gating;
+  if (instead) co_return std::move(*instead);
+  verb.reason += note;
   Deciding deciding(parts_, received.signer, "keys.resolve", to_hex(id.bytes));
   auto beginning = deciding.begin(reason, state_text(record));
   auto not_noted = co_await beginning;
@@ -270,10 +317,11 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
 
 Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
   const std::string& source = received.decider;
-  auto order = parse_release(received.body.bytes());
+  auto order = parse_release(received.body);
   if (!order) co_return invalid(order.error());
   order->id = id;
   order->source = source;
+  order->reason += received.note();
   const std::string reason = order->reason;
   StoreCall count = Count{};
   const auto counted = co_await ask(count);
@@ -285,8 +333,12 @@ Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
   const auto log = co_await ask(read);
   if (!log) co_return store_trouble(log.error());
   const auto& record = std::get<std::optional<Record>>(*found);
-  order->reason += foreseen(record, *order, std::get<std::vector<EvidenceEntry>>(*log),
-                            std::get<Census>(*counted).now);
+  const std::string note = foreseen(record, *order, std::get<std::vector<EvidenceEntry>>(*log),
+                                    std::get<Census>(*counted).now);
+  auto gating = in_place_of(ApprovalKind::release, id, record, note, reason, received);
+  auto instead = co_await gating;
+  if (instead) co_return std::move(*instead);
+  order->reason += note;
   Deciding deciding(parts_, received.signer, "keys.release", to_hex(id.bytes));
   auto beginning = deciding.begin(reason, state_text(record));
   auto not_noted = co_await beginning;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "admin/approvals_api.hpp"
 #include "admin/keys_query.hpp"
 #include "admin/login/role.hpp"
 #include "admin/order_body.hpp"
@@ -12,10 +13,13 @@ namespace idem::admin {
 /// `/v1/keys` and the paths under it. Loop's thread only.
 class KeysApi {
  public:
-  /// `parts` and `shard` outlive it.
-  KeysApi(AdminParts& parts, metrics::Shard& shard) : parts_(parts), shard_(shard) {}
+  /// All outlive it.
+  KeysApi(AdminParts& parts, metrics::Shard& shard, ApprovalsApi& approvals)
+      : parts_(parts), shard_(shard), approvals_(approvals) {}
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
+  /// An order that has its approvals.
+  Task<WireAnswer> decide(const ApprovalRequest& request, const OrderBody& order);
 
  private:
   Task<WireAnswer> list(std::string_view query, Role role);
@@ -28,6 +32,11 @@ class KeysApi {
   Task<WireAnswer> show(RecordId id, Role role);
   Task<WireAnswer> resolve(RecordId id, const OrderBody& received);
   Task<WireAnswer> release(RecordId id, const OrderBody& received);
+  /// What answers in place of the decision: it waits for approvals, was made before, or what was
+  /// seen has changed. None: decide. `note`: of foreseen().
+  Task<std::optional<WireAnswer>> in_place_of(ApprovalKind kind, RecordId id,
+                                              std::optional<Record> record, std::string note,
+                                              std::string reason, const OrderBody& received);
   Task<StoreResult> ask(StoreCall& call);
   Task<WireAnswer> answer_verdict(RecordId id, Resolve::Reply reply);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
@@ -35,6 +44,7 @@ class KeysApi {
 
   AdminParts& parts_;
   metrics::Shard& shard_;
+  ApprovalsApi& approvals_;
 };
 
 }  // namespace idem::admin

@@ -40,7 +40,7 @@ Task<std::expected<OrderBody, WireAnswer>> read_order(AdminParts& parts, http::S
   if (!decider) co_return std::unexpected(invalid(std::move(decider.error())));
   const std::size_t name = decider->find(':') + 1;  // Behind operator_source.
   signer.who = decider->substr(name);
-  co_return OrderBody{std::move(*body), std::move(*decider), std::move(signer)};
+  co_return OrderBody{std::string(body->bytes()), std::move(*decider), std::move(signer)};
 }
 
 }  // namespace idem::admin

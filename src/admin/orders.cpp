@@ -122,36 +122,41 @@ Read<std::optional<StoredResponse>> read_response(const Value& object) {
 
 }  // namespace
 
-std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
-  const auto object =
-      read_object(body, {"as", "fence", "evidence", "reason", "response", "observed_at", "by"});
-  if (!object) return std::unexpected(object.error());
-  const auto as = read_as(*object);
+std::expected<Resolve, std::string> read_resolve(const Value& object) {
+  const auto as = read_as(object);
   if (!as) return std::unexpected(as.error());
-  const auto fence = read_fence(*object);
-  if (!fence) return std::unexpected(fence.error());
-  auto evidence = read_text(*object, "evidence", limits::evidence_bytes_max);
+  auto evidence = read_text(object, "evidence", limits::evidence_bytes_max);
   if (!evidence) return std::unexpected(evidence.error());
   if (is_sealed_evidence(*evidence)) {
     return wrong("/evidence", "must not begin as the encrypted texts of the log do");
   }
-  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
+  auto reason = read_text(object, "reason", limits::reason_bytes_max);
   if (!reason) return std::unexpected(reason.error());
-  auto response = read_response(*object);
+  auto response = read_response(object);
   if (!response) return std::unexpected(response.error());
   if (*response && *as != Resolve::As::completed) {
     return wrong("/response", "belongs to as: completed only");
   }
+  Resolve verb;
+  verb.as = *as;
+  verb.evidence = std::move(*evidence);
+  verb.reason = std::move(*reason);
+  verb.response = std::move(*response);
+  return verb;
+}
+
+std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body) {
+  const auto object =
+      read_object(body, {"as", "fence", "evidence", "reason", "response", "observed_at", "by"});
+  if (!object) return std::unexpected(object.error());
+  auto verb = read_resolve(*object);
+  if (!verb) return std::unexpected(verb.error());
+  const auto fence = read_fence(*object);
+  if (!fence) return std::unexpected(fence.error());
   const auto observed_at = read_observed_at(*object);
   if (!observed_at) return std::unexpected(observed_at.error());
-  ResolveOrder order;
-  order.observed_at = *observed_at;
-  order.verb.as = *as;
-  order.verb.fence = *fence;
-  order.verb.evidence = std::move(*evidence);
-  order.verb.reason = std::move(*reason);
-  order.verb.response = std::move(*response);
-  return order;
+  verb->fence = *fence;
+  return ResolveOrder{std::move(*verb), *observed_at};
 }
 
 std::expected<std::vector<NamedKey>, std::string> parse_named_keys(std::string_view body) {

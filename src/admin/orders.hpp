@@ -1,5 +1,7 @@
 #pragma once
 
+#include "json/value.hpp"
+
 #include <idem/store.hpp>
 
 #include <expected>
@@ -29,6 +31,9 @@ struct ResolveOrder {
   std::optional<StoreTime> observed_at;
 };
 std::expected<ResolveOrder, std::string> parse_resolve(std::string_view body);
+
+/// The members `as`, `evidence`, `reason` and `response`: an order that names no record.
+std::expected<Resolve, std::string> read_resolve(const json::Value& object);
 
 /// Without the record's id and the source.
 std::expected<CacheBust, std::string> parse_release(std::string_view body);

@@ -48,8 +48,11 @@ WireAnswer no_such_message() {
 
 }  // namespace
 
-OutboxApi::OutboxApi(AdminParts& parts, Offload& offload)
-    : parts_(parts), offload_(offload), transactions_(parts.store.transactions()) {}
+OutboxApi::OutboxApi(AdminParts& parts, Offload& offload, ApprovalsApi& approvals)
+    : parts_(parts),
+      offload_(offload),
+      approvals_(approvals),
+      transactions_(parts.store.transactions()) {}
 
 Task<std::optional<std::vector<MessageCount>>> OutboxApi::count() {
   if (transactions_ == nullptr) co_return std::nullopt;
@@ -132,18 +135,67 @@ Task<WireAnswer> OutboxApi::order(http::ServerStream& client, std::string what,
   auto reading = read_order(parts_, client, caller);
   const auto received = co_await reading;
   if (!received) co_return received.error();
-  const std::string_view text = received->body.bytes();
+  const std::string_view text = received->body;
   if (what == "redrive") {
     auto deciding = decide("redrive", parse_redrive(text), &Outbox::redrive, *received);
     auto answer = co_await deciding;
     co_return answer;
   }
   if (what == "discard") {
-    auto deciding = decide("discard", parse_discard(text), &Outbox::discard, *received);
-    auto answer = co_await deciding;
+    auto answer = co_await discard(*received);
     co_return answer;
   }
   auto answer = co_await retry(what.substr(0, what.find('/')), *received);
+  co_return answer;
+}
+
+Task<WireAnswer> OutboxApi::decide(const ApprovalRequest& /*request*/, const OrderBody& order) {
+  auto answer = co_await discard(order);
+  co_return answer;
+}
+
+Task<WireAnswer> OutboxApi::discard(const OrderBody& received) {
+  auto order = parse_discard(received.body);
+  if (order && !order->dry_run) {
+    order->reason += received.note();
+    auto gating = in_place_of(*order, received);
+    auto instead = co_await gating;
+    if (instead) co_return std::move(*instead);
+  }
+  auto deciding = decide("discard", std::move(order), &Outbox::discard, received);
+  auto answer = co_await deciding;
+  co_return answer;
+}
+
+// What several people have looked at is one message: several ones are a job's, which knows each.
+Task<std::optional<WireAnswer>> OutboxApi::in_place_of(const Discard& order,
+                                                       const OrderBody& received) {
+  const bool must_wait = approvals_.must_wait(ApprovalKind::discard, received);
+  if (!must_wait && !received.approved) co_return std::nullopt;
+  if (order.which.id.empty()) {
+    co_return to_answer({.code = ProblemCode::state_refused,
+                         .detail = "A discard needs approvals here: name one message by its id, or "
+                                   "discard all that match as a job."});
+  }
+  auto finding = find(order.which.id);
+  const auto found = co_await finding;
+  if (!found) co_return unavailable(found.error());
+  if (!*found) co_return no_such_message();
+  const StoredMessage& message = **found;
+  const std::string seen = std::string(name_of(message.state)) +
+                           " attempts=" + std::to_string(message.attempts) +
+                           " last_error=" + message.last_error;
+  if (received.approved) {
+    if (message.history.contains(", approval " + received.approved->id + ")")) {
+      co_return json_answer(message_page(message, Bodies::shown));
+    }
+    if (seen != received.approved->seen) co_return changed_since(received, seen);
+    co_return std::nullopt;
+  }
+  const unsigned needs = parts_.login.approvals().of(ApprovalKind::discard);
+  auto asking =
+      approvals_.ask({ApprovalKind::discard, needs, order.which.id, seen, order.reason}, received);
+  auto answer = co_await asking;
   co_return answer;
 }
 

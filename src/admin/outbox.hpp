@@ -1,6 +1,7 @@
 #pragma once
 
 #include "admin/admin.hpp"
+#include "admin/approvals_api.hpp"
 #include "admin/login/role.hpp"
 #include "admin/order_body.hpp"
 #include "loop/offload.hpp"
@@ -14,9 +15,11 @@ namespace idem::admin {
 class OutboxApi {
  public:
   /// `parts` outlives it.
-  OutboxApi(AdminParts& parts, Offload& offload);
+  OutboxApi(AdminParts& parts, Offload& offload, ApprovalsApi& approvals);
 
   Task<WireAnswer> answer_to(http::ServerStream& client, const Caller& caller);
+  /// An order to discard that has its approvals.
+  Task<WireAnswer> decide(const ApprovalRequest& request, const OrderBody& order);
 
   /// For the metrics; none: there is no outbox, or the database does not answer.
   Task<std::optional<std::vector<MessageCount>>> count();
@@ -25,6 +28,9 @@ class OutboxApi {
   Task<WireAnswer> list(std::string_view query, std::optional<MessageState> of);
   Task<WireAnswer> show(std::string id, Role role);
   Task<WireAnswer> order(http::ServerStream& client, std::string what, const Caller& caller);
+  Task<WireAnswer> discard(const OrderBody& received);
+  /// What answers in place of the decision; none: decide.
+  Task<std::optional<WireAnswer>> in_place_of(const Discard& order, const OrderBody& received);
   Task<WireAnswer> retry(std::string id, const OrderBody& received);
   /// A call of Outbox that carries out an order about dead letters.
   template <class Order>
@@ -38,6 +44,7 @@ class OutboxApi {
 
   AdminParts& parts_;
   Offload& offload_;
+  ApprovalsApi& approvals_;
   Transactions* transactions_;
 };
 

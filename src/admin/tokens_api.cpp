@@ -84,8 +84,14 @@ Task<WireAnswer> TokensApi::list() {
 }
 
 Task<WireAnswer> TokensApi::make(const OrderBody& received) {
-  const auto order = parse_token_order(received.body.bytes());
+  const auto order = parse_token_order(received.body);
   if (!order) co_return invalid(order.error());
+  // Otherwise one operator would have as many names as a decision needs.
+  if (parts_.login.approvals().are_needed()) {
+    co_return state_refused(
+        "Decisions need approvals here, so tokens are made on the gateway's machine: idem admin "
+        "token NAME --role ROLE --tokens-file FILE.");
+  }
   Deciding deciding(parts_, received.signer, "tokens.make", order->name);
   auto beginning = deciding.begin({}, {});
   auto not_noted = co_await beginning;
@@ -109,7 +115,7 @@ Task<WireAnswer> TokensApi::make(const OrderBody& received) {
 }
 
 Task<WireAnswer> TokensApi::revoke(std::string name, const OrderBody& received) {
-  const auto reason = parse_reason(received.body.bytes());
+  const auto reason = parse_reason(received.body);
   if (!reason) co_return invalid(reason.error());
   Deciding deciding(parts_, received.signer, "tokens.revoke", name);
   auto beginning = deciding.begin(*reason, {});

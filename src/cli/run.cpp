@@ -1,8 +1,10 @@
 #include "cli/commands/admin_command.hpp"
+#include "cli/commands/approvals_command.hpp"
 #include "cli/commands/audit_command.hpp"
 #include "cli/commands/config_command.hpp"
 #include "cli/commands/core_dumps.hpp"
 #include "cli/commands/explain_command.hpp"
+#include "cli/commands/jobs_command.hpp"
 #include "cli/commands/keys_command.hpp"
 #include "cli/commands/migrate_command.hpp"
 #include "cli/commands/outbox_command.hpp"
@@ -62,6 +64,8 @@ int run(int argc, char** argv) {
   KeysCommand keys(app);
   OutboxCommand outbox(app);
   DlqCommand dlq(app);
+  JobsCommand jobs(app);
+  ApprovalsCommand approvals(app);
   ReconcileCommand reconcile(app);
   const MigrateCommand migrate(app);
   StatusCommand status(app);
@@ -84,12 +88,15 @@ int run(int argc, char** argv) {
   }
   if (version_command->parsed()) return version();
   for (const OperatorCommand* const one : std::initializer_list<const OperatorCommand*>{
-           &keys, &outbox, &dlq, &reconcile, &status, &admin, &explain, &shadow, &audit, &store}) {
+           &keys, &outbox, &dlq, &jobs, &approvals, &reconcile, &status, &admin, &explain, &shadow,
+           &audit, &store}) {
     if (one->parsed()) one->warn_of_variables();
   }
   if (keys.parsed()) return keys.run();
   if (outbox.parsed()) return outbox.run();
   if (dlq.parsed()) return dlq.run();
+  if (jobs.parsed()) return jobs.run();
+  if (approvals.parsed()) return approvals.run();
   if (reconcile.parsed()) return reconcile.run();
   if (migrate.parsed()) return migrate.run();
   if (status.parsed()) return status.run();

@@ -33,6 +33,7 @@ class Login {
   WireAnswer lacks_role(const http::ServerStream& client, const Caller& caller, Role least);
 
   const std::string& tokens_file() const noexcept { return settings_.tokens_file; }
+  const ApprovalSettings& approvals() const noexcept { return settings_.approvals; }
 
  private:
   Login(LoginSettings settings, std::optional<OperatorToken> own, LogSink log);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "admin/login/approval_settings.hpp"
 #include "admin/login/role.hpp"
 #include "http/network.hpp"
 
@@ -29,6 +30,7 @@ struct LoginSettings {
   bool reads_certificates = false;  ///< A client's verified certificate names its holder.
   std::vector<RoleGrant> roles{};   ///< For names of proxies and certificates; the highest counts.
   Probes probes = Probes::loopback;
+  ApprovalSettings approvals{};
 };
 
 }  // namespace idem::admin

@@ -10,25 +10,28 @@
 #include <idem/limits.hpp>
 #include <idem/worker_limits.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
 namespace idem::cli {
 
 KeysCommand::KeysCommand(CLI::App& app)
-    : OperatorCommand(app, "keys", "See and settle the records of a running gateway or worker") {
+    : BulkCommand(app, "keys", "See and settle the records of a running gateway or worker") {
   declare_list();
   show_ = declare("show", "One record with its evidence log");
   declare_resolve();
   release_ = declare("release", "Drop a stored 5xx answer, so that a retry runs again");
-  for (auto* one : {show_, resolve_, release_}) {
-    one->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")->required();
-  }
+  show_->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits")->required();
   for (auto* one : {resolve_, release_}) {
+    one->add_option("ref", ref_, "the record's ref: 32 hexadecimal digits; or else --all");
     one->add_option("--fence", fence_,
-                    "fence of the attempt that you decide about, from list or show")
-        ->required();
+                    "with a ref: fence of the attempt that you decide about, from list or show");
     one->add_option("--reason", reason_, "why, for the evidence log")->required();
+    one->add_flag("--all", all_,
+                  "all records that match the filters, as a job: it shows their number and asks");
+    declare_filter(*one);
+    declare_job(*one);
   }
 }
 
@@ -37,20 +40,24 @@ void KeysCommand::declare_list() {
       declare("list",
               "List the oldest records first; with --limit, --cursor or --json, one page in the "
               "order of the refs");
-  list_->add_option("--state", filter_.state,
-                    "pending, in_progress, completed, failed_retryable, "
-                    "unknown or expired");
-  list_->add_option("--scope", filter_.scope, "only this scope");
-  list_->add_option("--operation", filter_.operation, "only this operation");
+  declare_filter(*list_);
   list_->add_option("--key", filter_.key, "only this key; needs --scope and --operation");
-  list_->add_option("--older-than", filter_.older_than,
-                    "created before: an age such as 30m or 24h, or an RFC 3339 time");
-  list_->add_option("--newer-than", filter_.newer_than,
-                    "created since: an age such as 30m or 24h, or an RFC 3339 time");
-  list_->add_flag("--contested", filter_.contested,
-                  "only contested records: evidence disagrees with their outcome");
   list_->add_option("--limit", filter_.limit, "records in a page, 1 to 1000");
   list_->add_option("--cursor", filter_.cursor, "continue after an earlier page");
+}
+
+void KeysCommand::declare_filter(CLI::App& verb) {
+  verb.add_option("--state", filter_.state,
+                  "pending, in_progress, completed, failed_retryable, "
+                  "unknown or expired");
+  verb.add_option("--scope", filter_.scope, "only this scope");
+  verb.add_option("--operation", filter_.operation, "only this operation");
+  verb.add_option("--older-than", filter_.older_than,
+                  "created before: an age such as 30m or 24h, or an RFC 3339 time");
+  verb.add_option("--newer-than", filter_.newer_than,
+                  "created since: an age such as 30m or 24h, or an RFC 3339 time");
+  verb.add_flag("--contested", filter_.contested,
+                "only contested records: evidence disagrees with their outcome");
 }
 
 void KeysCommand::declare_resolve() {
@@ -124,16 +131,35 @@ int KeysCommand::show() {
   return finish("/v1/keys/" + percent_encoded(ref_), nullptr, print_record);
 }
 
-int KeysCommand::resolve() {
-  // The API would refuse it too, but would count it as evidence that the operation ran.
-  if (as_ == "completed" && answer_.status == 0) {
-    return complain("--as completed needs the answer that the caller receives: give its --status",
+std::optional<int> KeysCommand::why_not_one_or_all() const {
+  if (all_) {
+    if (ref_.empty() && fence_ == 0 && observed_at_.empty()) return std::nullopt;
+    return complain("--all is about all records that match; leave out ref, --fence, --observed-at",
                     usage);
   }
+  const Match filters = match();
+  const bool has_filter =
+      std::ranges::any_of(filters, [](const auto& one) { return !one.second.empty(); });
+  if (has_filter || has_job_options())
+    return complain("the filters and --rate, --expect, --detach need --all", usage);
+  if (!ref_.empty() && fence_ != 0) return std::nullopt;
+  return complain("give the record's ref and its --fence, or --all and filters", usage);
+}
+
+BulkCommand::Match KeysCommand::match() const {
+  return {{"state", filter_.state},           {"scope", filter_.scope},
+          {"operation", filter_.operation},   {"older_than", filter_.older_than},
+          {"newer_than", filter_.newer_than}, {"contested", filter_.contested ? "true" : ""}};
+}
+
+std::expected<std::string, int> KeysCommand::resolve_order(bool names_fence) const {
+  const auto fails = [&](const std::string& sentence) {
+    return std::unexpected(complain(sentence, usage));
+  };
   json::Writer order;
   order.begin_object();
   order.member("as", as_);
-  order.member("fence", fence_);
+  if (names_fence) order.member("fence", fence_);
   order.member("evidence", evidence_);
   order.member("reason", reason_);
   if (!observed_at_.empty()) order.member("observed_at", observed_at_);
@@ -144,32 +170,46 @@ int KeysCommand::resolve() {
     order.name("headers");
     order.begin_array();
     for (const auto& line : answer_.headers) {
-      if (!line.contains(':')) return complain("--header must be \"Name: value\"", usage);
+      if (!line.contains(':')) return fails("--header must be \"Name: value\"");
       write_header(order, line);
     }
     order.end_array();
     if (!answer_.body_file.empty()) {
       std::ifstream file(answer_.body_file, std::ios::binary);
-      if (!file) return complain("--body-file " + answer_.body_file + " cannot be read", usage);
+      if (!file) return fails("--body-file " + answer_.body_file + " cannot be read");
       const std::string bytes{std::istreambuf_iterator<char>(file), {}};
       order.member("body_b64", to_base64(bytes));
     }
     order.end_object();
   } else if (!answer_.headers.empty() || !answer_.body_file.empty()) {
-    return complain("--header and --body-file belong to an answer: give its --status too", usage);
+    return fails("--header and --body-file belong to an answer: give its --status too");
   }
   order.end_object();
-  const std::string body = order.take();
-  return finish("/v1/keys/" + percent_encoded(ref_) + "/resolve", &body, print_record);
+  return order.take();
+}
+
+int KeysCommand::resolve() {
+  if (const auto why_not = why_not_one_or_all()) return *why_not;
+  // The API would refuse it too, but would count it as evidence that the operation ran.
+  if (as_ == "completed" && answer_.status == 0) {
+    return complain("--as completed needs the answer that the caller receives: give its --status",
+                    usage);
+  }
+  const auto body = resolve_order(!all_);
+  if (!body) return body.error();
+  if (all_) return run_job("keys.resolve", match(), *body);
+  return finish("/v1/keys/" + percent_encoded(ref_) + "/resolve", &*body, print_record);
 }
 
 int KeysCommand::release() {
+  if (const auto why_not = why_not_one_or_all()) return *why_not;
   json::Writer order;
   order.begin_object();
-  order.member("fence", fence_);
+  if (!all_) order.member("fence", fence_);
   order.member("reason", reason_);
   order.end_object();
   const std::string body = order.take();
+  if (all_) return run_job("keys.release", match(), body);
   return finish("/v1/keys/" + percent_encoded(ref_) + "/release", &body, print_record);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/commands/operator_command.hpp"
+#include "cli/commands/bulk_command.hpp"
 
 #include <optional>
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace idem::cli {
 
-/// `idem keys list|show|resolve|release`: shows and settles records through the admin API.
-class KeysCommand : public OperatorCommand {
+/// `idem keys list|show|resolve|release`: shows and settles records through the admin API, one, or
+/// all that match.
+class KeysCommand : public BulkCommand {
  public:
   /// Declares the command; `app` outlives this.
   explicit KeysCommand(CLI::App& app);
@@ -30,7 +31,12 @@ class KeysCommand : public OperatorCommand {
   };
 
   void declare_list();
+  void declare_filter(CLI::App& verb);
   void declare_resolve();
+  /// Whether the options name one record with its attempt, or all that match. The complaint's code.
+  std::optional<int> why_not_one_or_all() const;
+  Match match() const;
+  std::expected<std::string, int> resolve_order(bool names_fence) const;
   int list();
   int list_oldest();
   std::string list_target() const;
@@ -45,6 +51,7 @@ class KeysCommand : public OperatorCommand {
   Filter filter_;
   std::string ref_, as_, evidence_, reason_, observed_at_;
   std::uint64_t fence_ = 0;
+  bool all_ = false;
   Answer answer_;
 };
 

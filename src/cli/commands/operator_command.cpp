@@ -1,6 +1,7 @@
 #include "cli/commands/operator_command.hpp"
 
 #include "cli/commands.hpp"
+#include "cli/commands/approvals_print.hpp"
 #include "cli/commands/tables.hpp"
 #include "cli/settings/environment.hpp"
 #include "core/bytes/percent.hpp"
@@ -156,8 +157,22 @@ int OperatorCommand::finish(const std::string& target, const std::string* body,
                             bool (*print)(const std::string& json)) {
   const auto answer = ask(target, body);
   if (!answer) return answer.error();
+  if (answer->status == 202) return say_that_it_waits(*answer);
   if (answer->status != 200) return complain_about(*answer);
   return show(answer->body, print);
+}
+
+int OperatorCommand::say_that_it_waits(const AdminAnswer& answer) const {
+  const auto approval = json::parse(answer.body);
+  const auto* const id = approval ? approval->find("approval") : nullptr;
+  if (id == nullptr) return complain(malformed_answer, failed);
+  const int shown = show(answer.body, print_approval);
+  if (shown != done) return shown;
+  return complain(
+      "nothing is done yet: another operator has to approve it, with idem approvals "
+      "approve " +
+          text_of(id) + " --reason WHY",
+      refused);
 }
 
 int OperatorCommand::show(const std::string& json, bool (*print)(const std::string& json)) const {

@@ -42,6 +42,9 @@ class OperatorCommand {
   /// none of the admin API, or as JSON with --json. The exit code.
   int finish(const std::string& target, const std::string* body,
              bool (*print)(const std::string& json));
+  /// Prints the approval that an order waits for (202). The exit code of a refusal: nothing is
+  /// done.
+  int say_that_it_waits(const AdminAnswer& answer) const;
   /// Prints an answer: with `print`, or as JSON with --json. The exit code.
   int show(const std::string& json, bool (*print)(const std::string& json)) const;
   /// Prints `sentence` on stderr and returns `code`.

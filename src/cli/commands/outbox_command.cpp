@@ -47,7 +47,7 @@ int OutboxCommand::run() {
 }
 
 DlqCommand::DlqCommand(CLI::App& app)
-    : OperatorCommand(app, "dlq", "See dead letters, and redrive or discard them"),
+    : BulkCommand(app, "dlq", "See dead letters, and redrive or discard them"),
       list_(declare("list", "List a page of dead letters, oldest first")),
       show_(declare("show", "Show one message with its history")),
       redrive_(declare("redrive", "Send dead letters again")),
@@ -64,6 +64,9 @@ DlqCommand::DlqCommand(CLI::App& app)
     one->add_flag("--all", all_, "every dead letter; not with an id, --destination or --type");
     one->add_flag("--dry-run", dry_run_, "print what would be done, and change nothing");
     one->add_option("--reason", reason_, "why, for the message's history")->required();
+    one->add_flag("--job", as_job_,
+                  "as a job, of any number of messages: it shows their number and asks");
+    declare_job(*one, one == redrive_ ? HasRate::yes : HasRate::no);
   }
   redrive_->add_option("--rate", rate_,
                        "messages a second, above 0 and at most 1000; 10 by default");
@@ -84,7 +87,31 @@ int DlqCommand::run() {
   return finish(target, nullptr, print_messages);
 }
 
+int DlqCommand::order_job(const char* what) {
+  const bool is_part = !destination_.empty() || !type_.empty();
+  if (!id_.empty() || limit_ || dry_run_) {
+    return complain("--job is about all that match: leave out id, --limit and --dry-run", usage);
+  }
+  if (all_ == is_part) {
+    return complain("give --all, or else --destination or --type", usage);
+  }
+  std::optional<unsigned> rate;
+  if (rate_) rate = static_cast<unsigned>(*rate_);
+  if (rate_ && (*rate_ < 1 || *rate_ != static_cast<double>(*rate))) {
+    return complain("--rate of a job is a whole number", usage);
+  }
+  json::Writer out;
+  out.begin_object();
+  if (nothing_there_) out.flag("nothing_there", true);
+  out.member("reason", reason_);
+  out.end_object();
+  return run_job("dlq." + std::string(what), {{"destination", destination_}, {"type", type_}},
+                 out.take(), rate);
+}
+
 int DlqCommand::order(const char* what) {
+  if (as_job_) return order_job(what);
+  if (has_job_options()) return complain("--expect, --rate and --detach need --job", usage);
   json::Writer out;
   out.begin_object();
   if (!id_.empty()) out.member("id", id_);

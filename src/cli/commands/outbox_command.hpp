@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/commands/operator_command.hpp"
+#include "cli/commands/bulk_command.hpp"
 
 #include <optional>
 #include <string>
@@ -24,13 +24,14 @@ class OutboxCommand : public OperatorCommand {
 };
 
 /// `idem dlq list|show|redrive|discard`: shows dead letters and decides about them.
-class DlqCommand : public OperatorCommand {
+class DlqCommand : public BulkCommand {
  public:
   explicit DlqCommand(CLI::App& app);
   int run();
 
  private:
   int order(const char* what);
+  int order_job(const char* what);
 
   CLI::App* list_;
   CLI::App* show_;
@@ -42,6 +43,7 @@ class DlqCommand : public OperatorCommand {
   bool all_ = false;
   bool dry_run_ = false;
   bool nothing_there_ = false;
+  bool as_job_ = false;
 };
 
 }  // namespace idem::cli

@@ -90,6 +90,10 @@ struct GatewayFlags {
   Given admin_tls_cert{};
   Given admin_tls_key{};
   Given admin_client_ca{};
+  Given approve_resolve{"1"};
+  Given approve_release{"1"};
+  Given approve_jobs{"1"};
+  Given approve_discard{"1"};
   Given evidence_grace{"60s"};
   Given metrics_tenants{"digest"};
   Given log_requests{"false"};

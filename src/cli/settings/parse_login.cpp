@@ -5,6 +5,8 @@
 #include "http/head.hpp"
 #include "http/server.hpp"
 
+#include <array>
+#include <charconv>
 #include <filesystem>
 
 namespace idem::cli {
@@ -96,6 +98,23 @@ void check_identity(const GatewayFlags& flags, const LoginSettings& login, Compl
   }
 }
 
+/// The operator's own token names nobody, so with it there is one person at most.
+void parse_approvals(const GatewayFlags& flags, bool is_configured, LoginSettings& login,
+                     Complaints& complaints) {
+  const std::array given{&flags.approve_resolve, &flags.approve_release, &flags.approve_jobs,
+                         &flags.approve_discard};
+  static_assert(given.size() == admin::approval_kind_count);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    unsigned& needs = login.approvals.needs[i];
+    const std::string& text = given[i]->text;
+    std::from_chars(text.data(), text.data() + text.size(), needs);
+    if (needs <= 1 || is_configured) continue;
+    complaints.add(given[i]->place,
+                   "approvals need logins that name people; write admin_tokens (--admin-tokens "
+                   "FILE), admin_identity.field or admin_tls.client_ca too");
+  }
+}
+
 }  // namespace
 
 void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints& complaints) {
@@ -112,6 +131,7 @@ void parse_login(const GatewayFlags& flags, GatewayOptions& options, Complaints&
   if (flags.admin_probes.text == "nowhere") login.probes = admin::Probes::nowhere;
   const bool names_others = !login.identity_field.empty() || login.reads_certificates;
   const bool is_configured = names_others || !flags.admin_tokens.text.empty();
+  parse_approvals(flags, is_configured, login, complaints);
   // Beside another login tokens count only where the settings say so.
   if (!names_others || !flags.admin_tokens.text.empty()) {
     login.tokens_file = file_of(flags, flags.admin_tokens, ".admin-tokens");

@@ -2,6 +2,7 @@
 
 #include "cli/settings/paths.hpp"
 
+#include <idem/job_limits.hpp>
 #include <idem/worker_limits.hpp>
 
 namespace idem::cli {
@@ -60,6 +61,17 @@ Table process_settings(GatewayFlags& f) {
        "PEM file: its key, without a passphrase"},
       {"admin_tls.client_ca", "--admin-client-ca", path, &f.admin_client_ca,
        "PEM file: the CA of operators' certificates; use one that signs no others"},
+      {"approvals.resolve", "--approvals-resolve", number(1, limits::approvals_needed_max),
+       &f.approve_resolve,
+       "logins of different people that it takes to settle a record by evidence; more than 1 needs "
+       "admin_tokens, admin_identity or admin_tls.client_ca"},
+      {"approvals.release", "--approvals-release", number(1, limits::approvals_needed_max),
+       &f.approve_release, "the same for the release of a stored 5xx"},
+      {"approvals.jobs", "--approvals-jobs", number(1, limits::approvals_needed_max),
+       &f.approve_jobs,
+       "the same for the beginning of a job; it never takes fewer than one such decision does"},
+      {"approvals.discard", "--approvals-discard", number(1, limits::approvals_needed_max),
+       &f.approve_discard, "the same for the discard of a dead letter"},
       {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
        "how long after the lease's end an operator must observe that nothing is there"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,

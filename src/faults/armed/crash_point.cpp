@@ -10,7 +10,7 @@
 namespace idem {
 namespace {
 
-constexpr std::array<std::string_view, 21> point_names{"parsed",
+constexpr std::array<std::string_view, 23> point_names{"parsed",
                                                        "fingerprinted",
                                                        "reserve_before_commit",
                                                        "reserve_after_commit",
@@ -30,7 +30,9 @@ constexpr std::array<std::string_view, 21> point_names{"parsed",
                                                        "question_answered",
                                                        "event_verified",
                                                        "resolve_before_commit",
-                                                       "resolve_after_commit"};
+                                                       "resolve_after_commit",
+                                                       "job_decided",
+                                                       "job_noted"};
 
 struct Trigger {
   CrashPoint point;

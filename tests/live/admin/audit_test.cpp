@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "support/admin.hpp"
@@ -80,9 +81,13 @@ const std::map<std::string, std::string> deciding_bodies{
 };
 
 TEST_F(Audit, S19_every_deciding_endpoint_leaves_an_intent_and_an_outcome) {
+  // These decide about a job or an order that exists; jobs_test.cpp and approvals_test.cpp look at
+  // their lines.
+  const std::set<std::string> elsewhere{"/v1/jobs", "/v1/jobs/{id}/cancel",
+                                        "/v1/approvals/{id}/approve", "/v1/approvals/{id}/reject"};
   int decisions = 0;
   for (const AdminOperation& one : admin_operations()) {
-    if (one.method != "POST" || one.role != "operator") continue;
+    if (one.method != "POST" || one.role != "operator" || elsewhere.contains(one.path)) continue;
     const auto body = deciding_bodies.find(one.path);
     ASSERT_NE(body, deciding_bodies.end()) << one.path << ": give it a body with which it decides";
     const bool is_message = one.path.starts_with("/v1/outbox") || one.path.starts_with("/v1/dlq");

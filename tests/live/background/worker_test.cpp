@@ -31,19 +31,21 @@ class Worker : public testing::Test {
     start();
   }
 
-  std::string config(const std::string& deduplicates = "24h") {
+  std::string config(const std::string& deduplicates = "24h", int attempts = 2,
+                     const std::string& more = {}) {
     const auto file = (dir_.path() / "idem.yaml").string();
     std::ofstream(file) << fmt::format(
         "store: {}\nadmin: 127.0.0.1:0\ndestinations:\n  - name: receipts\n"
         "    url: \"http://{}/inbox\"\n    secret_files: [{}]\n    deduplicates: {}\n"
-        "    timeout: 2s\n    attempts: 2\n    source: /shop\n",
-        store_.url(), provider_->address(), secret_, deduplicates);
+        "    timeout: 2s\n    attempts: {}\n    source: /shop\n{}",
+        store_.url(), provider_->address(), secret_, deduplicates, attempts, more);
     return file;
   }
-  void start(const std::string& deduplicates = "24h") {
+  void start(const std::string& deduplicates = "24h", int attempts = 2,
+             const std::string& more = {}) {
     worker_ = std::make_unique<Process>(
         ProcessOptions{.program = built_program("idem"),
-                       .arguments = {"worker", "--config", config(deduplicates)}});
+                       .arguments = {"worker", "--config", config(deduplicates, attempts, more)}});
     admin_ = worker_->wait_for_address("admin");
     ASSERT_FALSE(admin_.empty()) << worker_->output();
   }
@@ -224,6 +226,79 @@ TEST_F(Worker, V23_a_dead_letter_is_seen_and_redriven_and_its_depth_is_a_metric)
   const auto history = idem({"outbox", "show", id, "--json"});
   EXPECT_NE(history.output.find("operator:grace: mended"), std::string::npos) << history.output;
   EXPECT_EQ(inbox()["ids"].members.size(), 1);
+}
+
+TEST_F(Worker, V23_all_dead_letters_are_redriven_or_discarded_by_a_job_of_the_worker) {
+  // Fewer than the relay sends at a time: after a failure it waits longer and longer.
+  constexpr int count = 4;
+  worker_->signal(SIGTERM);
+  worker_->wait();
+  start("24h", 1);
+  provider_->arm("refuse=422", count, "/inbox");
+  std::vector<std::string> ids;
+  for (int i = 0; i < count; ++i) ids.push_back(send("poison", fmt::format("a{}", i)));
+  for (const auto& id : ids) ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  const std::vector<std::string> redrive{"dlq", "redrive", "--all", "--job", "--reason", "mended"};
+  const auto with_words = [&](std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return idem(words);
+  };
+  EXPECT_EQ(with_words(redrive, {"--expect", "5"}).exit_code, 5);
+  EXPECT_EQ(with_words(redrive, {"--expect", "4", "--limit", "3"}).exit_code, 2);
+  EXPECT_EQ(state_of(ids[0]), "dead");
+  const auto done = with_words(redrive, {"--expect", "4", "--rate", "100"});
+  EXPECT_EQ(done.exit_code, 0) << done.output;
+  const auto jobs = idem({"jobs", "list", "--json"});
+  const Json listed = parse_json(jobs.output).value_or(Json{})["jobs"];
+  ASSERT_EQ(listed.items.size(), 1U) << jobs.output;
+  EXPECT_EQ(listed.items[0]["done"].integer, count);
+  for (const auto& id : ids) {
+    EXPECT_TRUE(wait_for(id, "delivered")) << worker_->output();
+    const auto shown = idem({"outbox", "show", id, "--json"});
+    EXPECT_NE(shown.output.find("mended (job " + listed.items[0]["job"].string + ")"),
+              std::string::npos)
+        << shown.output;
+  }
+}
+
+TEST_F(Worker, V29_a_dead_letter_is_discarded_when_a_second_person_has_approved_it) {
+  const auto tokens = (dir_.path() / "tokens").string();
+  std::map<std::string, std::string> token;
+  for (const auto* const name : {"ada", "bob"}) {
+    const auto made = run_program(
+        built_program("idem"),
+        {"admin", "token", name, "--role", "operator", "--tokens-file", tokens, "--json"});
+    token[name] = parse_json(made.output).value_or(Json{})["token"].string;
+  }
+  worker_->signal(SIGTERM);
+  worker_->wait();
+  start("24h", 1, fmt::format("admin_tokens: {}\napprovals: {{ discard: 2 }}\n", tokens));
+  const auto as = [&](const std::string& who, std::vector<std::string> words) {
+    return run_program(built_program("idem"), std::move(words),
+                       {"IDEM_ADMIN_URL=http://" + admin_, "IDEM_ADMIN_TOKEN=" + token.at(who),
+                        "IDEM_OPERATOR=" + who});
+  };
+  provider_->arm("refuse=422", 1, "/inbox");
+  const auto id = send("poison", "a");
+  ASSERT_TRUE(wait_for(id, "dead")) << worker_->output();
+  EXPECT_EQ(as("ada", {"dlq", "discard", "--all", "--reason", "gone"}).exit_code, 5);
+  const auto asked = as("ada", {"dlq", "discard", id, "--reason", "gone", "--json"});
+  EXPECT_EQ(asked.exit_code, 5) << asked.output;
+  EXPECT_EQ(state_of(id), "dead");
+  const auto listed = as("bob", {"approvals", "list", "--json"});
+  const Json waiting = parse_json(listed.output).value_or(Json{})["approvals"];
+  ASSERT_EQ(waiting.items.size(), 1U) << listed.output;
+  const std::string approval = waiting.items[0]["approval"].string;
+  EXPECT_EQ(as("ada", {"approvals", "approve", approval, "--reason", "r"}).exit_code, 5);
+  EXPECT_EQ(state_of(id), "dead");
+  const auto approved = as("bob", {"approvals", "approve", approval, "--reason", "looked"});
+  EXPECT_EQ(approved.exit_code, 0) << approved.output;
+  EXPECT_EQ(state_of(id), "discarded");
+  const auto shown = as("bob", {"outbox", "show", id, "--json"});
+  EXPECT_NE(shown.output.find("operator:ada: gone (approved by bob, approval " + approval + ")"),
+            std::string::npos)
+      << shown.output;
 }
 
 TEST_F(Worker, S18_a_message_that_may_have_arrived_is_redriven_only_after_a_check) {
