@@ -1,3 +1,4 @@
+#include "core/record/stored_response_codec.hpp"
 #include "store_conformance/harness.hpp"
 
 #include <idem/limits.hpp>
@@ -102,6 +103,7 @@ class Twins {
   Twins(const std::string& kind, std::uint64_t seed)
       : reaps_early_(kind.starts_with("redis")),
         forgets_its_attempts_(kind.starts_with("hybrid")),
+        has_its_own_form_(kind.starts_with("sealed")),
         random_(seed),
         place_(kind, clock_) {
     open();
@@ -258,7 +260,7 @@ class Twins {
 
   StoreCall next_verb() {
     const RecordId id = any_key();
-    switch (below(25)) {
+    switch (below(27)) {
       case 0:
       case 1:
       case 2:
@@ -307,6 +309,10 @@ class Twins {
                           .observed_at = clock_.now()};
       case 23:
         return any_of_a_journal();
+      case 24:
+      case 25:
+        if (has_its_own_form_) return Find{id};
+        return any_reseal(id);
       default:
         return Reap{1'000};
     }
@@ -327,6 +333,27 @@ class Twins {
     }
   }
 
+  Reseal any_reseal(const RecordId& id) {
+    Reseal verb;
+    verb.id = id;
+    verb.fence = any_attempt(id).fence;
+    verb.response = any_response();
+    const StoreResult read = wait_for(*memory_, Find{id});
+    const auto& record = std::get<std::optional<Record>>(*read);
+    if (record && record->stored_request && one_in(2)) {
+      verb.seen = digest_of_stored(*record->stored_request);
+      verb.response.reset();
+      verb.request = std::string(below(100), 's');
+    } else if (record && record->response) {
+      verb.seen = digest_of_stored(*record->response);
+      verb.fence = record->fence();
+      if (!one_in(4)) verb.response->status = record->response->status;
+      if (!one_in(4)) verb.response->body_stored = record->response->body_stored;
+    }
+    if (one_in(8)) verb.seen[0] ^= 1;
+    return verb;
+  }
+
   Resolve any_resolve(const RecordId& id) {
     Resolve verb = a_resolve(1, any_of({Resolve::As::completed, Resolve::As::failed_retryable}),
                              any_attempt(id).fence, clock_.now());
@@ -340,6 +367,7 @@ class Twins {
 
   bool reaps_early_;
   bool forgets_its_attempts_;
+  bool has_its_own_form_;  ///< What is stored there is not what the reference stores.
   int lives_ = 0;
   std::mt19937_64 random_;
   TestClock clock_;

@@ -6,6 +6,7 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/modes.h>
 
 #include <algorithm>
 #include <memory>
@@ -40,8 +41,8 @@ const EVP_CIPHER* gcm() {
   IDEM_ASSERT(fetched != nullptr);
   return fetched;
 }
-const EVP_CIPHER* key_wrap() {
-  static EVP_CIPHER* const fetched = EVP_CIPHER_fetch(nullptr, "AES-256-WRAP", nullptr);
+const EVP_CIPHER* one_block() {
+  static EVP_CIPHER* const fetched = EVP_CIPHER_fetch(nullptr, "AES-256-ECB", nullptr);
   IDEM_ASSERT(fetched != nullptr);
   return fetched;
 }
@@ -60,10 +61,22 @@ Digest derived(std::string_view label, const Secret& secret) {
   return KeyedDigest(label).of(secret, {});
 }
 
+// OpenSSL's own cipher "AES-256-WRAP" runs AES without the processor's instructions, which takes
+// five times as long; its Key Wrap with this block cipher does not.
 void begin_wrap(EVP_CIPHER_CTX* context, const CipherKey& with, int encrypt) {
-  EVP_CIPHER_CTX_set_flags(context, EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
-  IDEM_ASSERT(
-      EVP_CipherInit_ex2(context, key_wrap(), with.bytes.data(), nullptr, encrypt, nullptr) == 1);
+  const bool begun =
+      EVP_CipherInit_ex2(context, one_block(), with.bytes.data(), nullptr, encrypt, nullptr) == 1 &&
+      EVP_CIPHER_CTX_set_padding(context, 0) == 1;
+  IDEM_ASSERT(begun);
+}
+
+/// A block128_f of OpenSSL; `context` is the EVP_CIPHER_CTX that begin_wrap() has begun.
+void run_block(const unsigned char* in, unsigned char* out, const void* context) {
+  constexpr int block_bytes = 16;
+  int written = 0;
+  auto* const begun = static_cast<EVP_CIPHER_CTX*>(const_cast<void*>(context));
+  IDEM_ASSERT(EVP_CipherUpdate(begun, out, &written, in, block_bytes) == 1 &&
+              written == block_bytes);
 }
 
 void begin_gcm(EVP_CIPHER_CTX* context, const CipherKey& key, std::uint8_t part,
@@ -119,10 +132,9 @@ std::string wrap_key(const CipherKey& with, const CipherKey& key) {
   const BorrowedContext context(context_of_thread());
   begin_wrap(context.get(), with, 1);
   std::string wrapped(wrapped_key_bytes, '\0');
-  int written = 0;
-  const bool done = EVP_CipherUpdate(context.get(), bytes_of(wrapped.data()), &written,
-                                     key.bytes.data(), static_cast<int>(key.bytes.size())) == 1;
-  IDEM_ASSERT(done && static_cast<std::size_t>(written) == wrapped_key_bytes);
+  const std::size_t written = CRYPTO_128_wrap(context.get(), nullptr, bytes_of(wrapped.data()),
+                                              key.bytes.data(), key.bytes.size(), &run_block);
+  IDEM_ASSERT(written == wrapped_key_bytes);
   return wrapped;
 }
 
@@ -130,17 +142,10 @@ std::optional<CipherKey> unwrap_key(const CipherKey& with, std::string_view wrap
   if (wrapped.size() != wrapped_key_bytes) return std::nullopt;
   const BorrowedContext context(context_of_thread());
   begin_wrap(context.get(), with, 0);
-  std::array<unsigned char, wrapped_key_bytes> out{};
-  int written = 0;
-  const bool done = EVP_CipherUpdate(context.get(), out.data(), &written, bytes_of(wrapped),
-                                     static_cast<int>(wrapped.size())) == 1;
-  std::optional<CipherKey> key;
-  if (done && static_cast<std::size_t>(written) == key.emplace().bytes.size()) {
-    std::copy_n(out.begin(), key->bytes.size(), key->bytes.begin());
-  } else {
-    key.reset();
-  }
-  OPENSSL_cleanse(out.data(), out.size());
+  std::optional<CipherKey> key(std::in_place);
+  const std::size_t written = CRYPTO_128_unwrap(context.get(), nullptr, key->bytes.data(),
+                                                bytes_of(wrapped), wrapped.size(), &run_block);
+  if (written != key->bytes.size()) key.reset();
   return key;
 }
 
