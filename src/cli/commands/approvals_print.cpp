@@ -1,6 +1,7 @@
 #include "cli/commands/approvals_print.hpp"
 
 #include "cli/commands/tables.hpp"
+#include "core/bytes/base64.hpp"
 
 #include <array>
 #include <cstdio>
@@ -14,6 +15,32 @@ std::string names_of(const json::Value* names) {
   return all;
 }
 
+/// Each text, number and flag of the order on a line of its own: what somebody approves must be
+/// before their eyes, also a member that this version does not know.
+void add_members(std::vector<std::vector<std::string>>& rows, const std::string& name,
+                 const json::Value& value) {
+  if (const auto* const object = std::get_if<json::Object>(&value.is)) {
+    for (const auto& member : *object) {
+      add_members(rows, name + (name.ends_with(' ') ? "" : ".") + printable(member.name),
+                  member.value);
+    }
+    return;
+  }
+  if (const auto* const array = std::get_if<json::Array>(&value.is)) {
+    std::size_t number = 0;
+    for (const auto& one : *array) {
+      add_members(rows, name + '[' + std::to_string(number++) + ']', one);
+    }
+    return;
+  }
+  rows.push_back({name, text_of(&value)});
+  const auto* const text = std::get_if<std::string>(&value.is);
+  if (text == nullptr || !name.ends_with("_b64")) return;
+  if (const auto bytes = from_base64(*text)) {
+    rows.push_back({name.substr(0, name.size() - 4), printable(*bytes)});
+  }
+}
+
 }  // namespace
 
 bool print_approval(const std::string& json) {
@@ -25,13 +52,7 @@ bool print_approval(const std::string& json) {
   rows.reserve(2 * shown.size());
   for (const auto* const name : shown) rows.push_back({name, text_of(approval->find(name))});
   rows.push_back({"given by", names_of(approval->find("given_by"))});
-  if (const auto* const order = approval->find("order")) {
-    for (const auto* const name : {"what", "as", "fence", "evidence", "expected"}) {
-      if (order->find(name) != nullptr) {
-        rows.push_back({std::string("order: ") + name, text_of(order->find(name))});
-      }
-    }
-  }
+  if (const auto* const order = approval->find("order")) add_members(rows, "order: ", *order);
   if (const auto* const record = approval->find("record")) {
     for (const auto* const name : {"scope", "operation", "state", "fence"}) {
       if (record->find(name) != nullptr) {

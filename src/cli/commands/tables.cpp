@@ -14,6 +14,7 @@ std::string text_of(const Value* value) {
   }
   if (const auto* number = std::get_if<std::int64_t>(&value->is)) return std::to_string(*number);
   if (const auto* number = std::get_if<std::uint64_t>(&value->is)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value->is)) return std::to_string(*number);
   if (const auto* flag = std::get_if<bool>(&value->is)) return *flag ? "yes" : "no";
   return "-";
 }

@@ -214,6 +214,9 @@ TEST_F(Approvals, V29_the_command_line_says_that_an_order_waits) {
   EXPECT_NE(idem("bob", {"approvals", "list"}).output.find(id), std::string::npos);
   const auto shown = idem("bob", {"approvals", "show", id});
   EXPECT_NE(shown.output.find("record: state"), std::string::npos) << shown.output;
+  for (const auto* const part : {"order: as", "order: response.status", "order: evidence"}) {
+    EXPECT_NE(shown.output.find(part), std::string::npos) << part << '\n' << shown.output;
+  }
   EXPECT_EQ(idem("ada", {"approvals", "approve", id, "--reason", "r"}).exit_code, 5);
   const auto approved = idem("bob", {"approvals", "approve", id, "--reason", "looked"});
   EXPECT_EQ(approved.exit_code, 0) << approved.output;
