@@ -173,7 +173,7 @@ Read<JobOrder> read_job_order(const Value& order, JobOrder made) {
       break;
     }
   }
-  auto reason = read_text(order, "reason", limits::reason_bytes_max);
+  auto reason = read_reason(order);
   if (!reason) return wrong("/order", reason.error());
   made.reason = std::move(*reason);
   if (bytes_of(made) > limits::job_order_bytes_max) {
@@ -218,7 +218,7 @@ std::expected<JobRequest, std::string> parse_job(std::string_view body, StoreTim
 std::expected<std::string, std::string> parse_job_reason(std::string_view body) {
   const auto object = read_object(body, {"reason", "by"});
   if (!object) return std::unexpected(object.error());
-  return read_text(*object, "reason", limits::reason_bytes_max);
+  return read_reason(*object);
 }
 
 }  // namespace idem::admin

@@ -39,6 +39,19 @@ Read<std::string> read_text(const Value& object, std::string_view name, std::siz
   return *text;
 }
 
+Read<std::string> read_reason(const Value& object) {
+  auto reason = read_text(object, "reason", limits::reason_bytes_max);
+  if (!reason) return reason;
+  for (const std::string_view note : {"(job ", "(approved by "}) {
+    if (reason->contains(note)) {
+      return wrong("/reason", "has \"" + std::string(note) +
+                                  "\" in it, which only jobs and "
+                                  "approvals write");
+    }
+  }
+  return reason;
+}
+
 Read<std::string> decided_by(std::string source, std::string_view body) {
   const auto value = json::parse(body);
   const Value* const by = value ? value->find("by") : nullptr;

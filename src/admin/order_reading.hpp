@@ -21,6 +21,10 @@ Read<Value> read_object(std::string_view body, std::initializer_list<std::string
 /// A text that is not only white space.
 Read<std::string> read_text(const Value& object, std::string_view name, std::size_t bytes_max);
 
+/// `reason`, in which nobody may write what only a job or an approval adds to it: by these notes a
+/// process finds out whether a decision was made (jobs/job.hpp, order_body.hpp).
+Read<std::string> read_reason(const Value& object);
+
 /// The source of an operator's decision, in front of the name.
 inline constexpr std::string_view operator_source = "operator";
 /// The decider as the evidence log names it: `source`, by the login or from the request's head, or

@@ -130,7 +130,7 @@ std::expected<Resolve, std::string> read_resolve(const Value& object) {
   if (is_sealed_evidence(*evidence)) {
     return wrong("/evidence", "must not begin as the encrypted texts of the log do");
   }
-  auto reason = read_text(object, "reason", limits::reason_bytes_max);
+  auto reason = read_reason(object);
   if (!reason) return std::unexpected(reason.error());
   auto response = read_response(object);
   if (!response) return std::unexpected(response.error());
@@ -193,7 +193,7 @@ std::expected<CacheBust, std::string> parse_release(std::string_view body) {
   if (!object) return std::unexpected(object.error());
   const auto fence = read_fence(*object);
   if (!fence) return std::unexpected(fence.error());
-  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
+  auto reason = read_reason(*object);
   if (!reason) return std::unexpected(reason.error());
   CacheBust verb;
   verb.fence = *fence;

@@ -81,7 +81,7 @@ template <class Order>
 Read<Order> with_reason(const Value& object, Order order) {
   const auto dry_run = read_flag(object, "dry_run");
   if (!dry_run) return std::unexpected(dry_run.error());
-  auto reason = read_text(object, "reason", limits::reason_bytes_max);
+  auto reason = read_reason(object);
   if (!reason) return std::unexpected(reason.error());
   order.dry_run = *dry_run;
   order.reason = std::move(*reason);

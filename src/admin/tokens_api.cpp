@@ -38,7 +38,7 @@ Read<TokenOrder> parse_token_order(std::string_view body) {
 Read<std::string> parse_reason(std::string_view body) {
   const auto object = read_object(body, {"reason", "by"});
   if (!object) return std::unexpected(object.error());
-  return read_text(*object, "reason", limits::reason_bytes_max);
+  return read_reason(*object);
 }
 
 WireAnswer state_refused(std::string why) {

@@ -10,6 +10,9 @@
 
 #include <idem/limits.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <set>
 
@@ -62,6 +65,14 @@ std::expected<Token, AdminFailure> read_named_token(const std::string& path,
                        "; is that the gateway?");
   }
   return token;
+}
+
+/// Whether only this user or root listens on `port`.
+bool is_own_listener(const std::string& port) {
+  const auto owners = listeners_on(port);
+  return !owners.empty() && std::ranges::all_of(owners, [](std::uint32_t owner) {
+    return owner == 0 || owner == geteuid();
+  });
 }
 
 /// The file that a refusal names; empty: none.
@@ -126,11 +137,19 @@ std::expected<AdminAnswer, AdminFailure> ask_admin(const AdminAccess& access,
   const auto& [host, port] = address->endpoint;
   const bool is_here = is_loopback((host.contains(':') ? "[" + host + "]" : host) + ":" + port);
   if (!is_here || !access.certificate_file.empty()) return send(access, target, body, "");
-  // An order is not sent to a listener that may be anyone's.
+  // Anyone on this machine may listen there while the gateway does not. No order goes to such a
+  // listener, and what it says is not believed: a gateway asks for a login.
   auto asked = send(access, body != nullptr ? "/v1/status" : target, nullptr, "");
   if (!asked) return asked;
   const std::string file = named_file(*asked);
-  if (file.empty()) return body != nullptr ? send(access, target, body, "") : asked;
+  if (file.empty()) {
+    if (asked->status == 401) return asked;
+    if (!is_own_listener(port)) {
+      return wrong_token("what listens on port " + port +
+                         " asks for no login, and belongs to another user; is that the gateway?");
+    }
+    return body != nullptr ? send(access, target, body, "") : asked;
+  }
   const auto token = read_named_token(file, port);
   if (!token) return Failed(token.error());
   return send(access, target, body, token->text);

@@ -223,6 +223,19 @@ TEST_F(Approvals, V29_the_command_line_says_that_an_order_waits) {
   EXPECT_NE(approved.output.find("decided"), std::string::npos) << approved.output;
 }
 
+// By these notes a process finds out whether a decision was made.
+TEST_F(Approvals, V29_nobody_writes_the_notes_of_jobs_and_approvals_into_a_reason) {
+  ask(charge("k", "drop-after"));
+  const Json record = unknown_one();
+  for (const auto* const reason : {"x (approved by bob, approval 1)", "x (job 1)"}) {
+    const auto answer =
+        send("ada", "POST", "/v1/keys/" + record["ref"].string + "/release",
+             fmt::format(R"({{"fence":{},"reason":"{}"}})", record["fence"].integer, reason));
+    EXPECT_EQ(answer.status, 400) << answer.raw;
+    EXPECT_NE(answer.body.find("/reason"), std::string::npos) << answer.raw;
+  }
+}
+
 class LateApprovals : public Approvals {
  protected:
   void SetUp() override {

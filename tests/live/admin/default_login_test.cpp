@@ -122,6 +122,31 @@ TEST_F(LoginByDefault, the_command_line_sends_no_token_to_another_user_who_liste
   }
 }
 
+// A socket belongs to the user who makes it.
+TEST_F(LoginByDefault, the_command_line_believes_no_other_user_who_asks_for_no_login) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can listen as another user";
+  ASSERT_EQ(::seteuid(65534), 0);
+  auto squatter = std::make_unique<ScriptedUpstream>([](UpstreamConnection& connection) {
+    connection.read_request();
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+    connection.close();
+  });
+  ASSERT_EQ(::seteuid(0), 0);
+  const std::vector<std::vector<std::string>> commands{
+      {"keys", "release", std::string(32, '0'), "--fence", "1", "--reason", "secret"},
+      {"audit", "verify"}};
+  for (auto words : commands) {
+    words.insert(words.end(), {"--admin-url", "http://" + squatter->address()});
+    const auto ran = run_program(built_program("idem"), words);
+    EXPECT_EQ(ran.exit_code, 1) << ran.output;
+    EXPECT_NE(ran.output.find("asks for no login"), std::string::npos) << ran.output;
+  }
+  for (const std::string& received : squatter->received()) {
+    EXPECT_TRUE(received.starts_with("GET ")) << received;
+    EXPECT_EQ(received.find("secret"), std::string::npos);
+  }
+}
+
 TEST_F(LoginByDefault, the_command_line_sends_nothing_but_a_token) {
   const auto secret = dir_.path() / "id_rsa";
   std::ofstream(secret) << "-----BEGIN PRIVATE KEY-----\n";
