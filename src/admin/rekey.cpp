@@ -119,7 +119,7 @@ Task<WireAnswer> rekey(AdminParts& parts, http::ServerStream& client, const Call
   auto reading = read_order(parts, client, caller);
   const auto order = co_await reading;
   if (!order) co_return order.error();
-  auto page = parse(order->body.bytes());
+  auto page = parse(order->body);
   if (!page) co_return invalid(page.error());
   Deciding deciding(parts, order->signer, "store.rekey", {});
   const bool begins =
