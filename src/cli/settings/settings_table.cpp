@@ -64,7 +64,9 @@ Table process_settings(GatewayFlags& f) {
       {"approvals.resolve", "--approvals-resolve", number(1, limits::approvals_needed_max),
        &f.approve_resolve,
        "logins of different people that it takes to settle a record by evidence; more than 1 needs "
-       "admin_tokens, admin_identity or admin_tls.client_ca"},
+       "admin_tokens, admin_identity or admin_tls.client_ca. Each process of the store with an "
+       "admin "
+       "listener needs the same approvals: an order at one without them waits for nobody"},
       {"approvals.release", "--approvals-release", number(1, limits::approvals_needed_max),
        &f.approve_release, "the same for the release of a stored 5xx"},
       {"approvals.jobs", "--approvals-jobs", number(1, limits::approvals_needed_max),
@@ -73,7 +75,11 @@ Table process_settings(GatewayFlags& f) {
       {"approvals.discard", "--approvals-discard", number(1, limits::approvals_needed_max),
        &f.approve_discard, "the same for the discard of a dead letter"},
       {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
-       "how long after the lease's end an operator must observe that nothing is there"},
+       "how long after the lease's end an operator must observe that nothing is there; each "
+       "process "
+       "of the store with an admin listener needs the same. A job keeps the one of the process "
+       "that "
+       "began it, if that is longer"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
        "the label of a tenant in metrics; none: all tenants count as one"},
       {"tls.cert", "--tls-cert", path, &f.tls_cert,
