@@ -38,11 +38,12 @@ class Admin final : public http::Service {
   explicit Admin(AdminParts parts)
       : parts_(std::move(parts)),
         approvals_(parts_),
-        keys_(parts_, parts_.registry.add_shard(), approvals_),
+        shard_(parts_.registry.add_shard()),
+        keys_(parts_, shard_, approvals_),
         outbox_(parts_, offload_, approvals_),
         tokens_(parts_, offload_),
         audit_(parts_),
-        jobs_(parts_, offload_, approvals_) {
+        jobs_(parts_, shard_, offload_, approvals_) {
     approvals_.decide_by([this](const ApprovalRequest& request, const OrderBody& order) {
       return decide(request, order);
     });
@@ -199,6 +200,7 @@ class Admin final : public http::Service {
 
   AdminParts parts_;
   ApprovalsApi approvals_;
+  metrics::Shard& shard_;
   KeysApi keys_;
   Offload offload_{"idem-admin-io"};
   OutboxApi outbox_;  ///< Holds only references: offloaded work may still use it at the end.

@@ -42,6 +42,21 @@ bool names_a_person(const OrderBody& order) {
   return !order.signer.who.empty() && order.signer.login != "operator_token";
 }
 
+WireAnswer elsewhere() {
+  return store_trouble(
+      {StoreError::Code::unavailable, "Another process makes the decision; look again."});
+}
+
+std::string how_many(const ApprovalFold& fold) {
+  return "given by " + std::to_string(fold.given_by().size()) + " of " +
+         std::to_string(fold.request()->needs);
+}
+
+/// What an answer that is no success says.
+std::string text_of(const WireAnswer& answer) {
+  return answer.problem ? answer.problem->detail : std::to_string(answer.status);
+}
+
 std::string what_is_asked(const ApprovalRequest& request) {
   return std::string(name_of(request.kind)) + (request.ref.empty() ? "" : " " + request.ref);
 }
@@ -272,7 +287,8 @@ Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
                                 .ref = subject.ref,
                                 .seen = subject.seen,
                                 .order = order.body,
-                                .reason = subject.reason};
+                                .reason = subject.reason,
+                                .given_at = subject.given_at.value_or(now)};
   Deciding deciding(parts_, order.signer, "approvals.ask", id);
   auto beginning = deciding.begin(subject.reason, subject.seen);
   auto not_noted = co_await beginning;
@@ -280,8 +296,9 @@ Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
   const auto fold = std::make_shared<ApprovalFold>();
   auto appending = append(fold, id, write_request(request));
   const auto appended = co_await appending;
-  auto ending = deciding.end(appended ? what_is_asked(request) + " waits for approvals"
-                                      : failure_text(appended.error().detail));
+  auto ending = deciding.end(!appended   ? error_text(appended.error())
+                             : *appended ? what_is_asked(request) + " waits for approvals"
+                                         : "refused: another approval has this id");
   co_await ending;
   if (!appended) co_return store_trouble(appended.error());
   if (!*appended) co_return refused("Another approval has this id; order again.");
@@ -319,34 +336,57 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
     co_return refused("The approval is " + state + ", so nothing was done.");
   }
   if (is_being_decided(*fold, id)) co_return refused("The decision is being made; look again.");
-  if (!fold->is_enough()) {
-    if (fold->has_given(received.signer.who)) {
-      co_return refused(received.signer.who +
-                        " has given the approval already; it needs the login of another person.");
-    }
-    Deciding deciding(parts_, received.signer, "approvals.approve", id);
-    auto beginning = deciding.begin(*reason, "given by " + std::to_string(fold->given_by().size()) +
-                                                 " of " + std::to_string(fold->request()->needs));
-    auto not_noted = co_await beginning;
-    if (not_noted) co_return std::move(*not_noted);
-    auto appending = append(fold, id, write_approve(approver_of(received.signer), *reason));
-    const auto appended = co_await appending;
-    const bool is_given = appended && *appended && fold->has_given(received.signer.who);
-    auto ending = deciding.end(is_given    ? "given"
-                               : !appended ? failure_text(appended.error().detail)
-                                           : "refused: it has changed or is over");
-    co_await ending;
-    if (!appended) co_return store_trouble(appended.error());
-    if (!is_given) co_return refused("The approval has changed meanwhile, or is over; look again.");
-    if (!fold->is_enough()) {
-      auto showing = page(fold, 200);
-      auto answer = co_await showing;
-      co_return answer;
-    }
+  if (fold->is_enough()) {
+    auto finishing = finish(fold, id, *reason, received);
+    auto answer = co_await finishing;
+    co_return answer;
   }
-  auto making = decide(fold, id, received);
+  auto giving = give(fold, id, *reason, received);
+  auto not_given = co_await giving;
+  if (not_given) co_return std::move(*not_given);
+  auto making = fold->is_enough() ? decide(fold, id, received) : page(fold, 200);
   auto answer = co_await making;
   co_return answer;
+}
+
+// The approvals are there, and what became of the decision is not known.
+Task<WireAnswer> ApprovalsApi::finish(Fold fold, std::string id, std::string reason,
+                                      const OrderBody& received) {
+  Deciding deciding(parts_, received.signer, "approvals.approve", id);
+  auto beginning = deciding.begin(std::move(reason), "deciding, " + how_many(*fold));
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return std::move(*not_noted);
+  auto making = decide(fold, id, received);
+  auto made = co_await making;
+  auto ending = deciding.end(fold->end() ? "finished: " + std::string(name_of(*fold->end())) +
+                                               ", " + fold->end_text()
+                                         : "not finished: " + text_of(made));
+  co_await ending;
+  co_return made;
+}
+
+/// The answer if the approval could not be given.
+Task<std::optional<WireAnswer>> ApprovalsApi::give(Fold fold, std::string id, std::string reason,
+                                                   const OrderBody& received) {
+  const std::string& who = received.signer.who;
+  if (fold->has_given(who)) {
+    co_return refused(who +
+                      " has given the approval already; it needs the login of another person.");
+  }
+  Deciding deciding(parts_, received.signer, "approvals.approve", id);
+  auto beginning = deciding.begin(reason, how_many(*fold));
+  auto not_noted = co_await beginning;
+  if (not_noted) co_return not_noted;
+  auto appending = append(fold, id, write_approve(approver_of(received.signer), reason));
+  const auto appended = co_await appending;
+  const bool is_given = appended && *appended && fold->has_given(who);
+  auto ending = deciding.end(is_given    ? "given"
+                             : !appended ? error_text(appended.error())
+                                         : "refused: it has changed or is over");
+  co_await ending;
+  if (!appended) co_return store_trouble(appended.error());
+  if (!is_given) co_return refused("The approval has changed meanwhile, or is over; look again.");
+  co_return std::nullopt;
 }
 
 // Who appends the line may make the decision. After a crash another one appends a further line and
@@ -370,7 +410,7 @@ Task<WireAnswer> ApprovalsApi::decide(Fold fold, std::string id, const OrderBody
       .body = request.order,
       .decider = "operator:" + request.by.who,
       .signer = std::move(signer),
-      .approved = Approved{id, request.seen, fold->asked_at(), others},
+      .approved = Approved{id, request.seen, request.given_at, others},
   };
   deciding_.insert(id);
   auto making = decide_(request, order);
@@ -386,21 +426,41 @@ Task<WireAnswer> ApprovalsApi::end(Fold fold, std::string id, const OrderBody& r
   // Whether the decision was made is not known: it stays to be finished.
   if (made.status >= 500) co_return made;
   const bool is_made = made.status < 300;
-  const std::string text =
-      is_made ? "done" : (made.problem ? made.problem->detail : std::to_string(made.status));
+  const std::string text = is_made ? "done" : text_of(made);
   const auto how = is_made ? ApprovalEnd::decided : ApprovalEnd::refused;
-  auto appending = append(fold, id, write_end(how, received.signer.who, made.status, text));
-  const auto appended = co_await appending;
-  if (!appended) co_return store_trouble(appended.error());
-  parts_.log(is_made ? LogLevel::info : LogLevel::warning, "approval_ended",
-             {{"approval", id},
-              {"how", std::string(name_of(how))},
-              {"source", received.decider},
-              {"outcome", text}});
-  if (!is_made) co_return made;
-  auto showing = page(fold, 200);
-  auto answer = co_await showing;
-  co_return answer;
+  for (int tries = 0; tries < limits::audit_tries_max; ++tries) {
+    auto appending = append(fold, id, write_end(how, received.signer.who, made.status, text));
+    const auto appended = co_await appending;
+    if (!appended) co_return store_trouble(appended.error());
+    if (*appended) {
+      parts_.log(is_made ? LogLevel::info : LogLevel::warning, "approval_ended",
+                 {{"approval", id},
+                  {"how", std::string(name_of(how))},
+                  {"source", received.decider},
+                  {"outcome", text}});
+      if (!is_made) co_return made;
+      auto showing = page(fold, 200);
+      auto answer = co_await showing;
+      co_return answer;
+    }
+    // Another process took this one for dead.
+    auto reading = read(id);
+    auto now = co_await reading;
+    if (!now) co_return store_trouble(now.error());
+    *fold = std::move(**now);
+    if (fold->state() != "deciding") break;
+    // What this process did not do, the other one may be doing.
+    if (!is_made) co_return elsewhere();
+  }
+  if (fold->state() == "deciding") co_return elsewhere();
+  if (fold->end() == ApprovalEnd::decided) {
+    auto showing = page(fold, 200);
+    auto answer = co_await showing;
+    co_return answer;
+  }
+  co_return refused("The approval is " + std::string(fold->state()) + ": " +
+                    (fold->trouble().empty() ? fold->end_text() : fold->trouble()) +
+                    (is_made ? ". The decision was made all the same." : ""));
 }
 
 Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received) {
@@ -420,7 +480,7 @@ Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received)
   auto appending =
       append(fold, id, write_end(ApprovalEnd::rejected, received.signer.who, 0, *reason));
   const auto appended = co_await appending;
-  auto ending = deciding.end(!appended   ? failure_text(appended.error().detail)
+  auto ending = deciding.end(!appended   ? error_text(appended.error())
                              : *appended ? "rejected"
                                          : "refused: it has changed");
   co_await ending;

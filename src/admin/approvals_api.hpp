@@ -33,6 +33,8 @@ class ApprovalsApi {
     std::string ref{};
     std::string seen{};    ///< What must be the same when the decision is made.
     std::string reason{};  ///< Of the order.
+    /// As in ApprovalRequest; none: nothing depends on it.
+    std::optional<StoreTime> given_at{};
   };
   /// Notes the order, which then waits. The answer to it: 202.
   Task<WireAnswer> ask(Subject subject, const OrderBody& order);
@@ -43,6 +45,9 @@ class ApprovalsApi {
   Task<WireAnswer> show(std::string id);
   Task<WireAnswer> approve(std::string id, const OrderBody& received);
   Task<WireAnswer> reject(std::string id, const OrderBody& received);
+  Task<std::optional<WireAnswer>> give(Fold fold, std::string id, std::string reason,
+                                       const OrderBody& received);
+  Task<WireAnswer> finish(Fold fold, std::string id, std::string reason, const OrderBody& received);
   Task<WireAnswer> decide(Fold fold, std::string id, const OrderBody& received);
   Task<WireAnswer> end(Fold fold, std::string id, const OrderBody& received, WireAnswer made);
   Task<std::expected<Fold, WireAnswer>> find(std::string id);

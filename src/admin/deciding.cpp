@@ -42,4 +42,9 @@ std::string doubt_text(const std::string& why) {
   return "not confirmed: " + why + "; look whether it was done";
 }
 
+std::string error_text(const StoreError& error) {
+  return error.code == StoreError::Code::in_doubt ? doubt_text(error.detail)
+                                                  : failure_text(error.detail);
+}
+
 }  // namespace idem::admin

@@ -37,5 +37,7 @@ std::string state_text(const std::optional<Record>& record);
 std::string failure_text(const std::string& why);
 /// The same of a call that may have been done all the same.
 std::string doubt_text(const std::string& why);
+/// The one of them that the store's error means.
+std::string error_text(const StoreError& error);
 
 }  // namespace idem::admin

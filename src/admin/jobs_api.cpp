@@ -13,6 +13,8 @@
 namespace idem::admin {
 namespace {
 
+using Code = StoreError::Code;
+
 constexpr std::string_view collection = "/v1/jobs";
 
 WireAnswer no_such_job() {
@@ -57,12 +59,18 @@ std::optional<ApprovalKind> kind_of(JobWhat what) {
 
 }  // namespace
 
-JobsApi::JobsApi(AdminParts& parts, Offload& offload, ApprovalsApi& approvals)
+JobsApi::JobsApi(AdminParts& parts, metrics::Shard& shard, Offload& offload,
+                 ApprovalsApi& approvals)
     : parts_(parts),
       offload_(offload),
       approvals_(approvals),
       journals_(parts.loop, parts.store),
-      decisions_(parts.loop, parts.store, offload, parts.evidence_grace, parts.log),
+      decisions_({.loop = parts.loop,
+                  .store = parts.store,
+                  .offload = offload,
+                  .shard = shard,
+                  .grace = parts.evidence_grace,
+                  .log = parts.log}),
       runner_({.loop = parts.loop,
                .store = parts.store,
                .journals = journals_,
@@ -201,16 +209,43 @@ Task<std::expected<Matched, WireAnswer>> JobsApi::match(const JobRequest& reques
 }
 
 Task<WireAnswer> JobsApi::decide(const ApprovalRequest& request, const OrderBody& order) {
-  auto reading = journals_.read(request.id);
-  const auto job = co_await reading;
-  if (!job) co_return store_trouble(job.error());
-  if (*job != nullptr && (*job)->has_begun()) co_return json_answer(job_page(**job));
-  if (*job != nullptr) {
-    co_return refused("The writing of the job was interrupted. Nothing was begun; order anew.");
-  }
+  auto looking = made_before(request.id);
+  auto before = co_await looking;
+  if (before) co_return std::move(*before);
   auto making = make(order);
   auto answer = co_await making;
-  co_return answer;
+  if (answer.status < 400 || answer.status >= 500) co_return answer;
+  // Another process, which was thought dead, may have begun it meanwhile: then others match now.
+  auto looking_again = made_before(request.id);
+  auto behind = co_await looking_again;
+  co_return behind ? std::move(*behind) : std::move(answer);
+}
+
+Task<std::optional<WireAnswer>> JobsApi::made_before(std::string id) {
+  // Twice, because the marker that is gone may be that of a job which has begun and ended since.
+  for (const bool is_last : {false, true}) {
+    auto reading = journals_.read(id);
+    const auto job = co_await reading;
+    if (!job) co_return store_trouble(job.error());
+    const bool is_there = *job != nullptr;
+    if (is_there && (*job)->has_begun()) co_return json_answer(job_page(**job));
+    if (is_there && !(*job)->trouble().empty()) {
+      co_return store_trouble({Code::damaged, "job " + id + ": " + (*job)->trouble()});
+    }
+    if (is_last && is_there) {
+      co_return refused("The writing of the job was interrupted. Nothing was begun; order anew.");
+    }
+    if (is_last) break;
+    auto asking = journals_.open_for(id);
+    const auto open = co_await asking;
+    if (!open) co_return store_trouble(open.error());
+    if (!*open) continue;
+    // Its writer may begin it at any moment, or has ended: then its lines are dropped.
+    co_return store_trouble({Code::unavailable,
+                             "The job is being written down; look whether it has begun, and "
+                             "approve once more after 5 minutes if it has not."});
+  }
+  co_return std::nullopt;
 }
 
 Task<WireAnswer> JobsApi::make(const OrderBody& received) {
@@ -218,15 +253,19 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
   auto now = co_await asking;
   if (!now) co_return store_trouble(now.error());
   // Ages count back from the moment at which the number of records was seen.
-  if (received.approved) now = received.approved->asked_at;
+  if (received.approved) now = received.approved->given_at;
   auto request = parse_job(received.body, *now, parts_.parse_duration);
   if (!request) co_return invalid(request.error());
   auto counting = journals_.open_jobs();
   const auto open = co_await counting;
   if (!open) co_return store_trouble(open.error());
   if (open->size() >= limits::jobs_open_max) {
-    co_return refused(std::to_string(open->size()) +
-                      " jobs are open, and more are not begun; wait for one to end, or cancel it.");
+    const std::string why =
+        std::to_string(open->size()) +
+        " jobs are open, and more are not begun; wait for one to end, or cancel it.";
+    // The approvals stay good for a job that only has to wait.
+    if (received.approved) co_return store_trouble({Code::unavailable, why});
+    co_return refused(why);
   }
   auto beginning = begin(std::move(*request), received, *now);
   auto answer = co_await beginning;
@@ -235,7 +274,7 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
 
 // A job is no way around the approvals that a single decision needs.
 Task<std::optional<WireAnswer>> JobsApi::in_place_of(const JobRequest& request,
-                                                     const Matched& matched,
+                                                     const Matched& matched, StoreTime now,
                                                      const OrderBody& received) {
   const std::string seen = std::string(name_of(request.order.what)) + " of " +
                            std::to_string(matched.targets.size()) +
@@ -248,8 +287,12 @@ Task<std::optional<WireAnswer>> JobsApi::in_place_of(const JobRequest& request,
   unsigned needs = needed.of(ApprovalKind::jobs);
   if (const auto kind = kind_of(request.order.what)) needs = std::max(needs, needed.of(*kind));
   if (needs <= 1) co_return std::nullopt;
-  auto asking =
-      approvals_.ask({ApprovalKind::jobs, needs, {}, seen, request.order.reason}, received);
+  auto asking = approvals_.ask({.kind = ApprovalKind::jobs,
+                                .needs = needs,
+                                .seen = seen,
+                                .reason = request.order.reason,
+                                .given_at = now},
+                               received);
   auto answer = co_await asking;
   co_return answer;
 }
@@ -258,7 +301,7 @@ Task<WireAnswer> JobsApi::begin(JobRequest request, const OrderBody& received, S
   auto matching = match(request);
   auto matched = co_await matching;
   if (!matched) co_return matched.error();
-  auto gating = in_place_of(request, *matched, received);
+  auto gating = in_place_of(request, *matched, now, received);
   auto instead = co_await gating;
   if (instead) co_return std::move(*instead);
   request.order.reason += received.note();
@@ -274,7 +317,8 @@ Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& receiv
                            .by = {signer.who, signer.role, signer.login, signer.peer},
                            .order = std::move(request.order),
                            .count = matched.targets.size(),
-                           .observed_at = now};
+                           .observed_at = now,
+                           .grace = parts_.evidence_grace};
   const std::string id = definition.id;
   const std::string reason = definition.order.reason;
   const std::string what(name_of(definition.order.what));
@@ -286,7 +330,7 @@ Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& receiv
   if (not_noted) co_return std::move(*not_noted);
   auto writing = journals_.begin(std::move(definition), matched.targets);
   const auto job = co_await writing;
-  auto ending = deciding.end(job ? "begun" : failure_text(job.error().detail));
+  auto ending = deciding.end(job ? "begun" : error_text(job.error()));
   co_await ending;
   parts_.log(job ? LogLevel::info : LogLevel::warning, "job_begun",
              {{"job", id},
@@ -310,10 +354,17 @@ Task<WireAnswer> JobsApi::begin_with(JobRequest request, const OrderBody& receiv
 Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   const auto reason = parse_job_reason(received.body);
   if (!reason) co_return invalid(reason.error());
-  auto finding = find(id);
-  const auto found = co_await finding;
-  if (!found) co_return found.error();
+  auto reading = journals_.read(id);
+  const auto found = co_await reading;
+  if (!found) co_return store_trouble(found.error());
   const std::shared_ptr<JobFold>& job = *found;
+  const bool is_damaged = job != nullptr && !job->trouble().empty();
+  if (is_damaged) {
+    auto closing = close_damaged(id, *reason, job->trouble(), received);
+    auto answer = co_await closing;
+    co_return answer;
+  }
+  if (job == nullptr || !job->has_begun()) co_return no_such_job();
   if (job->end()) co_return refused("The job has ended.");
   Deciding deciding(parts_, received.signer, "jobs.cancel", id);
   auto noting = deciding.begin(*reason, "done=" + std::to_string(job->done()) +
@@ -339,7 +390,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
     }
   }
   if (after.empty()) {
-    after = failure_text(failure ? failure->detail : "the job keeps writing its results");
+    after = failure ? error_text(*failure) : failure_text("the job keeps writing its results");
   }
   auto ending = deciding.end(after);
   co_await ending;
@@ -349,6 +400,28 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   if (after != "cancelled") co_return refused("Not cancelled: " + after + ".");
   runner_.look_at(id);
   co_return json_answer(job_page(*job));
+}
+
+// Nobody goes on with such a job, and a line behind the damaged one says nothing. Without its
+// marker it holds no place among the open ones.
+Task<WireAnswer> JobsApi::close_damaged(std::string id, std::string reason, std::string trouble,
+                                        const OrderBody& received) {
+  Deciding deciding(parts_, received.signer, "jobs.cancel", id);
+  auto noting = deciding.begin(reason, "damaged: " + trouble);
+  auto not_noted = co_await noting;
+  if (not_noted) co_return std::move(*not_noted);
+  auto closing = journals_.close(id);
+  const auto closed = co_await closing;
+  const std::string after = closed ? "closed: it is damaged" : error_text(closed.error());
+  auto ending = deciding.end(after);
+  co_await ending;
+  parts_.log(LogLevel::info, "job_cancel",
+             {{"job", id}, {"source", received.decider}, {"reason", reason}, {"result", after}});
+  if (!closed) co_return store_trouble(closed.error());
+  co_return refused(
+      "The job is damaged (" + trouble +
+      "), so nobody goes on with it, and it says no more what it has done: the "
+      "records' evidence does. It is closed, and holds no place among the open jobs.");
 }
 
 }  // namespace idem::admin

@@ -45,11 +45,7 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
 
 /// What came of an order, for the audit.
 std::string came_of(const StoreResult& result) {
-  if (!result) {
-    const StoreError& error = result.error();
-    return error.code == StoreError::Code::in_doubt ? doubt_text(error.detail)
-                                                    : failure_text(error.detail);
-  }
+  if (!result) return error_text(result.error());
   const auto& reply = std::get<Resolve::Reply>(*result);
   const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
   if (reply.verdict == Verdict::done) return state;
@@ -231,34 +227,45 @@ Task<WireAnswer> KeysApi::decide(const ApprovalRequest& request, const OrderBody
   co_return answer;
 }
 
-Task<std::optional<WireAnswer>> KeysApi::in_place_of(ApprovalKind kind, RecordId id,
-                                                     std::optional<Record> record, std::string note,
-                                                     std::string reason,
+Task<std::optional<WireAnswer>> KeysApi::made_before(RecordId id, const OrderBody& received) {
+  StoreCall read = ReadEvidence{id};
+  const auto log = co_await ask(read);
+  if (!log) co_return store_trouble(log.error());
+  const auto is_made = [&](const EvidenceEntry& entry) {
+    return entry.applied && entry.reason.contains(received.note());
+  };
+  if (std::ranges::none_of(std::get<std::vector<EvidenceEntry>>(*log), is_made)) {
+    co_return std::nullopt;
+  }
+  auto page = co_await show(id, Role::operates);
+  co_return page;
+}
+
+Task<std::optional<WireAnswer>> KeysApi::in_place_of(ApprovalKind kind, RecordId id, Seen as_it_was,
                                                      const OrderBody& received) {
-  const std::string seen = state_text(record);
+  const std::string seen = state_text(as_it_was.record);
   if (received.approved) {
-    StoreCall read = ReadEvidence{id};
-    const auto log = co_await ask(read);
-    if (!log) co_return store_trouble(log.error());
-    const auto is_made = [&](const EvidenceEntry& entry) {
-      return entry.applied && entry.reason.contains(received.note());
-    };
-    if (std::ranges::any_of(std::get<std::vector<EvidenceEntry>>(*log), is_made)) {
-      auto page = co_await show(id, Role::operates);
-      co_return page;
-    }
+    auto looking = made_before(id, received);
+    auto made = co_await looking;
+    if (made) co_return made;
     if (seen != received.approved->seen) co_return changed_since(received, seen);
     co_return std::nullopt;
   }
   if (!approvals_.must_wait(kind, received)) co_return std::nullopt;
-  if (!record) co_return no_such_key();
-  if (!note.empty()) {
-    co_return to_answer(
-        {.code = ProblemCode::state_refused,
-         .detail = "Nobody is asked to approve it, because the order would fail" + note + "."});
+  if (!as_it_was.record) co_return no_such_key();
+  if (!as_it_was.note.empty()) {
+    co_return to_answer({.code = ProblemCode::state_refused,
+                         .detail = "Nobody is asked to approve it, because the order would fail" +
+                                   as_it_was.note + "."});
   }
   const unsigned needs = parts_.login.approvals().of(kind);
-  auto asking = approvals_.ask({kind, needs, to_hex(id.bytes), seen, reason}, received);
+  auto asking = approvals_.ask({.kind = kind,
+                                .needs = needs,
+                                .ref = to_hex(id.bytes),
+                                .seen = seen,
+                                .reason = as_it_was.reason,
+                                .given_at = as_it_was.now},
+                               received);
   auto answer = co_await asking;
   co_return answer;
 }
@@ -271,7 +278,8 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   auto counted = co_await ask(count);
   if (!counted) co_return store_trouble(counted.error());
   const StoreTime now = std::get<Census>(*counted).now;
-  if (order->observed_at) {
+  // Of an approved order this was looked at when it was given.
+  if (order->observed_at && !received.approved) {
     auto why_not = why_incomparable(*order->observed_at, now, wall_time());
     if (why_not) co_return invalid(*why_not);
   }
@@ -279,7 +287,7 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   verb.id = id;
   verb.source = source;
   // Of an approved order, the one who asked for it had looked by then.
-  const StoreTime looked_at = received.approved ? received.approved->asked_at : now;
+  const StoreTime looked_at = received.approved ? received.approved->given_at : now;
   verb.observed_at = order->observed_at.value_or(looked_at);
   verb.grace = parts_.evidence_grace;
   verb.reason += received.note();
@@ -289,7 +297,7 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
   if (!found) co_return store_trouble(found.error());
   const auto& record = std::get<std::optional<Record>>(*found);
   const std::string note = foreseen(record, verb, now);
-  auto gating = in_place_of(ApprovalKind::resolve, id, record, note, reason, received);
+  auto gating = in_place_of(ApprovalKind::resolve, id, {record, now, note, reason}, received);
   auto instead = co_await gating;
   if (instead) co_return std::move(*instead);
   verb.reason += note;
@@ -311,7 +319,7 @@ Task<WireAnswer> KeysApi::resolve(RecordId id, const OrderBody& received) {
     shard_.contradictions.add();
     parts_.log(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(id.bytes)}});
   }
-  auto answer = co_await answer_verdict(id, reply);
+  auto answer = co_await answer_verdict(id, reply, received);
   co_return answer;
 }
 
@@ -333,9 +341,10 @@ Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
   const auto log = co_await ask(read);
   if (!log) co_return store_trouble(log.error());
   const auto& record = std::get<std::optional<Record>>(*found);
-  const std::string note = foreseen(record, *order, std::get<std::vector<EvidenceEntry>>(*log),
-                                    std::get<Census>(*counted).now);
-  auto gating = in_place_of(ApprovalKind::release, id, record, note, reason, received);
+  const StoreTime now = std::get<Census>(*counted).now;
+  const std::string note =
+      foreseen(record, *order, std::get<std::vector<EvidenceEntry>>(*log), now);
+  auto gating = in_place_of(ApprovalKind::release, id, {record, now, note, reason}, received);
   auto instead = co_await gating;
   if (instead) co_return std::move(*instead);
   order->reason += note;
@@ -350,7 +359,7 @@ Task<WireAnswer> KeysApi::release(RecordId id, const OrderBody& received) {
   if (!result) co_return store_trouble(result.error());
   const auto reply = std::get<Resolve::Reply>(*result);
   log_decision("release", id, source, reason, reply);
-  auto answer = co_await answer_verdict(id, reply);
+  auto answer = co_await answer_verdict(id, reply, received);
   co_return answer;
 }
 
@@ -365,10 +374,17 @@ void KeysApi::log_decision(std::string_view event, const RecordId& id, const std
               {"state", std::string(reply.state ? idem::name_of(*reply.state) : "none")}});
 }
 
-Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply) {
+Task<WireAnswer> KeysApi::answer_verdict(RecordId id, Resolve::Reply reply,
+                                         const OrderBody& received) {
   if (reply.verdict == Verdict::done) {
     auto page = co_await show(id, Role::operates);
     co_return page;
+  }
+  if (received.approved) {
+    // Another process, which was thought dead, may have made the decision meanwhile.
+    auto looking = made_before(id, received);
+    auto made = co_await looking;
+    if (made) co_return std::move(*made);
   }
   if (reply.verdict == Verdict::not_found) co_return no_such_key();
   StoreCall find = Find{id};

@@ -32,13 +32,22 @@ class KeysApi {
   Task<WireAnswer> show(RecordId id, Role role);
   Task<WireAnswer> resolve(RecordId id, const OrderBody& received);
   Task<WireAnswer> release(RecordId id, const OrderBody& received);
+  /// What an order found.
+  struct Seen {
+    std::optional<Record> record;
+    StoreTime now;     ///< Before the record was read.
+    std::string note;  ///< Of foreseen().
+    std::string reason;
+  };
   /// What answers in place of the decision: it waits for approvals, was made before, or what was
-  /// seen has changed. None: decide. `note`: of foreseen().
-  Task<std::optional<WireAnswer>> in_place_of(ApprovalKind kind, RecordId id,
-                                              std::optional<Record> record, std::string note,
-                                              std::string reason, const OrderBody& received);
+  /// seen has changed. None: decide.
+  Task<std::optional<WireAnswer>> in_place_of(ApprovalKind kind, RecordId id, Seen as_it_was,
+                                              const OrderBody& received);
+  /// The answer, if the evidence says that the approved order was carried out; or that this is not
+  /// known.
+  Task<std::optional<WireAnswer>> made_before(RecordId id, const OrderBody& received);
   Task<StoreResult> ask(StoreCall& call);
-  Task<WireAnswer> answer_verdict(RecordId id, Resolve::Reply reply);
+  Task<WireAnswer> answer_verdict(RecordId id, Resolve::Reply reply, const OrderBody& received);
   void log_decision(std::string_view event, const RecordId& id, const std::string& source,
                     const std::string& reason, const Resolve::Reply& reply);
 

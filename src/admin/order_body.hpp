@@ -12,9 +12,9 @@ namespace idem::admin {
 /// Of an order that waited for approvals and has them.
 struct Approved {
   std::string id;
-  std::string seen;  ///< What the order was about, as it was when it was given.
-  StoreTime asked_at{};
-  std::string by;  ///< The others who approved.
+  std::string seen;      ///< What the order was about, as it was when it was given.
+  StoreTime given_at{};  ///< As in ApprovalRequest.
+  std::string by;        ///< The others who approved.
 };
 
 /// The body of an operator's order, and who decides by it.

@@ -269,6 +269,12 @@ Task<WireAnswer> OutboxApi::decide(std::string_view event, std::expected<Order, 
   }
   if (!done) co_return unavailable(done.error());
   if (!dry_run) log_order(event, source, reason, *done);
+  if (received.approved && done->empty()) {
+    // The next look says what became of the message; the approvals for it are there.
+    co_return unavailable(
+        "Nothing was discarded: another order has the message, or has changed it "
+        "since. Approve once more.");
+  }
   co_return json_answer(ordered_page(*done, dry_run));
 }
 

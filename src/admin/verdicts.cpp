@@ -32,28 +32,6 @@ std::string note_of(Verdict verdict, const std::optional<Record>& before,
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::done:
-      return "done";
-    case Verdict::not_found:
-      return "not_found";
-    case Verdict::wrong_state:
-      return "wrong_state";
-    case Verdict::wrong_fence:
-      return "wrong_fence";
-    case Verdict::missing_response:
-      return "missing_response";
-    case Verdict::too_early:
-      return "too_early";
-    case Verdict::by_evidence:
-      return "by_evidence";
-    case Verdict::superseded:
-      return "superseded";
-  }
-  return "";
-}
-
 std::string counts_from(const Resolve::Reply& reply, const std::optional<Record>& record,
                         Millis grace) {
   if (!record || reply.verdict != Verdict::too_early || record->is_contested) return "";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "admin/jobs/job.hpp"
+
 #include <idem/store.hpp>
 
 #include <optional>
@@ -9,8 +11,6 @@
 
 /// What becomes of an operator's decision, in words.
 namespace idem::admin {
-
-std::string_view name_of(Resolve::Verdict verdict);
 
 /// The moment after which "not there" counts, where the reply is too_early; otherwise empty. Empty
 /// for a contested record, too: there it never counts.

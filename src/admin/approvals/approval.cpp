@@ -55,7 +55,9 @@ std::optional<ApprovalRequest> read_request(const Value& line) {
   const auto kind = parse_name(kinds, text_of(line, "kind"));
   const Value* const member = line.find("needs");
   const auto* const needs = member == nullptr ? nullptr : std::get_if<std::int64_t>(&member->is);
-  if (!kind || needs == nullptr || *needs < 2) return std::nullopt;
+  const Value* const moment = line.find("given_at_ms");
+  const auto* const given = moment == nullptr ? nullptr : std::get_if<std::int64_t>(&moment->is);
+  if (!kind || needs == nullptr || *needs < 2 || given == nullptr) return std::nullopt;
   ApprovalRequest request{.id = text_of(line, "id"),
                           .kind = *kind,
                           .needs = static_cast<unsigned>(*needs),
@@ -64,7 +66,8 @@ std::optional<ApprovalRequest> read_request(const Value& line) {
                           .ref = text_of(line, "ref"),
                           .seen = text_of(line, "seen"),
                           .order = text_of(line, "order"),
-                          .reason = text_of(line, "reason")};
+                          .reason = text_of(line, "reason"),
+                          .given_at = StoreTime(Millis(*given))};
   const bool is_whole = !request.id.empty() && !request.by.who.empty() && !request.seen.empty() &&
                         !request.order.empty();
   return is_whole ? std::optional(std::move(request)) : std::nullopt;
@@ -108,6 +111,7 @@ std::string write_request(const ApprovalRequest& request) {
   out.member("seen", request.seen);
   out.member("order", request.order);
   out.member("reason", request.reason);
+  out.member("given_at_ms", request.given_at.time_since_epoch().count());
   return end_of(out);
 }
 

@@ -35,6 +35,8 @@ struct ApprovalRequest {
   std::string seen{};   ///< What the order is about, as it was; the decision needs the same.
   std::string order{};  ///< The body of the request.
   std::string reason{};
+  /// Before anything was read for the order: what is observed later, nobody had seen.
+  StoreTime given_at{};
 };
 
 /// How an approval ended.

@@ -65,9 +65,32 @@ std::optional<JobResult> known_result(std::string_view verdict, std::string_view
   return JobResult{*known_verdict, *known_state};
 }
 
-std::string reason_in(const JobDefinition& job) {
-  return job.order.reason + " (job " + job.id + ")";
+std::string_view name_of(Resolve::Verdict verdict) noexcept {
+  using Verdict = Resolve::Verdict;
+  switch (verdict) {
+    case Verdict::done:
+      return "done";
+    case Verdict::not_found:
+      return "not_found";
+    case Verdict::wrong_state:
+      return "wrong_state";
+    case Verdict::wrong_fence:
+      return "wrong_fence";
+    case Verdict::missing_response:
+      return "missing_response";
+    case Verdict::too_early:
+      return "too_early";
+    case Verdict::by_evidence:
+      return "by_evidence";
+    case Verdict::superseded:
+      return "superseded";
+  }
+  return "";
 }
+
+std::string mark_of(const JobDefinition& job) { return " (job " + job.id + ")"; }
+
+std::string reason_in(const JobDefinition& job) { return job.order.reason + mark_of(job); }
 
 std::string source_in(const JobDefinition& job) { return "operator:" + job.by.who; }
 

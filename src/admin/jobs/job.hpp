@@ -49,6 +49,9 @@ struct JobDefinition {
   JobOrder order{};
   std::uint64_t count = 0;
   StoreTime observed_at{};  ///< When the operator gave the order, and so had seen the evidence.
+  /// As in Resolve, by the settings of the process that began the job. Whoever decides in it waits
+  /// as long at least.
+  Millis grace{};
 };
 
 /// A record as it was when the job was made. Of a message: its id, and no fence.
@@ -70,8 +73,13 @@ struct JobResult {
 std::optional<JobResult> known_result(std::string_view verdict, std::string_view state) noexcept;
 constexpr bool is_done(const JobResult& result) noexcept { return result.verdict == "done"; }
 
+/// How results and answers name a verdict: "done", "wrong_fence" and so on.
+std::string_view name_of(Resolve::Verdict verdict) noexcept;
+
 /// Names the job in the evidence of a record or the history of a message: "REASON (job ID)".
 std::string reason_in(const JobDefinition& job);
+/// What that ends with.
+std::string mark_of(const JobDefinition& job);
 /// The source of its decisions in the evidence.
 std::string source_in(const JobDefinition& job);
 

@@ -8,38 +8,11 @@ namespace idem::admin {
 namespace {
 
 using Code = StoreError::Code;
-using Verdict = Resolve::Verdict;
-
 constexpr std::string_view no_state = "none";
-
-std::string_view name_of_verdict(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::done:
-      return "done";
-    case Verdict::not_found:
-      return "not_found";
-    case Verdict::wrong_state:
-      return "wrong_state";
-    case Verdict::wrong_fence:
-      return "wrong_fence";
-    case Verdict::missing_response:
-      return "missing_response";
-    case Verdict::too_early:
-      return "too_early";
-    case Verdict::by_evidence:
-      return "by_evidence";
-    case Verdict::superseded:
-      return "superseded";
-  }
-  return "";
-}
 
 std::string_view text_of(const std::optional<State>& state) {
   return state ? idem::name_of(*state) : no_state;
 }
-
-/// How the reason of this job's decisions ends, in evidence and histories.
-std::string mark_of(const JobDefinition& job) { return " (job " + job.id + ")"; }
 
 StoreCall call_for(const JobDefinition& job, const JobTarget& target, Millis grace) {
   if (job.order.what == JobWhat::release) {
@@ -54,7 +27,7 @@ StoreCall call_for(const JobDefinition& job, const JobTarget& target, Millis gra
   verb.evidence = job.order.evidence;
   verb.reason = reason_in(job);
   verb.observed_at = job.observed_at;
-  verb.grace = grace;
+  verb.grace = std::max(job.grace, grace);
   return verb;
 }
 
@@ -101,10 +74,16 @@ StoreTask<std::optional<JobResult>> JobDecisions::decided(std::shared_ptr<const 
 
 // ---- records ----
 
+Task<StoreResult> JobDecisions::ask(StoreCall call) {
+  auto asking = ask_store(loop_, store_, call);
+  auto result = co_await asking;
+  if (!result) shard_.store_errors.add();
+  co_return result;
+}
+
 StoreTask<std::optional<JobResult>> JobDecisions::decided_record(std::shared_ptr<const JobFold> job,
                                                                  JobTarget target) {
-  StoreCall read = ReadEvidence{target.id};
-  auto asking = ask_store(loop_, store_, read);
+  auto asking = ask(ReadEvidence{target.id});
   const auto log = co_await asking;
   if (!log) co_return std::unexpected(log.error());
   const JobDefinition& definition = *job->definition();
@@ -127,15 +106,20 @@ StoreTask<JobResult> JobDecisions::decide_record(std::shared_ptr<const JobFold> 
   const auto before = co_await looking;
   if (!before) co_return std::unexpected(before.error());
   if (*before) co_return **before;
-  StoreCall call = call_for(*job->definition(), target, grace_);
-  auto asking = ask_store(loop_, store_, call);
+  auto asking = ask(call_for(*job->definition(), target, grace_));
   const auto result = co_await asking;
   if (!result) co_return std::unexpected(result.error());
   const auto& reply = std::get<Resolve::Reply>(*result);
+  if (job->definition()->order.what == JobWhat::resolve) {
+    const auto counted_as = reply.verdict == Resolve::Verdict::done ? metrics::Reconciled::resolved
+                                                                    : metrics::Reconciled::failed;
+    shard_.reconciled[static_cast<std::size_t>(counted_as)].add();
+  }
   if (reply.is_contradicted) {
+    shard_.contradictions.add();
     log_(LogLevel::error, "answer_contradicts_event", {{"operation_ref", to_hex(target.id.bytes)}});
   }
-  const JobResult made{name_of_verdict(reply.verdict), text_of(reply.state)};
+  const JobResult made{name_of(reply.verdict), text_of(reply.state)};
   if (is_done(made)) co_return made;
   auto looking_again = decided_record(job, target);
   const auto behind = co_await looking_again;

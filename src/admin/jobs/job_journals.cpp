@@ -2,8 +2,11 @@
 
 #include "loop/store_link.hpp"
 
+#include <idem/fingerprint.hpp>
 #include <idem/job_limits.hpp>
 #include <idem/limits.hpp>
+
+#include <algorithm>
 
 namespace idem::admin {
 namespace {
@@ -36,9 +39,17 @@ void JobJournals::keep(const std::string& id, const std::shared_ptr<JobFold>& fo
   order_.remove(id);
   order_.push_front(id);
   kept_[id] = fold;
-  if (order_.size() <= limits::jobs_kept_max) return;
-  kept_.erase(order_.back());
-  order_.pop_back();
+  // A running job is held by its coroutine: without its fold here it would be read anew, line by
+  // line, at each look.
+  const auto is_idle = [&](const std::string& one) { return kept_[one].use_count() == 1; };
+  auto idle = static_cast<std::size_t>(std::ranges::count_if(order_, is_idle));
+  for (auto at = order_.end(); idle > limits::jobs_kept_max && at != order_.begin();) {
+    --at;
+    if (!is_idle(*at)) continue;
+    kept_.erase(*at);
+    at = order_.erase(at);
+    --idle;
+  }
 }
 
 // ---- reading ----
@@ -137,9 +148,15 @@ StoreTask<std::shared_ptr<JobFold>> JobJournals::begin(JobDefinition definition,
   const std::string id = definition.id;
   const MonotonicTime since = MonotonicClock::now();
   JournalLine marked;
-  auto marking = append_line(loop_, store_, marker_of(id), 0, "open", marked);
+  // No other's marker has these bytes, so that a lost reply does not take one for its own.
+  auto marking =
+      append_line(loop_, store_, marker_of(id), 0, "open " + to_hex(random_token().bytes), marked);
   const auto is_marked = co_await marking;
   if (!is_marked) co_return std::unexpected(is_marked.error());
+  if (!*is_marked) {
+    co_return std::unexpected(
+        StoreError{Code::unavailable, "another process is writing this job down, or was"});
+  }
   const auto fold = std::make_shared<JobFold>();
   std::vector<std::string> lines{write_line(definition)};
   for (auto rest = targets; !rest.empty();) {
@@ -178,11 +195,12 @@ StoreTask<std::vector<std::string>> JobJournals::open_jobs() {
   co_return ids;
 }
 
-StoreTask<Millis> JobJournals::open_for(std::string id) {
+StoreTask<std::optional<Millis>> JobJournals::open_for(std::string id) {
   auto reading = read_lines(loop_, store_, marker_of(id), 0, 1);
   const auto page = co_await reading;
   if (!page) co_return std::unexpected(page.error());
-  co_return page->lines.empty() ? Millis(0) : page->now - page->lines.front().at;
+  if (page->lines.empty()) co_return std::optional<Millis>();
+  co_return page->now - page->lines.front().at;
 }
 
 StoreTask<bool> JobJournals::close(std::string id) {
@@ -197,7 +215,8 @@ StoreTask<bool> JobJournals::drop(std::string id) {
   const auto fold = co_await reading;
   if (!fold) co_return std::unexpected(fold.error());
   if (*fold == nullptr) co_return true;
-  const bool is_over = (*fold)->end() || !(*fold)->has_begun();
+  // What is behind a damaged line may say that it has begun.
+  const bool is_over = (*fold)->trouble().empty() && ((*fold)->end() || !(*fold)->has_begun());
   if (!is_over) co_return false;
   const std::uint64_t last = (*fold)->last();
   auto asking = ask<DropJournal::Reply>(DropJournal{journal_of(id), last});

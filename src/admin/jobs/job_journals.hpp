@@ -33,15 +33,15 @@ class JobJournals {
   StoreTask<bool> append(std::shared_ptr<JobFold> fold, std::string id, std::string line);
 
   /// Writes a job down, from its definition to its beginning. After an error it has begun or will
-  /// never begin.
+  /// never begin, unless another process writes a job of this id.
   StoreTask<std::shared_ptr<JobFold>> begin(JobDefinition definition,
                                             std::span<const JobTarget> targets);
 
   /// The ids of jobs that may be open.
   StoreTask<std::vector<std::string>> open_jobs();
-  /// How long ago the writing of an open job began; 0: it is not open.
-  StoreTask<Millis> open_for(std::string id);
-  /// A job has ended, or never begins: no process looks at it any more.
+  /// How long ago the writing of an open job began; none: it is not open.
+  StoreTask<std::optional<Millis>> open_for(std::string id);
+  /// A job has ended, never begins, or is damaged: no process looks at it any more.
   StoreTask<bool> close(std::string id);
 
   struct Listed {
@@ -53,7 +53,7 @@ class JobJournals {
   /// The definition and the end of a job without all that is between; an open one is read whole.
   /// Null: there is none.
   StoreTask<std::shared_ptr<const JobFold>> summary(std::string id);
-  /// Drops one job that ended or never began. False: it has changed, or is open.
+  /// Drops one job that ended or never began. False: it has changed, is open, or is damaged.
   StoreTask<bool> drop(std::string id);
   StoreTask<StoreTime> now();
 

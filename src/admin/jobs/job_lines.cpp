@@ -143,14 +143,16 @@ std::optional<JobLine> read_definition(const Value& line) {
   auto order = read_order(line);
   const auto count = whole(line.find("count"));
   const auto observed_at = whole(line.find("observed_at_ms"));
+  const auto grace = whole(line.find("grace_ms"));
   const bool is_whole = id != nullptr && who != nullptr && role != nullptr && login != nullptr &&
-                        peer != nullptr && order && count && observed_at;
+                        peer != nullptr && order && count && observed_at && grace;
   if (!is_whole) return std::nullopt;
   return JobDefinition{*id,
                        {*who, *role, *login, *peer},
                        std::move(*order),
                        *count,
-                       StoreTime(Millis(static_cast<Millis::rep>(*observed_at)))};
+                       StoreTime(Millis(static_cast<Millis::rep>(*observed_at))),
+                       Millis(static_cast<Millis::rep>(*grace))};
 }
 
 std::optional<JobLine> read_targets(const Value& line) {
@@ -208,6 +210,7 @@ std::string write_line(const JobDefinition& line) {
   write_order(out, line.order);
   out.member("count", line.count);
   out.member("observed_at_ms", line.observed_at.time_since_epoch().count());
+  out.member("grace_ms", line.grace.count());
   return end_of(out);
 }
 

@@ -116,16 +116,17 @@ Task<void> JobRunner::run(std::string id) {
 }
 
 StoreTask<JobRunner::Next> JobRunner::step(Job job, std::string id, Owed& owed) {
-  if (job == nullptr || !job->has_begun() || job->end()) {
-    auto abandoning = abandon(job, id);
-    auto next = co_await abandoning;
-    co_return next;
-  }
-  if (!job->trouble().empty()) {
+  // In front of everything else: a line that cannot be read may be the one that begins or ends it.
+  if (job != nullptr && !job->trouble().empty()) {
     if (reported_.insert(id).second) {
       parts_.log(LogLevel::error, "job_damaged", {{"job", id}, {"reason", job->trouble()}});
     }
     co_return Next::leave;
+  }
+  if (job == nullptr || !job->has_begun() || job->end()) {
+    auto abandoning = abandon(job, id);
+    auto next = co_await abandoning;
+    co_return next;
   }
   if (!is_ours(*job)) {
     owed = {};
@@ -156,7 +157,7 @@ StoreTask<JobRunner::Next> JobRunner::abandon(Job job, std::string id) {
     auto asking = parts_.journals.open_for(id);
     const auto age = co_await asking;
     if (!age) co_return std::unexpected(age.error());
-    if (*age < limits::job_begin_max) co_return Next::leave;
+    if (age->value_or(Millis(0)) < limits::job_begin_max) co_return Next::leave;
     auto dropping = parts_.journals.drop(id);
     const auto dropped = co_await dropping;
     if (!dropped) co_return std::unexpected(dropped.error());

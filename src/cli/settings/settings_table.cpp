@@ -64,7 +64,8 @@ Table process_settings(GatewayFlags& f) {
       {"approvals.resolve", "--approvals-resolve", number(1, limits::approvals_needed_max),
        &f.approve_resolve,
        "logins of different people that it takes to settle a record by evidence; more than 1 needs "
-       "admin_tokens, admin_identity or admin_tls.client_ca"},
+       "admin_tokens, admin_identity or admin_tls.client_ca. Each process of the store with an "
+       "admin listener needs the same: an order at one without approvals waits for nobody"},
       {"approvals.release", "--approvals-release", number(1, limits::approvals_needed_max),
        &f.approve_release, "the same for the release of a stored 5xx"},
       {"approvals.jobs", "--approvals-jobs", number(1, limits::approvals_needed_max),
@@ -73,9 +74,15 @@ Table process_settings(GatewayFlags& f) {
       {"approvals.discard", "--approvals-discard", number(1, limits::approvals_needed_max),
        &f.approve_discard, "the same for the discard of a dead letter"},
       {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
-       "how long after the lease's end an operator must observe that nothing is there"},
+       "how long after the lease's end an operator must observe that nothing is there; each "
+       "process of the store with an admin listener needs the same"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
        "the label of a tenant in metrics; none: all tenants count as one"},
+  };
+}
+
+Table connection_settings(GatewayFlags& f) {
+  return {
       {"tls.cert", "--tls-cert", path, &f.tls_cert,
        "PEM file: the certificate and its chain; read again on SIGHUP", restart, gateways},
       {"tls.key", "--tls-key", path, &f.tls_key, "PEM file: its key, without a passphrase", restart,
@@ -206,10 +213,10 @@ Table quota_settings(GatewayFlags& f) {
 std::vector<Setting> settings_of(GatewayFlags& f) {
   Table all;
   for (const auto& part :
-       {process_settings(f), settings_for_all(f.rest, "upstream."), store_settings(f),
-        settings_of(f.caller), key_settings(f), settings_for_all(f.rest, "defaults."),
-        async_settings(f), encryption_settings(f), settings_for_all(f.rest, "limits."),
-        limit_settings(f), quota_settings(f)}) {
+       {process_settings(f), connection_settings(f), settings_for_all(f.rest, "upstream."),
+        store_settings(f), settings_of(f.caller), key_settings(f),
+        settings_for_all(f.rest, "defaults."), async_settings(f), encryption_settings(f),
+        settings_for_all(f.rest, "limits."), limit_settings(f), quota_settings(f)}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   all.push_back({"routes", "", config::maps, &f.routes,

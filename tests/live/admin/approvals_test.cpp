@@ -244,11 +244,13 @@ class LateApprovals : public Approvals {
     GatewayOptions own = options(provider_->address());
     own.program = "idem-crash";
     own.environment = {clock_.environment()};
+    if (!stops_at().empty()) own.environment.push_back("IDEM_STOP_AT=" + stops_at());
     gateway_.reset();
     gateway_ = std::make_unique<Gateway>(std::move(own));
     ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
     clock_.move_also_under(dir_.path() / "idem.db");
   }
+  virtual std::string stops_at() const { return {}; }
   MovedClock clock_;
 };
 
@@ -260,6 +262,41 @@ TEST_F(LateApprovals, V29_an_order_does_not_wait_longer_than_a_day) {
   EXPECT_EQ(state_of(id), "expired");
   EXPECT_TRUE(is_problem(act("bob", id, "approve"), 409, "state_refused"));
   EXPECT_EQ(see("/v1/keys/" + record["ref"].string)["evidence"].items.size(), 0U);
+}
+
+/// Stops between what the first order has read and the line that notes it.
+class SlowApprovals : public LateApprovals {
+ protected:
+  std::string stops_at() const override { return "resolve_before_commit:1"; }
+};
+
+TEST_F(SlowApprovals, S19_negative_evidence_of_a_job_counts_from_the_moment_of_the_order) {
+  make_unknown(gateway_->address(), "k", 3);
+  Response asked;
+  std::thread ada([&] {
+    asked = send("ada", "POST", "/v1/jobs",
+                 R"({"what":"keys.resolve","match":{"state":"unknown"},"expected":3,"rate":500,)"
+                 R"("order":{"as":"failed_retryable","evidence":"e","reason":"r"}})");
+  });
+  const bool is_stopped = gateway_->process().wait_stopped();
+  clock_.pass(60L * 60);
+  gateway_->carry_on();
+  ada.join();
+  ASSERT_TRUE(is_stopped);
+  ASSERT_EQ(asked.status, 202) << asked.raw;
+  const std::string id = parse_json(asked.body).value_or(Json{})["approval"].string;
+  ASSERT_EQ(act("bob", id, "approve").status, 200);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  Json job;
+  do {
+    job = see("/v1/jobs/" + id);
+  } while (!is_over(job) && std::chrono::steady_clock::now() < until);
+  EXPECT_EQ(job["done"].integer, 0);
+  EXPECT_EQ(job["refused"].integer, 3);
+  const Json results = see("/v1/jobs/" + id + "/results");
+  for (const Json& one : results["results"].items) {
+    EXPECT_EQ(one["verdict"].string, "too_early");
+  }
 }
 
 class CrashedApprovals : public Approvals, public testing::WithParamInterface<const char*> {
@@ -298,6 +335,12 @@ TEST_P(CrashedApprovals, V29_a_crash_around_the_decision_is_finished_by_one_more
   const Json shown = see("/v1/keys/" + record["ref"].string);
   EXPECT_EQ(shown["state"].string, "completed");
   EXPECT_EQ(shown["evidence"].items.size(), 1U) << "decided once";
+  const Json audit = see("/v1/audit?ref=" + id);
+  ASSERT_FALSE(audit["audit"].items.empty());
+  const Json last = audit["audit"].items.back();
+  EXPECT_EQ(last["what"].string, "approvals.approve");
+  EXPECT_EQ(last["who"].string, "bob");
+  EXPECT_EQ(last["after"].string, "finished: decided, done");
 }
 
 INSTANTIATE_TEST_SUITE_P(

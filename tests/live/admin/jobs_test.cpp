@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <chrono>
@@ -6,6 +7,7 @@
 
 #include "support/admin.hpp"
 #include "support/jobs.hpp"
+#include "support/moved_clock.hpp"
 
 /// Orders about all records that match.
 namespace idem::test {
@@ -245,6 +247,86 @@ TEST_F(Jobs, V29_the_command_line_shows_the_number_and_does_it_to_no_other) {
   EXPECT_NE(idem({"jobs", "results", id}).output.find("completed"), std::string::npos);
   EXPECT_EQ(idem({"jobs", "cancel", id, "--reason", "r"}).exit_code, 5);
   EXPECT_EQ(idem({"jobs", "show", std::string(32, '0')}).exit_code, 4);
+}
+
+class JobsOfOthers : public Jobs {
+ protected:
+  void SetUp() override {
+    IDEM_NEED_PROGRAM("idem-crash");
+    Jobs::SetUp();
+    restart_with("1h");
+    clock_.move_also_under(dir_.path() / "idem.db");
+  }
+  void restart_with(const std::string& grace) {
+    GatewayOptions own = options(provider_->address());
+    own.flags = {"--lease", "2s", "--upstream-timeout", "1s", "--evidence-grace", grace};
+    own.program = "idem-crash";
+    own.environment = {clock_.environment()};
+    gateway_.reset();
+    gateway_ = std::make_unique<Gateway>(std::move(own));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+  MovedClock clock_;
+};
+
+TEST_F(JobsOfOthers, S19_a_process_with_a_shorter_grace_does_not_decide_earlier) {
+  constexpr int count = 5;
+  make_unknown(gateway_->address(), "k", count);
+  clock_.pass(60);
+  const std::string id =
+      begin(R"({"what":"keys.resolve","match":{"state":"unknown"},"expected":5,"rate":1,)"
+            R"("order":{"as":"failed_retryable","evidence":"e","reason":"r"}})");
+  restart_with("0s");
+  const Json job = wait(id);
+  EXPECT_EQ(job["done"].integer, 0);
+  EXPECT_EQ(job["refused"].integer, count);
+  for (const auto& [ref, result] : results_of(gateway_->admin(), id)) {
+    EXPECT_EQ(result.verdict, "too_early") << ref;
+  }
+}
+
+class DamagedJobs : public Jobs {
+ protected:
+  /// Runs it on the file of the store, which nobody has open.
+  std::int64_t sql(const std::string& text) {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open((dir_.path() / "idem.db").c_str(), &db), SQLITE_OK);
+    std::int64_t number = -1;
+    const auto read = [](void* into, int, char** values, char**) {
+      *static_cast<std::int64_t*>(into) = std::strtoll(values[0], nullptr, 10);
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), read, &number, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+    return number;
+  }
+  static constexpr const char* count_markers =
+      "SELECT count(*) FROM idem_journal WHERE name GLOB 'open-job/*'";
+};
+
+TEST_F(DamagedJobs, S22_a_cancel_closes_them_and_they_hold_no_place) {
+  make_unknown(gateway_->address(), "k", 5);
+  const std::string id = begin(completing_all(5, 1));
+  gateway_->kill();
+  ASSERT_EQ(gateway_->process().exit_code(), 128 + SIGKILL);
+  EXPECT_EQ(sql(count_markers), 1);
+  // The first line, so that nobody knows any more what the job was about.
+  sql("DROP TRIGGER journal_is_never_changed;"
+      "UPDATE idem_journal SET line = x'00' WHERE name = 'job/" +
+      id + "' AND seq = 1");
+  gateway_->restart();
+  ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  ASSERT_TRUE(gateway_->process().wait_for_line("job_damaged"));
+  const auto cancelled = post("/v1/jobs/" + id + "/cancel", R"({"reason":"it is damaged"})");
+  EXPECT_TRUE(is_problem(cancelled, 409, "state_refused")) << cancelled.raw;
+  EXPECT_NE(cancelled.body.find("It is closed"), std::string::npos) << cancelled.body;
+  const Json audit = read("/v1/audit?ref=" + id);
+  EXPECT_EQ(audit["audit"].items.back()["after"].string, "closed: it is damaged");
+  gateway_->kill();
+  ASSERT_EQ(gateway_->process().exit_code(), 128 + SIGKILL);
+  EXPECT_EQ(sql(count_markers), 0);
+  EXPECT_GT(sql("SELECT count(*) FROM idem_journal WHERE name GLOB 'job/*'"), 0);
 }
 
 class ReleasingJobs : public Jobs {
