@@ -47,7 +47,7 @@ std::optional<std::string> why_incomparable(StoreTime observed_at, StoreTime now
 std::string came_of(const StoreResult& result) {
   if (!result) return error_text(result.error());
   const auto& reply = std::get<Resolve::Reply>(*result);
-  const std::string state(reply.state ? idem::name_of(*reply.state) : "none");
+  std::string state(reply.state ? idem::name_of(*reply.state) : "none");
   if (reply.verdict == Verdict::done) return state;
   return "refused: " + std::string(name_of(reply.verdict)) + ", " + state;
 }
