@@ -197,7 +197,10 @@ StoreTask<bool> JobJournals::drop(std::string id) {
   const auto fold = co_await reading;
   if (!fold) co_return std::unexpected(fold.error());
   if (*fold == nullptr) co_return true;
-  const bool is_over = (*fold)->end() || !(*fold)->has_begun();
+  // A damaged one may be sound to another process, which has the key: it may run there.
+  const bool is_sound = (*fold)->trouble().empty();
+  const bool is_over = (*fold)->end() || (is_sound && !(*fold)->has_begun()) ||
+                       (!is_sound && (*fold)->idle_for() > limits::job_kept);
   if (!is_over) co_return false;
   const std::uint64_t last = (*fold)->last();
   auto asking = ask<DropJournal::Reply>(DropJournal{journal_of(id), last});

@@ -116,16 +116,17 @@ Task<void> JobRunner::run(std::string id) {
 }
 
 StoreTask<JobRunner::Next> JobRunner::step(Job job, std::string id, Owed& owed) {
-  if (job == nullptr || !job->has_begun() || job->end()) {
-    auto abandoning = abandon(job, id);
-    auto next = co_await abandoning;
-    co_return next;
-  }
-  if (!job->trouble().empty()) {
+  const bool has_trouble = job != nullptr && !job->end() && !job->trouble().empty();
+  if (has_trouble) {
     if (reported_.insert(id).second) {
       parts_.log(LogLevel::error, "job_damaged", {{"job", id}, {"reason", job->trouble()}});
     }
     co_return Next::leave;
+  }
+  if (job == nullptr || !job->has_begun() || job->end()) {
+    auto abandoning = abandon(job, id);
+    auto next = co_await abandoning;
+    co_return next;
   }
   if (!is_ours(*job)) {
     owed = {};
