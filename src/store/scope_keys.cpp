@@ -86,7 +86,7 @@ void ScopeKeys::begin(const std::string& prefix) {
   list(reading);
 }
 
-void ScopeKeys::list(ReadingRef reading) {
+void ScopeKeys::list(const ReadingRef& reading) {
   if (++reading->tries > limits::scope_keys_read_tries_max) {
     return finish(reading, StoreError{Code::unavailable, "the keys of a scope keep changing"});
   }
@@ -106,7 +106,7 @@ void ScopeKeys::list(ReadingRef reading) {
 }
 
 // From the newest to the oldest.
-void ScopeKeys::read_next(ReadingRef reading) {
+void ScopeKeys::read_next(const ReadingRef& reading) {
   if (reading->journals.empty()) return finish(reading, std::nullopt);
   JournalSummary next = std::move(reading->journals.back());
   reading->journals.pop_back();
@@ -116,7 +116,7 @@ void ScopeKeys::read_next(ReadingRef reading) {
     auto& reply = std::get<ReadLines::Reply>(*result);
     if (reply.lines.empty()) return list(reading);  // It was dropped meanwhile.
     auto error = take(*reading, journal, std::move(reply.lines.front()));
-    if (error) return finish(reading, std::move(*error));
+    if (error) return finish(reading, std::move(error));
     read_next(reading);
   });
 }
@@ -140,7 +140,7 @@ std::optional<StoreError> ScopeKeys::take(Reading& reading, const std::string& j
 
 // Whoever appends first has made the key; all then read what lies there, as another process may
 // have gone on to the next number meanwhile.
-void ScopeKeys::make(ReadingRef reading) {
+void ScopeKeys::make(const ReadingRef& reading) {
   const std::string journal = scope_key_journal(reading->prefix, 1);
   AppendLine append{journal, 0, ScopeKeyLine{random_cipher_key()}.text()};
   seal_line(secrets_.newest(), {journal, 1}, append.line);

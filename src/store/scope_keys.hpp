@@ -61,10 +61,10 @@ class ScopeKeys {
   using ReadingRef = std::shared_ptr<Reading>;
 
   void begin(const std::string& prefix);
-  void list(ReadingRef reading);
-  void read_next(ReadingRef reading);
+  void list(const ReadingRef& reading);
+  void read_next(const ReadingRef& reading);
   std::optional<StoreError> take(Reading& reading, const std::string& journal, JournalLine line);
-  void make(ReadingRef reading);
+  void make(const ReadingRef& reading);
   void finish(const ReadingRef& reading, std::optional<StoreError> error);
 
   Store& store_;
