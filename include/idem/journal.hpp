@@ -25,7 +25,8 @@ struct AppendLine {
   /// 1 to `limits::journal_name_bytes_max` printable ASCII characters, no space and no backslash.
   std::string journal;
   std::uint64_t behind = 0;  ///< 0: the journal has no line yet.
-  std::string line;          ///< Any bytes, up to `limits::journal_line_bytes_max`.
+  /// Any bytes, up to `limits::journal_line_bytes_max`; encryption takes 77 of them.
+  std::string line;
 };
 
 /// One line as it was appended.
@@ -33,9 +34,10 @@ struct JournalLine {
   std::uint64_t seq = 0;  ///< 1, 2, 3 and so on: lines are never removed one by one.
   StoreTime at{};         ///< The store's time of the append.
   std::string bytes;
-  /// The stored line differs from its checksum: `bytes` is what lies there. Nothing may be decided
-  /// by it.
+  /// The stored line differs from its checksum, or does not open: `bytes` is what lies there.
+  /// Nothing may be decided by it.
   bool is_damaged = false;
+  std::string why{};  ///< Why it does not open; empty: its checksum differs, or it is sound.
   bool operator==(const JournalLine&) const = default;
 };
 

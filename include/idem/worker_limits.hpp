@@ -5,7 +5,7 @@
 
 /// @file
 /// Bounds of background work, each with its reason: reconciliation, events, phases, messages,
-/// audit, asynchronous requests, comparisons. Those of requests and stores are in
+/// audit, asynchronous requests, keys of scopes, comparisons. Those of requests and stores are in
 /// <idem/limits.hpp>.
 namespace idem::inline v0_1::limits {
 
@@ -169,6 +169,19 @@ inline constexpr auto async_unable_rest = 60s;
 // Records that one step of `idem store rekey` reads and writes, one after the other: requests wait
 // for one of them at most.
 inline constexpr std::size_t rekey_page = 100;
+// Scopes whose keys are in memory, about 200 bytes each; others are read from the store. Beyond it
+// the oldest half is forgotten.
+inline constexpr std::size_t scope_keys_cached_max = 16'384;
+// How long a process uses a scope's keys before it reads them again: a read a scope in half of it,
+// and so long a process that does not know of a shred opens and seals as before.
+inline constexpr auto scope_keys_life = 10s;
+// How long a shred waits behind its new key, until no process seals under the one before: their
+// life, and what a call waits in the store's queues.
+inline constexpr auto scope_key_shred_wait = 15s;
+// Keys of one scope at once: each shred that was begun and not finished adds one.
+inline constexpr std::size_t scope_keys_alive_max = 16;
+// How often the keys of a scope are read anew because others change them meanwhile.
+inline constexpr int scope_keys_read_tries_max = 8;
 // Fields of a credential that one route keeps.
 inline constexpr std::size_t async_keep_fields_max = 16;
 // Lookups of operations for one scope, a second and at once: enough for a hundred clients that poll

@@ -11,6 +11,7 @@
 #include "admin/rekey.hpp"
 #include "admin/replies.hpp"
 #include "admin/shadow.hpp"
+#include "admin/shred.hpp"
 #include "admin/status.hpp"
 #include "admin/tokens_api.hpp"
 
@@ -132,6 +133,10 @@ class Admin final : public http::Service {
     if (path == "/v1/shadow") co_return shadow_answer(parts_, client.head(), caller.role);
     if (path == "/v1/store/rekey") {
       auto answer = co_await rekey(parts_, client, caller, rekey_run_);
+      co_return answer;
+    }
+    if (path == "/v1/store/shred") {
+      auto answer = co_await shred(parts_, client, caller);
       co_return answer;
     }
     if (path == "/v1/explain") {

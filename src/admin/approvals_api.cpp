@@ -154,9 +154,13 @@ Task<std::expected<ApprovalsApi::Fold, WireAnswer>> ApprovalsApi::find(std::stri
   auto reading = read(std::move(id));
   const auto fold = co_await reading;
   if (!fold) co_return std::unexpected(store_trouble(fold.error()));
-  if ((*fold)->last() == 0 || !(*fold)->request()) {
+  if ((*fold)->last() == 0) {
     co_return std::unexpected(
         to_answer({.code = ProblemCode::not_found, .detail = "No approval has this id."}));
+  }
+  if (!(*fold)->request()) {
+    co_return std::unexpected(
+        refused("The approval is damaged, so nothing was done: " + (*fold)->trouble()));
   }
   co_return *fold;
 }

@@ -149,8 +149,12 @@ Task<std::expected<std::shared_ptr<JobFold>, WireAnswer>> JobsApi::find(std::str
   auto reading = journals_.read(id);
   auto job = co_await reading;
   if (!job) co_return std::unexpected(store_trouble(job.error()));
-  const bool is_there = *job != nullptr && (*job)->definition() &&
-                        ((*job)->has_begun() || !(*job)->trouble().empty());
+  const bool is_damaged = *job != nullptr && !(*job)->trouble().empty();
+  if (is_damaged && !(*job)->definition()) {
+    co_return std::unexpected(refused("The job is damaged: " + (*job)->trouble() + "."));
+  }
+  const bool is_there =
+      *job != nullptr && (*job)->definition() && ((*job)->has_begun() || is_damaged);
   if (!is_there) co_return std::unexpected(no_such_job());
   co_return std::move(*job);
 }

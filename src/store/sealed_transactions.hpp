@@ -1,6 +1,7 @@
 #pragma once
 
 #include "store/attempt_scopes.hpp"
+#include "store/scope_sealing.hpp"
 #include "store/sealing_keys.hpp"
 
 #include <idem/transaction.hpp>
@@ -13,8 +14,8 @@ class SealedTransactions final : public Transactions {
  public:
   /// All of them outlive this.
   SealedTransactions(Store& inner, Transactions& transactions, const SealingKeys& keys,
-                     AttemptScopes& scopes)
-      : inner_(inner), transactions_(transactions), keys_(keys), scopes_(scopes) {}
+                     AttemptScopes& scopes, ScopeSealing& scoped)
+      : inner_(inner), transactions_(transactions), keys_(keys), scopes_(scopes), scoped_(scoped) {}
 
   TransactionEnd run(InTransaction what) override;
   using Transactions::run;
@@ -29,11 +30,14 @@ class SealedTransactions final : public Transactions {
 
  private:
   std::expected<std::string, TransactionEnd> scope_for(const InTransaction& what);
+  std::expected<Ring, StoreError> read_keys(const std::string& scope, const RecordId& id);
+  Opened open(Replay& replay, const std::string& scope);
 
   Store& inner_;
   Transactions& transactions_;
   const SealingKeys& keys_;
   AttemptScopes& scopes_;
+  ScopeSealing& scoped_;
 };
 
 }  // namespace idem

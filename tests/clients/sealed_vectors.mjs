@@ -1,4 +1,4 @@
-// Prints tests/unit/core/record/sealed_vectors.txt: sealed answers, requests and texts, made from the description in
+// Prints tests/unit/core/record/sealed_vectors.txt: sealed answers, requests, texts and lines, made from the description in
 // docs/encryption.md with Node's crypto. Shares no code with src/core/record/sealed_parts.cpp.
 //
 //   node tests/clients/sealed_vectors.mjs > tests/unit/core/record/sealed_vectors.txt
@@ -38,7 +38,7 @@ function bound(part, { scope, id, fence }, state, answer) {
   return Buffer.concat(parts);
 }
 
-function sealedAnswer(secret, inner, to, answer) {
+function sealedAnswer(secret, inner, to, answer, kind = 1) {
   const head = Buffer.concat([
     Buffer.from([1]), number(answer.status, 2), Buffer.from([answer.stored ? 1 : 0]),
     ...answer.fields.flat().map((part) => framed(Buffer.from(part, 'latin1'), 4)),
@@ -46,7 +46,7 @@ function sealedAnswer(secret, inner, to, answer) {
   const body = gcm(inner, 2, bound('body', to, 'completed', answer), answer.body);
   const first = gcm(inner, 1, bound('head', to, 'completed', answer), head);
   const bytes = Buffer.concat(
-    [envelope(1, keyName(secret), wrappingKey(secret), inner), body.tag, first.out, first.tag]);
+    [envelope(kind, keyName(secret), wrappingKey(secret), inner), body.tag, first.out, first.tag]);
   return { field: bytes.toString('base64'), body: body.out };
 }
 
@@ -76,13 +76,14 @@ answers.forEach((answer, n) => {
   const to = { scope: ['tenant-1', '', 'caf\xe9', 's'.repeat(300)][n], id, fence: [1n, 77n, 2n ** 63n, 5n][n] };
   const sealed = sealedAnswer(secret, inner, to, answer);
   const again = sealedAnswer(newer, inner, to, answer);
+  const scoped = sealedAnswer(newer, inner, to, answer, 2);  // `newer` as the random bytes of a scope's key.
   console.log(`answer ${n}`);
   console.log(`secret ${hex(secret)}\nnewer ${hex(newer)}\nkey_name ${hex(keyName(secret))}`);
   console.log(`scope ${hex(Buffer.from(to.scope)) || '-'}\nid ${hex(id)}\nfence ${to.fence}`);
   console.log(`status ${answer.status}\nstored ${answer.stored ? 1 : 0}`);
   console.log(`fields ${answer.fields.flat().map((part) => hex(Buffer.from(part, 'latin1'))).join(',') || '-'}`);
   console.log(`body ${hex(answer.body) || '-'}\nsealed_body ${hex(sealed.body) || '-'}`);
-  console.log(`field ${sealed.field}\nrewrapped ${again.field}`);
+  console.log(`field ${sealed.field}\nrewrapped ${again.field}\nscoped ${scoped.field}`);
 });
 ['POST / please', ''].forEach((text, n) => {
   const [secret, newer, inner, id] = [bytes(32), bytes(32), bytes(32), bytes(16)];
@@ -102,3 +103,14 @@ answers.forEach((answer, n) => {
   console.log(`evidence 0\nsecret ${hex(secret)}\nkey_name ${hex(keyName(secret))}\nscope -\nid ${hex(id)}\nfence 3`);
   console.log(`plain ${hex(Buffer.from(text))}\nsealed ${hex(Buffer.from('idem-sealed:' + sealed.toString('base64')))}`);
 }
+['{"line":"ask"}', ''].forEach((text, n) => {
+  const [secret, inner] = [bytes(32), bytes(32)];
+  const journal = `approval/${n}`;
+  const place = Buffer.concat([
+    ...['idem sealed 1', 'line', journal].map((part) => framed(Buffer.from(part), 8)), number(n + 1, 8)]);
+  const { out, tag } = gcm(inner, 5, place, Buffer.from(text));
+  const sealed = Buffer.concat(
+    [Buffer.from('idem-sealed'), envelope(1, keyName(secret), wrappingKey(secret), inner), out, tag]);
+  console.log(`line ${n}\nsecret ${hex(secret)}\nkey_name ${hex(keyName(secret))}`);
+  console.log(`journal ${journal}\nnumber ${n + 1}\nplain ${hex(Buffer.from(text)) || '-'}\nsealed ${hex(sealed)}`);
+});

@@ -56,18 +56,24 @@ EncryptionSettings test_encryption() {
 namespace {
 
 constexpr std::string_view sealed = "sealed_";
+constexpr std::string_view scoped = "scoped_";
 
 }  // namespace
 
 StorePlace::StorePlace(std::string kind, TestClock& clock)
     : kind_(std::move(kind)), is_sealed_(kind_.starts_with(sealed)), clock_(clock) {
+  is_scoped_ = kind_.starts_with(scoped);
   if (is_sealed_) kind_.erase(0, sealed.size());
+  if (is_scoped_) kind_.erase(0, scoped.size());
 }
 StorePlace::~StorePlace() = default;
 
 std::unique_ptr<Store> StorePlace::open(const std::string& name, const IdentitySettings& settings) {
   auto store = open_plain(name, settings);
-  return is_sealed_ ? make_sealed(std::move(store), test_encryption()) : std::move(store);
+  if (!is_sealed_ && !is_scoped_) return store;
+  EncryptionSettings encryption = test_encryption();
+  encryption.key_per_scope = is_scoped_;
+  return make_sealed(std::move(store), encryption);
 }
 
 std::unique_ptr<Store> StorePlace::open_plain(const std::string& name,

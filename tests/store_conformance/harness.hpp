@@ -70,7 +70,7 @@ class StorePlace {
  public:
   /// `kind`: "memory:", "sqlite:", "postgres:", "postgres_pooled:" (behind PgBouncer),
   /// "redis:", "redis_cluster:", or "hybrid:" of PostgreSQL and Redis. With "sealed_" before it the
-  /// store encrypts what it keeps.
+  /// store encrypts what it keeps, with "scoped_" each scope under a key of its own.
   StorePlace(std::string kind, TestClock& clock);
   ~StorePlace();
 
@@ -90,6 +90,7 @@ class StorePlace {
 
   std::string kind_;
   bool is_sealed_;
+  bool is_scoped_ = false;
   TestClock& clock_;
   TempFolder folder_;
   std::map<std::string, std::unique_ptr<TestDatabase>> databases_;
@@ -123,13 +124,14 @@ Resolve a_resolve(int key_number, Resolve::As as, std::optional<Fence> fence,
 
 /// All kinds of stores. A new one is added here, and its place in StorePlace.
 inline auto every_store() {
-  return testing::Values("memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:",
-                         "redis_cluster:", "hybrid:", "sealed_sqlite:", "sealed_hybrid:");
+  return testing::Values(
+      "memory:", "sqlite:", "postgres:", "postgres_pooled:", "redis:", "redis_cluster:", "hybrid:",
+      "sealed_sqlite:", "sealed_hybrid:", "scoped_sqlite:");
 }
 /// Those of them that offer transactions.
 inline auto stores_with_transactions() {
-  return testing::Values(
-      "sqlite:", "postgres:", "postgres_pooled:", "sealed_sqlite:", "sealed_postgres:");
+  return testing::Values("sqlite:", "postgres:", "postgres_pooled:", "sealed_sqlite:",
+                         "sealed_postgres:", "scoped_sqlite:");
 }
 inline std::string name_of_store(const testing::TestParamInfo<std::string>& named) {
   return named.param.substr(0, named.param.find(':'));

@@ -1,3 +1,4 @@
+#include "core/record/sealed_parts.hpp"
 #include "store_conformance/asking.hpp"
 
 #include <idem/limits.hpp>
@@ -27,6 +28,17 @@ class Journal : public StoreConformance {
     }
     return bytes;
   }
+  /// What is listed, without what encryption adds to each line; the audit is in clear.
+  std::vector<JournalSummary> list(ListJournals verb = {}) {
+    auto listed = ask(std::move(verb));
+    for (JournalSummary& one : listed) {
+      if (one.name != "audit") one.bytes -= one.last * extra_;
+    }
+    return listed;
+  }
+  const bool is_encrypted_ = GetParam().starts_with("sealed_") || GetParam().starts_with("scoped_");
+  const std::size_t extra_ = is_encrypted_ ? sealed_line_extra_bytes : 0;
+
   template <class Verb>
   std::optional<StoreError::Code> refusal(Verb verb) {
     const auto reply = try_ask(std::move(verb));
@@ -71,7 +83,7 @@ TEST_P(Journal, P2_lines_are_there_at_the_next_opening) {
   reopen();
   EXPECT_EQ(ask(ReadLines{"audit"}), before);
   EXPECT_EQ(append(2, "three").last, 3U);
-  EXPECT_EQ(ask(ListJournals{}), (Journals{{"audit", 3, 11}, {"jobs/1", 1, 5}}));
+  EXPECT_EQ(list(), (Journals{{"audit", 3, 11}, {"jobs/1", 1, 5}}));
 }
 
 TEST_P(Journal, a_listing_pages_through_the_names_in_the_order_of_their_bytes) {
@@ -81,9 +93,9 @@ TEST_P(Journal, a_listing_pages_through_the_names_in_the_order_of_their_bytes) {
   }
   append(1, "more", "jobs/2");
   const Journals jobs{{"jobs/1", 1, 6}, {"jobs/10", 1, 7}, {"jobs/2", 2, 10}};
-  EXPECT_EQ(ask(ListJournals{"jobs/"}), jobs);
-  EXPECT_EQ(ask(ListJournals{"jobs/", "", 2}), Journals(jobs.begin(), jobs.begin() + 2));
-  EXPECT_EQ(ask(ListJournals{"jobs/", "jobs/10", 2}), Journals(jobs.begin() + 2, jobs.end()));
+  EXPECT_EQ(list({"jobs/"}), jobs);
+  EXPECT_EQ(list({"jobs/", "", 2}), Journals(jobs.begin(), jobs.begin() + 2));
+  EXPECT_EQ(list({"jobs/", "jobs/10", 2}), Journals(jobs.begin() + 2, jobs.end()));
   EXPECT_EQ(ask(ListJournals{"jobs/", "jobs/2"}), Journals{});
   EXPECT_EQ(ask(ListJournals{"", "", 0}), Journals{});
   EXPECT_EQ(ask(ListJournals{"z"}), Journals{});
@@ -101,7 +113,7 @@ TEST_P(Journal, is_dropped_whole_and_only_as_its_caller_knows_it) {
   EXPECT_EQ(lines("jobs/1").size(), 2U);
   EXPECT_EQ(ask(DropJournal{"jobs/1", 2}), (DropJournal::Reply{true, 0}));
   EXPECT_EQ(lines("jobs/1"), Lines{});
-  EXPECT_EQ(ask(ListJournals{}), (Journals{{"jobs/11", 1, 5}}));
+  EXPECT_EQ(list(), (Journals{{"jobs/11", 1, 5}}));
   EXPECT_EQ(ask(DropJournal{"jobs/1", 2}), (DropJournal::Reply{false, 0}));
   EXPECT_EQ(ask(DropJournal{"jobs/1", 0}), (DropJournal::Reply{true, 0}));
   EXPECT_FALSE(append(2, "late", "jobs/1").appended);
@@ -118,10 +130,10 @@ TEST_P(Journal, S19_the_audit_is_never_dropped) {
 
 TEST_P(Journal, what_is_too_long_or_no_name_is_refused) {
   const std::string longest(limits::journal_name_bytes_max, 'n');
-  EXPECT_TRUE(append(0, std::string(limits::journal_line_bytes_max, 'x'), longest).appended);
-  EXPECT_EQ(lines(longest).at(0).size(), limits::journal_line_bytes_max);
-  EXPECT_EQ(refusal(AppendLine{"j", 0, std::string(limits::journal_line_bytes_max + 1, 'x')}),
-            StoreError::Code::refused);
+  const std::size_t most = limits::journal_line_bytes_max - extra_;
+  EXPECT_TRUE(append(0, std::string(most, 'x'), longest).appended);
+  EXPECT_EQ(lines(longest).at(0).size(), most);
+  EXPECT_EQ(refusal(AppendLine{"j", 0, std::string(most + 1, 'x')}), StoreError::Code::refused);
   for (const std::string& name :
        {std::string(), longest + "n", std::string("a b"), std::string("a\nb"),
         std::string("a\0b", 3), std::string("\xc3\xa4"), std::string("a\\b")}) {

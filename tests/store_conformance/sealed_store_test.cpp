@@ -245,7 +245,9 @@ TEST_P(SealedInTransactions, S17_so_is_that_of_an_attempt_that_another_process_w
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SealedInTransactions,
-                         testing::Values("sealed_sqlite:", "sealed_postgres:"), name_of_store);
+                         testing::Values("sealed_sqlite:", "sealed_postgres:", "scoped_sqlite:",
+                                         "scoped_postgres:"),
+                         name_of_store);
 
 }  // namespace
 }  // namespace idem::test

@@ -143,8 +143,9 @@ void ApprovalFold::see(const JournalLine& line) {
   const bool is_next = line.seq == last_ + 1;
   last_ = line.seq;
   if (!trouble_.empty()) return;
+  const std::string damage = line.why.empty() ? "it is damaged" : "it " + line.why;
   const std::string wrong = !is_next          ? "lines in front of it are missing"
-                            : line.is_damaged ? "it is damaged"
+                            : line.is_damaged ? damage
                                               : take(line.bytes, line.at);
   if (!wrong.empty()) trouble_ = "line " + std::to_string(line.seq) + ": " + wrong;
 }

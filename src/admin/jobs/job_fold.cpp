@@ -28,7 +28,7 @@ void JobFold::see(const JournalLine& line) {
   last_ = line.seq;
   changed_at_ = line.at;
   if (!trouble_.empty()) return;
-  if (line.is_damaged) return complain("is damaged");
+  if (line.is_damaged) return complain(line.why.empty() ? "is damaged" : line.why);
   auto parsed = parse_job_line(line.bytes);
   if (!parsed) return complain("is of a form that this version does not know");
   const auto wrong = std::visit([&](auto& one) { return take(std::move(one), line.at); }, *parsed);

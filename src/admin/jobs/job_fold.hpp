@@ -44,6 +44,8 @@ class JobFold {
   const std::string& claimer() const { return claimer_; }
   /// How long ago that process has written its last line.
   Millis claim_age() const { return now_ - claimed_at_; }
+  /// How long ago its last line was written.
+  Millis idle_for() const { return now_ - changed_at_; }
 
   /// "waiting" (no process runs it), "running", "cancelling", "cancelled", "ended" or "damaged".
   std::string_view state() const;

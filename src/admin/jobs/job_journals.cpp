@@ -215,8 +215,11 @@ StoreTask<bool> JobJournals::drop(std::string id) {
   const auto fold = co_await reading;
   if (!fold) co_return std::unexpected(fold.error());
   if (*fold == nullptr) co_return true;
-  // What is behind a damaged line may say that it has begun.
-  const bool is_over = (*fold)->trouble().empty() && ((*fold)->end() || !(*fold)->has_begun());
+  // What is behind a damaged line may say that it has begun, and another process may have the key
+  // to it.
+  const bool is_sound = (*fold)->trouble().empty();
+  const bool is_over = is_sound ? (*fold)->end() || !(*fold)->has_begun()
+                                : (*fold)->idle_for() > limits::job_kept;
   if (!is_over) co_return false;
   const std::uint64_t last = (*fold)->last();
   auto asking = ask<DropJournal::Reply>(DropJournal{journal_of(id), last});

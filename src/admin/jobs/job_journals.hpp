@@ -53,7 +53,8 @@ class JobJournals {
   /// The definition and the end of a job without all that is between; an open one is read whole.
   /// Null: there is none.
   StoreTask<std::shared_ptr<const JobFold>> summary(std::string id);
-  /// Drops one job that ended or never began. False: it has changed, is open, or is damaged.
+  /// Drops one job that ended or never began, or is damaged and rests for limits::job_kept. False:
+  /// it has changed, or is open.
   StoreTask<bool> drop(std::string id);
   StoreTask<StoreTime> now();
 

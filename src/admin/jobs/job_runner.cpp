@@ -117,7 +117,8 @@ Task<void> JobRunner::run(std::string id) {
 
 StoreTask<JobRunner::Next> JobRunner::step(Job job, std::string id, Owed& owed) {
   // In front of everything else: a line that cannot be read may be the one that begins or ends it.
-  if (job != nullptr && !job->trouble().empty()) {
+  const bool has_trouble = job != nullptr && !job->end() && !job->trouble().empty();
+  if (has_trouble) {
     if (reported_.insert(id).second) {
       parts_.log(LogLevel::error, "job_damaged", {{"job", id}, {"reason", job->trouble()}});
     }

@@ -38,6 +38,7 @@ constexpr std::array all{
     Endpoint{"POST", "/v1/dlq/discard", operates, false, "dlq.discard"},
     Endpoint{"GET", "/v1/dlq/{id}", viewer},
     Endpoint{"POST", "/v1/store/rekey", operates, false, "store.rekey"},
+    Endpoint{"POST", "/v1/store/shred", operates, false, "store.shred"},
     Endpoint{"GET", "/v1/jobs", viewer},
     Endpoint{"POST", "/v1/jobs", operates, false, "jobs.begin"},
     Endpoint{"POST", "/v1/jobs/preview", support},

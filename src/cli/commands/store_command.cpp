@@ -2,9 +2,13 @@
 
 #include "cli/commands.hpp"
 #include "cli/commands/tables.hpp"
-#include "json/value.hpp"
+#include "json/writer.hpp"
 
+#include <unistd.h>
+#include <chrono>
 #include <cstdio>
+#include <iostream>
+#include <thread>
 
 namespace idem::cli {
 namespace {
@@ -14,7 +18,16 @@ struct Counts {
   std::int64_t changed = 0;
   std::int64_t waiting = 0;
   std::vector<std::string> damaged;
+  std::int64_t keys_checked = 0;
+  std::int64_t keys_changed = 0;
+  std::vector<std::string> damaged_keys;
 };
+
+std::int64_t number_of(const json::Value& object, const char* name) {
+  const auto* const member = object.find(name);
+  const auto* const number = member ? std::get_if<std::int64_t>(&member->is) : nullptr;
+  return number != nullptr ? *number : 0;
+}
 
 /// Adds a page's counts; the next page's beginning, or empty at the end. None: it is no such page.
 std::optional<std::string> add_page(const std::string& body, Counts& counts) {
@@ -28,10 +41,14 @@ std::optional<std::string> add_page(const std::string& body, Counts& counts) {
   };
   const auto* const next = page->find("next");
   if (!add("checked", counts.checked) || !add("changed", counts.changed) ||
-      !add("waiting", counts.waiting) || next == nullptr) {
+      !add("waiting", counts.waiting) || !add("keys_checked", counts.keys_checked) ||
+      !add("keys_changed", counts.keys_changed) || next == nullptr) {
     return std::nullopt;
   }
   for (const auto& one : items_of(page->find("damaged"))) counts.damaged.push_back(text_of(&one));
+  for (const auto& one : items_of(page->find("damaged_keys"))) {
+    counts.damaged_keys.push_back(text_of(&one));
+  }
   const auto* const text = std::get_if<std::string>(&next->is);
   return text != nullptr ? *text : std::string();
 }
@@ -46,8 +63,27 @@ std::string counts_json(const Counts& counts) {
   out.begin_array();
   for (const auto& one : counts.damaged) out.text(one);
   out.end_array();
+  out.member("keys_checked", counts.keys_checked);
+  out.member("keys_changed", counts.keys_changed);
+  out.name("damaged_keys");
+  out.begin_array();
+  for (const auto& one : counts.damaged_keys) out.text(one);
+  out.end_array();
   out.end_object();
   return out.take() + "\n";
+}
+
+void print_counts(const Counts& counts) {
+  std::printf("checked %lld\nchanged %lld\nwaiting %lld\ndamaged %zu\n",
+              static_cast<long long>(counts.checked), static_cast<long long>(counts.changed),
+              static_cast<long long>(counts.waiting), counts.damaged.size());
+  for (const auto& one : counts.damaged) std::printf("  %s\n", printable(one).c_str());
+  if (counts.keys_checked == 0) return;
+  std::printf(
+      "keys of scopes checked %lld\nkeys of scopes changed %lld\nkeys of scopes damaged %zu\n",
+      static_cast<long long>(counts.keys_checked), static_cast<long long>(counts.keys_changed),
+      counts.damaged_keys.size());
+  for (const auto& one : counts.damaged_keys) std::printf("  %s\n", printable(one).c_str());
 }
 
 }  // namespace
@@ -56,11 +92,77 @@ StoreCommand::StoreCommand(CLI::App& app)
     : OperatorCommand(app, "store", "Work on what lies in the store of a running gateway"),
       rekey_(declare("rekey",
                      "Bring every record under the newest of encryption.secret_files, while "
-                     "requests are served; it may be ended and begun again")) {}
+                     "requests are served; it may be ended and begun again")),
+      shred_(declare("shred",
+                     "Delete the keys of a scope, so that all answers and requests that it has in "
+                     "the store are unreadable for good; with encryption.key_per_scope")) {
+  shred_->add_option("--scope", scope_, "the scope, as idem keys list shows it")->required();
+  shred_->add_option("--reason", reason_, "why, for the audit")->required();
+  shred_->add_flag("--yes", yes_, "do it without asking");
+}
+
+int StoreCommand::run() {
+  if (shred_->parsed()) return shred();
+  return rekey_->parsed() ? rekey() : usage;
+}
+
+// ---- shred ----
+
+bool StoreCommand::confirms() const {
+  std::fprintf(stderr,
+               "No stored answer and no stored request of this scope can be read afterwards, by "
+               "anybody. Type the scope: ");
+  std::string typed;
+  return std::getline(std::cin, typed) && typed == scope_;
+}
+
+std::expected<json::Value, int> StoreCommand::shred_step(std::optional<std::int64_t> key) {
+  json::Writer out;
+  out.begin_object();
+  out.member("scope", scope_);
+  out.member("reason", reason_);
+  if (key) out.member("key", *key);
+  out.end_object();
+  const std::string body = out.take();
+  const auto answer = ask("/v1/store/shred", &body);
+  if (!answer) return std::unexpected(answer.error());
+  if (answer->status != 200) return std::unexpected(complain_about(*answer));
+  auto step = json::parse(answer->body);
+  if (!step || number_of(*step, "key") == 0) {
+    return std::unexpected(complain(malformed_answer, failed));
+  }
+  if (json()) std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
+  return std::move(*step);
+}
+
+// If this process ends in between, nothing is shredded yet, and the same command begins anew.
+int StoreCommand::shred() {
+  if (!yes_ && ::isatty(STDIN_FILENO) == 0) {
+    return complain("give --yes to do this without a terminal", usage);
+  }
+  if (!yes_ && !confirms()) return complain("nothing was done", failed);
+  auto step = shred_step(std::nullopt);
+  while (step && text_of(step->find("state")) == "waiting") {
+    const std::int64_t key = number_of(*step, "key");
+    const auto wait = std::chrono::milliseconds(number_of(*step, "wait_ms") + 1);
+    std::fprintf(stderr,
+                 "new answers are under key %lld; the keys before it are deleted in %lld ms\n",
+                 static_cast<long long>(key), static_cast<long long>(wait.count()));
+    std::this_thread::sleep_for(wait);
+    step = shred_step(key);
+  }
+  if (!step) return step.error();
+  if (!json()) {
+    std::printf("shredded %s\ndeleted keys %lld\n", printable(scope_).c_str(),
+                static_cast<long long>(number_of(*step, "deleted")));
+  }
+  return done;
+}
+
+// ---- rekey ----
 
 // Every page is a request of its own, so that an end of this process loses nothing.
-int StoreCommand::run() {
-  if (!rekey_->parsed()) return usage;
+int StoreCommand::rekey() {
   Counts counts;
   std::string after;
   do {
@@ -82,11 +184,9 @@ int StoreCommand::run() {
     const std::string text = counts_json(counts);
     std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
-    std::printf("checked %lld\nchanged %lld\nwaiting %lld\ndamaged %zu\n",
-                static_cast<long long>(counts.checked), static_cast<long long>(counts.changed),
-                static_cast<long long>(counts.waiting), counts.damaged.size());
-    for (const auto& one : counts.damaged) std::printf("  %s\n", printable(one).c_str());
+    print_counts(counts);
   }
+  if (!counts.damaged_keys.empty()) return failed;
   if (!counts.damaged.empty()) return failed;
   return counts.waiting == 0 ? done : refused;
 }

@@ -1,10 +1,16 @@
 #pragma once
 
 #include "cli/commands/operator_command.hpp"
+#include "json/value.hpp"
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
 
 namespace idem::cli {
 
-/// `idem store rekey`: work on what lies in the store of a running gateway or worker.
+/// `idem store rekey` and `shred`: work on what lies in the store of a running gateway or worker.
 class StoreCommand : public OperatorCommand {
  public:
   explicit StoreCommand(CLI::App& app);
@@ -13,7 +19,17 @@ class StoreCommand : public OperatorCommand {
   int run();
 
  private:
+  int rekey();
+  int shred();
+  /// Asks for a step of a shred. Error: the exit code.
+  std::expected<json::Value, int> shred_step(std::optional<std::int64_t> key);
+  bool confirms() const;
+
   CLI::App* rekey_;
+  CLI::App* shred_;
+  std::string scope_;
+  std::string reason_;
+  bool yes_ = false;
 };
 
 }  // namespace idem::cli

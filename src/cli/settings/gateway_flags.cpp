@@ -198,6 +198,13 @@ void parse_encryption(const GatewayFlags& flags, EncryptionSettings& out, Compla
                    "replayed; write --encryption-secret-file FILE, or in the file encryption: "
                    "{secret_files: [FILE]}");
   }
+  out.key_per_scope = is_true(flags.encryption_key_per_scope);
+  if (out.key_per_scope && flags.encryption_secret_files.items.empty()) {
+    complaints.add(flags.encryption_key_per_scope.place,
+                   "a scope's key lies in the store under a secret, and there is none; write "
+                   "--encryption-secret-file FILE, or in the file encryption: {secret_files: "
+                   "[FILE]}");
+  }
 }
 
 /// Credentials in stored requests must be sealed.

@@ -105,6 +105,7 @@ struct GatewayFlags {
   GivenList async_secret_files{};
   GivenList encryption_secret_files{};
   Given encryption_accept_clear{"true"};
+  Given encryption_key_per_scope{"false"};
   Given key_min_length{"1"};
   Given key_reject_pii{"false"};
   Given key_time{"ignored"};

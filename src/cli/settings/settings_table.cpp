@@ -171,6 +171,10 @@ Table encryption_settings(GatewayFlags& f) {
       {"encryption.accept_clear", "--encryption-accept-clear", truth, &f.encryption_accept_clear,
        "with secret_files: replay also what lies in clear, which is older than the encryption, or "
        "which a writer to the store has put there"},
+      {"encryption.key_per_scope", "--encryption-key-per-scope", truth, &f.encryption_key_per_scope,
+       "with secret_files: each scope has a key of its own in the store, and idem store shred "
+       "makes "
+       "all of its answers and requests unreadable"},
   };
 }
 

@@ -25,7 +25,8 @@ WireAnswer not_stored_answer(const Replay& replay, const RecordId& id) {
                                  .detail = "The operation ran once and completed with status " +
                                            std::to_string(replay.response.status) +
                                            ". Idem did not keep the body: it is too large or a "
-                                           "stream, or this operation keeps none.",
+                                           "stream, or this operation keeps none, or an "
+                                           "operator shredded it.",
                                  .operation = id,
                                  .state = State::completed,
                                  .original_status = replay.response.status});

@@ -20,6 +20,8 @@ constexpr std::size_t wrapped_at = name_at + KeyName{}.size();
 constexpr std::size_t envelope_bytes = wrapped_at + wrapped_key_bytes;
 /// Before a request's bytes; encode_request() begins with a version below these.
 constexpr std::string_view request_mark = "idem-sealed";
+/// Before a journal's line; those in clear are no such text.
+constexpr std::string_view line_mark = "idem-sealed";
 /// Behind it the number of ids (16 bits), and the ids of the records that it may lie in.
 constexpr std::size_t names_at = request_mark.size() + 2;
 constexpr std::size_t id_bytes = RecordId{}.bytes.size();
@@ -32,7 +34,7 @@ constexpr std::string_view unknown_version =
     "it was sealed in a form that this program does not know";
 
 /// Also the nonces.
-enum class Part : std::uint8_t { head = 1, body = 2, request = 3, evidence = 4 };
+enum class Part : std::uint8_t { head = 1, body = 2, request = 3, evidence = 4, line = 5 };
 
 std::string_view name_of(Part part) noexcept {
   switch (part) {
@@ -44,6 +46,8 @@ std::string_view name_of(Part part) noexcept {
       return "request";
     case Part::evidence:
       return "evidence";
+    case Part::line:
+      return "line";
   }
   return "";
 }
@@ -75,6 +79,15 @@ std::string bound_text(Part part, const SealedFor& bound, const StoredResponse* 
   return bound_text(part, bound.scope, view(bound.id.bytes), bound.fence, response);
 }
 
+std::string bound_line(const LinePlace& place) {
+  Frames frames(64 + place.journal.size());
+  frames.add("idem sealed 1");
+  frames.add(name_of(Part::line));
+  frames.add(place.journal);
+  frames.add_number(place.number);
+  return frames.bytes();
+}
+
 bool is_sealed_field(std::string_view name) noexcept {
   return name.size() == sealed_field.size() &&
          std::ranges::equal(name, sealed_field, [](char a, char b) {
@@ -96,7 +109,9 @@ std::expected<KeyRef, std::string_view> read_ref(std::string_view sealed) {
   if (sealed[0] != sealed_version) return std::unexpected(unknown_version);
   KeyRef ref;
   ref.kind = static_cast<KeyKind>(sealed[1]);
-  if (ref.kind != KeyKind::secret) return std::unexpected(unknown_version);
+  if (ref.kind != KeyKind::secret && ref.kind != KeyKind::scope) {
+    return std::unexpected(unknown_version);
+  }
   sealed.substr(name_at).copy(reinterpret_cast<char*>(ref.name.data()), ref.name.size());
   return ref;
 }
@@ -176,6 +191,10 @@ void set_field(StoredResponse& response, std::string_view bytes) {
 
 NamedKey named_key(const Secret& secret) {
   return {{KeyKind::secret, wrapping_key_name(secret)}, wrapping_key(secret)};
+}
+
+NamedKey key_of_scope(const CipherKey& random) {
+  return {{KeyKind::scope, wrapping_key_name(random.bytes)}, wrapping_key(random.bytes)};
 }
 
 void seal_answer(const NamedKey& with, const SealedFor& bound, StoredResponse& response) {
@@ -308,6 +327,26 @@ bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& se
   if (!bytes) return false;
   auto text =
       opened_bytes(with, Part::evidence, bound_text(Part::evidence, bound, nullptr), *bytes);
+  if (text) sealed = std::move(*text);
+  return text.has_value();
+}
+
+void seal_line(const NamedKey& with, const LinePlace& place, std::string& line) {
+  line =
+      std::string(line_mark) + sealed_bytes(with, Part::line, bound_line(place), std::move(line));
+}
+
+bool is_sealed_line(std::string_view line) noexcept { return line.starts_with(line_mark); }
+
+std::expected<KeyRef, std::string_view> key_of_line(std::string_view sealed) {
+  if (!is_sealed_line(sealed)) return std::unexpected(not_sealed);
+  return read_ref(sealed.substr(line_mark.size()));
+}
+
+bool open_line(const NamedKey& with, const LinePlace& place, std::string& sealed) {
+  if (!is_sealed_line(sealed)) return false;
+  auto text = opened_bytes(with, Part::line, bound_line(place),
+                           std::string_view(sealed).substr(line_mark.size()));
   if (text) sealed = std::move(*text);
   return text.has_value();
 }

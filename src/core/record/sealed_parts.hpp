@@ -21,8 +21,9 @@ namespace idem {
 /// The name of that field. No client or upstream can send it: its prefix is reserved.
 inline constexpr std::string_view sealed_field = "idem-sealed";
 
-/// What wraps the keys: a key from a secret of the settings.
-enum class KeyKind : std::uint8_t { secret = 1 };
+/// What wraps the keys: a key from a secret of the settings, or a scope's own, which lies in the
+/// store.
+enum class KeyKind : std::uint8_t { secret = 1, scope = 2 };
 /// Which key opens something.
 struct KeyRef {
   KeyKind kind = KeyKind::secret;
@@ -34,6 +35,8 @@ struct NamedKey {
   CipherKey key;
 };
 NamedKey named_key(const Secret& secret);
+/// What a scope's random bytes give, in the same way.
+NamedKey key_of_scope(const CipherKey& random);
 
 struct SealedFor {
   std::string_view scope;
@@ -70,5 +73,16 @@ void seal_evidence(const NamedKey& with, const SealedFor& bound, std::string& te
 bool is_sealed_evidence(std::string_view text) noexcept;
 std::expected<KeyRef, std::string_view> key_of_evidence(std::string_view sealed);
 bool open_evidence(const NamedKey& with, const SealedFor& bound, std::string& sealed);
+
+/// The same for a line of a journal: it opens under the journal's name and its own number alone.
+struct LinePlace {
+  std::string_view journal;
+  std::uint64_t number = 0;
+};
+void seal_line(const NamedKey& with, const LinePlace& place, std::string& line);
+inline constexpr std::size_t sealed_line_extra_bytes = 77;
+bool is_sealed_line(std::string_view line) noexcept;
+std::expected<KeyRef, std::string_view> key_of_line(std::string_view sealed);
+bool open_line(const NamedKey& with, const LinePlace& place, std::string& sealed);
 
 }  // namespace idem

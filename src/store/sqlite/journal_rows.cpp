@@ -21,7 +21,8 @@ std::int64_t checksum_of_line(std::string_view journal, std::uint64_t seq, std::
 }  // namespace
 
 JournalRows::JournalRows(sqlite3* db)
-    : end_(db, "SELECT seq, total FROM idem_journal WHERE name = ?1 ORDER BY seq DESC LIMIT 1"),
+    : db_(db),
+      end_(db, "SELECT seq, total FROM idem_journal WHERE name = ?1 ORDER BY seq DESC LIMIT 1"),
       append_(db,
               "INSERT INTO idem_journal (name, seq, at, line, total, checksum)"
               " VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
@@ -82,7 +83,9 @@ std::vector<JournalSummary> JournalRows::list(const ListJournals& verb) {
   return found;
 }
 
+// Its bytes are overwritten: they may be a key.
 void JournalRows::drop(const std::string& journal) {
+  sqlite3_exec(db_, "PRAGMA secure_delete=ON", nullptr, nullptr, nullptr);
   drop_.bind_text(1, journal);
   drop_.run();
 }

@@ -17,6 +17,7 @@ class JournalRows final : public Journals {
   void drop(const std::string& journal) override;
 
  private:
+  sqlite3* db_;
   Statement end_;
   Statement append_;
   Statement read_;

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "support/admin.hpp"
+#include "support/encrypted.hpp"
 #include "support/jobs.hpp"
 #include "support/moved_clock.hpp"
 
@@ -297,6 +298,78 @@ TEST_F(SlowApprovals, S19_negative_evidence_of_a_job_counts_from_the_moment_of_t
   for (const Json& one : results["results"].items) {
     EXPECT_EQ(one["verdict"].string, "too_early");
   }
+}
+
+class SealedApprovals : public Approvals {
+ protected:
+  std::vector<std::string> flags() const override {
+    auto all = Approvals::flags();
+    all.insert(all.end(), more_.begin(), more_.end());
+    return all;
+  }
+  /// Another gateway on the same store.
+  void restart_with(bool is_sealed, const std::string& accepts_clear = "false") {
+    gateway_->terminate();
+    more_.clear();
+    if (is_sealed) {
+      more_ = {"--encryption-secret-file", secret_file(dir_.path(), "newest"),
+               "--encryption-accept-clear", accepts_clear};
+    }
+    gateway_ = std::make_unique<Gateway>(options(provider_->address()));
+    ASSERT_TRUE(gateway_->running()) << gateway_->process().output();
+  }
+
+  std::vector<std::string> more_;
+};
+
+TEST_F(SealedApprovals, V29_S14_an_order_that_waits_is_not_in_the_stores_files) {
+  restart_with(true);
+  ask(charge("k", "drop-after"));
+  const std::string id = ask_for("ada", unknown_one());
+  const std::string stored = store_content(dir_.path() / "idem.db");
+  if (live_store_kind() == "sqlite") {
+    EXPECT_NE(stored.find("approval/" + id), std::string::npos);
+  }
+  for (const std::string& text : {std::string("Zm91bmQ="), std::string("the bank's list")}) {
+    std::string digits;  // A dump of PostgreSQL.
+    for (const char c : text) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
+    EXPECT_EQ(stored.find(text), std::string::npos) << text;
+    EXPECT_EQ(stored.find(digits), std::string::npos) << text;
+  }
+  restart_with(true);
+  EXPECT_EQ(act("bob", id, "approve").status, 200);
+  EXPECT_EQ(state_of(id), "decided");
+  EXPECT_EQ(ask(charge("k")).body, "found");
+  EXPECT_EQ(effects("k"), 1);
+}
+
+// Who writes to the store and has no key, such as this gateway, can put nothing else there.
+TEST_F(SealedApprovals, V29_S14_an_order_that_an_attacker_put_there_in_clear_decides_nothing) {
+  ask(charge("k", "drop-after"));
+  const Json record = unknown_one();
+  const std::string id = ask_for("ada", record);
+  restart_with(true);
+  const auto refused = act("bob", id, "approve");
+  EXPECT_TRUE(is_problem(refused, 409, "state_refused")) << refused.raw;
+  EXPECT_NE(refused.body.find("is in clear, and encryption.accept_clear is false"),
+            std::string::npos);
+  EXPECT_EQ(unknown_one()["state"].string, "unknown");
+  EXPECT_EQ(see("/v1/keys/" + record["ref"].string)["evidence"].items.size(), 0U);
+  restart_with(true, "true");
+  EXPECT_EQ(act("bob", id, "approve").status, 200);
+}
+
+TEST_F(SealedApprovals, V29_S14_an_approval_in_clear_does_not_complete_a_sealed_order) {
+  restart_with(true);
+  ask(charge("k", "drop-after"));
+  const Json record = unknown_one();
+  const std::string id = ask_for("ada", record);
+  restart_with(false);
+  const auto refused = act("bob", id, "approve");
+  EXPECT_TRUE(is_problem(refused, 409, "state_refused")) << refused.raw;
+  restart_with(true);
+  EXPECT_EQ(state_of(id), "waiting") << "a gateway without the key has written nothing";
+  EXPECT_EQ(unknown_one()["state"].string, "unknown");
 }
 
 class CrashedApprovals : public Approvals, public testing::WithParamInterface<const char*> {

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "support/admin.hpp"
 #include "support/async.hpp"
+#include "support/encrypted.hpp"
 
 /// A gateway whose store is encrypted, over the wire: protocol.md §14.
 namespace idem::test {
@@ -20,14 +19,7 @@ class Encrypted : public Operated {
     }
     return all;
   }
-  std::string secret(const std::string& name) const {
-    const auto path = dir_.path() / name;
-    if (!std::filesystem::exists(path)) {
-      std::ofstream(path) << name << "-key-material-of-more-than-thirty-two-bytes\n";
-      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
-    }
-    return path.string();
-  }
+  std::string secret(const std::string& name) const { return secret_file(dir_.path(), name); }
 
   /// Ends the gateway as a crash does, and starts another with these secrets on the same store.
   void restart_with(std::vector<std::string> secrets, std::vector<std::string> more = {}) {

@@ -47,7 +47,9 @@ std::vector<Vector> vectors() {
     if (line.starts_with('#')) continue;
     const auto space = line.find(' ');
     const std::string name = line.substr(0, space);
-    if (name == "answer" || name == "request" || name == "evidence") all.push_back({name, {}, {}});
+    const bool begins =
+        name == "answer" || name == "request" || name == "evidence" || name == "line";
+    if (begins) all.push_back({name, {}, {}});
     all.back().values[name] = line.substr(space + 1);
     if (name == "scope") all.back().scope = from_hex(line.substr(space + 1));
   }
@@ -97,6 +99,18 @@ TEST(SealedParts, S14_another_implementations_answers_open_and_rewrap_to_the_sam
     EXPECT_EQ(answer, plain_of(vector));
     ASSERT_TRUE(open_answer(newer, vector.bound(), moved_key));
     EXPECT_EQ(moved_key, plain_of(vector));
+
+    CipherKey random;
+    random.bytes = vector.secret("newer");
+    const NamedKey of_scope = key_of_scope(random);
+    StoredResponse scoped = sealed_of(vector);
+    ASSERT_TRUE(rewrap_answer(key, of_scope, scoped));
+    EXPECT_EQ(scoped, sealed_of(vector, "scoped"));
+    EXPECT_EQ(key_of(scoped), of_scope.ref);
+    StoredResponse other_kind = scoped;
+    EXPECT_FALSE(open_answer(newer, vector.bound(), other_kind)) << "of a secret, not of a scope";
+    ASSERT_TRUE(open_answer(of_scope, vector.bound(), scoped));
+    EXPECT_EQ(scoped, plain_of(vector));
   }
   EXPECT_EQ(seen, 4);
 }
@@ -104,7 +118,7 @@ TEST(SealedParts, S14_another_implementations_answers_open_and_rewrap_to_the_sam
 TEST(SealedParts, S14_another_implementations_requests_and_evidence_open) {
   int seen = 0;
   for (const Vector& vector : vectors()) {
-    if (vector.kind == "answer") continue;
+    if (vector.kind == "answer" || vector.kind == "line") continue;
     ++seen;
     const NamedKey key = named_key(vector.secret());
     std::string text = from_hex(vector.at("sealed"));
@@ -121,6 +135,45 @@ TEST(SealedParts, S14_another_implementations_requests_and_evidence_open) {
     EXPECT_EQ(text, from_hex(vector.at("plain")));
   }
   EXPECT_EQ(seen, 3);
+}
+
+TEST(SealedParts, S14_another_implementations_lines_open) {
+  int seen = 0;
+  for (const Vector& vector : vectors()) {
+    if (vector.kind != "line") continue;
+    ++seen;
+    const NamedKey key = named_key(vector.secret());
+    std::string line = from_hex(vector.at("sealed"));
+    EXPECT_EQ(key_of_line(line), key.ref);
+    ASSERT_TRUE(open_line(key, {vector.at("journal"), std::stoull(vector.at("number"))}, line));
+    EXPECT_EQ(line, from_hex(vector.at("plain")));
+  }
+  EXPECT_EQ(seen, 2);
+}
+
+TEST(SealedParts, S14_a_line_opens_at_its_place_alone) {
+  const NamedKey with = named_key(Secret{1, 2, 3});
+  const LinePlace place{"approval/1", 2};
+  std::string whole = R"({"line":"approve","who":"ada"})";
+  const std::string clear = whole;
+  seal_line(with, place, whole);
+  EXPECT_EQ(whole.size(), clear.size() + sealed_line_extra_bytes);
+  EXPECT_EQ(whole.find("ada"), std::string::npos);
+  const auto opens = [](const NamedKey& key, const LinePlace& at, std::string line) {
+    return open_line(key, at, line);
+  };
+  EXPECT_TRUE(opens(with, place, whole));
+  EXPECT_FALSE(opens(with, {"approval/2", 2}, whole)) << "moved to another journal";
+  EXPECT_FALSE(opens(with, {"job/1", 2}, whole));
+  EXPECT_FALSE(opens(with, {"approval/1", 1}, whole)) << "moved to another place";
+  EXPECT_FALSE(opens(named_key(Secret{4}), place, whole));
+  EXPECT_FALSE(opens(with, place, clear));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    EXPECT_FALSE(opens(with, place, changed)) << "byte " << at;
+    EXPECT_FALSE(opens(with, place, whole.substr(0, at))) << "cut at " << at;
+  }
 }
 
 const std::string scope = "tenant-1";
