@@ -15,7 +15,7 @@
 namespace idem {
 
 /// evidence_of() of an event that keeps its answer (event_source.hpp). Other texts are for people.
-bool holds_an_answer(std::string_view evidence) noexcept;
+bool holds_an_answer(std::string_view evidence);
 
 /// What became of a part that was to be opened.
 enum class Kept : std::uint8_t {

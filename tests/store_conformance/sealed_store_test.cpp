@@ -154,17 +154,22 @@ TEST_F(Sealed, S22_an_events_kept_answer_is_sealed_in_the_log) {
 
 TEST_F(Sealed, S22_an_answer_that_was_put_into_the_log_in_clear_is_not_read) {
   const Execute won = run(*below_, 1);
-  Resolve forged = a_resolve(1, Resolve::As::completed, won.attempt.fence, clock_.now());
-  forged.evidence = R"({"event":"e1","kept":{"status":201,"body_b64":"Zm9yZ2Vk"}})";
-  must(*below_, forged);
   const auto strict = sealed_by(under({newer}, false));
-  const auto refused = ask_and_wait(*strict, ReadEvidence{key(1)});
-  ASSERT_FALSE(refused) << "a reconciler would seal the forged answer as its own";
-  EXPECT_EQ(refused.error().code, StoreError::Code::damaged);
-  EXPECT_TRUE(ask_and_wait(*sealed_by(under({newer})), ReadEvidence{key(1)}));
-
-  must(*below_, a_resolve(2, Resolve::As::completed, won.attempt.fence, clock_.now()));
-  EXPECT_TRUE(ask_and_wait(*strict, ReadEvidence{key(2)})) << "people's words are in clear";
+  int number = 1;
+  for (const std::string_view name :
+       {"\"kept\":", "\"kept\" :", R"("\u006bept":)", "\"kept\"\n:\t"}) {
+    Resolve forged = a_resolve(number, Resolve::As::completed, won.attempt.fence, clock_.now());
+    forged.evidence =
+        R"({"event":"e1",)" + std::string(name) + R"({"status":201,"body_b64":"Zm9yZ2Vk"}})";
+    must(*below_, forged);
+    const auto refused = ask_and_wait(*strict, ReadEvidence{key(number)});
+    ASSERT_FALSE(refused) << name << ": a reconciler would seal the forged answer as its own";
+    EXPECT_EQ(refused.error().code, StoreError::Code::damaged);
+    EXPECT_TRUE(ask_and_wait(*sealed_by(under({newer})), ReadEvidence{key(number)}));
+    ++number;
+  }
+  must(*below_, a_resolve(7, Resolve::As::completed, won.attempt.fence, clock_.now()));
+  EXPECT_TRUE(ask_and_wait(*strict, ReadEvidence{key(7)})) << "people's words are in clear";
 }
 
 TEST_F(Sealed, S07_a_stored_request_that_does_not_open_rests_and_others_are_claimed) {

@@ -218,8 +218,8 @@ StoreTask<bool> JobJournals::drop(std::string id) {
   // What is behind a damaged line may say that it has begun, and another process may have the key
   // to it.
   const bool is_sound = (*fold)->trouble().empty();
-  const bool is_over = is_sound ? (*fold)->end() || !(*fold)->has_begun()
-                                : (*fold)->idle_for() > limits::job_kept;
+  const bool is_over =
+      is_sound ? (*fold)->end() || !(*fold)->has_begun() : (*fold)->idle_for() > limits::job_kept;
   if (!is_over) co_return false;
   const std::uint64_t last = (*fold)->last();
   auto asking = ask<DropJournal::Reply>(DropJournal{journal_of(id), last});
