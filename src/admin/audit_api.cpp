@@ -86,7 +86,7 @@ Task<WireAnswer> AuditApi::verify(std::optional<ExpectedLine> expected) {
     auto reading = read(at, limits::journal_read_lines_max);
     const auto page = co_await reading;
     if (!page) co_return store_trouble(page.error());
-    for (const JournalLine& line : page->lines) chain.see(line.seq, line.bytes);
+    for (const JournalLine& line : page->lines) chain.see(line.seq, line.bytes, line.is_damaged);
     if (page->lines.empty() || page->lines.back().seq >= page->last) break;
     at = page->lines.back().seq;
   }

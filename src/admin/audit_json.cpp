@@ -91,6 +91,7 @@ std::string audit_verdict(const AuditChain::Verdict& verdict) {
   } else {
     out.null();
   }
+  write_optional(out, "proven_from", verdict.proven_from);
   out.name("last");
   if (verdict.last > 0) {
     out.begin_object();

@@ -88,7 +88,7 @@ Read<JobRequest> read_messages_search(const Value& object, JobRequest request) {
   auto match = read_filters(object, known);
   if (!match) return std::unexpected(match.error());
   for (const auto& [name, value] : *match) {
-    if (value.empty() || value.size() > limits::message_name_bytes_max) {
+    if (value.empty() || value.size() > limits::message_name_bytes_max || value.contains('\0')) {
       return wrong("/match/" + name, "must be a name; leave it out for all");
     }
     (name == "type" ? request.search.type : request.search.destination) = value;

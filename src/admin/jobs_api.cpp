@@ -363,6 +363,9 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   if (!found) co_return store_trouble(found.error());
   const std::shared_ptr<JobFold>& job = *found;
   const bool is_damaged = job != nullptr && !job->trouble().empty();
+  if (is_damaged && job->lacks_a_secret()) {
+    co_return refused("Not cancelled: " + job->trouble() + ".");
+  }
   if (is_damaged) {
     auto closing = close_damaged(id, *reason, job->trouble(), received);
     auto answer = co_await closing;

@@ -54,6 +54,7 @@ Read<DeadLetters> read_which(const Value& object) {
                                  static_cast<double>(limits::list_page_max));
   for (const auto* const read : {&id, &destination, &type}) {
     if (!*read) return std::unexpected(read->error());
+    if ((*read)->contains('\0')) return wrong("body", "has a text with a zero byte in it");
   }
   if (!all) return std::unexpected(all.error());
   if (!limit) return std::unexpected(limit.error());

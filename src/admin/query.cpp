@@ -55,6 +55,7 @@ std::expected<std::vector<std::pair<std::string, std::string>>, std::string> par
       return std::unexpected("a parameter is none of " + enumerated(known));
     }
     if (!value) return std::unexpected(*name + ": a % without two hexadecimal digits behind it");
+    if (value->contains('\0')) return std::unexpected(*name + ": has a zero byte in it");
     pairs.emplace_back(std::move(*name), std::move(*value));
   }
   return pairs;

@@ -118,8 +118,27 @@ class Shredding {
   }
 
   /// How long the key with this number has been there.
+  /// How long ago it was made. Its last line counts: a rekey may have written it anew.
   Task<std::expected<Millis, WireAnswer>> age_of(std::uint64_t number) {
-    StoreCall call = ReadLines{scope_key_journal(prefix_, number), 0, 1};
+    auto reading = line_of(number, 1);
+    const auto first = co_await reading;
+    if (!first) co_return std::unexpected(first.error());
+    auto reading_last = line_of(number, first->last);
+    const auto last = co_await reading_last;
+    if (!last) co_return std::unexpected(last.error());
+    const JournalLine& line = last->lines.front();
+    if (line.is_damaged) {
+      co_return std::unexpected(conflict("The key " + std::to_string(number) + " of the scope " +
+                                         (line.why.empty() ? "is damaged" : line.why) +
+                                         ". Nothing was deleted."));
+    }
+    co_return last->now - first->lines.front().at;
+  }
+
+  /// One line at least.
+  Task<std::expected<ReadLines::Reply, WireAnswer>> line_of(std::uint64_t number,
+                                                            std::uint64_t seq) {
+    StoreCall call = ReadLines{scope_key_journal(prefix_, number), seq - 1, 1};
     auto asking = ask_store(parts_.loop, parts_.store, call);
     const auto read = co_await asking;
     if (!read) co_return std::unexpected(store_trouble(read.error()));
@@ -127,13 +146,7 @@ class Shredding {
     if (reply.lines.empty()) {
       co_return std::unexpected(conflict("The store has no such key of this scope."));
     }
-    const JournalLine& line = reply.lines.front();
-    if (line.is_damaged) {
-      co_return std::unexpected(conflict("The key " + std::to_string(number) + " of the scope " +
-                                         (line.why.empty() ? "is damaged" : line.why) +
-                                         ". Nothing was deleted."));
-    }
-    co_return reply.now - line.at;
+    co_return reply;
   }
 
   Task<Stepped> begin() {

@@ -4,6 +4,13 @@
 #include <charconv>
 
 namespace idem::admin {
+namespace {
+
+std::string of_an_unknown_secret(std::string_view id) {
+  return "its hash was made with the secret " + std::string(id) + ", which is not here";
+}
+
+}  // namespace
 
 std::optional<ExpectedLine> parse_expected_line(std::string_view text) {
   constexpr std::size_t hash_digits = 64;
@@ -35,19 +42,22 @@ std::string AuditChain::what_is_wrong(std::uint64_t seq, const std::optional<Aud
   }
   const auto secret = secrets_.find(line->secret);
   if (secret == secrets_.end()) {
+    if (seen_.proven_from) return of_an_unknown_secret(line->secret) + ": nothing proves it";
     if (!unproved_) unproved_.emplace(seq, line->secret);
     return {};
   }
   if (!is_made_by(bytes, secret->second)) return "its hash does not fit: it was changed";
   unproved_.reset();  // This line follows from all before it.
+  if (!seen_.proven_from) seen_.proven_from = seq;
   return {};
 }
 
-void AuditChain::see(std::uint64_t seq, std::string_view bytes) {
+void AuditChain::see(std::uint64_t seq, std::string_view bytes, bool is_damaged) {
   ++seen_.lines;
   const auto line = parse_audit_line(bytes);
   if (!seen_.first_bad) {
-    std::string why = what_is_wrong(seq, line, bytes);
+    std::string why = is_damaged ? "its checksum in the store does not fit: it was changed there"
+                                 : what_is_wrong(seq, line, bytes);
     const bool is_expected = expected_ && expected_->seq == seq;
     if (why.empty() && is_expected && line->hash != expected_->hash) {
       why = "it is another line than the expected one";
@@ -70,8 +80,8 @@ AuditChain::Verdict AuditChain::verdict() const {
     verdict.why = std::move(why);
   };
   if (unproved_) {
-    complain(unproved_->first, "its hash was made with the secret " + unproved_->second +
-                                   ", which is not here, and no later line proves it");
+    complain(unproved_->first,
+             of_an_unknown_secret(unproved_->second) + ", and no later line proves it");
   }
   if (expected_ && expected_->seq > seen_.last) {
     complain(seen_.last + 1, "the lines from here to the expected line " +

@@ -149,6 +149,7 @@ Task<AuditTrail::Failure> AuditTrail::read_end() {
     co_return StoreError{Code::damaged, "the last line of the audit is missing"};
   }
   const JournalLine& line = last->lines.front();
+  if (const std::string why = why_unproven(line); !why.empty()) warn_of(line.seq, why);
   end_ = End{line.seq, link_of(line.bytes)};
   co_return std::nullopt;
 }
@@ -176,15 +177,33 @@ Task<AuditTrail::Failure> AuditTrail::catch_up(std::uint64_t last) {
   co_return std::nullopt;
 }
 
+// Decisions go on behind such a line: `idem audit verify` names it from now on.
 void AuditTrail::follow(const JournalLine& line) {
-  const auto parsed = parse_audit_line(line.bytes);
-  const Secret* const secret = parsed ? secret_of(parsed->secret) : nullptr;
-  const bool follows = parsed && parsed->seq == line.seq && line.seq == end_->last + 1 &&
-                       parsed->prev == end_->link &&
-                       (secret == nullptr || is_made_by(line.bytes, *secret));
-  // Decisions go on behind it: `idem audit verify` names this line from now on.
-  if (!follows) log_(LogLevel::error, "audit_broken", {{"seq", line.seq}});
+  std::string why = why_unproven(line);
+  if (why.empty()) {
+    const auto parsed = parse_audit_line(line.bytes);
+    const bool follows =
+        parsed->seq == line.seq && line.seq == end_->last + 1 && parsed->prev == end_->link;
+    if (!follows) why = "it does not follow from the line before it";
+  }
+  if (!why.empty()) warn_of(line.seq, why);
   end_ = End{line.seq, link_of(line.bytes)};
+}
+
+std::string AuditTrail::why_unproven(const JournalLine& line) const {
+  if (line.is_damaged) return "its checksum in the store does not fit";
+  const auto parsed = parse_audit_line(line.bytes);
+  if (!parsed) return "it is no line of an audit";
+  const Secret* const secret = secret_of(parsed->secret);
+  if (secret == nullptr) {
+    return "its hash was made with the secret " + parsed->secret + ", which this process lacks";
+  }
+  return is_made_by(line.bytes, *secret) ? "" : "its hash does not fit";
+}
+
+void AuditTrail::warn_of(std::uint64_t seq, const std::string& why) {
+  if (std::exchange(warned_of_, seq) == seq) return;
+  log_(LogLevel::error, "audit_broken", {{"seq", seq}, {"reason", why}});
 }
 
 Task<std::expected<bool, StoreError>> AuditTrail::is_there(const Doubt& doubt) {

@@ -66,6 +66,9 @@ class AuditTrail {
   Task<Failure> read_end();
   Task<Failure> catch_up(std::uint64_t last);
   void follow(const JournalLine& line);
+  /// Why nobody with a secret of this process has made the line; empty: one has.
+  std::string why_unproven(const JournalLine& line) const;
+  void warn_of(std::uint64_t seq, const std::string& why);
   /// Whether the line in doubt lies there.
   Task<std::expected<bool, StoreError>> is_there(const Doubt& doubt);
   std::uint64_t appended(const AuditEntry& entry, std::uint64_t seq, const std::string& line);
@@ -84,6 +87,7 @@ class AuditTrail {
   Store& store_;
   LogSink log_;
   std::optional<End> end_;
+  std::uint64_t warned_of_ = 0;  ///< The number of the line that the log named last.
   bool is_taken_ = false;
   std::deque<Resumption<bool>> waiting_;
   StoreTime now_{};

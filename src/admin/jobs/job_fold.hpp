@@ -25,6 +25,9 @@ class JobFold {
   /// The number of the last line; 0: there is no such job.
   std::uint64_t last() const { return last_; }
   const std::string& trouble() const { return trouble_; }
+  /// A line is encrypted under a secret that this process lacks: another one may have it, and run
+  /// the job.
+  bool lacks_a_secret() const { return trouble_.contains("encryption.secret_files"); }
   const std::optional<JobDefinition>& definition() const { return definition_; }
   bool has_begun() const { return has_begun_; }
   StoreTime made_at() const { return made_at_; }

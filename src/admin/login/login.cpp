@@ -189,6 +189,7 @@ std::expected<Caller, WireAnswer> Login::caller_of(const ServerStream& client) {
   if (*authorization) {
     const auto token = bearer_of(**authorization);
     if (!token) return refused("The scheme of Authorization is not Bearer.");
+    if (token->empty()) return refused("Authorization has no token.");
     auto caller = by_token(sha256(*token));
     if (!caller) return refused(caller.error());
     return *caller;

@@ -76,6 +76,13 @@ std::optional<std::string> leave_to_owner(int descriptor, const std::string& pat
   return std::nullopt;
 }
 
+/// As the file's owner has closed it to others; of a new one as it is needed.
+mode_t mode_for(const std::string& path, Others others) {
+  const mode_t most = others == Others::may_read ? 0644 : 0600;
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? (status.st_mode & most) | 0600 : most;
+}
+
 /// A new file beside `path` with the content, on the disk. The error says why not.
 std::expected<std::string, std::string> write_beside(const std::string& path, Others others,
                                                      std::string_view content, Owner owner) {
@@ -88,9 +95,7 @@ std::expected<std::string, std::string> write_beside(const std::string& path, Ot
     return std::unexpected(std::move(why));
   };
   if (auto why = leave_to_owner(file.number(), path, owner)) return give_up(std::move(*why));
-  if (::fchmod(file.number(), others == Others::may_read ? 0644 : 0600) != 0) {
-    return give_up(failed(path, errno));
-  }
+  if (::fchmod(file.number(), mode_for(path, others)) != 0) return give_up(failed(path, errno));
   while (!content.empty()) {
     const auto written = ::write(file.number(), content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;

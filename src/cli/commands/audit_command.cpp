@@ -86,6 +86,13 @@ bool print_verdict(const std::string& body) {
   }
   std::printf("whole: %s lines; the last is %s:%s\n", text_of(verdict->find("lines")).c_str(),
               text_of(last->find("seq")).c_str(), text_of(last->find("hash")).c_str());
+  const auto proven_from = text_of(verdict->find("proven_from"));
+  if (proven_from != "1") {
+    std::printf(
+        "proven from line %s on: those before it are of a secret that is not here; to "
+        "prove them, export the audit and verify it with --secret-file for each secret\n",
+        proven_from.c_str());
+  }
   return true;
 }
 

@@ -51,6 +51,16 @@ std::string printable(std::string_view text) {
       shown.replace(i, 2, "?");
     }
   }
+  // Marks that change the order in which a terminal shows a line: U+061C, U+200E and U+200F, U+202A
+  // to U+202E, U+2066 to U+2069.
+  for (const std::string_view mark :
+       {"\xD8\x9C", "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xAA", "\xE2\x80\xAB", "\xE2\x80\xAC",
+        "\xE2\x80\xAD", "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA7", "\xE2\x81\xA8",
+        "\xE2\x81\xA9"}) {
+    for (auto at = shown.find(mark); at != shown.npos; at = shown.find(mark, at)) {
+      shown.replace(at, mark.size(), "?");
+    }
+  }
   return shown;
 }
 

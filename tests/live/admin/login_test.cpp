@@ -145,6 +145,12 @@ TEST_F(LoginByToken, other_ways_to_write_a_login_are_none) {
         std::string("Bearer ") + token + "," + token}) {
     EXPECT_EQ(status_of(value), 401) << value;
   }
+  // Whoever wrote this line by hand opens nothing to everybody.
+  std::ofstream(tokens_file(), std::ios::app)
+      << "nobody operator e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 "
+         "2026-11-21T00:00:00Z\n";
+  EXPECT_EQ(status_of("Bearer "), 401);
+  EXPECT_EQ(status_of("Bearer " + token), 200);
   auto twice = with(plain("GET", "/v1/keys"), "Authorization", "Bearer " + token);
   twice = with(twice, "Authorization", "Bearer " + token);
   EXPECT_EQ(over_tcp(twice).status, 401);

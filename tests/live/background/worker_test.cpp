@@ -340,6 +340,8 @@ TEST_F(Worker, S18_the_admin_api_names_the_mistake_in_an_order) {
   };
   says(get("/v1/outbox?state=lost"), "state: must be waiting, delivered, dead or discarded");
   says(get("/v1/outbox?limit=0"), "limit: must be");
+  says(get("/v1/outbox?destination=%00"), "destination: has a zero byte");
+  says(post("/v1/dlq/redrive", R"({"type":"\u0000","reason":"r"})"), "a zero byte");
   says(get("/v1/dlq?state=dead"), "none of destination, limit and cursor");
   EXPECT_EQ(get("/v1/outbox/00000000000000000000000000000000").status, 404);
   EXPECT_EQ(post("/v1/outbox/00000000000000000000000000000000/retry", "{}").status, 404);

@@ -127,9 +127,42 @@ TEST(AuditChain, S19_lines_of_a_rotated_secret_stay_good) {
   auto changed = lines;
   changed[1] = write_audit_line(2, StoreTime(Millis(0)), entry(7), link_of(lines[0]), own);
   EXPECT_EQ(verdict_on(changed, {newer}).first_bad, 1U) << "no good line follows from it any more";
+  EXPECT_EQ(verdict_on(lines, {newer, own}).proven_from, 1U);
+  EXPECT_EQ(verdict_on(lines, {newer}).proven_from, 4U);
   // Nothing proves lines of an unknown secret at the end.
   EXPECT_EQ(verdict_on(lines, {own}).first_bad, 4U);
   EXPECT_NE(verdict_on(lines, {own}).why.find(secret_id(newer)), std::string::npos);
+}
+
+/// The lines from `at` on written anew by somebody without a secret, and a genuine one behind them.
+void forge_end(std::vector<std::string>& lines, std::size_t at) {
+  for (std::size_t i = at; i < lines.size(); ++i) {
+    lines[i] = write_audit_line(i + 1, StoreTime(Millis(0)), entry(i + 50), link_of(lines[i - 1]),
+                                secret_of(77));
+  }
+  lines.push_back(write_audit_line(lines.size() + 1, StoreTime(Millis(0)), entry(99),
+                                   link_of(lines.back()), own));
+}
+
+TEST(AuditChain, S19_an_end_that_was_forged_without_a_secret_is_found_behind_a_genuine_line_too) {
+  for (std::size_t at = 1; at < 10; ++at) {
+    auto lines = chain_of(10);
+    forge_end(lines, at);
+    const auto verdict = verdict_on(lines);
+    EXPECT_EQ(verdict.first_bad, at + 1);
+    EXPECT_NE(verdict.why.find("nothing proves it"), std::string::npos) << verdict.why;
+  }
+  auto lines = chain_of(3);
+  lines.push_back(
+      write_audit_line(4, StoreTime(Millis(0)), entry(4), link_of(lines.back()), secret_of(77)));
+  EXPECT_EQ(verdict_on(lines).first_bad, 4U) << "one that was only appended";
+}
+
+TEST(AuditChain, S19_a_line_that_the_store_holds_damaged_is_bad) {
+  const auto lines = chain_of(3);
+  AuditChain chain(first_link(store), {own});
+  for (std::uint64_t seq = 1; seq <= 3; ++seq) chain.see(seq, lines[seq - 1], seq == 2);
+  EXPECT_EQ(chain.verdict().first_bad, 2U);
 }
 
 TEST(AuditChain, S19_the_chain_of_another_store_is_none_of_this_one) {
@@ -144,7 +177,7 @@ bool manipulate(std::vector<std::string>& lines, std::mt19937_64& random) {
   const auto before = lines;
   const auto any = [&] { return random() % lines.size(); };
   const std::size_t at = any();
-  switch (random() % 8) {
+  switch (random() % 9) {
     case 0:
       lines[at][random() % lines[at].size()] ^= static_cast<char>(1 << (random() % 8));
       break;
@@ -165,6 +198,9 @@ bool manipulate(std::vector<std::string>& lines, std::mt19937_64& random) {
       break;
     case 6:
       lines[at].resize(random() % lines[at].size());
+      break;
+    case 7:
+      forge_end(lines, std::max<std::size_t>(at, 1));
       break;
     default:
       std::reverse(lines.begin() + static_cast<std::ptrdiff_t>(at), lines.end());

@@ -190,6 +190,28 @@ TEST_F(Trail, S19_two_appenders_keep_one_chain_and_see_each_other) {
   EXPECT_EQ(std::ranges::count(events_, "audit_broken"), 0);
 }
 
+// Who writes to the store can append a line that names the one before it, but not sign it.
+TEST_F(Trail, S19_a_line_that_no_secret_made_is_named_once_by_who_meets_it) {
+  over({});
+  Secret invented{};
+  invented.fill(7);
+  const auto forge = [&](std::uint64_t seq) {
+    const auto page = ask_and_wait(*store_, ReadLines{std::string(audit_journal), seq - 2, 1});
+    const std::string line = write_audit_line(seq, StoreTime(Millis(0)), entry("forged"),
+                                              link_of(page->lines.at(0).bytes), invented);
+    EXPECT_TRUE(ask_and_wait(*store_, AppendLine{std::string(audit_journal), seq - 1, line}));
+  };
+  append(1);
+  EXPECT_EQ(std::ranges::count(events_, "audit_broken"), 0);
+  forge(2);
+  append(2);
+  EXPECT_EQ(std::ranges::count(events_, "audit_broken"), 1) << "a running process";
+  forge(5);
+  trail_.emplace(loop_, *store_, log_);
+  append(2);
+  EXPECT_EQ(std::ranges::count(events_, "audit_broken"), 2) << "one that starts";
+}
+
 TEST_F(Trail, S19_settings_are_noted_where_they_differ_from_the_last_note) {
   over({});
   const auto note = [&](std::string what, std::vector<NotedSetting> settings) {

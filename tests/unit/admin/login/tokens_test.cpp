@@ -42,6 +42,9 @@ TEST(Tokens, the_file_has_a_digest_and_never_the_token) {
             std::string::npos)
       << content;
   EXPECT_EQ(mode_of(path), 0644U);
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  ASSERT_TRUE(add_token(path, "ada", Role::viewer, at));
+  EXPECT_EQ(mode_of(path), 0600U) << "who has closed it, keeps it closed";
   TokenFile file(path);
   const auto* const found = file.find(sha256(*token));
   ASSERT_NE(found, nullptr);
