@@ -40,15 +40,13 @@ void SealedJournals::append(AppendLine verb, StoreCompletion done) {
 }
 
 // The new key names those before it, so that what was sealed under them is known as shredded. One
-// that does not open has no name: its answers are damaged before a shred and behind it. Where only
-// this process cannot open it, it makes none.
+// that does not open has no name: its answers are damaged before a shred and behind it.
 void SealedJournals::make_key(AppendLine verb, StoreCompletion done) {
   const std::string prefix(prefix_of_scope_key(verb.journal));
   unasked_.begin();
   scope_keys_->read(prefix, [this, verb = std::move(verb),
                              done = std::move(done)](std::expected<Ring, StoreError> ring) mutable {
-    const bool is_lost =
-        !ring && ring.error().code == Code::damaged && !ring.error().detail.contains(of_no_secret);
+    const bool is_lost = !ring && ring.error().code == Code::damaged;
     if (ring || is_lost) {
       std::vector<KeyName> former;
       if (ring) {

@@ -86,7 +86,7 @@ std::expected<const NamedKey*, StoreError> SealingKeys::key_for(
 
 std::string SealingKeys::why_unknown(const KeyName& name) const {
   return " is sealed under the key " + to_hex(name) +
-         (seals() ? ", " + std::string(of_no_secret) + ": add the file to the list"
+         (seals() ? ", which none of encryption.secret_files gives: add the file to the list"
                   : ", and there are no encryption.secret_files");
 }
 

@@ -28,9 +28,6 @@ using Opened = std::expected<Kept, StoreError>;
 /// A shredded answer is one of which only the status is known.
 void drop_content(StoredResponse& response);
 
-/// In the detail of an error: another process may have the secret that is missing here.
-inline constexpr std::string_view of_no_secret = "which none of encryption.secret_files gives";
-
 /// The keys of EncryptionSettings::secrets, and what opens under them. Immutable.
 class SealingKeys {
  public:

@@ -15,8 +15,8 @@ std::string names_of(const json::Value* names) {
   return all;
 }
 
-/// Each text, number and flag of the order on a line of its own: what somebody approves must be
-/// before their eyes, also a member that this version does not know.
+/// Each text, number and flag of the order on a line of its own: an approver must see all of
+/// it, also a member that this version does not know.
 void add_members(std::vector<std::vector<std::string>>& rows, const std::string& name,
                  const json::Value& value) {
   if (const auto* const object = std::get_if<json::Object>(&value.is)) {

@@ -134,7 +134,7 @@ TEST(AuditChain, S19_lines_of_a_rotated_secret_stay_good) {
   EXPECT_NE(verdict_on(lines, {own}).why.find(secret_id(newer)), std::string::npos);
 }
 
-/// The lines from `at` on written anew by somebody without a secret, and a genuine one behind them.
+/// Lines from `at` on, written anew by an attacker without a secret, and a genuine one behind them.
 void forge_end(std::vector<std::string>& lines, std::size_t at) {
   for (std::size_t i = at; i < lines.size(); ++i) {
     lines[i] = write_audit_line(i + 1, StoreTime(Millis(0)), entry(i + 50), link_of(lines[i - 1]),
