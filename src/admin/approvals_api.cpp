@@ -337,7 +337,8 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
   const Fold& fold = *found;
   const std::string state(fold->state());
   if (state != "waiting" && state != "deciding") {
-    co_return refused("The approval is " + state + ", so nothing was done.");
+    const std::string why = fold->trouble().empty() ? "" : " (" + fold->trouble() + ")";
+    co_return refused("The approval is " + state + why + ", so nothing was done.");
   }
   if (is_being_decided(*fold, id)) co_return refused("The decision is being made; look again.");
   if (fold->is_enough()) {

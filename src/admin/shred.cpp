@@ -28,7 +28,7 @@ Read<ShredOrder> parse(std::string_view body) {
   ShredOrder order;
   auto scope = read_text(*object, "scope", limits::scope_bytes_max);
   if (!scope) return std::unexpected(scope.error());
-  auto reason = read_text(*object, "reason", limits::reason_bytes_max);
+  auto reason = read_reason(*object);
   if (!reason) return std::unexpected(reason.error());
   order.scope = std::move(*scope);
   order.reason = std::move(*reason);

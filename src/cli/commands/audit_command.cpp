@@ -84,6 +84,10 @@ bool print_verdict(const std::string& body) {
     std::printf("whole: no line yet\n");
     return true;
   }
+  if (is_null(verdict->find("proven_from"))) {
+    std::printf("not proved: no line has a hash by a secret that is here\n");
+    return true;
+  }
   std::printf("whole: %s lines; the last is %s:%s\n", text_of(verdict->find("lines")).c_str(),
               text_of(last->find("seq")).c_str(), text_of(last->find("hash")).c_str());
   const auto proven_from = text_of(verdict->find("proven_from"));
@@ -99,7 +103,10 @@ bool print_verdict(const std::string& body) {
 /// Of an answer that has the form of a verdict.
 int exit_code_of(const std::string& body) {
   const auto verdict = json::parse(body);
-  return verdict && is_null(verdict->find("first_bad")) ? done : refused;
+  // Lines of which none is proved are no verdict of a gateway.
+  const bool is_proved =
+      verdict && (is_null(verdict->find("last")) || !is_null(verdict->find("proven_from")));
+  return is_proved && is_null(verdict->find("first_bad")) ? done : refused;
 }
 
 }  // namespace

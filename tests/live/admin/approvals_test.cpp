@@ -41,9 +41,7 @@ class Approvals : public Operated {
     if (request.method == "POST") {
       request.fields.push_back({"Content-Type", "application/json"});
     }
-    Connection connection(gateway_->admin());
-    auto answer = connection.exchange(request);
-    return answer;
+    return send_once(gateway_->admin(), request);
   }
   Json see(const std::string& target) {
     const auto answer = send("carl", "GET", target);
@@ -235,6 +233,30 @@ TEST_F(Approvals, V29_nobody_writes_the_notes_of_jobs_and_approvals_into_a_reaso
     EXPECT_EQ(answer.status, 400) << answer.raw;
     EXPECT_NE(answer.body.find("/reason"), std::string::npos) << answer.raw;
   }
+}
+
+class ApprovedReleases : public Approvals {
+ protected:
+  std::vector<std::string> flags() const override {
+    auto all = Approvals::flags();
+    all.insert(all.end(), {"--approvals-release", "2", "--preset", "stripe"});
+    return all;
+  }
+};
+
+TEST_F(ApprovedReleases, V29_V36_a_stored_server_error_is_released_by_two) {
+  ask(charge("k", "refuse=500"));
+  const Json record = see("/v1/keys?state=completed")["keys"].items.at(0);
+  const auto asked =
+      send("ada", "POST", "/v1/keys/" + record["ref"].string + "/release",
+           fmt::format(R"({{"fence":{},"reason":"deployed"}})", record["fence"].integer));
+  ASSERT_EQ(asked.status, 202) << asked.raw;
+  EXPECT_EQ(ask(charge("k", "refuse=500")).status, 500) << "nothing is done yet";
+  const std::string id = parse_json(asked.body).value_or(Json{})["approval"].string;
+  EXPECT_EQ(act("bob", id, "approve").status, 200);
+  EXPECT_EQ(state_of(id), "decided");
+  EXPECT_EQ(ask(charge("k")).status, 201);
+  EXPECT_EQ(effects("k"), 1);
 }
 
 class LateApprovals : public Approvals {
