@@ -244,6 +244,7 @@ TEST_F(ExplainLive, V34_changes_and_counts_nothing) {
   const auto records = [&] {
     return get("/v1/keys/" + ref).body + std::to_string(read("/v1/keys")["keys"].items.size());
   };
+  ASSERT_EQ(metric_from("idem_answers_total{route=\"/{rest...}\",status=\"201\"}", 1), 1);
   const auto before = std::pair(counted(), records());
   const int arrived = provider_->ledger().arrivals;
   for (int i = 0; i < 20; ++i) {
