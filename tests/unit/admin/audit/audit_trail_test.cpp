@@ -173,7 +173,7 @@ TEST_F(Trail, S19_random_faults_neither_lose_nor_double_a_line) {
     EXPECT_EQ(times, 1) << n << ", IDEM_SEED=" << seed;
     EXPECT_EQ(found.at(*seqs[n] - 1), std::to_string(n)) << "IDEM_SEED=" << seed;
   }
-  EXPECT_GT(confirmed, count / 2);
+  EXPECT_GT(confirmed, count / 4);
 }
 
 // Two processes of one store.
