@@ -30,7 +30,7 @@ inline constexpr std::size_t job_chunk_max = 16;
 inline constexpr std::size_t job_targets_per_line = 800;
 // The order in a job's first line, with evidence, reason and answer in base64.
 inline constexpr std::size_t job_order_bytes_max = 48UL * 1024;
-// How long a process may be silent until another one goes on with its job: several chunks long.
+// How long a process may append nothing until another one goes on with its job: several chunks.
 // Takeover too early is safe, because both look at the evidence before each decision.
 inline constexpr auto job_claim = 10s;
 // How often a process looks for jobs, and asks again while the store does not answer.
@@ -46,10 +46,10 @@ inline constexpr std::size_t jobs_page_max = 100;
 // Jobs that this process keeps in memory, besides those that it runs, for the questions about their
 // progress.
 inline constexpr std::size_t jobs_kept_max = 8;
-// How often an append whose reply was lost is looked up or repeated.
+// How often a process looks up or repeats an append whose reply was lost.
 inline constexpr int job_append_tries_max = 8;
 
-// How many logins one decision can need: more than two pairs of eyes look at nothing more closely.
+// How many people one decision can need: the one who orders, and two who check.
 inline constexpr unsigned approvals_needed_max = 3;
 // How long an order waits for approvals: over a night; what was seen then is old tomorrow.
 inline constexpr auto approval_max = 24h;

@@ -60,7 +60,7 @@ struct EncryptionSettings {
   /// the store could have put it there. True: records from before are still replayed.
   bool accept_clear = true;
   /// The keys of a scope's answers and requests are wrapped by a key of that scope, which lies in
-  /// the store, wrapped by the newest secret's. Who deletes it makes all of them unreadable.
+  /// the store, wrapped by the newest secret's. Deleting it makes all of them unreadable.
   bool key_per_scope = false;
 };
 

@@ -63,19 +63,20 @@ Table process_settings(GatewayFlags& f) {
        "PEM file: the CA of operators' certificates; use one that signs no others"},
       {"approvals.resolve", "--approvals-resolve", number(1, limits::approvals_needed_max),
        &f.approve_resolve,
-       "logins of different people that it takes to settle a record by evidence; more than 1 needs "
-       "admin_tokens, admin_identity or admin_tls.client_ca. Each process of the store with an "
-       "admin listener needs the same: an order at one without approvals waits for nobody"},
+       "how many people, each with a login, must approve that a record is settled by evidence; "
+       "more than 1 needs admin_tokens, admin_identity or admin_tls.client_ca. Give every process "
+       "of the store with an admin listener the same: one without approvals carries an order out "
+       "at once"},
       {"approvals.release", "--approvals-release", number(1, limits::approvals_needed_max),
        &f.approve_release, "the same for the release of a stored 5xx"},
       {"approvals.jobs", "--approvals-jobs", number(1, limits::approvals_needed_max),
        &f.approve_jobs,
-       "the same for the beginning of a job; it never takes fewer than one such decision does"},
+       "the same for the beginning of a job; a job never needs fewer than each of its decisions"},
       {"approvals.discard", "--approvals-discard", number(1, limits::approvals_needed_max),
        &f.approve_discard, "the same for the discard of a dead letter"},
       {"evidence_grace", "--evidence-grace", duration, &f.evidence_grace,
-       "how long after the lease's end an operator must observe that nothing is there; each "
-       "process of the store with an admin listener needs the same"},
+       "how long after the lease's end an operator must observe that nothing is there; give "
+       "every process of the store with an admin listener the same"},
       {"metrics_tenants", "--metrics-tenants", one_of("digest|name|none"), &f.metrics_tenants,
        "the label of a tenant in metrics; none: all tenants count as one"},
   };
@@ -173,8 +174,7 @@ Table encryption_settings(GatewayFlags& f) {
        "which a writer to the store has put there"},
       {"encryption.key_per_scope", "--encryption-key-per-scope", truth, &f.encryption_key_per_scope,
        "with secret_files: each scope has a key of its own in the store, and idem store shred "
-       "makes "
-       "all of its answers and requests unreadable"},
+       "makes all of its answers and requests unreadable"},
   };
 }
 
