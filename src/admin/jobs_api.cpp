@@ -409,7 +409,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   co_return json_answer(job_page(*job));
 }
 
-// Nobody goes on with such a job, and a line behind the damaged one says nothing. Without its
+// No process goes on with such a job, and none reads a line behind the damaged one. Without its
 // marker it holds no place among the open ones.
 Task<WireAnswer> JobsApi::close_damaged(std::string id, std::string reason, std::string trouble,
                                         const OrderBody& received) {
@@ -427,8 +427,8 @@ Task<WireAnswer> JobsApi::close_damaged(std::string id, std::string reason, std:
   if (!closed) co_return store_trouble(closed.error());
   co_return refused(
       "The job is damaged (" + trouble +
-      "), so nobody goes on with it, and it says no more what it has done: the "
-      "records' evidence does. It is closed, and holds no place among the open jobs.");
+      "), so no process goes on with it. The evidence of its records names what was decided. It is "
+      "closed, and holds no place among the open jobs.");
 }
 
 }  // namespace idem::admin

@@ -178,7 +178,7 @@ class GatewayService final : public Gateway {
 
  private:
   // Nobody is asked who the caller is: the upstream does that. But a slow request occupies a
-  // connection, whoever is slow.
+  // connection, whichever side is slow.
   Task<void> pass(http::ServerStream& client, const SharedSettings& settings, const Route& route,
                   bool is_shadow) {
     const RequestPlace place(requests_, client, settings->scope);

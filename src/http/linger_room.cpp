@@ -47,8 +47,8 @@ std::optional<LingerRoom::Place> LingerRoom::take(const PeerAddress& address,
   return Place(shared_from_this(), places.back());
 }
 
-// Whoever has held on the longest among those of the greediest client: it had the most of what
-// there is to give. The newcomer would get nothing.
+// The connection that has held on the longest among those of the greediest client: it had the most
+// of what there is to give. The newcomer would get nothing.
 void LingerRoom::end_one() {
   auto most = by_client_.begin();
   IDEM_ASSERT(most != by_client_.end());

@@ -142,8 +142,8 @@ std::optional<StoreError> ScopeKeys::take(Reading& reading, const std::string& j
   return std::nullopt;
 }
 
-// Whoever appends first has made the key; all then read what lies there, as another process may
-// have gone on to the next number meanwhile.
+// The process that appends first has made the key; all then read what lies there, as another
+// process may have gone on to the next number meanwhile.
 void ScopeKeys::make(const ReadingRef& reading) {
   const std::string journal = scope_key_journal(reading->prefix, 1);
   AppendLine append{journal, 0, ScopeKeyLine{random_cipher_key()}.text()};

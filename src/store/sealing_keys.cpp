@@ -157,7 +157,7 @@ Opened SealingKeys::open_evidence(std::string& text, const SealedFor& bound,
   return std::unexpected(does_not_open(bound.id, what));
 }
 
-// Whoever writes to the store could put an approval there in clear.
+// An attacker who writes to the store could put an approval there in clear.
 void SealingKeys::open_line(JournalLine& line, std::string_view journal) const {
   if (line.is_damaged) return;
   const auto complain = [&](std::string why) {

@@ -135,7 +135,8 @@ TEST(House, includes_point_one_way) {
   EXPECT_GT(seen, 100U) << "the scan found too little to mean anything";
 }
 
-// Whoever knows where the code lies finds its tests. In `live`, a folder is named after one of src.
+// A reader who knows where the code lies finds its tests. In `live`, a folder is named after one of
+// src.
 TEST(House, folders_of_tests_are_those_of_the_code) {
   std::set<std::string> folders;
   for (const auto& entry : fs::recursive_directory_iterator(root / "src")) {
@@ -158,7 +159,7 @@ TEST(House, folders_of_tests_are_those_of_the_code) {
   EXPECT_GT(seen, 20U);
 }
 
-/// Headers that name a library which a service may not have: whoever wants one says so.
+/// Headers that name a library which a service may not have: a service that wants one includes it.
 TEST(House, no_header_brings_an_optional_one_with_it) {
   for (const auto* folder : {"src", "include"}) {
     for (const auto& file : sources(folder)) {

@@ -12,7 +12,7 @@ namespace {
 const std::set<std::string> refused{"told",     "untold",   "hear",     "hears",  "heard",
                                     "desk",     "lookout",  "spared",   "errand", "errands",
                                     "somebody", "distrust", "standing", "saying", "teller",
-                                    "unfit",    "walled"};
+                                    "unfit",    "walled",   "whoever"};
 
 /// Former names whose parts are words that the project uses.
 const std::vector<std::string> refused_names{"lease_looks",     "expiry_looks", "quiet_since",

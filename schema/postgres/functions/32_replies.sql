@@ -25,7 +25,7 @@ BEGIN
   RETURN o;
 END $$;
 
--- Of a record that contradicts itself: its key does not run, whoever asks.
+-- Of a record that contradicts itself: its key does not run, whichever role asks.
 CREATE OR REPLACE FUNCTION idem.damaged_outcome(s idem.slots) RETURNS idem.outcome LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,7 +1,7 @@
 -- For the owner of the schema: restricts a role to one scope, and lifts the restriction.
 
 -- Tables with policies. The table of a day's answers has none, so a direct SELECT from it sees nothing; idem.answers
--- shows them. The journal has none for anybody, and always has row-level security.
+-- shows them. The journal has none for any role, and always has row-level security.
 CREATE OR REPLACE FUNCTION idem.tables_with_policies() RETURNS SETOF regclass LANGUAGE sql STABLE
 BEGIN ATOMIC
   SELECT c.oid::regclass FROM pg_class c

@@ -49,8 +49,8 @@ struct JobDefinition {
   JobOrder order{};
   std::uint64_t count = 0;
   StoreTime observed_at{};  ///< When the operator gave the order, and so had seen the evidence.
-  /// As in Resolve, by the settings of the process that began the job. Whoever decides in it waits
-  /// as long at least.
+  /// As in Resolve, by the settings of the process that began the job. The process that
+  /// decides waits as long at least.
   Millis grace{};
 };
 

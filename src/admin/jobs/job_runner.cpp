@@ -59,7 +59,7 @@ Task<void> JobRunner::keep_looking() {
     co_await sleeping;
     auto looking = parts_.journals.open_jobs();
     const auto open = co_await looking;
-    // What is wrong with the store is said by others.
+    // Other workers of this process log what is wrong with the store.
     if (!open) continue;
     for (const std::string& id : *open) look_at(id);
     if (MonotonicClock::now() < drop_at_) continue;

@@ -60,7 +60,7 @@ class JobRunner {
   std::set<std::string> running_;
   std::map<std::string, MonotonicTime> claimed_at_;  ///< Before the last line of ours was sent.
   std::map<std::string, MonotonicTime> due_at_;      ///< When the next decision may be made.
-  std::set<std::string> reported_;  ///< Of damaged jobs, so that each is said once.
+  std::set<std::string> reported_;                   ///< Damaged jobs that the log has named.
   MonotonicTime drop_at_{};
 };
 

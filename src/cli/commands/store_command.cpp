@@ -110,8 +110,8 @@ int StoreCommand::run() {
 
 bool StoreCommand::confirms() const {
   std::fprintf(stderr,
-               "No stored answer and no stored request of this scope can be read afterwards, by "
-               "anybody. Type the scope: ");
+               "Afterwards no process can open a stored answer or a stored request of this scope. "
+               "Type the scope: ");
   std::string typed;
   return std::getline(std::cin, typed) && typed == scope_;
 }

@@ -5,7 +5,7 @@
 
 namespace idem::gateway {
 
-/// What an exchange needs of its route, whoever drives it: a client's request or a stored one. What
+/// What an exchange needs of its route, whether a client's request drives it or a stored one. What
 /// only one of them knows, the caller adds. `route` must outlive the result's use.
 ExchangeSettings exchange_rules(const Route& route, Millis lease);
 

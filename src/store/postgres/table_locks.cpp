@@ -12,8 +12,8 @@ namespace {
 /// First SHARE UPDATE EXCLUSIVE: an autovacuum gives way to a wait above deadlock_timeout only, and
 /// no try is as long. Nobody else waits for that lock but other vacuums and changes of the schema.
 ///
-/// Then each round has one budget for all its waits, below deadlock_timeout: whoever waits for this
-/// transaction while it waits for them goes on before the server looks for a deadlock. The
+/// Then each round has one budget for all its waits, below deadlock_timeout: a session that waits
+/// for this transaction while it waits for them goes on before the server looks for a deadlock. The
 /// generation's lock comes first, as in a reserve. A partition is locked with its parent.
 constexpr std::string_view locking = R"(DO $$
 DECLARE

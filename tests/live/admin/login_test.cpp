@@ -145,7 +145,7 @@ TEST_F(LoginByToken, other_ways_to_write_a_login_are_none) {
         std::string("Bearer ") + token + "," + token}) {
     EXPECT_EQ(status_of(value), 401) << value;
   }
-  // Whoever wrote this line by hand opens nothing to everybody.
+  // A line that an operator wrote by hand must not open the API to all.
   std::ofstream(tokens_file(), std::ios::app)
       << "nobody operator e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 "
          "2026-11-21T00:00:00Z\n";
