@@ -23,10 +23,6 @@ std::string journal_of(std::string_view id) {
   return std::string(approval_journals) + std::string(id);
 }
 
-WireAnswer refused(std::string why) {
-  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(why)});
-}
-
 WireAnswer nobody(const OrderBody& order) {
   return to_answer(
       {.code = ProblemCode::role_missing,
@@ -99,8 +95,9 @@ void write_approval(json::Writer& out, const ApprovalFold& fold) {
 }  // namespace
 
 WireAnswer changed_since(const OrderBody& order, const std::string& now) {
-  return refused("What was seen when this was asked for has changed: then " + order.approved->seen +
-                 ", now " + now + ". Nothing was done; look, and order anew.");
+  return state_refused("What was seen when this was asked for has changed: then " +
+                       order.approved->seen + ", now " + now +
+                       ". Nothing was done; look, and order anew.");
 }
 
 bool ApprovalsApi::must_wait(ApprovalKind kind, const OrderBody& order) const {
@@ -160,7 +157,7 @@ Task<std::expected<ApprovalsApi::Fold, WireAnswer>> ApprovalsApi::find(std::stri
   }
   if (!(*fold)->request()) {
     co_return std::unexpected(
-        refused("The approval is damaged, so nothing was done: " + (*fold)->trouble()));
+        state_refused("The approval is damaged, so nothing was done: " + (*fold)->trouble()));
   }
   co_return *fold;
 }
@@ -305,7 +302,7 @@ Task<WireAnswer> ApprovalsApi::ask(Subject subject, const OrderBody& order) {
                                          : "refused: another approval has this id");
   co_await ending;
   if (!appended) co_return store_trouble(appended.error());
-  if (!*appended) co_return refused("Another approval has this id; order again.");
+  if (!*appended) co_return state_refused("Another approval has this id; order again.");
   parts_.log(LogLevel::info, "approval_asked",
              {{"approval", id},
               {"kind", std::string(name_of(request.kind))},
@@ -338,9 +335,10 @@ Task<WireAnswer> ApprovalsApi::approve(std::string id, const OrderBody& received
   const std::string state(fold->state());
   if (state != "waiting" && state != "deciding") {
     const std::string why = fold->trouble().empty() ? "" : " (" + fold->trouble() + ")";
-    co_return refused("The approval is " + state + why + ", so nothing was done.");
+    co_return state_refused("The approval is " + state + why + ", so nothing was done.");
   }
-  if (is_being_decided(*fold, id)) co_return refused("The decision is being made; look again.");
+  if (is_being_decided(*fold, id))
+    co_return state_refused("The decision is being made; look again.");
   if (fold->is_enough()) {
     auto finishing = finish(fold, id, *reason, received);
     auto answer = co_await finishing;
@@ -375,8 +373,8 @@ Task<std::optional<WireAnswer>> ApprovalsApi::give(Fold fold, std::string id, st
                                                    const OrderBody& received) {
   const std::string& who = received.signer.who;
   if (fold->has_given(who)) {
-    co_return refused(who +
-                      " has given the approval already; it needs the login of another person.");
+    co_return state_refused(
+        who + " has given the approval already; it needs the login of another person.");
   }
   Deciding deciding(parts_, received.signer, "approvals.approve", id);
   auto beginning = deciding.begin(reason, how_many(*fold));
@@ -390,7 +388,8 @@ Task<std::optional<WireAnswer>> ApprovalsApi::give(Fold fold, std::string id, st
                                          : "refused: it has changed or is over");
   co_await ending;
   if (!appended) co_return store_trouble(appended.error());
-  if (!is_given) co_return refused("The approval has changed meanwhile, or is over; look again.");
+  if (!is_given)
+    co_return state_refused("The approval has changed meanwhile, or is over; look again.");
   co_return std::nullopt;
 }
 
@@ -400,7 +399,7 @@ Task<WireAnswer> ApprovalsApi::decide(Fold fold, std::string id, const OrderBody
   auto appending = append(fold, id, write_deciding(received.signer.who));
   const auto appended = co_await appending;
   if (!appended) co_return store_trouble(appended.error());
-  if (!*appended) co_return refused("Another one makes the decision; look again.");
+  if (!*appended) co_return state_refused("Another one makes the decision; look again.");
   const ApprovalRequest& request = *fold->request();
   std::string others;
   for (const std::string& who : fold->given_by()) {
@@ -463,9 +462,9 @@ Task<WireAnswer> ApprovalsApi::end(Fold fold, std::string id, const OrderBody& r
     auto answer = co_await showing;
     co_return answer;
   }
-  co_return refused("The approval is " + std::string(fold->state()) + ": " +
-                    (fold->trouble().empty() ? fold->end_text() : fold->trouble()) +
-                    (is_made ? ". The decision was made all the same." : ""));
+  co_return state_refused("The approval is " + std::string(fold->state()) + ": " +
+                          (fold->trouble().empty() ? fold->end_text() : fold->trouble()) +
+                          (is_made ? ". The decision was made all the same." : ""));
 }
 
 Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received) {
@@ -476,7 +475,8 @@ Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received)
   if (!found) co_return found.error();
   const Fold& fold = *found;
   if (fold->state() != "waiting") {
-    co_return refused("The approval is " + std::string(fold->state()) + ", so nothing was done.");
+    co_return state_refused("The approval is " + std::string(fold->state()) +
+                            ", so nothing was done.");
   }
   Deciding deciding(parts_, received.signer, "approvals.reject", id);
   auto beginning = deciding.begin(*reason, fold->request()->seen);
@@ -490,7 +490,7 @@ Task<WireAnswer> ApprovalsApi::reject(std::string id, const OrderBody& received)
                                          : "refused: it has changed");
   co_await ending;
   if (!appended) co_return store_trouble(appended.error());
-  if (!*appended) co_return refused("The approval has changed meanwhile; look again.");
+  if (!*appended) co_return state_refused("The approval has changed meanwhile; look again.");
   auto showing = page(fold, 200);
   auto answer = co_await showing;
   co_return answer;

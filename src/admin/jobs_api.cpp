@@ -21,15 +21,11 @@ WireAnswer no_such_job() {
   return to_answer({.code = ProblemCode::not_found, .detail = "No job has this id."});
 }
 
-WireAnswer refused(std::string why) {
-  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(why)});
-}
-
 /// The count that the operator has to confirm.
 WireAnswer other_count(std::uint64_t expected, std::size_t count) {
   WireAnswer answer =
-      refused("Now " + std::to_string(count) + " match, not " + std::to_string(expected) +
-              ". Nothing was begun; look again, and expect this number.");
+      state_refused("Now " + std::to_string(count) + " match, not " + std::to_string(expected) +
+                    ". Nothing was begun; look again, and expect this number.");
   answer.body.insert(answer.body.rfind('}'), ",\"count\":" + std::to_string(count));
   return answer;
 }
@@ -151,7 +147,7 @@ Task<std::expected<std::shared_ptr<JobFold>, WireAnswer>> JobsApi::find(std::str
   if (!job) co_return std::unexpected(store_trouble(job.error()));
   const bool is_damaged = *job != nullptr && !(*job)->trouble().empty();
   if (is_damaged && !(*job)->definition()) {
-    co_return std::unexpected(refused("The job is damaged: " + (*job)->trouble() + "."));
+    co_return std::unexpected(state_refused("The job is damaged: " + (*job)->trouble() + "."));
   }
   const bool is_there =
       *job != nullptr && (*job)->definition() && ((*job)->has_begun() || is_damaged);
@@ -201,10 +197,10 @@ Task<std::expected<Matched, WireAnswer>> JobsApi::match(const JobRequest& reques
   auto matched = co_await finding;
   if (!matched) co_return std::unexpected(store_trouble(matched.error()));
   if (!matched->is_whole) {
-    co_return std::unexpected(
-        refused("More match than the " + std::to_string(limits::job_records_max) +
-                " that one job may have, or too many had to be read. Nothing was begun; narrow "
-                "the filter."));
+    co_return std::unexpected(state_refused(
+        "More match than the " + std::to_string(limits::job_records_max) +
+        " that one job may have, or too many had to be read. Nothing was begun; narrow "
+        "the filter."));
   }
   if (matched->targets.size() != request.expected) {
     co_return std::unexpected(other_count(request.expected, matched->targets.size()));
@@ -237,7 +233,8 @@ Task<std::optional<WireAnswer>> JobsApi::made_before(std::string id) {
       co_return store_trouble({Code::damaged, "job " + id + ": " + (*job)->trouble()});
     }
     if (is_last && is_there) {
-      co_return refused("The writing of the job was interrupted. Nothing was begun; order anew.");
+      co_return state_refused(
+          "The writing of the job was interrupted. Nothing was begun; order anew.");
     }
     if (is_last) break;
     auto asking = journals_.open_for(id);
@@ -269,7 +266,7 @@ Task<WireAnswer> JobsApi::make(const OrderBody& received) {
         " jobs are open, and more are not begun; wait for one to end, or cancel it.";
     // The approvals stay good for a job that only has to wait.
     if (received.approved) co_return store_trouble({Code::unavailable, why});
-    co_return refused(why);
+    co_return state_refused(why);
   }
   auto beginning = begin(std::move(*request), received, *now);
   auto answer = co_await beginning;
@@ -364,7 +361,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   const std::shared_ptr<JobFold>& job = *found;
   const bool is_damaged = job != nullptr && !job->trouble().empty();
   if (is_damaged && job->lacks_a_secret()) {
-    co_return refused("Not cancelled: " + job->trouble() + ".");
+    co_return state_refused("Not cancelled: " + job->trouble() + ".");
   }
   if (is_damaged) {
     auto closing = close_damaged(id, *reason, job->trouble(), received);
@@ -372,7 +369,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
     co_return answer;
   }
   if (job == nullptr || !job->has_begun()) co_return no_such_job();
-  if (job->end()) co_return refused("The job has ended.");
+  if (job->end()) co_return state_refused("The job has ended.");
   Deciding deciding(parts_, received.signer, "jobs.cancel", id);
   auto noting = deciding.begin(*reason, "done=" + std::to_string(job->done()) +
                                             " refused=" + std::to_string(job->refused()) +
@@ -404,7 +401,7 @@ Task<WireAnswer> JobsApi::cancel(std::string id, const OrderBody& received) {
   parts_.log(LogLevel::info, "job_cancel",
              {{"job", id}, {"source", received.decider}, {"reason", *reason}, {"result", after}});
   if (failure) co_return store_trouble(*failure);
-  if (after != "cancelled") co_return refused("Not cancelled: " + after + ".");
+  if (after != "cancelled") co_return state_refused("Not cancelled: " + after + ".");
   runner_.look_at(id);
   co_return json_answer(job_page(*job));
 }
@@ -425,7 +422,7 @@ Task<WireAnswer> JobsApi::close_damaged(std::string id, std::string reason, std:
   parts_.log(LogLevel::info, "job_cancel",
              {{"job", id}, {"source", received.decider}, {"reason", reason}, {"result", after}});
   if (!closed) co_return store_trouble(closed.error());
-  co_return refused(
+  co_return state_refused(
       "The job is damaged (" + trouble +
       "), so no process goes on with it. The evidence of its records names what was decided. It is "
       "closed, and holds no place among the open jobs.");

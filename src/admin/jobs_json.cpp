@@ -1,6 +1,6 @@
 #include "admin/jobs_json.hpp"
 
-#include "core/bytes/rfc3339.hpp"
+#include "admin/json_members.hpp"
 #include "json/writer.hpp"
 
 #include <idem/job_limits.hpp>
@@ -11,15 +11,6 @@ namespace idem::admin {
 namespace {
 
 using json::Writer;
-
-void write_moment(Writer& out, std::string_view name, const std::optional<StoreTime>& moment) {
-  out.name(name);
-  if (moment) {
-    out.text(to_rfc3339(*moment));
-  } else {
-    out.null();
-  }
-}
 
 void write_job(Writer& out, const JobFold& job) {
   const JobDefinition& definition = *job.definition();

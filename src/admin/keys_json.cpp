@@ -1,8 +1,8 @@
 #include "admin/keys_json.hpp"
 #include <idem/worker_limits.hpp>
 
+#include "admin/json_members.hpp"
 #include "core/bytes/base64.hpp"
-#include "core/bytes/rfc3339.hpp"
 #include "core/record/stored_fence.hpp"
 #include "json/writer.hpp"
 
@@ -11,13 +11,9 @@ namespace {
 
 using json::Writer;
 
-void write_moment(Writer& out, std::string_view name, const std::optional<StoreTime>& moment) {
-  out.name(name);
-  if (moment && *moment != StoreTime{}) {
-    out.text(to_rfc3339(*moment));
-  } else {
-    out.null();
-  }
+/// Records have a moment of zero for none.
+void write_moment_of(Writer& out, std::string_view name, const std::optional<StoreTime>& moment) {
+  write_moment(out, name, moment == StoreTime{} ? std::nullopt : moment);
 }
 
 /// The members of a record in a listing.
@@ -28,11 +24,11 @@ void write_summary(Writer& out, const Record& record) {
   out.member("state", name_of(record.state));
   out.member("fence", stored_fence(record.fence()));
   out.flag("contested", record.is_contested);
-  write_moment(out, "created_at", record.created_at);
-  write_moment(out, "changed_at", record.changed_at);
-  write_moment(out, "locked_until", record.locked_until);
-  write_moment(out, "completed_at", record.completed_at);
-  write_moment(out, "expires_at", record.expires_at);
+  write_moment_of(out, "created_at", record.created_at);
+  write_moment_of(out, "changed_at", record.changed_at);
+  write_moment_of(out, "locked_until", record.locked_until);
+  write_moment_of(out, "completed_at", record.completed_at);
+  write_moment_of(out, "expires_at", record.expires_at);
   out.member("provider", record.provider);
   out.name("release_basis");
   if (record.release_basis) {
@@ -41,7 +37,7 @@ void write_summary(Writer& out, const Record& record) {
     out.null();
   }
   out.member("last_error_code", record.last_error_code);
-  write_moment(out, "reconcile_after", record.reconcile_after);
+  write_moment_of(out, "reconcile_after", record.reconcile_after);
   out.member("reconcile_attempts", record.reconcile_attempts);
   out.member("upstream_reference", record.upstream_reference);
   out.name("response_status");
@@ -109,8 +105,8 @@ void write_evidence(Writer& out, std::span<const EvidenceEntry> evidence, Bodies
     out.member("before", name_or_none(entry.before));
     out.member("after", name_or_none(entry.after));
     out.flag("applied", entry.applied);
-    write_moment(out, "observed_at", entry.observed_at);
-    write_moment(out, "recorded_at", entry.recorded_at);
+    write_moment_of(out, "observed_at", entry.observed_at);
+    write_moment_of(out, "recorded_at", entry.recorded_at);
     out.end_object();
   }
   out.end_array();
@@ -151,7 +147,7 @@ std::string keys_page(std::span<const ListedKey> keys, const std::optional<Recor
   }
   out.name("counts");
   write_counts(out, census);
-  write_moment(out, "now", census.now);
+  write_moment_of(out, "now", census.now);
   out.end_object();
   return out.take() + "\n";
 }
@@ -206,7 +202,7 @@ std::string key_page(const Record& record, std::span<const EvidenceEntry> eviden
   Writer out;
   out.begin_object();
   write_summary(out, record);
-  write_moment(out, "tombstone_until", record.tombstone_until);
+  write_moment_of(out, "tombstone_until", record.tombstone_until);
   out.member("owner", record.owner);
   out.flag("dispatched", record.dispatched);
   out.member("lease_policy", name_of(record.lease_policy));

@@ -1,5 +1,6 @@
 #include "admin/outbox_json.hpp"
 
+#include "admin/json_members.hpp"
 #include "core/bytes/rfc3339.hpp"
 #include "json/value.hpp"
 #include "json/writer.hpp"
@@ -8,15 +9,6 @@ namespace idem::admin {
 namespace {
 
 using json::Writer;
-
-void write_moment(Writer& out, std::string_view name, const std::optional<StoreTime>& moment) {
-  out.name(name);
-  if (moment) {
-    out.text(to_rfc3339(*moment));
-  } else {
-    out.null();
-  }
-}
 
 void write_summary(Writer& out, const StoredMessage& one) {
   out.member("id", one.id);

@@ -35,6 +35,10 @@ WireAnswer store_trouble(const StoreError& error) {
        .operation = error.record});
 }
 
+WireAnswer state_refused(std::string detail) {
+  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(detail)});
+}
+
 WireAnswer refused_answer(const Problem& problem, std::string_view verdict,
                           const std::string& counts_from) {
   WireAnswer answer = to_answer(problem);

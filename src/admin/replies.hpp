@@ -18,6 +18,8 @@ WireAnswer json_answer(std::string body);
 WireAnswer invalid(std::string detail, std::optional<int> status = std::nullopt);
 WireAnswer not_allowed(std::string_view methods);
 WireAnswer store_trouble(const StoreError& error);
+/// 409: the state of what the order is about does not allow it.
+WireAnswer state_refused(std::string detail);
 /// A problem with the store's verdict and the moment from which the same order would count; empty:
 /// there is no such moment.
 WireAnswer refused_answer(const Problem& problem, std::string_view verdict,

@@ -71,10 +71,6 @@ std::string text_of(const Step& step) {
   return "deleted " + std::to_string(step.deleted) + " before " + key;
 }
 
-WireAnswer conflict(std::string detail) {
-  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(detail)});
-}
-
 using Stepped = std::expected<Step, WireAnswer>;
 
 /// One order; refers to what outlives its task.
@@ -89,16 +85,16 @@ class Shredding {
     auto probing = ask_store(parts_.loop, parts_.store, nothing);
     const auto probed = co_await probing;
     if (!probed && probed.error().code == StoreError::Code::refused) {
-      co_return std::unexpected(conflict("This process has no encryption.secret_files."));
+      co_return std::unexpected(state_refused("This process has no encryption.secret_files."));
     }
     if (!probed) co_return std::unexpected(store_trouble(probed.error()));
     auto listing = list();
     auto trouble = co_await listing;
     if (trouble) co_return std::unexpected(std::move(*trouble));
     if (keys_.empty()) {
-      co_return std::unexpected(
-          conflict("The store has no key of this scope, so nothing was sealed under one. Nothing "
-                   "was done."));
+      co_return std::unexpected(state_refused(
+          "The store has no key of this scope, so nothing was sealed under one. Nothing "
+          "was done."));
     }
     auto stepping = order_.key ? finish() : begin();
     auto stepped = co_await stepping;
@@ -128,9 +124,9 @@ class Shredding {
     if (!last) co_return std::unexpected(last.error());
     const JournalLine& line = last->lines.front();
     if (line.is_damaged) {
-      co_return std::unexpected(conflict("The key " + std::to_string(number) + " of the scope " +
-                                         (line.why.empty() ? "is damaged" : line.why) +
-                                         ". Nothing was deleted."));
+      co_return std::unexpected(
+          state_refused("The key " + std::to_string(number) + " of the scope " +
+                        (line.why.empty() ? "is damaged" : line.why) + ". Nothing was deleted."));
     }
     co_return last->now - first->lines.front().at;
   }
@@ -144,7 +140,7 @@ class Shredding {
     if (!read) co_return std::unexpected(store_trouble(read.error()));
     const auto& reply = std::get<ReadLines::Reply>(*read);
     if (reply.lines.empty()) {
-      co_return std::unexpected(conflict("The store has no such key of this scope."));
+      co_return std::unexpected(state_refused("The store has no such key of this scope."));
     }
     co_return reply;
   }
@@ -152,10 +148,10 @@ class Shredding {
   Task<Stepped> begin() {
     const std::uint64_t newest = number_of_scope_key(keys_.back().name).value_or(0);
     if (keys_.size() >= limits::scope_keys_alive_max) {
-      co_return std::unexpected(
-          conflict("Too many shreds of this scope were begun and not finished: finish the last "
-                   "one, with key " +
-                   std::to_string(newest) + "."));
+      co_return std::unexpected(state_refused(
+          "Too many shreds of this scope were begun and not finished: finish the last "
+          "one, with key " +
+          std::to_string(newest) + "."));
     }
     const Step step{false, newest + 1, 0, limits::scope_key_shred_wait};
     StoreCall call = AppendLine{scope_key_journal(prefix_, step.key), 0, {}};
@@ -163,7 +159,7 @@ class Shredding {
     const auto made = co_await asking;
     if (!made) co_return std::unexpected(store_trouble(made.error()));
     if (!std::get<AppendLine::Reply>(*made).appended) {
-      co_return std::unexpected(conflict("Another shred of this scope has just begun."));
+      co_return std::unexpected(state_refused("Another shred of this scope has just begun."));
     }
     co_return step;
   }
@@ -194,7 +190,7 @@ class Shredding {
       auto trouble = co_await listing;
       if (trouble) co_return std::unexpected(std::move(*trouble));
     }
-    co_return std::unexpected(conflict("Keys of this scope keep changing; repeat this."));
+    co_return std::unexpected(state_refused("Keys of this scope keep changing; repeat this."));
   }
 
   AdminParts& parts_;

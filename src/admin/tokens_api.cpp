@@ -41,10 +41,6 @@ Read<std::string> parse_reason(std::string_view body) {
   return read_reason(*object);
 }
 
-WireAnswer state_refused(std::string why) {
-  return to_answer({.code = ProblemCode::state_refused, .detail = std::move(why)});
-}
-
 }  // namespace
 
 Task<WireAnswer> TokensApi::answer_to(http::ServerStream& client, const Caller& caller) {
